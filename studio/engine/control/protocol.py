@@ -47,9 +47,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
 
 
 class ControlRequest(msgspec.Struct, frozen=True):
-    """The content of asked.json. saves, samples: how many checkpoints and live samples were requested
-    since the start.
-    """
+    """The content of asked.json. saves, samples: checkpoints and live samples requested since the start."""
 
     stop: bool = False
     pause: bool = False
@@ -104,9 +102,7 @@ def send_request(
 
 
 def _asked_before(path: Path) -> ControlRequest:
-    """Return the earlier requests in asked.json. Raises RunError if the file is unreadable: replacing it
-    would end a pause.
-    """
+    """Return the requests in asked.json. Raises RunError for an unreadable file: replacing it would end a pause."""
     try:
         with wrap_read_errors(path):
             return records.parse(files.retry_in_use(path.read_bytes), ControlRequest)

@@ -45,9 +45,7 @@ class RunControlServer(Observer):
         self._has_ended = threading.Event()  # ends the daemon thread
 
     def before(self, event: Event) -> None:
-        """Update the heartbeat from the event. This runs before the event is yielded: its receiver may
-        pause for hours.
-        """
+        """Update the heartbeat before the event is yielded, because its receiver may pause for hours."""
         if isinstance(event, RunStarted):
             self._start(event)
         if self._run is None:

@@ -47,9 +47,7 @@ _DEAD_S = 60.0  # without a heartbeat, on drives without locks
 
 @dataclass(frozen=True)
 class TrainingSeen(Event):
-    """The end of a poll. live: the training's heartbeat; None before the first. silent_s: seconds since
-    the last change.
-    """
+    """The end of a poll. live: the heartbeat, None before the first. silent_s: seconds since the last change."""
 
     live: Heartbeat | None
     silent_s: float

@@ -27,9 +27,7 @@ class TrainingProcesses:
     """The processes of one run, on devices of one kind. Call `start` once, from any thread."""
 
     def __init__(self, run: Path, count: int, kind: str, more_min: float = 0.0) -> None:
-        """count: number of processes. kind: 'cuda', with a GPU for each process, or 'cpu'. more_min: as
-        in `resumed_training`.
-        """
+        """kind: 'cuda', with a GPU for each process, or 'cpu'. more_min: as in `resumed_training`."""
         self.run = run
         more = ("--more-minutes", str(more_min)) if more_min else ()
         self._torchrun_words = ("--standalone", "--nproc-per-node", str(count), "--max-restarts", str(_RESTARTS))
@@ -39,9 +37,7 @@ class TrainingProcesses:
         self._is_ended = False  # by `end`
 
     def start(self) -> None:
-        """Start torchrun in a session of its own, so that Ctrl+C in this terminal does not reach it.
-        Raises StudioError.
-        """
+        """Start torchrun in a new session, which no Ctrl+C in this terminal reaches. Raises StudioError."""
         with self._lock, wrap_write_errors(self.run):
             if not self._is_ended:
                 with (self.run / PROCESS_LOG).open("wb") as log:

@@ -65,14 +65,10 @@ class TickCommand(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ranks:
-    """The processes of a training, seen from this one. The base class is the only process, and its
-    methods do nothing.
-    """
+    """The processes of a training, seen from this one. The base class is a single process and does nothing."""
 
     def __init__(self, rank: int = 0, world_size: int = 1, on_device: int = 1, *, is_alone: bool = True) -> None:
-        """on_device: number of processes on this process's device. is_alone: False under torchrun, even
-        with one process.
-        """
+        """on_device: ranks on this rank's device. is_alone: False under torchrun, even with one process."""
         self.rank, self.world_size, self.on_device, self.is_alone = rank, world_size, on_device, is_alone
         self.in_sync = True  # False after an error inside a collective
 
@@ -101,9 +97,7 @@ class Ranks:
         return total
 
     def with_all_threads(self, events: Events) -> Events:
-        """Forward the events of rank 0's work during which other ranks wait, computing with the CPU
-        threads of every rank.
-        """
+        """Forward the events of rank 0's work, computed with the CPU threads of the waiting ranks, too."""
         return events
 
     def all_reduce_sum(self, value: V, device: torch.device) -> V | Tensor:
@@ -115,9 +109,7 @@ class Ranks:
         return loss
 
     def scale_for_ddp_mean(self, loss: Tensor) -> Tensor:
-        """Scale this rank's part of a loss, because DistributedDataParallel averages gradients that
-        should be summed.
-        """
+        """Scale a loss, because DistributedDataParallel averages gradients that should be summed."""
         return loss
 
     def no_sync(self, loss: Loss) -> contextlib.AbstractContextManager[None]:
@@ -154,9 +146,7 @@ ALONE = Ranks()
 
 
 class _LossModule(nn.Module):
-    """The loss function as a module: DistributedDataParallel averages gradients only for calls of a
-    module's `forward`.
-    """
+    """A loss as a module, because DistributedDataParallel averages gradients only for calls of `forward`."""
 
     def __init__(self, network: nn.Module, loss: Loss) -> None:
         super().__init__()
@@ -273,9 +263,7 @@ class Group(Ranks):
         return self._persistent.check(["ended"])
 
     def report_oom(self, title: str) -> None:
-        """Report that this rank had no memory for a step; `pop_oom_report` returns `title` on rank 0, now
-        or after a restart.
-        """
+        """Report an out-of-memory error: `pop_oom_report` returns `title` on rank 0, now or after a restart."""
         self._persistent.set("full", title)
 
     def pop_oom_report(self) -> str:

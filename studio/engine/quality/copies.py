@@ -24,9 +24,7 @@ _MAX_SHIFT_PX = 1  # how far a copy may be moved
 
 @dataclass(frozen=True)
 class Nearest:
-    """The nearest training sprites of N sprites: indices int64 [N], distances float32 [N], and whether each sprite is a
-    copy, bool [N].
-    """
+    """The nearest training sprites: indices int64 [N], distances float32 [N], and which are copies, bool [N]."""
 
     index: Indices
     distance: NDArray[np.float32]

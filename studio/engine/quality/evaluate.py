@@ -262,9 +262,7 @@ def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, flo
 
 
 def _load_real_sprites(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]:
-    """Load the training set and the held-out sprites of a run's report; yields a Notice if these also chose the best
-    checkpoint.
-    """
+    """Load the real sprites of a run's report; yields a Notice if these also selected the best checkpoint."""
     folder = RunDir(run)
     sprites, _ = yield from with_progress(packed.load_in_slices(folder.data), 0, "sprites checked")
     record = folder.record()

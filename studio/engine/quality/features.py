@@ -170,9 +170,7 @@ def learn_features(training: Sprites, device: torch.device, precision: str) -> G
 
 
 def _learn(found: TrainedFeatures, training: Sprites, precision: str) -> Generator[Event, None, None]:
-    """Train the network to classify a sprite's corruption and its class or, with a single class, its rotation (Gidaris
-    et al. 2018).
-    """
+    """Train the network to classify corruptions and classes; with one class, rotations (Gidaris et al. 2018)."""
     precision = "fp32" if precision == "fp16" else precision  # fp16 would need a loss scaler
     network, data = found.taught.train(), DeviceSprites(training, found.device)
     optimizers = make_optimizers(network, TrainingConfig(weight_decay=0.05), precision)

@@ -56,9 +56,7 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
 def nearest_neighbours(
     features: NDArray[np.float32],
 ) -> Generator[Event, None, tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """Return the ten nearest rows to each row of features float32 [N, D], nearest first, and their
-    distances: both [N, 10].
-    """
+    """Return the ten nearest rows to each row of features float32 [N, D], and their distances: both [N, 10]."""
     wanted = min(_NEIGHBOURS, len(features) - 1)
     squares = (features**2).sum(1)
     near = np.empty((len(features), wanted), np.int64)
@@ -77,9 +75,7 @@ def nearest_neighbours(
 
 
 def relative_distances(distances: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the mean distance to the neighbours, from float32 [N, n], divided by the median over the
-    rows: float32 [N].
-    """
+    """Return the mean distance to the neighbours, float32 [N, n], divided by the median over rows: float32 [N]."""
     mean = distances.mean(1)
     return np.asarray(mean / max(float(np.median(mean)), 1e-9), np.float32)
 

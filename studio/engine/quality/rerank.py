@@ -79,9 +79,7 @@ def likeness_scores(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[
 
 
 def best_of_each_class(scores: NDArray[np.float64], labels: Labels, count: int) -> list[int]:
-    """Return the indices of `count` sprites with the classes of the first `count`, choosing the highest
-    scores in each class.
-    """
+    """Return the indices of `count` sprites: the best scores, with the classes of the first `count` sprites."""
     best_first = {label: _best_first(scores, labels == label) for label in np.unique(labels).tolist()}
     return [best_first[label].pop(0) for label in labels[:count].tolist()]
 

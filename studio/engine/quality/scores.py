@@ -145,8 +145,6 @@ def _distances(first: Features, second: Features) -> Features:
 
 
 def _squared_radius(features: Features) -> NDArray[np.float64]:
-    """Return each sprite's squared distance to its fifth neighbour, or to the farthest in a smaller set:
-    float64 [N].
-    """
+    """Return squared distances to the fifth neighbour, or to the farthest in smaller sets: float64 [N]."""
     nearest = min(_NEIGHBOURS, len(features) - 1)
     return np.asarray(np.partition(_distances(features, features), nearest, axis=1)[:, nearest])

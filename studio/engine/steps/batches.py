@@ -171,18 +171,14 @@ class DeviceSprites(TrainSet):
         return rgba, labels, targets
 
     def plain_batches(self, size: int, count: int) -> Iterator[Batch]:
-        """Yield batches of the first `count` sprites in order, without augmentation; start again after
-        the last sprite.
-        """
+        """Yield batches of the first `count` sprites in order, without augmentation; wraps after the last sprite."""
         for start in range(0, count, size):
             part = torch.arange(start, min(start + size, count), device=self.device) % len(self)
             x, y = to_input(self.rgba[part]), self.labels[part]
             yield Batch(x, y, torch.zeros(len(y), 3, device=self.device), self.targets[part])
 
     def _order_slice(self, start: int, size: int) -> Tensor:
-        """Return entries start to start + size - 1 of the endless sequence of shuffled epochs: int64
-        [size] on the device.
-        """
+        """Return entries start to start + size of the endless sequence of shuffled epochs: int64 [size]."""
         parts, stop = [], start + size
         while start < stop:
             epoch, offset = divmod(start, len(self))  # a batch may span two epochs
@@ -195,9 +191,7 @@ class DeviceSprites(TrainSet):
 
 
 def _upload(values: Tensor, device: torch.device) -> Tensor:
-    """Copy a tensor to the device. From pinned memory, a CUDA copy runs asynchronously, and later kernels
-    wait for it.
-    """
+    """Copy a tensor to the device; asynchronously on CUDA, from pinned memory, and later kernels wait for it."""
     if device.type == "cuda":
         return values.pin_memory().to(device, non_blocking=True)
     return values.to(device)

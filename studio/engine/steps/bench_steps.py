@@ -101,9 +101,7 @@ class BenchmarkTrainer:
         set_learning_rate(self._optimizers, rate)
 
     def train_step(self) -> Tensor:
-        """Train one step; returns its loss, float32 [] on the device, without waiting for it. Raises
-        DeviceFullError.
-        """
+        """Train one step; returns the loss, float32 [] on the device, without waiting. Raises DeviceFullError."""
         return self._train_step(_NoTimer(self.device))
 
     def step_timed(self) -> tuple[Tensor, StepTimes]:

@@ -29,9 +29,7 @@ class GraphedStep:
     """
 
     def __init__(self, device: torch.device, network: nn.Module, notices: list[Event], *, enabled: bool = True) -> None:
-        """network: the network that learns. notices: the list that receives a Notice if recording fails. enabled:
-        whether to record at all.
-        """
+        """notices: receives a Notice if recording fails. enabled: whether to record at all."""
         self._device, self._network, self._notices = device, network, notices
         self.rng = torch.Generator(device)
         self._enabled = enabled and supports_cuda_graphs(device)
@@ -68,16 +66,12 @@ class GraphedStep:
         return result
 
     def release(self) -> bool:
-        """Delete the graph, which holds the memory of a whole step, and never record again. Returns
-        whether there was a graph.
-        """
+        """Delete the graph, which holds a whole step's memory, and stop recording. Returns whether it existed."""
         had_one, self._graph, self._enabled = self._graph is not None, None, False
         return had_one
 
     def _record(self, step: Step, batch: RawBatch) -> None:
-        """Record a graph of the step, unless that leaves too little memory for samples, measurements and
-        other programs.
-        """
+        """Record a graph, unless that leaves too little memory for samples, measurements and other programs."""
         if detection.memory_free(self._device) < 2 * self._step_bytes:
             self._enabled = False
             return

@@ -66,9 +66,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonalize(matrices: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Return float32 [N, rows, columns] with all singular values brought near 1 by Newton-Schulz
-    iterations in `dtype`.
-    """
+    """Bring all singular values of float32 [N, rows, columns] near 1 by Newton-Schulz iterations in `dtype`."""
     a, b, c = _NEWTON_SCHULZ
     wide = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mT  # the shorter side first
     norms = torch.linalg.vector_norm(wide, dim=(1, 2), keepdim=True)
@@ -133,9 +131,7 @@ def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], rate: float) 
 
 
 def ema_decay(halflife_sprites: int, seen_sprites: int, batch_size: int) -> float:
-    """Return the share of the old average in a step's EMA update. The half-life ramps up at the start of a run (Karras
-    et al. 2022, EDM).
-    """
+    """Return the old average's share in an EMA update; the half-life ramps up at first (Karras et al. 2022, EDM)."""
     halflife = min(halflife_sprites, seen_sprites / 20)  # early weights are bad and should be forgotten soon
     return 0.5 ** (batch_size / halflife) if halflife else 0.0
 

@@ -181,9 +181,7 @@ class _SpriteReader:
 
 
 class _ReaderThread:
-    """A daemon thread that runs tasks in order. A daemon, because a drive that hangs must not block the
-    end of the program.
-    """
+    """Runs tasks in order on a daemon thread, because a hanging drive must not block the end of the program."""
 
     def __init__(self) -> None:
         self._tasks: queue.SimpleQueue[tuple[Future[_Buffers], Callable[[], _Buffers]] | None] = queue.SimpleQueue()

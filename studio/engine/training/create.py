@@ -76,9 +76,7 @@ class NewRun(NamedTuple):
 
 
 def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Training]:
-    """Create a run and return its training; yields Progress while sprites are copied. Raises TrainingError, RunError,
-    UsageError.
-    """
+    """Create a run and return its training; yields Progress. Raises TrainingError, RunError, UsageError."""
     ranks.check_batch_size(new.config)
     plan, run = _make_plan(new), RunDir(new.path)
     remove_failed_starts()
@@ -134,9 +132,7 @@ class _Plan:
 
 
 def _make_plan(new: NewRun) -> _Plan:
-    """Select the sprites, build the network, and copy the parent's weights into it. Raises TrainingError,
-    UnwritableError.
-    """
+    """Select sprites, build the network, and copy the parent's weights. Raises TrainingError, UnwritableError."""
     config, parent = new.config, new.parent
     with wrap_write_errors(new.path):
         chosen, notes = new.recipe.select(new.sprites, config)

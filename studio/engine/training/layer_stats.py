@@ -54,9 +54,7 @@ def _cut(name: str, depth: int) -> str:
 
 @dataclass(eq=False)
 class LayerProbe:
-    """The data of one probed step, on the device. lowest, highest: the range of each module's inputs,
-    float32 [units].
-    """
+    """One probed step's data, on the device. lowest, highest: ranges of each module's inputs, float32 [units]."""
 
     lowest: dict[nn.Module, Tensor]
     highest: dict[nn.Module, Tensor]
@@ -86,9 +84,7 @@ class LayerMonitor:
         self.values: list[Tensor] = []  # float32 []; one statistic for every layer, then the next statistic
 
     def begin_tick(self, elapsed_s: float, planned_s: float) -> None:
-        """Probe the next step if a probe is due. planned_s: estimated seconds of the whole training. Never probes the
-        first step.
-        """
+        """Probe the next step if a probe is due, but never the first. planned_s: estimated time of the training."""
         self.values = []
         if not self._layers:
             return

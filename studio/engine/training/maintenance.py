@@ -42,9 +42,7 @@ class Maintenance:
         return self._early_stop.advice()
 
     def after_tick(self) -> Events:
-        """Run the work that is due: yields Validated, CheckpointSaved, SamplesReady, QualityMeasured,
-        Advised and Notice.
-        """
+        """Run the work that is due: yields Validated, CheckpointSaved, SamplesReady, QualityMeasured, Advised."""
         yield from self._adviser.follow(self._due_work())  # yields Advised after new measurements
 
     def finish(self) -> Events:
@@ -94,9 +92,7 @@ class Maintenance:
         yield from training.pop_notices()
 
     def _is_best_yet(self) -> bool:
-        """Return whether the current weights deserve a checkpoint: their validation metric is the best so far, and the
-        last checkpoint is old enough.
-        """
+        """Return whether the weights deserve a checkpoint for the best validation metric so far."""
         training, saving = self._training, self._saving
         found, best_by, best = training.validated, training.recipe.best_by, self._best_saved
         if best_by is None or found is None or not training.is_validated() or training.saved_step == training.step:
@@ -114,18 +110,14 @@ class Maintenance:
                 self._best_saved = value
 
     def _validation_is_due(self) -> bool:
-        """Return whether to validate: after each epoch if that is cheap enough, and every MAX_UNVALIDATED_S
-        seconds.
-        """
+        """Return whether to validate: after each epoch if affordable, and every MAX_UNVALIDATED_S seconds."""
         if int(self._training.epoch()) > self._validated_epoch and self._validating.is_affordable():
             return True
         return self._validating.since_last_s() > MAX_UNVALIDATED_S
 
 
 class EarlyStop:
-    """Stops a training early, if the settings ask for it and the adviser is sure. An extended run trains
-    its full time.
-    """
+    """Stops a training early if the settings ask for it and the adviser is sure, unless the run was extended."""
 
     def __init__(self, training: Training, adviser: Adviser, quality: QualityMeter) -> None:
         self._training, self._adviser, self._quality = training, adviser, quality

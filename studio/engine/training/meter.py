@@ -93,9 +93,7 @@ class QualityMeter:
         return self._slices is not None
 
     def wants_checkpoint(self, saving: Throttle) -> bool:
-        """Return whether a checkpoint is needed for the next measurement. Limited in rate, because a fast
-        disk wears out.
-        """
+        """Return whether the next measurement needs a checkpoint. Limited in rate, to spare the disk."""
         if not self._waits_for_checkpoint or not self._is_affordable():
             return False
         return saving.is_affordable() and saving.since_last_s() >= CHECKPOINT_SHARE * self._training.planned_s()
@@ -113,9 +111,7 @@ class QualityMeter:
             yield from until_stopped(last, self._control)
 
     def close(self) -> None:
-        """Stop measuring. The generator and this object refer to each other, which would keep the
-        training in memory.
-        """
+        """Stop measuring. The generator and this object refer to each other and would keep the training alive."""
         self._slices = None
 
     def cannot_finish(self, learning: Progress) -> bool:

@@ -107,9 +107,7 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
 
 
 def save_start(run: RunDir, network: nn.Module) -> str:
-    """Write a run's start weights to its folder, because the parent may be deleted; returns their SHA-256. Raises
-    UnwritableError.
-    """
+    """Write a run's start weights, because the parent may be deleted. Returns their SHA-256. Raises UnwritableError."""
     content = checkpoints.serialize(network.state_dict())
     with wrap_write_errors(run.path):
         files.write_atomic(run.start, content)

@@ -35,9 +35,7 @@ class MicroBatches:
         return not was_trial
 
     def checkpoint_saved(self) -> bool:
-        """Halve the number of micro-batches after enough checkpoints. Returns True when such a trial has just
-        succeeded.
-        """
+        """Halve the number of micro-batches after enough checkpoints. Returns True after a successful trial."""
         has_succeeded, self._on_trial = self._on_trial, False
         if has_succeeded:
             self._patience = SOUND_CHECKPOINTS
@@ -92,9 +90,7 @@ class SideWork:
 
     @contextlib.contextmanager
     def skip_if_full(self, what: str) -> Iterator[None]:
-        """Catch a DeviceFullError inside the block, so that the training continues. what: the work's name, for the
-        notice.
-        """
+        """Catch a DeviceFullError in the block, so that training continues. what: the work's name, for the notice."""
         try:
             with detection.wrap_device_errors(self._device):
                 yield

@@ -104,9 +104,7 @@ def set_headline(training: Training, metrics: Mapping[str, float]) -> None:
 
 
 def roll_back(training: Training, why: str, failed_step: int) -> None:
-    """Continue from the loaded checkpoint at half the learning rate, after a loss that was not finite. Raises
-    UnwritableError.
-    """
+    """Continue from the loaded checkpoint at half the learning rate, after a NaN loss. Raises UnwritableError."""
     training.recovery.count_rollback()
     rollback = RolledBack(failed_step, training.step, training.recovery.lr_scale())
     training.run.append(asdict(rollback))

@@ -122,9 +122,7 @@ class Training:
         return is_free and not self.budget_steps() and not self.config.threads
 
     def can_replay_graph(self) -> bool:
-        """Return whether the next step may be replayed from a CUDA graph: on one rank, with an unsplit batch and
-        without layer statistics.
-        """
+        """Return whether a CUDA graph may run the next step: a single rank, an unsplit batch, no layer probe."""
         return self.ranks.is_alone and self.recovery.micro_batches.count == 1 and not self.layer_monitor.is_probing
 
     def epoch(self) -> float:
@@ -140,9 +138,7 @@ class Training:
         return self.validated is not None and self.validated.step == self.step
 
     def split_micro_batches(self, why: str) -> None:
-        """Halve the micro-batches because the device is full; gradients are accumulated over twice as many. why: for
-        the notice.
-        """
+        """Halve the micro-batches and accumulate gradients over twice as many. why: the reason, for the notice."""
         if self.recovery.micro_batches.double(self.ranks.world_size):
             self.notices.append(self.continues(why, f"with batches {self.recovery.micro_batches.in_words()}"))
 

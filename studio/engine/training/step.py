@@ -48,9 +48,7 @@ def _loss(recipe: Recipe, network: nn.Module, config: TrainingConfig, batch: Bat
 
 
 class StepRunner:
-    """Runs a training's steps: forward, backward, clipping, optimizers, EMA. The ranks of a distributed run must create
-    it together.
-    """
+    """Runs training steps: forward, backward, clipping, optimizers, EMA. Ranks must create it together."""
 
     def __init__(self, training: Training) -> None:
         self._training = training
