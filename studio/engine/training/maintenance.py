@@ -35,11 +35,13 @@ class Maintenance:
         self._validated_epoch = int(training.epoch())
         self._best_saved: float | None = None  # best validation metric of a saved checkpoint
         self._adviser = Adviser(read_history(training.run.path), training.budget_share)  # knows the run before a resume
-        self._early_stop = EarlyStop(training, self._adviser, self._quality)
+        self._may_stop_early = training.config.stop_early and not training.extended_min
+        self._has_warned = False  # that the training will not stop early
 
     def stop_advice(self) -> Advised | None:
-        """The advice to stop the training now; None while it continues."""
-        return self._early_stop.advice()
+        """Return the advice that ends the training now; None while the training continues."""
+        is_early = MIN_BUDGET_SHARE <= self._training.budget_share() < 1
+        return self._adviser.stop_advice if self._may_stop_early and is_early else None
 
     def after_tick(self) -> Events:
         """Run the work that is due: yields Validated, CheckpointSaved, SamplesReady, QualityMeasured, Advised."""
@@ -54,7 +56,9 @@ class Maintenance:
         advice = self.stop_advice()
         yield from training.ranks.with_all_threads(self._last_work())
         if advice is not None:
-            yield self._early_stop.notice(advice)
+            title = f"Training stopped early at step {number(training.step)}: {VERDICTS[advice.verdict].lower()}."
+            hint = f"{advice.why} {best_checkpoint(advice.best_step)} To continue, train it longer."
+            yield Notice("info", title, hint)
         reason: Literal["stopped", "finished"] = "finished" if advice or training.budget_share() >= 1 else "stopped"
         training.elapsed_s = self._clock.now_s()
         why = f"Ended early. {advice.why}" if advice else ""
@@ -87,7 +91,7 @@ class Maintenance:
             yield from self._sampling.timed(live_samples(training, control))
             yield SamplesSpaced(training.config.sample_every_s, self._sampling.interval_s(), self._sampling.cost_s)
         yield from self._quality.advance()  # one slice of a measurement
-        yield from self._early_stop.warn()
+        yield from self._warn_unmeasured()
         training.side_work.give_back_memory()
         yield from training.pop_notices()
 
@@ -109,40 +113,19 @@ class Maintenance:
             if self._best_saved is None or best_by.is_better(value, self._best_saved):
                 self._best_saved = value
 
-    def _validation_is_due(self) -> bool:
-        """Return whether to validate: after each epoch if affordable, and every MAX_UNVALIDATED_S seconds."""
-        if int(self._training.epoch()) > self._validated_epoch and self._validating.is_affordable():
-            return True
-        return self._validating.since_last_s() > MAX_UNVALIDATED_S
-
-
-class EarlyStop:
-    """Stops a training early if the settings ask for it and the adviser is sure, unless the run was extended."""
-
-    def __init__(self, training: Training, adviser: Adviser, quality: QualityMeter) -> None:
-        self._training, self._adviser, self._quality = training, adviser, quality
-        self._is_wanted = training.config.stop_early and not training.extended_min
-        self._has_warned = False
-
-    def advice(self) -> Advised | None:
-        """Return the advice that ends the training now; None while the training continues."""
-        is_early = MIN_BUDGET_SHARE <= self._training.budget_share() < 1
-        return self._adviser.stop_advice if self._is_wanted and is_early else None
-
-    def warn(self) -> Events:
-        """Yield a Notice, once, if nothing measures the quality of this training, because it can't end early then."""
-        if not self._is_wanted or self._has_warned:
+    def _warn_unmeasured(self) -> Events:
+        """Yield a Notice, once, if the training can't stop early because nothing measures its quality."""
+        if not self._may_stop_early or self._has_warned:
             return
-        why_not = "No sprites are held out." if not len(self._training.heldout) else ""
+        why_not = "" if len(self._training.heldout) else "No sprites are held out."
         if self._training.recipe.makes == "sprites":
             why_not = "" if self._quality.is_measuring() else _UNMEASURED
         if why_not:
             self._has_warned = True
             yield Notice("info", "This run will not stop early: nothing measures its quality.", why_not)
 
-    def notice(self, advised: Advised) -> Notice:
-        """Return the notice for a training that ended on this advice."""
-        title = f"Training stopped early at step {number(self._training.step)}: {VERDICTS[advised.verdict].lower()}."
-        return Notice(
-            "info", title, f"{advised.why} {best_checkpoint(advised.best_step)} To continue, train it longer."
-        )
+    def _validation_is_due(self) -> bool:
+        """Return whether to validate: after each epoch if affordable, and every MAX_UNVALIDATED_S seconds."""
+        if int(self._training.epoch()) > self._validated_epoch and self._validating.is_affordable():
+            return True
+        return self._validating.since_last_s() > MAX_UNVALIDATED_S
