@@ -120,7 +120,7 @@ def test_flags_that_say_nothing_together(generator_run: Path, sprite: Path, mask
         (["--keep", mask], "Add --from FILE"),
         (["--liked", sprite], "Add --best-of N"),
         (["--best-of", 2, "--from", sprite], "Remove --best-of"),
-        (["--best-of", 2, "--liked", sprite], "Keep or name 3 or more"),
+        (["--best-of", 2, "--liked", sprite], "Keep or name at least 3 sprites"),
         (["--between", sprite, sprite, "--silhouette", mask], "Remove --silhouette"),
         (["--from", sprite, sprite, "--keep", mask], "Add --from FILE"),
         (["--from", sprite, "--quick"], "--quick can't start from sprites"),
@@ -129,4 +129,4 @@ def test_flags_that_say_nothing_together(generator_run: Path, sprite: Path, mask
         (["--mix", "class0"], "not a class with a share"),
     ):
         assert said in studio("generate", generator_run, "--steps", 2, *words, code=WRONG_USAGE).err
-    assert "no file or folder" in studio("generate", generator_run, "--from", "nothing.png", code=FAILED).err
+    assert "No file or folder" in studio("generate", generator_run, "--from", "nothing.png", code=FAILED).err

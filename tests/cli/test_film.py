@@ -59,7 +59,7 @@ def test_a_film_has_a_name_of_its_own_and_says_what_it_lost(
     soft = make_sprites(per_class=1).rgba // 2
     save_samples(RunDir(run), SamplesReady(90, soft))
     monkeypatch.chdir(tmp_path)
-    assert "no soft alpha" in "".join(studio("film", "my run"))
+    assert "no semi-transparency" in "".join(studio("film", "my run"))
     assert (tmp_path / "my run.gif").is_file()
     studio("film", "my run", "--out", run)
     assert (run / "my run.gif").is_file()
@@ -72,8 +72,8 @@ def test_what_can_not_be_filmed_is_said(run: Path, tmp_path: Path, studio: Studi
     for words, code, said in (
         (["nowhere"], WRONG_USAGE, "no run 'nowhere'"),
         ([str(bare)], FAILED, "bare has no live samples."),
-        ([str(run), "--out", str(tmp_path / "b.png")], WRONG_USAGE, "Let the name end in .aseprite, .gif or .apng."),
-        ([str(run), "--out", str(tmp_path / "b")], WRONG_USAGE, "not saved as 'b'"),
+        ([str(run), "--out", str(tmp_path / "b.png")], WRONG_USAGE, "name that ends in .aseprite, .gif or .apng."),
+        ([str(run), "--out", str(tmp_path / "b")], WRONG_USAGE, "can't be saved as 'b'"),
         ([str(run), "--out", str(tmp_path / "file" / "b.gif")], FAILED, "Can't write"),
         ([str(run), "--scale", "0"], WRONG_USAGE, "--scale must be from 1 to"),
         ([str(run), "--scale", "5000"], WRONG_USAGE, "not 5000"),

@@ -72,7 +72,7 @@ def test_generate_makes_files_of_one_class(
         (["--class", "dragon"], "no class 'dragon'"),
         (["--checkpoint", "9"], "no checkpoint at step 9"),
         (["--device", "quantum"], "no device named 'quantum'"),
-        (["--out", "sprites.bmp"], "not saved as '.bmp'"),
+        (["--out", "sprites.bmp"], "Sprites can't be saved as '.bmp'"),
         (["--format", "bmp"], "no format for sprites named"),
     ):
         assert said in studio(*words, *wrong, code=WRONG_USAGE).err
