@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from studio.recipes.capabilities import Capability
 
 _LIVE = "live"
-_WORDS = {"best": "Best", "last": "Last"}
+_TITLES = {"best": "Best", "last": "Last"}
 
 
 class ModelChoice(QWidget):
@@ -137,15 +137,10 @@ class ModelChoice(QWidget):
             self._wanted = _LIVE
         elif not live and self._wanted == _LIVE and not training.is_busy():
             self._wanted = str(training.path or "")
-        self.models.blockSignals(True)
-        self.models.clear()
-        if live:
-            self.models.addItem(f"{training.title} (live)", _LIVE)
-        for run in sorted(filter(self._has_model, self._session.runs.runs), key=self._sort_key):
-            self.models.addItem(run.title, str(run.path))
-        wanted = self._wanted or (_LIVE if live else self._before)
-        self.models.setCurrentIndex(max(0, self.models.findData(wanted)))
-        self.models.blockSignals(False)
+        runs = sorted(filter(self._has_model, self._session.runs.runs), key=self._sort_key)
+        models = [(f"{training.title} (live)", _LIVE)] if live else []
+        models += [(run.title, str(run.path)) for run in runs]
+        factory.fill_combo(self.models, models, self._wanted or (_LIVE if live else self._before))
         if self.models.currentData() != before:
             self._on_model_changed()
         else:
@@ -183,13 +178,9 @@ class ModelChoice(QWidget):
         self._quick = listed.quick
         names = [self.checkpoints.itemData(index) for index in range(self.checkpoints.count())]
         if tuple(names) != listed.names:
-            self.checkpoints.blockSignals(True)
-            self.checkpoints.clear()
-            for name in listed.names:
-                self.checkpoints.addItem(_WORDS.get(name) or f"Step {formatting.number(int(name))}", name)
+            titles = [_TITLES.get(name) or f"Step {formatting.number(int(name))}" for name in listed.names]
             wanted = self._checkpoints.get(str(listed.run), "best")
-            self.checkpoints.setCurrentIndex(max(0, self.checkpoints.findData(wanted)))
-            self.checkpoints.blockSignals(False)
+            factory.fill_combo(self.checkpoints, zip(titles, listed.names, strict=True), wanted)
         if self._wanted == str(listed.run) and self._wanted_checkpoint in listed.names:
             self.checkpoints.setCurrentIndex(self.checkpoints.findData(self._wanted_checkpoint))
             self._wanted_checkpoint = ""

@@ -60,7 +60,6 @@ class ConfusionMatrix(QWidget):
         return QSize(self._header().width() + side + _PAD, self._header().height() + side + _PAD)
 
     def minimumSizeHint(self) -> QSize:
-        """Return `sizeHint`; a smaller view scrolls."""
         return self.sizeHint()
 
     def describe(self, true: int, predicted: int) -> str:
@@ -79,7 +78,6 @@ class ConfusionMatrix(QWidget):
         return None if under_header or max(row, column) >= len(self._names) else (row, column)
 
     def cell_rect(self, row: int, column: int) -> QRect:
-        """Return a cell's rectangle."""
         side, header = self._side(), self._header()
         return QRect(header.width() + column * side, header.height() + row * side, side, side)
 
@@ -92,7 +90,6 @@ class ConfusionMatrix(QWidget):
         self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Move the cell cursor with the arrow keys."""
         move = _MOVES.get(Qt.Key(event.key()))
         if move is None or not self._names:
             super().keyPressEvent(event)
@@ -104,7 +101,6 @@ class ConfusionMatrix(QWidget):
         self.cell_reached.emit(self.cell_rect(*cell))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Describe the cell under the mouse."""
         cell = self.cell_at(event.position().toPoint())
         if cell != self._cell:
             self.point_at(cell)
@@ -242,7 +238,6 @@ class ConfusionView(QWidget):
         self.matrix.set_confusion(counts, class_names)
 
     def clear(self) -> None:
-        """Remove the matrix."""
         self.set_confusion(np.zeros((0, 0), np.int64), ())
 
     @Slot(str)

@@ -93,7 +93,6 @@ class DevicePicker(QWidget):
         self._enable()
 
     def set_measurements(self, measured: Sequence[DeviceMeasured]) -> None:
-        """Show these measured speeds."""
         self._measured = measured
         self._show_measurements()
 

@@ -86,7 +86,6 @@ class DropZone(QWidget):
         self._recent_title.setVisible(bool(self._recent))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Accept local files and folders."""
         if any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
             self._set_hovered(True)
@@ -117,7 +116,6 @@ class DropZone(QWidget):
         self.recent_chosen.emit(str(self.sender().property("path")))
 
     def changeEvent(self, event: QEvent) -> None:
-        """Redraw the icon for another theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self._paint_picture()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QEvent, QMimeData, QObject, QSize, Qt, SignalInstance
+from PySide6.QtCore import QByteArray, QEvent, QMimeData, QObject, QSignalBlocker, QSize, Qt, SignalInstance
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -69,6 +69,15 @@ def combo(name: str, tip: str) -> QComboBox:
     return made
 
 
+def fill_combo(box: QComboBox, items: Iterable[tuple[str, object]], chosen: object) -> None:
+    """Replace the entries (text, data) and select the entry with data `chosen`, or else the first. Emits no signals."""
+    with QSignalBlocker(box):
+        box.clear()
+        for label, data in items:
+            box.addItem(label, data)
+        box.setCurrentIndex(max(0, box.findData(chosen)))
+
+
 def pad_spin_box(box: QAbstractSpinBox) -> None:
     """Add left padding to the number, since Qt ignores a stylesheet's padding there."""
     box.lineEdit().setTextMargins(GRID, 0, 0, 0)
@@ -120,7 +129,6 @@ def text(words: str = "", role: theme.Role = "", *, wrap: bool = True) -> QLabel
 
 
 def title(words: str) -> QLabel:
-    """Return a page's title label."""
     return text(words, "title", wrap=False)
 
 
@@ -132,7 +140,6 @@ def elided_title(words: str = "") -> ElidedLabel:
 
 
 def heading(words: str) -> QLabel:
-    """Return a section's heading label."""
     return text(words, "heading", wrap=False)
 
 
@@ -166,7 +173,6 @@ def column(*items: QWidget | QLayout | int, spacing: int = GRID, margin: int = 0
 
 
 def panel(layout: QLayout) -> QWidget:
-    """Return a widget with this layout."""
     made = QWidget()
     made.setLayout(layout)
     return made

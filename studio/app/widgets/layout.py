@@ -28,7 +28,6 @@ class Collapsible(QWidget):
         self._on_toggled(False)
 
     def is_open(self) -> bool:
-        """Return whether the content is shown."""
         return self._heading.isChecked()
 
     def heading(self) -> QWidget:
@@ -41,7 +40,6 @@ class Collapsible(QWidget):
         self._about.setVisible(bool(text) and not self.is_open())
 
     def set_open(self, opened: bool) -> None:
-        """Show or hide the content."""
         self._heading.setChecked(opened)
 
     @Slot(bool)
@@ -100,7 +98,6 @@ class FlowLayout(QLayout):
         )
 
     def _shown(self) -> list[QLayoutItem]:
-        """Return the visible items."""
         return [item for item in self._items if not item.isEmpty()]
 
     def _arrange(self, rect: QRect, *, apply: bool) -> int:

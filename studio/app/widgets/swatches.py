@@ -98,7 +98,6 @@ class Swatches(CellView):
         )
 
     def sizeHint(self) -> QSize:
-        """Return the size for twelve columns."""
         width = _WIDE * _CELL.width()
         return QSize(width, self.heightForWidth(width))
 
@@ -121,7 +120,6 @@ class Swatches(CellView):
                         _draw_ring(painter, swatch, dotted=position != self._marked)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Choose the current swatch with Space or Enter."""
         if event.key() in _TAKE and self.currentIndex().isValid():
             self._on_swatch_clicked(self.currentIndex())
         else:

@@ -143,7 +143,6 @@ class RejectionHistory:
         self._done.append(Rejection(batch, tuple(numbers)))
 
     def reject_kept(self, kept: list[SavedEdit]) -> None:
-        """Remove these kept sprites."""
         self._done.append(Rejection(None, (), self._kept.indexed(kept)))
         self._kept.remove(kept)
 

@@ -65,7 +65,6 @@ class ColourPanel(QWidget):
         self._show()
 
     def choice(self) -> ColourMode:
-        """Return the chosen colours."""
         if self._kind != _FILE or self._file is None:
             return ColourMode(self._kind != _DRAWN)
         return ColourMode(True, self._file[1], BAYER if self.dither.isChecked() else NO_DITHER)
@@ -95,7 +94,6 @@ class ColourPanel(QWidget):
             self._session.palettes.load(path)
 
     def _show(self) -> None:
-        """Update all controls."""
         self.box.setCurrentIndex(self.box.findData(self._kind))
         factory.set_enabled(self.dither, "" if self._kind == _FILE else _FILE_FIRST, _DITHER)
         if self._kind == _FILE and self._file is not None:

@@ -63,7 +63,6 @@ class SpriteDragger(QObject):
 
     @Slot()
     def drag(self) -> None:
-        """Drag the selected sprites."""
         self._export_selected(lambda picked: drag(picked, self._carried, self._view))
 
     @Slot()

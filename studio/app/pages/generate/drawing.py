@@ -59,7 +59,6 @@ class DrawController(QObject):
 
     @Slot()
     def draw(self) -> None:
-        """Draw new sprites."""
         if self._can_draw():
             settings = self._request.next_settings()
             if settings.corner_tiles:

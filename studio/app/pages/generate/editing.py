@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from PySide6.QtCore import QMimeData, Qt, Signal, Slot
+from PySide6.QtCore import QMimeData, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QCheckBox, QSlider, QWidget
 
@@ -122,7 +122,6 @@ class EditorPanel(QWidget):
         return self.strength.value() / 100
 
     def sprite(self) -> NamedSprite:
-        """Return the sprite in the editor."""
         current = self._session.editing.current
         assert current is not None
         return NamedSprite(self.editor.edit().sprite, current.name, current.class_name, current.source)
@@ -282,9 +281,8 @@ class EditorPanel(QWidget):
         factory.set_button_text(self.draw, title)
         factory.set_enabled(self.draw, problem, text)
         self._about.setText(problem or text)
-        self.strength.blockSignals(True)
-        self.strength.setValue(self._strengths[self._kind()])
-        self.strength.blockSignals(False)
+        with QSignalBlocker(self.strength):
+            self.strength.setValue(self._strengths[self._kind()])
         self._strength_label.setText(f"Strength {self.strength.value()} %")
 
     @Slot(int)

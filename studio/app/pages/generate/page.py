@@ -66,7 +66,6 @@ class GeneratePage(Page):
         self._refresh()
 
     def save_state(self) -> None:
-        """Store settings, splitters, the edited sprite and the kept sprites. Raises OSError."""
         self.request.save_state()
         model = self.choice.run()
         if model is not None:

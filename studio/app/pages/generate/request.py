@@ -107,16 +107,9 @@ class RequestPanel(QWidget):
 
     def show_classes(self, names: tuple[str, ...], capabilities: frozenset[Capability]) -> None:
         """Offer these classes, and mixing if the model can; keep the user's choice if possible."""
-        before = self.classes.currentData()
         self._capabilities = capabilities if len(names) > 1 else frozenset()
-        self.classes.blockSignals(True)
-        self.classes.clear()
-        self.classes.addItem("All classes, evenly", "")
-        self.classes.addItem("All classes, as in the data", _IN_PROPORTION)
-        for name in names:
-            self.classes.addItem(name, name)
-        self.classes.setCurrentIndex(max(0, self.classes.findData(before)))
-        self.classes.blockSignals(False)
+        all_classes = (("All classes, evenly", ""), ("All classes, as in the data", _IN_PROPORTION))
+        factory.fill_combo(self.classes, [*all_classes, *zip(names, names, strict=True)], self.classes.currentData())
         self._on_class_changed()
 
     def show_model(self, run: str) -> None:
@@ -164,7 +157,6 @@ class RequestPanel(QWidget):
         )
 
     def colour_choice(self) -> ColourMode:
-        """Return the chosen colours for the sprites."""
         return self.colours.choice()
 
     def problem(self) -> str:
@@ -172,7 +164,6 @@ class RequestPanel(QWidget):
         return self._form.problem() if self._form is not None else "Loading PyTorch…"
 
     def save_state(self) -> None:
-        """Store the settings."""
         if not self.problem():
             values = self._settings().replace(seed=self.seed.value()).to_json()
             self._session.settings.set_values("generate", {**values, "class_name": ""})
@@ -213,16 +204,10 @@ class RequestPanel(QWidget):
     @Slot()
     def _on_class_changed(self) -> None:
         """Offer all other classes for mixing; keep the choice if possible."""
-        chosen, before = self.classes.currentData(), self.mixed_with.currentData()
+        chosen = self.classes.currentData()
         names = [self.classes.itemText(index) for index in range(_FIRST_CLASS, self.classes.count())]
-        self.mixed_with.blockSignals(True)
-        self.mixed_with.clear()
-        self.mixed_with.addItem("None", "")
-        for name in names:
-            if name != chosen:
-                self.mixed_with.addItem(name, name)
-        self.mixed_with.setCurrentIndex(max(0, self.mixed_with.findData(before)))
-        self.mixed_with.blockSignals(False)
+        others = [(name, name) for name in names if name != chosen]
+        factory.fill_combo(self.mixed_with, [("None", ""), *others], self.mixed_with.currentData())
         self._refresh_mixture()
 
     @Slot()

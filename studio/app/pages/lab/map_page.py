@@ -66,7 +66,6 @@ class LatentWalk(QWidget):
         self.clear()
 
     def clear(self) -> None:
-        """Remove both ends."""
         self.ends = None
         self._way.hide()
         self._hint.setText(_HOW_TO_WALK if self._can_walk() else _NO_WALK)
@@ -129,7 +128,6 @@ class MapPage(QWidget):
         self._refresh()
 
     def save_state(self) -> None:
-        """Store the splitter position."""
         self._session.settings.set_layout("map", self._splitter.saveState())
 
     @Slot(int)

@@ -72,7 +72,6 @@ class LabPage(Page):
         self.run_choice.list_checkpoints()
 
     def save_state(self) -> None:
-        """Store the splitter positions. Raises OSError."""
         self.session.settings.set_layout("lab", self._splitter.saveState())
         self.map.save_state()
 
@@ -144,7 +143,6 @@ class LabPage(Page):
         self._on_experiment_chosen()
 
     def _add(self, experiment: Experiment) -> None:
-        """Append an experiment to the list."""
         item = QListWidgetItem(f"{experiment.title}\n{experiment.question}")
         item.setData(_ROLE, experiment.name)
         item.setSizeHint(QSize(0, 4 * factory.GRID + 2 * self.fontMetrics().height()))
@@ -158,7 +156,6 @@ class LabPage(Page):
 
     @Slot()
     def _on_experiment_chosen(self) -> None:
-        """Show the chosen experiment."""
         experiment = self.experiment()
         self.run_choice.setVisible(experiment is not None and experiment.subject == "run")
         self.title.setText(experiment.title if experiment is not None else "")

@@ -93,7 +93,6 @@ class RunActions(QWidget):
         self._refresh()
 
     def set_runs(self, runs: Sequence[RunSummary]) -> None:
-        """Set the selected runs."""
         self._runs = runs
         self._refresh()
 

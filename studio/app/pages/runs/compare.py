@@ -82,7 +82,6 @@ class Comparison(QWidget):
         self._head.hide()
 
     def save_state(self) -> None:
-        """Store the splitter position."""
         self._session.settings.set_layout("comparison", self.splitter.saveState())
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
@@ -128,7 +127,6 @@ class Comparison(QWidget):
         self._draw()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Make the plot and read the runs."""
         super().showEvent(event)
         self._make_plot()
         self._read_as.clear()  # the command line may have evaluated a run

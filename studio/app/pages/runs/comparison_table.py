@@ -43,7 +43,6 @@ class ComparisonTable(QWidget):
         self._say(note)
 
     def show_message(self, message: str) -> None:
-        """Show a message instead of a table."""
         self._model.show_rows((), ())
         self._nothing.setText(message)
         self._stack.setCurrentIndex(1)

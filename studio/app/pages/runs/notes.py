@@ -41,7 +41,6 @@ class NoteField(QPlainTextEdit):
         self._fit_height()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Emit `left`."""
         super().focusOutEvent(event)
         self.left.emit()
 

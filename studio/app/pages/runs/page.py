@@ -72,7 +72,6 @@ class RunsPage(Page):
         self.session.run_space.measure_again()
 
     def save_state(self) -> None:
-        """Store the splitter positions. Raises OSError."""
         self.session.settings.set_layout("runs", self._splitter.saveState())
         self.comparison.save_state()
 

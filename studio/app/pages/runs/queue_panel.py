@@ -35,7 +35,6 @@ class OrderedList(QListWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Move the row and emit `dropped`."""
         super().dropEvent(event)
         self.dropped.emit()
 
@@ -88,17 +87,16 @@ class QueuePanel(QWidget):
 
     def _fill(self, entries: Sequence[tuple[Path, str]]) -> None:
         chosen = self._chosen()
-        blocked = QSignalBlocker(self.list)
-        self.list.clear()
-        for path, text in entries:
-            item = QListWidgetItem(text)
-            item.setData(Qt.ItemDataRole.UserRole, path)
-            item.setToolTip(text)
-            item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsDropEnabled)  # drop between rows, not onto a row
-            self.list.addItem(item)
-            if path == chosen:
-                self.list.setCurrentItem(item)
-        blocked.unblock()
+        with QSignalBlocker(self.list):
+            self.list.clear()
+            for path, text in entries:
+                item = QListWidgetItem(text)
+                item.setData(Qt.ItemDataRole.UserRole, path)
+                item.setToolTip(text)
+                item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsDropEnabled)  # drop between rows, not onto a row
+                self.list.addItem(item)
+                if path == chosen:
+                    self.list.setCurrentItem(item)
 
     def _texts(self) -> list[str]:
         return [self.list.item(row).text() for row in range(self.list.count())]

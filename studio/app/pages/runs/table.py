@@ -90,7 +90,6 @@ class RunTable(QAbstractTableModel):
             self.dataChanged.emit(self.index(0, Column.DISK), self.index(len(self._runs) - 1, Column.DISK))
 
     def at(self, row: int) -> RunSummary:
-        """Return the run in this row."""
         return self._runs[row]
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
@@ -100,7 +99,6 @@ class RunTable(QAbstractTableModel):
         return 0 if parent.isValid() else len(HEADERS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return a column's title and alignment."""
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -110,7 +108,6 @@ class RunTable(QAbstractTableModel):
         return HEADERS[section] if role == Qt.ItemDataRole.DisplayRole else None
 
     def flags(self, index: _Index) -> Qt.ItemFlag:
-        """Make the name editable."""
         found = super().flags(index)
         return found | Qt.ItemFlag.ItemIsEditable if index.column() == Column.NAME else found
 
@@ -209,7 +206,6 @@ class NameDelegate(QStyledItemDelegate):
     """Editor for run names. Keeps a half-typed name when the list is refreshed."""
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: _Index) -> QWidget:
-        """Return a text field for the name."""
         editor = QLineEdit(parent)
         editor.setMaxLength(MAX_NAME_LENGTH)
         editor.setAccessibleName("Name")

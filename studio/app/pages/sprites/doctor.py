@@ -278,7 +278,6 @@ class AlphaThreshold(QWidget):
         self.preview.toggled.connect(self._emit_threshold)
 
     def reset(self) -> None:
-        """Switch the preview off."""
         self.preview.setChecked(False)
 
     @Slot(int)
@@ -350,7 +349,6 @@ class FileTable(QTableView):
         self.activated.connect(self._on_activated)
 
     def show_items(self, items: Sequence[ImportIssue]) -> None:
-        """Show these files."""
         self._model.beginResetModel()
         self._model.rows = items
         self._model.endResetModel()

@@ -57,11 +57,9 @@ class SpritesPage(Page):
         self.before_show()
 
     def before_show(self) -> None:
-        """Update the recent folders."""
         self.drop_zone.set_recent(self.session.settings.recent())
 
     def save_state(self) -> None:
-        """Store the splitter position and the zoom."""
         self.session.settings.set_layout("sprites", self._splitter.saveState())
         self.session.settings.set_text("sprites_zoom", str(self.grid.zoom()))
         self.summary.save_state()
@@ -166,12 +164,10 @@ class Opener(QObject):
 
     @Slot(list)
     def open_paths(self, paths: list[str]) -> None:
-        """Open files and folders."""
         self._session.open_sprites.open_paths([Path(path) for path in paths])
 
     @Slot(str)
     def open_path(self, path: str) -> None:
-        """Open a file or folder."""
         self.open_paths([path])
 
     @Slot()

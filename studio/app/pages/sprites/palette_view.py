@@ -66,12 +66,10 @@ class PaletteView(QWidget):
         self._refresh()
 
     def save_state(self) -> None:
-        """Store the order of the colours."""
         self._session.settings.set_text("palette_order", self.order.currentData())
 
     @Slot()
     def clear(self) -> None:
-        """Clear the colour filter."""
         if self._wanted is not None:
             self._session.palettes.cancel_search()
             self._wanted = None

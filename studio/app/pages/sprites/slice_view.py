@@ -84,7 +84,6 @@ class SliceView(QWidget):
         self._read()
 
     def close_view(self) -> None:
-        """Release the sheet."""
         self.is_open = False
         self._reader.close()
         self.canvas.show_sheet(None)
@@ -108,7 +107,6 @@ class SliceView(QWidget):
         return match_sheet_grids(self._sheets.options.sheet_grids, self._known_names())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Close the view on Escape."""
         if event.key() == Qt.Key.Key_Escape:
             self.closed.emit()
         else:

@@ -83,12 +83,10 @@ class ImportSummary(QWidget):
         factory.set_enabled(self.apply, _UNCHANGED, _APPLY)
 
     def save_state(self) -> None:
-        """Store the order of the colours."""
         self.palette_view.save_state()
 
     @Slot()
     def show_all_colours(self) -> None:
-        """Clear the colour filter."""
         self.palette_view.clear()
 
     @Slot()

@@ -93,7 +93,6 @@ class Monitor(QWidget):
         self.setLayout(box)
 
     def save_state(self) -> None:
-        """Store the splitter position. Raises OSError."""
         self._session.settings.set_layout("monitor", self.splitter.saveState())
 
     @property

@@ -73,7 +73,6 @@ class TrainPage(Page):
             self.controls.pause.setFocus()
 
     def save_state(self) -> None:
-        """Store the settings and the splitter positions. Raises OSError."""
         self.session.setup.store()
         self.session.settings.set_layout("train", self._splitter.saveState())
         self.monitor.save_state()

@@ -74,10 +74,9 @@ class SetupPanel(QWidget):
 
     @Slot()
     def _on_catalog_ready(self) -> None:
-        blocked = QSignalBlocker(self.recipes)
-        for recipe in self._session.catalog.recipes.values():
-            self.recipes.addItem(recipe.title, recipe.name)
-        blocked.unblock()
+        with QSignalBlocker(self.recipes):
+            for recipe in self._session.catalog.recipes.values():
+                self.recipes.addItem(recipe.title, recipe.name)
         self.setEnabled(True)
         self._refresh()
 
@@ -99,9 +98,8 @@ class SetupPanel(QWidget):
         self.picker.set_measurements(devices.measurements.made)
         self._show_cards(devices.gpu_count(devices.device))
         if setup.recipe is not None and setup.config is not None:
-            blocked = QSignalBlocker(self.recipes)
-            self.recipes.setCurrentIndex(self.recipes.findData(setup.recipe.name))
-            blocked.unblock()
+            with QSignalBlocker(self.recipes):
+                self.recipes.setCurrentIndex(self.recipes.findData(setup.recipe.name))
             self._summary.setText(setup.recipe.summary)
             parent = setup.parents.source_for(setup.recipe)
             self._show_parents(parent, setup.parents.options(setup.recipe))
@@ -118,9 +116,8 @@ class SetupPanel(QWidget):
         self.cards.setVisible(count > 1)
         self.cards.setText(f"Use all {count} cards")
         factory.set_name_and_tip(self.cards, self.cards.text(), _ALL_CARDS)
-        blocked = QSignalBlocker(self.cards)
-        self.cards.setChecked(self._session.device_choice.uses_all_gpus)
-        blocked.unblock()
+        with QSignalBlocker(self.cards):
+            self.cards.setChecked(self._session.device_choice.uses_all_gpus)
 
     def _show_parents(self, chosen: ParentSource, offered: list[ParentSource]) -> None:
         """Fill the box with the possible start weights. Leave an unchanged box alone: the list may be open."""

@@ -135,7 +135,6 @@ class PixelCanvas(QWidget):
             _draw_cursor(painter, QRect(QPoint(*self._cursor) * zoom + origin, QSize(zoom, zoom)))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom at the mouse position."""
         turned = event.angleDelta().y()
         if turned:
             step = max(1, self.zoom() // 4) * (1 if turned > 0 else -1)
@@ -143,7 +142,6 @@ class PixelCanvas(QWidget):
         event.accept()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Start a stroke, or pan with the middle button."""
         if event.button() == _MIDDLE:
             self._pan_start = self._device_point(event) - self._pan
         elif event.button() in (_LEFT, _RIGHT) and not self._stroke:
@@ -152,7 +150,6 @@ class PixelCanvas(QWidget):
             self.pressed.emit(self.place(event.position().toPoint()), event.button() == _RIGHT, alt)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Continue a stroke, or pan."""
         if self._pan_start is not None:
             self._pan = self._device_point(event) - self._pan_start
             self._zoom = self.zoom()
@@ -165,7 +162,6 @@ class PixelCanvas(QWidget):
                 self.dragged.emit(place)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """End the stroke."""
         if event.button() == _MIDDLE:
             self._pan_start = None
         elif self._stroke and not event.buttons() & (_LEFT | _RIGHT):

@@ -143,7 +143,6 @@ class SpriteEditor(QWidget):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the current sprite and colours."""
         now = self._history.now
         if self._palette_source is not now and not now.is_same_sprite(self._palette_source):
             self.swatches.set_sprite(now.edit.sprite)
@@ -189,7 +188,6 @@ class SpriteEditor(QWidget):
         return self._keys.get(QKeySequence(event.keyCombination()).toString(QKeySequence.SequenceFormat.PortableText))
 
     def _commands(self) -> dict[str, Callable[[], object]]:
-        """Return the commands by key."""
         zoom_in, zoom_out = self.canvas.zoom_in, self.canvas.zoom_out
         return {
             **{key: self.tools.button(number).click for number, (_, _, key) in enumerate(_TOOLS.values())},
@@ -286,7 +284,6 @@ class SpriteEditor(QWidget):
         return self.edit().paint(stroke.covered, _CLEAR if self._erases else self.swatches.colour)
 
     def _preview(self, stroke: Stroke, differs: Mask) -> None:
-        """Draw the unfinished stroke."""
         rows, columns = np.flatnonzero(differs.any(1)), np.flatnonzero(differs.any(0))
         if len(rows):
             part = QRect(int(columns[0]), int(rows[0]), int(np.ptp(columns)) + 1, int(np.ptp(rows)) + 1)

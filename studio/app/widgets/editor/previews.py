@@ -66,10 +66,8 @@ class Preview(QWidget):
 
 
 def actual_size() -> Preview:
-    """Return a preview at actual size."""
     return Preview("Actual size", "The sprite at actual size.", side=_WIDEST)
 
 
 def tiled() -> Preview:
-    """Return a preview of a tiled sprite."""
     return Preview("Tiled", "The sprite tiled, to check its seams.", tiles=_TILES, zoom=2)

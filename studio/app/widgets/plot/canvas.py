@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
-from studio.app.widgets.plot.series import LineKind, PlotLine
+from studio.app.widgets.plot.series import LineKind, StyledCurve
 from studio.core import curves
 from studio.core.curves import Range, Values
 
@@ -57,7 +57,7 @@ class PlotCanvas(ThemedPlot):
         self.widget = bare_plot({"bottom": StepAxis("bottom"), "left": ValueAxis("left")})
         self._item: Any = self.widget.getPlotItem()
         self._box: Any = self._item.getViewBox()
-        self._lines: list[tuple[PlotLine, Any, Any]] = []  # line, pyqtgraph curve, pyqtgraph dots
+        self._lines: list[tuple[StyledCurve, Any, Any]] = []  # line, pyqtgraph curve, pyqtgraph dots
         self._marks: dict[str, Any] = {}
         self._cross: Any = pg.InfiniteLine(angle=90, movable=False)
         self._note: Any = pg.TextItem(anchor=(0, 0))
@@ -77,14 +77,12 @@ class PlotCanvas(ThemedPlot):
         return (left, right), (low, high)
 
     def set_ranges(self, steps: Range, values: Range) -> None:
-        """Show these ranges of steps and values."""
         self._set = (steps, values)
         if self._set != self.ranges():
             self._box.setRange(xRange=steps, yRange=values, padding=0, disableAutoRange=True)
             self._set = self.ranges()
 
-    def set_lines(self, lines: Sequence[PlotLine]) -> None:
-        """Draw these lines from now on."""
+    def set_lines(self, lines: Sequence[StyledCurve]) -> None:
         for _, curve, dots in self._lines:
             self._item.removeItem(curve)
             self._item.removeItem(dots)

@@ -8,7 +8,7 @@ from typing import Protocol
 from PySide6.QtCore import QSignalBlocker, Slot
 
 from studio.app.widgets.plot.loss_plot import LOSS
-from studio.app.widgets.plot.series import LineStyle, Numbers, PlotCurve, PlotLine, Series, Smoothed
+from studio.app.widgets.plot.series import LineStyle, Numbers, PlotCurve, Series, Smoothed, StyledCurve
 from studio.app.widgets.plot.time_plot import PlotTab, TimePlot
 from studio.core.curves import SMOOTHING_STEPS
 
@@ -30,7 +30,6 @@ class FigureTab(PlotTab):
         self._runs: list[tuple[str, int, Series]] = []
 
     def clear(self) -> None:
-        """Remove all runs."""
         self._runs, self.smoothed = [], []
 
     def add(self, label: str, tint: int, curve: Points) -> None:
@@ -40,15 +39,14 @@ class FigureTab(PlotTab):
         self._runs.append((label, tint, series))
         self.smoothed.append(Smoothed(series, self.smoothing))
 
-    def lines(self) -> list[PlotLine]:
+    def lines(self) -> list[StyledCurve]:
         """Return the smoothed curves if smoothing is on, else the raw curves."""
         pairs = zip(self._runs, self.smoothed, strict=True)
         if self.smoothing > 0:
-            return [PlotLine(label, mean, LineStyle("bold", tint)) for (label, tint, _), mean in pairs]
-        return [PlotLine(label, raw, LineStyle("thin", tint)) for label, tint, raw in self._runs]
+            return [StyledCurve(label, mean, LineStyle("bold", tint)) for (label, tint, _), mean in pairs]
+        return [StyledCurve(label, raw, LineStyle("thin", tint)) for label, tint, raw in self._runs]
 
     def columns(self) -> list[tuple[str, PlotCurve]]:
-        """Return each run's raw and smoothed values."""
         columns: list[tuple[str, PlotCurve]] = []
         for (label, _, series), smoothed in zip(self._runs, self.smoothed, strict=True):
             columns += [(label, series), (f"{label}, smoothed", smoothed)]

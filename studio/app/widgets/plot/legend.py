@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.app import theme
 from studio.app.widgets.plot.canvas import PlotCanvas
-from studio.app.widgets.plot.series import LineStyle, PlotLine, StepMark
+from studio.app.widgets.plot.series import LineStyle, StepMark, StyledCurve
 from studio.core import formatting
 
 _SWATCH = 18
@@ -56,7 +56,6 @@ class PlotLegend(QWidget):
             self.update()
 
     def set_values(self, values: Sequence[str]) -> None:
-        """Show a value for each entry."""
         if tuple(values) != self._values:
             self._values = tuple(values)
             self.update()
@@ -138,11 +137,11 @@ class Crosshair(QObject):
         super().__init__(canvas)
         self._canvas = canvas
         self._legend = legend
-        self._lines: tuple[PlotLine, ...] = ()
+        self._lines: tuple[StyledCurve, ...] = ()
         self._marks = marks
         self._step: float | None = None
 
-    def set_lines(self, lines: Sequence[PlotLine]) -> None:
+    def set_lines(self, lines: Sequence[StyledCurve]) -> None:
         """Read these curves; the longest curve provides the steps."""
         self._lines = tuple(lines)
         self._legend.set_entries([STEP, *(LegendEntry(line.label, line.style, line.unit) for line in lines)])
@@ -206,7 +205,6 @@ class Crosshair(QObject):
 
 
 def _paint_swatch(painter: QPainter, style: LineStyle, rect: QRectF) -> None:
-    """Draw a short piece of the curve."""
     middle = rect.center().y()
     painter.setPen(QPen(QColor(style.colour()), 2.5 if style.kind == "bold" else 1.5))
     painter.drawLine(QPointF(rect.left(), middle), QPointF(rect.right(), middle))
@@ -215,5 +213,5 @@ def _paint_swatch(painter: QPainter, style: LineStyle, rect: QRectF) -> None:
         painter.drawEllipse(rect.center(), 2.5, 2.5)
 
 
-def _length(line: PlotLine) -> int:
+def _length(line: StyledCurve) -> int:
     return len(line.curve.steps)

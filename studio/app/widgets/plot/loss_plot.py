@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from studio.app.widgets.plot.series import LineStyle, MarkKind, Numbers, PlotCurve, PlotLine, Series, Smoothed, StepMark
+from studio.app.widgets.plot.series import (
+    LineStyle,
+    MarkKind,
+    Numbers,
+    PlotCurve,
+    Series,
+    Smoothed,
+    StepMark,
+    StyledCurve,
+)
 from studio.app.widgets.plot.time_plot import PlotTab, TimePlot
 from studio.core import formatting
 from studio.core.curves import SMOOTHING_STEPS
@@ -24,21 +33,20 @@ class SeriesTab(PlotTab):
         self._name, self._unit, self._dots = name, unit, dots
         self.smoothed = [Smoothed(self.raw, smoothing)]
 
-    def lines(self) -> list[PlotLine]:
+    def lines(self) -> list[StyledCurve]:
         """Return raw and smoothed curve, or only the raw curve in full colour, and the validation points."""
         if self.smoothing > 0:
             lines = [
-                PlotLine(self._name, self.raw, LineStyle("raw"), self._unit),
-                PlotLine("Smoothed", self.smoothed[0], LineStyle("bold"), self._unit),
+                StyledCurve(self._name, self.raw, LineStyle("raw"), self._unit),
+                StyledCurve("Smoothed", self.smoothed[0], LineStyle("bold"), self._unit),
             ]
         else:
-            lines = [PlotLine(self._name, self.raw, LineStyle("dots" if self._dots else "thin"), self._unit)]
+            lines = [StyledCurve(self._name, self.raw, LineStyle("dots" if self._dots else "thin"), self._unit)]
         if self.validation is not None:
-            lines.append(PlotLine("Validation", self.validation, LineStyle("dots", 1)))
+            lines.append(StyledCurve("Validation", self.validation, LineStyle("dots", 1)))
         return lines
 
     def columns(self) -> list[tuple[str, PlotCurve]]:
-        """Return raw, smoothed and validation values."""
         columns: list[tuple[str, PlotCurve]] = [(self._name.lower(), self.raw), ("smoothed", self.smoothed[0])]
         if self.validation is not None:
             columns.append(("validation", self.validation))
@@ -67,7 +75,6 @@ class LossPlot(TimePlot):
         self.data_changed()
 
     def append_validation(self, step: int, loss: float) -> None:
-        """Append a validation loss."""
         self.validation.append([step], [loss])
         self.data_changed()
 

@@ -39,7 +39,6 @@ class GrowingArray:
         self._count = min(self._count, count)
 
     def extend(self, values: Values) -> None:
-        """Append values."""
         end = self._count + len(values)
         if end > len(self._room):
             larger = np.empty(max(end, 2 * len(self._room)))
@@ -76,7 +75,6 @@ class Series:
 
     @property
     def values(self) -> Values:
-        """The value at each step."""
         return self._values.view()
 
     def append(self, steps: Numbers, values: Numbers) -> bool:
@@ -132,7 +130,6 @@ class Smoothed:
 
     @property
     def steps(self) -> Values:
-        """The steps of the series."""
         return self._source.steps
 
     @property
@@ -160,7 +157,7 @@ class LineStyle:
 
 
 @dataclass(frozen=True, eq=False)
-class PlotLine:
+class StyledCurve:
     """A curve with label, style and unit."""
 
     label: str

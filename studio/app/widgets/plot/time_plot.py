@@ -16,7 +16,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.plot import saving
 from studio.app.widgets.plot.canvas import PlotCanvas
 from studio.app.widgets.plot.legend import Crosshair, PlotLegend
-from studio.app.widgets.plot.series import PlotCurve, PlotLine, Smoothed, StepMark
+from studio.app.widgets.plot.series import PlotCurve, Smoothed, StepMark, StyledCurve
 from studio.app.widgets.plot.view import PlotInput, PlotView
 from studio.core import formatting
 
@@ -43,7 +43,7 @@ class PlotTab(ABC):
             curve.constant = steps
 
     @abstractmethod
-    def lines(self) -> list[PlotLine]:
+    def lines(self) -> list[StyledCurve]:
         """Return the lines to draw."""
 
     @abstractmethod
@@ -87,7 +87,6 @@ class TimePlot(QWidget):
         self.show_lines()
 
     def tab(self) -> PlotTab:
-        """Return the current tab."""
         return self._tabs[self.bar.tabText(self.bar.currentIndex())]
 
     @Slot()
@@ -156,7 +155,6 @@ class TimePlot(QWidget):
         self._top.setDirection(direction.TopToBottom if self.width() < _NARROW else direction.LeftToRight)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Redraw if the data changed while hidden."""
         super().showEvent(event)
         if self._dirty:
             self._schedule_redraw(0)
@@ -229,7 +227,6 @@ class SmoothingSlider(QWidget):
         self.slider.valueChanged.connect(self._moved)
 
     def set_steps(self, steps: float) -> None:
-        """Show this time constant."""
         with QSignalBlocker(self.slider):
             self.slider.setValue(0 if steps < 1 else round(_PER_DECADE * math.log10(steps)))
         self._say(steps)

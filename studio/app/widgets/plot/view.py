@@ -10,7 +10,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
 
 from studio.app.widgets.plot.canvas import PlotCanvas
 from studio.app.widgets.plot.legend import Crosshair
-from studio.app.widgets.plot.series import PlotLine
+from studio.app.widgets.plot.series import StyledCurve
 from studio.core import curves
 from studio.core.curves import Range
 
@@ -37,12 +37,12 @@ class PlotView(QObject):
         self.fits = True  # fit the value range to the visible steps
         self._canvas = canvas
         self._crosshair = crosshair
-        self._lines: tuple[PlotLine, ...] = ()
+        self._lines: tuple[StyledCurve, ...] = ()
         self._follows = True
         canvas.moved_by_user.connect(self._moved)
         canvas.view_changed.connect(self.changed)
 
-    def set_lines(self, lines: Sequence[PlotLine], *, set_values: bool) -> None:
+    def set_lines(self, lines: Sequence[StyledCurve], *, set_values: bool) -> None:
         """Show these lines and keep the visible steps. keep_values: keep the value range too."""
         self._lines = tuple(lines)
         self.fits = self.fits or not set_values

@@ -36,7 +36,6 @@ class _PlaceAxis(ValueAxis):
         self.places: list[float] = []
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> Ticks:  # noqa: N803
-        """Return tick positions."""
         if self.places:
             return [(1.0, _scaled(self.places, self.logMode))]
         if self.logMode and maxVal - minVal > _MOST_DECADES:
@@ -81,7 +80,6 @@ class XYPlot(ThemedPlot):
         self.restyle()
 
     def restyle(self) -> None:
-        """Draw everything again in the theme's colours."""
         plot, colours, scale = self._plot, theme.colours(), self.devicePixelRatioF()
         self._item.clear()
         self._legend.clear()

@@ -99,11 +99,9 @@ class SheetArea(QAbstractScrollArea):
         """Draw over the sheet, in device pixels. Subclasses override."""
 
     def refresh(self) -> None:
-        """Redraw the visible part."""
         self.viewport().update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the visible part of the sheet."""
         ratio, zoom, origin = self.devicePixelRatioF(), self._zoom, self._origin()
         line = max(1, round(ratio))
         height, width = self._rgba.shape[:2]

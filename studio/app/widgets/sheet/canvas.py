@@ -164,7 +164,6 @@ class Handle(QWidget):
         self.move(point - QPoint(_SIDE // 2, _SIDE // 2))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Start a drag."""
         if event.button() == Qt.MouseButton.LeftButton:
             self._from = event.globalPosition().toPoint()
             self.pressed.emit(self.kind)

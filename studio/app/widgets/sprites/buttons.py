@@ -37,12 +37,10 @@ class SpriteButton(QAbstractButton):
         return QSize(_SIDE, _SIDE)
 
     def enterEvent(self, event: QEnterEvent) -> None:
-        """Redraw with a hover frame."""
         super().enterEvent(event)
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the sprite, with a frame while hovered or focused."""
         with QPainter(self) as painter:
             draw_sprite(painter, self.rect().adjusted(3, 3, -3, -3), self._sprite)
             if self.underMouse() or self.hasFocus():

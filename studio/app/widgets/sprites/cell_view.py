@@ -31,7 +31,6 @@ class CellView(QListView):
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
 
     def resize_cells(self, size: QSize) -> None:
-        """Set the size of all cells."""
         self.cell = size
         self.updateGeometries()
         self.viewport().update()
@@ -42,7 +41,6 @@ class CellView(QListView):
         self.updateGeometries()
 
     def cells(self) -> CellLayout:
-        """Return the current layout."""
         return CellLayout.within(
             self.viewport().width(), self.model().rowCount(), self.cell.width(), self.cell.height()
         )

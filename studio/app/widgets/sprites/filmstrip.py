@@ -119,7 +119,6 @@ class Filmstrip(QWidget):
         return self._live
 
     def steps(self) -> list[int]:
-        """Return the steps with samples."""
         return [step for step, _, _ in self._film]
 
     def shown_step(self) -> int:

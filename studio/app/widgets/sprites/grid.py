@@ -225,7 +225,6 @@ class SpriteGrid(QWidget):
         self.selection_changed.emit()
 
     def visible_count(self) -> int:
-        """Return the number of visible sprites."""
         return self._model.rowCount()
 
     def selected(self) -> list[int]:
@@ -236,7 +235,6 @@ class SpriteGrid(QWidget):
         return found
 
     def selected_count(self) -> int:
-        """Return the number of selected sprites."""
         spans = self.view.spans()
         return int((spans[:, 1] - spans[:, 0] + 1).sum())
 

@@ -99,7 +99,6 @@ class SpriteList(CellView):
         self.selectionModel().select(selection, command)
 
     def reset(self) -> None:
-        """Clear the selection and its cached ranges."""
         self._spans = None
         super().reset()
 
@@ -115,7 +114,6 @@ class SpriteList(CellView):
         return QRegion(self.viewport().rect())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the exposed cells and the rubber band."""
         with QPainter(self.viewport()) as painter:
             for area in event.region():  # type: ignore[attr-defined]  # the stubs lack it
                 self._draw_cells(painter, area)
@@ -132,7 +130,6 @@ class SpriteList(CellView):
             super().mousePressEvent(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Start a drag, or extend the rubber band."""
         if self._delayed_press is None:
             super().mouseMoveEvent(event)
         elif (event.position() - self._delayed_press.position()).manhattanLength() >= QApplication.startDragDistance():
@@ -148,7 +145,6 @@ class SpriteList(CellView):
         self.viewport().update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom with Ctrl, otherwise scroll."""
         if not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             super().wheelEvent(event)
             return

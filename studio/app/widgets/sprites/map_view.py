@@ -99,7 +99,6 @@ class MapView(QWidget):
         self.update()
 
     def fit(self) -> None:
-        """Show the whole map."""
         if len(self._positions):
             low, high = self._positions.min(0), self._positions.max(0)
             room = np.array([self.width(), self.height()]) - 2 * _MARGIN - _SIDE
@@ -160,12 +159,10 @@ class MapView(QWidget):
                 painter.drawRect(0, 0, round(self.width() * ratio), round(self.height() * ratio))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom at the mouse position."""
         self.zoom(_STEP ** (event.angleDelta().y() / _NOTCH), event.position())
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Pan, zoom, fit, or choose the centre sprite."""
         key = Qt.Key(event.key())
         if key in _KEYS:
             self._move_to(self._middle + np.array(_KEYS[key]) * _PAN / self._scale)
@@ -179,7 +176,6 @@ class MapView(QWidget):
             super().keyPressEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Start a click or a drag."""
         if event.button() == Qt.MouseButton.LeftButton:
             self._pressed, self._is_dragged = event.position(), False
 
@@ -196,14 +192,12 @@ class MapView(QWidget):
             self._move_to(self._middle - np.array([moved.x(), moved.y()]) / self._scale)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Choose the clicked sprite."""
         if self._pressed is not None and not self._is_dragged:
             self._choose(self.at(event.position()), event.modifiers())
         self._pressed = None
         self.setCursor(Qt.CursorShape.ArrowCursor)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Show the whole map."""
         self.fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
