@@ -23,7 +23,7 @@ def test_runs_are_drawn_over_one_another(generator_run: Path, tmp_path: Path, st
     with Image.open(tmp_path / "curves.png") as picture:
         assert picture.size == (1600, 900)
     first, *_, last = studio(*words, "--curve", "accuracy", "--json").objects()
-    assert "my generator has no curve 'Held-out accuracy'" in first["title"]
+    assert "my generator has no curve 'Validation accuracy'" in first["title"]
     assert last == {"type": "FilesSaved", "paths": [str(tmp_path / "curves 2.png")]}
 
 

@@ -85,11 +85,11 @@ class PlottedCurve:
 
 
 TRAINING_LOSS = PlottedCurve("loss", "Loss", "series", "loss", SMOOTHING_STEPS)
-VALIDATION_LOSS = PlottedCurve("held-out-loss", "Held-out loss", "validation", LOSS.name)
+VALIDATION_LOSS = PlottedCurve("held-out-loss", "Validation loss", "validation", LOSS.name)
 PLOTTED_CURVES = (
     TRAINING_LOSS,
     VALIDATION_LOSS,
-    *(PlottedCurve(one.name, f"Held-out {one.title}", "validation", one.name) for one in (ACCURACY, R2)),
+    *(PlottedCurve(one.name, f"Validation {one.title}", "validation", one.name) for one in (ACCURACY, R2)),
     PlottedCurve("kid", "Quality (KID)", "quality", "kid"),
     PlottedCurve("copies", "Copies", "quality", "copies"),
 )

@@ -174,7 +174,7 @@ def _speed_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
 def _training_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
     """Yield the latest metrics that the training measured itself."""
     compared = _have_same_sprites(runs)
-    yield from _validation_rows([_latest(run.read.history.validation) for run in runs], "Held-out {}", runs)
+    yield from _validation_rows([_latest(run.read.history.validation) for run in runs], "Validation {}", runs)
     last = [run.read.history.quality.get("kid") for run in runs]
     yield ComparisonRow(
         "Last measured at step", tuple("" if curve is None else number(int(curve.steps[-1])) for curve in last)
@@ -202,7 +202,7 @@ def _evaluation_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
     yield ComparisonRow("Evaluated at step", tuple("" if each is None else number(each.step) for each in found))
     judged = tuple(number(each.count) if each is not None and each.count else "" for each in found)
     yield ComparisonRow("New sprites judged", judged)
-    yield ComparisonRow("Held-out sprites", tuple("" if each is None else number(each.heldout_count) for each in found))
+    yield ComparisonRow("Validation sprites", tuple("" if each is None else number(each.heldout_count) for each in found))
     counts = {each.count for each in found if each is not None and each.count}
     compared = _have_same_sprites(runs) and len(counts) == 1  # comparable only for equal numbers of new sprites
     for figure in FIGURES:
@@ -213,7 +213,7 @@ def _evaluation_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
         errors = [each.get(f"{figure.name}_error", 0.0) for each in new]
         yield _ranked_row(figure.title, texts, figure.better, ranks, errors, compared=compared)
     yield from _validation_rows(
-        [each.figures if each is not None and not each.count else {} for each in found], "Held-out {}, evaluated", runs
+        [each.figures if each is not None and not each.count else {} for each in found], "Validation {}, evaluated", runs
     )
 
 

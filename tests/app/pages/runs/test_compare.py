@@ -99,14 +99,14 @@ def test_several_runs_get_tabs(qtbot: QtBot, shown: Comparison) -> None:
     shown.sections.setCurrentIndex(3)
     figures = _table(shown.figures.view)
     assert shown.figures.isVisible() and figures["Steps"] == ["", "40", "40"]
-    assert figures["Held-out loss"] == ["lower is better", "0.3333", "0.3333"]
+    assert figures["Validation loss"] == ["lower is better", "0.3333", "0.3333"]
     _choose(qtbot, shown, ONE, NONE, reads=1)
     shown.sections.setCurrentIndex(1)
     assert "Nothing differs" in shown.settings._nothing.text() and not shown.settings.view.isVisible()
     shown.sections.setCurrentIndex(3)
     figures = _table(shown.figures.view)
-    assert figures["Held-out loss"] == ["lower is better", "0.3333", "best 0.25"]
-    best = shown.figures.view.model().index(list(figures).index("Held-out loss"), 2)
+    assert figures["Validation loss"] == ["lower is better", "0.3333", "best 0.25"]
+    best = shown.figures.view.model().index(list(figures).index("Validation loss"), 2)
     assert best.data(Qt.ItemDataRole.FontRole).bold()
     shown.show_runs([ONE])
     qtbot.waitUntil(shown.splitter.isVisible, timeout=LONG_MS)

@@ -47,7 +47,7 @@ def test_curves_start_at_their_first_value(plot: CurvesPlot, count: int) -> None
     steps = np.arange(count)
     falling = curve(steps, 0.2 + 2.0 * np.exp(-40 * steps / count))
     heldout = curve(steps[:: max(1, count // 20)], falling.values[:: max(1, count // 20)])
-    plot.set_curves([("swords", {"Loss": falling, "Held-out loss": heldout})])
+    plot.set_curves([("swords", {"Loss": falling, "Validation loss": heldout})])
     for tab in range(2):
         plot.bar.setCurrentIndex(tab)
         plot.refresh()

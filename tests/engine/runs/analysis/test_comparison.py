@@ -94,7 +94,7 @@ def test_a_loss_is_the_best_only_beside_such_as_compare(
     config: Mapping[str, Any], other: Mapping[str, Any], marked: set[int]
 ) -> None:
     runs = [_run(_record(**config), loss=0.5), _run(_record(**other), loss=0.75)]
-    row = _row(comparison_rows(runs), "Held-out loss")
+    row = _row(comparison_rows(runs), "Validation loss")
     assert (row.texts, row.better, set(row.best)) == (("0.5", "0.75"), "lower is better", marked)
     assert row.marked()[0] == ("best 0.5" if marked else "0.5")
     assert ("No best values" in explain_best(runs)) == ("holdout" in other or "seed" in other)
@@ -117,7 +117,7 @@ def test_evaluations_compare_by_equal_numbers_and_by_what_real_sprites_give() ->
     assert _row(comparison_rows([_run(_record(), evaluation=one) for one in unequal]), "Recall").best == set()
     heldout = [CheckpointEvaluation(30, "", {"accuracy": share}, {}, 20, 80) for share in (0.5, 0.75)]
     rows = comparison_rows([_run(_record(), evaluation=one) for one in heldout])
-    assert _row(rows, "Held-out accuracy, evaluated").marked() == ("50 %", "best 75 %")
+    assert _row(rows, "Validation accuracy, evaluated").marked() == ("50 %", "best 75 %")
     assert not any(row.title in ("Recall", "New sprites judged") for row in rows)
     rows = comparison_rows([_run(_record(), evaluation=one) for one in (*found, heldout[0])])
     assert _row(rows, "Recall").best == {2} and _row(rows, "Recall").texts[-1] == ""
