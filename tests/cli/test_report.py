@@ -99,7 +99,8 @@ def test_a_classifiers_mistakes_are_told(tmp_path: Path, generator_run: Path, st
         file.write(json.dumps({"step": step, "metrics": {"loss": 0.5, "accuracy": 0.75}}) + "\n")
     studio("report", run, "--out", tmp_path / "run.html")
     page = _read(tmp_path / "run.html")
-    assert page.row(names[0]) == [names[1], "3 of 8"] and page.row("Validation accuracy") == ["75 %", "higher is better"]
+    assert page.row(names[0]) == [names[1], "3 of 8"]
+    assert page.row("Validation accuracy") == ["75 %", "higher is better"]
 
 
 def test_what_can_not_be_reported_is_said(generator_run: Path, tmp_path: Path, studio: Studio) -> None:

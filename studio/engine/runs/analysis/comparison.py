@@ -202,7 +202,8 @@ def _evaluation_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
     yield ComparisonRow("Evaluated at step", tuple("" if each is None else number(each.step) for each in found))
     judged = tuple(number(each.count) if each is not None and each.count else "" for each in found)
     yield ComparisonRow("New sprites judged", judged)
-    yield ComparisonRow("Validation sprites", tuple("" if each is None else number(each.heldout_count) for each in found))
+    heldout = tuple("" if each is None else number(each.heldout_count) for each in found)
+    yield ComparisonRow("Validation sprites", heldout)
     counts = {each.count for each in found if each is not None and each.count}
     compared = _have_same_sprites(runs) and len(counts) == 1  # comparable only for equal numbers of new sprites
     for figure in FIGURES:
@@ -212,9 +213,8 @@ def _evaluation_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
         ranks = [_rank(figure, *pair) for pair in zip(new, real, strict=True)]
         errors = [each.get(f"{figure.name}_error", 0.0) for each in new]
         yield _ranked_row(figure.title, texts, figure.better, ranks, errors, compared=compared)
-    yield from _validation_rows(
-        [each.figures if each is not None and not each.count else {} for each in found], "Validation {}, evaluated", runs
-    )
+    figures = [each.figures if each is not None and not each.count else {} for each in found]
+    yield from _validation_rows(figures, "Validation {}, evaluated", runs)
 
 
 def _validation_rows(

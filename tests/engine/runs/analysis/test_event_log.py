@@ -41,7 +41,7 @@ def _saved(run: Path, folder: Path) -> Path:
 def test_tensorboard_reads_the_very_curves_pixels_and_settings(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tensorboard_log, "_A_REPORT", 4)  # in parts
+    monkeypatch.setattr(tensorboard_log, "_REPORT_EVERY", 4)  # in parts
     log = EventAccumulator(str(_saved(run, tmp_path)), size_guidance=_ALL).Reload()
     (read,) = read_run(run)
     assert isinstance(read, HistoryRead)
@@ -87,9 +87,9 @@ def test_without_its_package_it_is_said_how_to_get_it(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tensorboard_log, "find_spec", lambda name: None)
-    with pytest.raises(ExportError, match="written yet") as raised:
+    with pytest.raises(ExportError, match="needs the package") as raised:
         list(save_event_log(run, tmp_path))
-    assert raised.value.hint == "Install tensorboard: pip install tensorboard."
+    assert raised.value.hint == "Run: pip install tensorboard"
 
 
 def test_samples_of_fewer_than_a_line_are_as_wide_as_they_are(run: Path, tmp_path: Path) -> None:
