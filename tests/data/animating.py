@@ -63,7 +63,7 @@ def apng(
     palette: bytes = b"",
     transparency: bytes = b"",
 ) -> bytes:
-    """With `default`, that is the picture of viewers that know no animations, and none of the frames."""
+    """With `default`, the default image, for viewers without animation, is not one of the frames."""
     header = struct.pack(">IIBBBBB", width, height, 8, 3 if palette else 6, 0, 0, 0)
     parts = [MAGIC, chunk(b"IHDR", header), chunk(b"acTL", struct.pack(">II", len(frames), 0))]
     parts += [chunk(b"PLTE", palette), chunk(b"tRNS", transparency)] if palette else []

@@ -125,7 +125,7 @@ def remarks(data: bytes, folder: Path) -> list[tuple[str, str]]:
 
 
 def drawn(folder: Path, *parts: bytes, **about: Any) -> Pixels:
-    """How a file of one frame looks; `about` is what `ase` is told of it."""
+    """Return the image of a file with one frame. about: arguments for `ase`."""
     (picture,) = pictures(ase(frame(*parts), **about), folder)
     return picture.rgba
 

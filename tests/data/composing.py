@@ -1,4 +1,4 @@
-"""Folders as games have them, put together from whole sprites: strips and sheets that nothing describes, and others."""
+"""Compose folders like those of games from whole sprites: undescribed strips and sheets, and single sprites."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PAGE = 256  # pixels: many games want textures of a power of two
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """One picture. grid: of what it was put together; None for a whole sprite. frames: how many it holds."""
+    """An image. grid: the grid of its cells; None for a single sprite. frames: number of sprites."""
 
     name: str
     rgba: Pixels
@@ -43,7 +43,7 @@ def trimmed(rgba: Pixels) -> Pixels:
 
 
 def animated(sprite: Pixels, count: int, width: int, height: int, rng: Generator) -> list[Pixels]:
-    """An animation of a sprite in cells of that size: it bobs, its legs move, and some of its pixels flash."""
+    """Animate a sprite in cells of this size: the body bobs, legs move, and some pixels flash."""
     knee = int(rng.integers(1, sprite.shape[0]))
     frames = []
     for number in range(count):
@@ -59,7 +59,7 @@ def animated(sprite: Pixels, count: int, width: int, height: int, rng: Generator
 
 
 def shifted(rgba: Pixels, across: int = 0, down: int = 0) -> Pixels:
-    """Moved by a pixel within its own box; what leaves that is gone."""
+    """Move a sprite by a pixel within its box; pixels outside the box are lost."""
     moved = np.roll(rgba, (down, across), (0, 1))
     if across:
         moved[:, 0 if across > 0 else -1] = 0
@@ -88,7 +88,7 @@ def laid(cells: Sequence[Pixels], grid: SheetGrid, columns: int, width: int = 0,
 
 
 def demo_sheets() -> Iterator[tuple[Pixels, list[dict[str, Any]]]]:
-    """The sheets that come with the studio, and what each one's JSON says of its frames."""
+    """Return the bundled demo sheets with the frames from their JSON files."""
     for path in sorted(DEMO.glob("*.png")):
         rgba = np.array(Image.open(path).convert("RGBA"))
         clear_hidden(rgba)
@@ -96,7 +96,7 @@ def demo_sheets() -> Iterator[tuple[Pixels, list[dict[str, Any]]]]:
 
 
 def demo_sprites() -> list[Pixels]:
-    """The sprites of these sheets, one by one."""
+    """Return the single sprites of these sheets."""
     boxes = ((sheet, *(box[key] for key in "xywh")) for sheet, frames in demo_sheets() for box in frames)
     return [sheet[y : y + h, x : x + w].copy() for sheet, x, y, w, h in boxes]
 
@@ -108,7 +108,7 @@ def frames_of(rgba: Pixels, grid: SheetGrid) -> list[bytes]:
 
 
 class Composer:
-    """Makes pictures from whole sprites, all of one folder from cells of one to three sizes."""
+    """Composes images from whole sprites; a folder has cells of one to three sizes."""
 
     def __init__(self, sprites: Sequence[Pixels], rng: Generator) -> None:
         self._rng = rng
@@ -117,7 +117,7 @@ class Composer:
         self._cells = [_CELLS[number] for number in sizes]
 
     def folder(self, strips: int, whole: int) -> list[Composed]:
-        """So many strips and sheets, and so many whole sprites of all kinds."""
+        """Compose a folder with this many strips and sheets, and this many single sprites."""
         kinds = [kind for kind, share in _SHARES for _ in range(share)]
         made = [self.strip(f"{kind} {number}.png", kind) for number, kind in zip(range(strips), cycle(kinds))]
         wholes = {"icon": self.icon, "wide": self.wide, "boss": self.boss, "gap": self.gap}
@@ -163,7 +163,7 @@ class Composer:
         return celled(sprite, side, side)
 
     def wide(self) -> Pixels:
-        """Sprites that have grown together to one that is two to four times as wide as high: a ship, a train."""
+        """Join sprites to a wide sprite, two to four times as wide as high: a ship, a train."""
         whole = self._any()
         while whole.shape[1] < 2 * whole.shape[0]:
             part = self._any()
@@ -191,7 +191,7 @@ class Composer:
         return self._sprites[int(self._rng.integers(len(self._sprites)))]
 
     def _fitting(self, width: int, height: int) -> Pixels:
-        """A sprite for cells of that size, every other pixel of it where it is larger; never less than half of it."""
+        """Return a sprite for cells of this size; a larger sprite is halved."""
         while True:
             sprite = self._any()
             for small in (sprite, trimmed(sprite[::2, ::2]) if sprite[::2, ::2, 3].any() else sprite):

@@ -1,4 +1,4 @@
-"""Pictures made by hand for the tests, so that nothing is compared with the library that reads them."""
+"""Write image files by hand for the tests, without the library that reads them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def write(path: Path, rgba: Pixels) -> Path:
 
 
 def sprite(seed: int, width: int = 8, height: int = 0) -> Pixels:
-    """Opaque noise inside a transparent border of one pixel, of few colours: unlike that of any other seed."""
+    """Return opaque noise of few colours in a transparent border of one pixel; unique for a seed."""
     height = height or width
     rng = np.random.default_rng(seed)
     rgba = np.zeros((height, width, 4), np.uint8)
@@ -65,14 +65,14 @@ def sprite(seed: int, width: int = 8, height: int = 0) -> Pixels:
 
 
 def write_many(folder: Path, count: int, size: int = 8) -> Path:
-    """0.png, 1.png and so on, each the sprite of its number."""
+    """Write 0.png, 1.png and so on, with `sprite(number)`."""
     for number in range(count):
         write(folder / f"{number}.png", sprite(number, size))
     return folder
 
 
 def write_sheet(path: Path, rgba: Pixels, frames: Any) -> Path:
-    """A picture and its JSON; `frames` is what stands under that key."""
+    """Write an image and its JSON description. frames: value of the key "frames"."""
     write(path, rgba)
     path.with_suffix(".json").write_text(json.dumps({"frames": frames, "meta": {"image": path.name}}))
     return path
@@ -83,7 +83,7 @@ def frame(name: str, x: int, y: int, w: int, h: int) -> dict[str, Any]:
 
 
 def zipped(path: Path, members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
-    """An archive as the standard library writes it."""
+    """Write a zip archive with the standard library."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", method) as writer:
         for name, data in members.items():
@@ -92,7 +92,7 @@ def zipped(path: Path, members: Mapping[str, bytes], method: int = zipfile.ZIP_D
 
 
 def all_sorts(root: Path) -> Path:
-    """Files of all sorts: single ones, a sheet, an archive, duplicates, other sizes, damage, notes."""
+    """Write single sprites, a sheet, an archive, duplicates, other sizes and damaged files."""
     for number in range(40):
         write(root / f"class {number % 3}" / f"{number}.png", sprite(number % 35))
     write(root / "wide.png", sprite(50, 12, 6))
@@ -108,7 +108,7 @@ def all_sorts(root: Path) -> Path:
 
 
 def found(path: Path) -> SourceFile:
-    """What a walk would say of a file."""
+    """Return a file as `walk_files` does."""
     siblings = frozenset(other.name for other in path.parent.iterdir() if other.is_file())
     about = path.stat()
     return SourceFile(str(path), path.name, (), path.parent.name, siblings, about.st_size, about.st_mtime_ns)
@@ -125,7 +125,7 @@ def imported(*paths: Path, cache: Path | None = None, **options: Any) -> Sprites
 
 
 def everything(event: SpritesImported) -> tuple[Any, ...]:
-    """What two imports of the same files agree in."""
+    """Return the fields that are equal for two imports of the same files."""
     sprites = event.sprites
     about = (event.quarantine, event.notes, event.sheets, event.sizes, event.proposed_size)
     return (sprites.fingerprint, sprites.names, sprites.class_names, sprites.labels.tolist(), sprites.title, *about)

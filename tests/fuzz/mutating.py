@@ -17,7 +17,7 @@ _LONGEST_RANGE = 64  # bytes
 
 
 def mutated(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """`data` with one, two or four changes; `other` is what may be spliced onto it."""
+    """Return `data` with one, two or four changes. other: data to splice in."""
     for _ in range(int(rng.choice([1, 1, 2, 4]))):
         change = _CHANGES[int(rng.integers(len(_CHANGES)))]
         data = change(data, rng)
@@ -27,7 +27,7 @@ def mutated(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
 
 
 def with_right_checksums(data: bytes) -> bytes:
-    """A PNG file with the checksum of each chunk made to fit, so that the damage behind it is reached."""
+    """Return a PNG file with corrected chunk checksums, so that the decoder reaches the damage."""
     parts, start = [data[: len(MAGIC)]], len(MAGIC)
     while start + 12 <= len(data):
         length = int.from_bytes(data[start : start + 4], "big")
@@ -79,14 +79,14 @@ def _removed(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _set_number(data: bytes, rng: np.random.Generator) -> bytes:
-    """A number of 16 or 32 bits, of either order of bytes, set to one that programs trip over."""
+    """Set a 16- or 32-bit number, in either byte order, to a value that breaks programs."""
     start, size = _place(data, rng), int(rng.choice([2, 4]))
     value = _EXTREMES[int(rng.integers(len(_EXTREMES)))] % (1 << 8 * size)
     return data[:start] + value.to_bytes(size, "little" if rng.random() < 0.5 else "big") + data[start + size :]
 
 
 def _set_numeral(data: bytes, rng: np.random.Generator) -> bytes:
-    """A number that is written in digits; another byte where there is none."""
+    """Change a number written in digits, or a random byte without digits."""
     found = list(re.finditer(rb"\d+", data))
     if not found:
         return _flipped(data, rng)

@@ -1,4 +1,4 @@
-"""A small valid input of every kind that is read, how it is read, and what must come of it, damaged as it may be."""
+"""A small valid file of every input format, with its reader and the checks that hold for damaged files too."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _sources = functools.cache(all_sources)  # looking for plugins takes longer than
 
 
 def read_pictures(folder: Path) -> bool:
-    """Whether any picture came; fails on anything but pictures and good reasons, as all readers here."""
+    """Return whether the source yields an image; fails for anything but images and plain reasons."""
     listed, came = list(walk_files(*resolve_roots([folder]))), False
     _check(item for item in listed if isinstance(item, ImportIssue))
     for reading in read_all([item for item in listed if isinstance(item, SourceFile)], _sources(), ImportOptions()):
@@ -63,7 +63,7 @@ def read_palette(folder: Path) -> bool:
 
 
 def read_labels(folder: Path) -> bool:
-    """Whether the table is used and nothing is said of it; the sprites come whatever is in it."""
+    """Return whether the import uses the table without issues; it must import the sprites in any case."""
     last = imported(folder)
     assert len(last.sprites) == 2
     _check([*last.quarantine, *last.notes])
@@ -92,9 +92,9 @@ def check_text(text: str) -> None:
 
 @dataclass(frozen=True)
 class Specimen:
-    """files: contents by name, all in one folder. target: which of them is mutated.
+    """A valid input. files: contents by file name in one folder. target: name of the file to mutate.
 
-    spare: how many bytes at its end may be missing without a loss of pixels; None where a part of it is worth having.
+    spare: bytes at the end of the target that hold no pixels; None if a truncated file may give some sprites.
     """
 
     files: dict[str, bytes]
@@ -271,7 +271,7 @@ SPECIMENS: dict[str, Callable[[], Specimen]] = {
 
 
 def _examples(plugin: Source | AtlasFormat) -> Iterator[tuple[str, Callable[[], Specimen]]]:
-    """What a source or a description of sheets writes as its own example, once for each file of it."""
+    """Yield the example of a source or atlas format as a specimen for each of its files."""
     with tempfile.TemporaryDirectory() as folder:
         plugin.example(Path(folder))
         files = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}

@@ -1,7 +1,7 @@
-"""Thousands of damaged twins of every kind of input: sprites or a reason each, in little time and little memory.
+"""Fuzz tests of every input format: damaged files give sprites or a reason, in little time and little memory.
 
-Each kind has a process of its own, so that a decoder's crash is a failure and the peak of memory is that of the trial.
-A process that a server forks begins with its own peak; a spawned one would take over that of whoever started it.
+A separate process runs every format, so that a crash fails only one test and the memory peak belongs to the trial.
+Processes are forked by a server: a spawned process would inherit the memory peak of its parent.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_GROWN = 300 << 20  # bytes: the frames of an animation may lawfully take 1
 
 @dataclass
 class Trial:
-    """read: cases that gave something. seconds: of the slowest one, number `slowest`. grown_bytes: of memory."""
+    """Result of a trial. read: cases with sprites. seconds: duration of the slowest case, number `slowest`."""
 
     cases: int = 0
     read: int = 0
@@ -47,7 +47,7 @@ class Trial:
 
 
 def try_specimen(kind: str, folder: Path) -> Trial:
-    """One kind of file, mutated thousands of times and read each time."""
+    """Mutate a file thousands of times and read every mutation."""
     warnings.simplefilter("ignore", UserWarning)  # Pillow's, about damaged TIFF tags
     specimen, trial = SPECIMENS[kind](), Trial()
     specimen.write(folder)

@@ -1,4 +1,4 @@
-"""Zip archives, read in place: like the folder that they hold, or a reason for each that is hostile or broken."""
+"""Tests of zip archives: imported like a folder; hostile and broken archives give a reason."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_names_in_other_encodings(tmp_path: Path) -> None:
     archive = zipped(tmp_path / "set.zip", {f"caf{mark}.png": png_of(sprite(ord(mark))) for mark in "12éè"})
     replaced(archive, b"caf1", b"caf\x82")  # not flagged: code page 437
     replaced(archive, "cafè".encode(), b"caf\xff\xfe")  # flagged as UTF-8
-    replaced(archive, b"caf2.p", "caf™".encode())  # UTF-8 that does not say so, as macOS writes it
+    replaced(archive, b"caf2.p", "caf™".encode())  # UTF-8 without the UTF-8 flag, as on macOS
     assert set(imported(archive, cache=tmp_path / "cache").sprites.names) == {"café.png", "caf\\xff\\xfe.png", "caf™ng"}
     assert imported(archive, cache=tmp_path / "cache").from_cache
 

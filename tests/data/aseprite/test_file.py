@@ -88,7 +88,7 @@ def test_invisible_layers_are_not_drawn(tmp_path: Path, parts: list[bytes], said
 
 
 def indexed(clear: int = 0) -> Pixels:
-    """INDICES as they should look; what is beyond the palette is transparent."""
+    """Return INDICES in palette colours; indices beyond the palette are transparent."""
     table = np.zeros((256, 4), np.uint8)
     table[:4] = COLOURS
     table[clear] = 0
@@ -374,7 +374,7 @@ TILE_SET, RED_CEL, GREY = tileset(0, noise(4, 2, 2, 2, 4)), cel(0, RED_PIXELS), 
 SHORT_GRID, HUGE_GRID = (
     lying(3, side, side, struct.pack("<HIIII10x", 32, *MASKS) + zlib.compress(b"\0" * 4)) for side in (9, 65535)
 )
-LIES: dict[str, list[list[bytes]]] = {  # what is said, and the parts of each frame
+LIES: dict[str, list[list[bytes]]] = {  # reason -> chunks of each frame
     "missing layer": [[PIXELS, GROUP, cel(number, RED_PIXELS)] for number in (2, 65535, 1)],  # 1: a group
     "two cels": [[PIXELS, RED_CEL, RED_CEL]],
     "newer Aseprite": [

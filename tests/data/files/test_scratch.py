@@ -1,4 +1,4 @@
-"""Imports larger than the memory that they may take: the same sprites, and nothing left behind when it goes wrong."""
+"""Tests of imports larger than the memory limit: equal sprites, and no files left behind after errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grids of single sheets: one picture is cut by numbers of its own, all others as before."""
+"""Tests of grids for single sheets: a listed sheet gets its own grid, other sheets keep the common settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STRIP, FISTS = SheetGrid(12, 14), SheetGrid(24, 17)
 
 
 def figures(rng: np.random.Generator, count: int, frames: int, grid: SheetGrid) -> list[Pixels]:
-    """`count` sprites with `frames` frames each, as wide and as high as their cells at most."""
+    """Return `count` sprites with `frames` frames, at most as large as a cell."""
     cells: list[Pixels] = []
     small = [trimmed(one)[: grid.tile_height, : grid.tile_width - 1] for one in demo_sprites()[::53]]
     for one in small[:count]:

@@ -55,7 +55,7 @@ def test_file_systems_with_inode_0(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "set" / "two" / "again").symlink_to(tmp_path / "set")  # as a junction that leads back
 
     class Junction:
-        """An entry that is a folder to who asks, as a junction of Windows is."""
+        """A directory entry that reports a folder, like a junction on Windows."""
 
         def __init__(self, entry: os.DirEntry[str]) -> None:
             self.name, self.path, self.is_file = entry.name, entry.path, entry.is_file

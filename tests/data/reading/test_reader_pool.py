@@ -1,4 +1,4 @@
-"""Files are read by threads, and many by other processes too: the same comes of it, and closing ends all at once."""
+"""Tests of reading on threads and in processes: equal results, and closing ends everything at once."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_fault_36_process_count_by_cpus_and_memory(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
-    """And nothing is left to warn of at its end."""
+    """The script must also end without a resource warning."""
     folder_of(tmp_path / "set")
     script = tmp_path / "script.py"
     script.write_text(
@@ -310,7 +310,7 @@ def test_closing_leaves_nothing_running(tmp_path: Path, stage: str) -> None:
             break
     close_at_once(job)
     for reader in readers():
-        reader.join(PATIENCE_S)  # one that has said that it is done may still be on its last line
+        reader.join(PATIENCE_S)  # a finished thread may still be running its last line
     assert not readers()
 
 

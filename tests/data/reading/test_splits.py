@@ -1,4 +1,4 @@
-"""Folders named train, val and test: which are splits of a data set, and what becomes of their files."""
+"""Tests of folders named train, val and test: recognised as splits, with classes and test set adapted."""
 
 from __future__ import annotations
 

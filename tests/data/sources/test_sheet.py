@@ -126,7 +126,7 @@ def test_an_image_beside_the_sheet_is_not_sliced(tmp_path: Path, image: str) -> 
     write_sheet(tmp_path / "set" / "hero.png", strip(0, 1), [frame("a", 0, 0, 8, 8), frame("b", 8, 0, 8, 8)])
     content = json.loads((tmp_path / "set" / "hero.json").read_text())
     (tmp_path / "set" / "hero.json").write_text(json.dumps({**content, "meta": {"image": image}}))
-    write(tmp_path / "set" / "hero.gif", sprite(2, 16))  # a preview; what it is shows in its bytes
+    write(tmp_path / "set" / "hero.gif", sprite(2, 16))  # a preview; recognised by content
     assert imported(tmp_path / "set").sprites.names == ("hero.gif", "hero.png#a", "hero.png#b")
 
 
@@ -157,7 +157,7 @@ def test_a_linked_json_is_not_followed(tmp_path: Path) -> None:
 
 
 def written(folder: Path, name: str, content: object) -> None:
-    """Write a JSON file; text is written as it is."""
+    """Write a JSON file; a str is written unchanged."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
 
@@ -263,7 +263,7 @@ def test_several_pictures_in_one_description(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [{"w": 16, "h": 8}, {"w": 24, "h": 8}])
 def test_the_same_sheet_in_two_formats(tmp_path: Path, size: dict[str, int]) -> None:
     write(tmp_path / "set" / "s.png", strip(0, 1))
-    write(tmp_path / "set" / "s.webp", strip(2, 3))  # what it is shows in its bytes
+    write(tmp_path / "set" / "s.webp", strip(2, 3))  # recognised by content
     written(tmp_path / "set", "s.json", {"frames": TWO, "meta": {"image": "s.png", "size": size}})
     both = size["w"] == 16
     names = ("s.png#a", "s.png#b", *(("s.webp#a", "s.webp#b") if both else ("s.webp",)))
