@@ -79,6 +79,7 @@ def import_sprites(
         parse_sheet_grids(options.sheet_grids)  # raises for a bad list before files are read
     yield from _notice_on_equal_names(roots)
 
+    # Find the files; load their cached import, or read them.
     files, problems = yield from list_files(roots)
     splits = (yield from _find_splits(files)) if options.split_folders else []
     entry, cached = yield from _load_cached(cache_dir, roots, files, problems, options, sources)
@@ -94,6 +95,7 @@ def import_sprites(
     except OSError as error:
         raise _disk_error(error, writable_folder(cache_dir)) from error
 
+    # Report.
     if not len(fixed.sprites):
         raise BadInputError(
             f"The import settings exclude all {len(result.sprites):,} sprites of {title!r}.",
