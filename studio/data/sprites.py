@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
+from studio.core.former_names import alias
 from studio.data.files.scratch import copy_rows
 
 _HASHED_BYTES = 32 << 20  # per step of `compute_fingerprint`
@@ -106,6 +107,9 @@ class Sprites:
     def with_origin(self, origin: Mapping[str, Any]) -> Sprites:
         """Return a copy with another `origin` (paths, options, rights)."""
         return self._with_fingerprint(replace(self, origin=origin))
+
+    moved_to = alias("Sprites.moved_to", "with_pixels")
+    read_from = alias("Sprites.read_from", "with_origin")
 
     def _with_fingerprint(self, copy: Sprites) -> Sprites:
         """Pass the fingerprint on to a copy with the same training data, and return the copy."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from studio.core.arrays import Rgba
+from studio.core.former_names import alias
 from studio.core.names import escape_unprintable
 
 CUT_OFF = "cut off: the file ends too early"
@@ -177,20 +178,10 @@ class SourceFile:
         stem, dot, suffix = name.rpartition(".")
         return (stem, f".{suffix}") if dot and stem and suffix else (name, "")
 
-    # Former names, for plug-ins.
-    @property
-    def beside(self) -> frozenset[str]:
-        return self.siblings
-
-    @property
-    def where(self) -> str:
-        return self.path_str
-
-    @property
-    def home(self) -> str:
-        return self.default_class
-
-    neighbour = sibling
+    beside = alias("SourceFile.beside", "siblings")
+    home = alias("SourceFile.home", "default_class")
+    neighbour = alias("SourceFile.neighbour", "sibling")
+    where = alias("SourceFile.where", "path_str")
 
 
 @dataclass(frozen=True, slots=True)
