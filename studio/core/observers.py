@@ -9,13 +9,13 @@ from studio.core.events import Event, Events
 
 
 class Observer:
-    """Code that sees every event of a job; a subclass overrides the methods that it needs."""
+    """A listener for every event of a job. Subclasses override the methods they need."""
 
     def before(self, event: Event) -> None:
         """Handle an event before `observed` yields it."""
 
     def after(self, event: Event) -> Events:
-        """Yield events that follow `event`; called when the receiver of `event` asks for the next event."""
+        """Yield further events after `event`; called when the receiver asks for the next event."""
         yield from ()
 
     def close(self) -> None:
@@ -23,9 +23,7 @@ class Observer:
 
 
 def observed(events: Events, observers: Sequence[Observer]) -> Events:
-    """Yield the events of a job. Each event passes all observers: in their order before it is yielded, in the
-    reverse order afterwards.
-    """
+    """Yield the events of a job; observers see each before it is yielded, and in reverse order afterwards."""
     with contextlib.closing(events), contextlib.ExitStack() as at_the_end:
         for observer in observers:
             at_the_end.callback(observer.close)

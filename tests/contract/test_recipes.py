@@ -176,7 +176,7 @@ def test_training_can_start_from_its_weights(recipe: Recipe, run_path: Path) -> 
     list(train_new(run_path, sprites, recipe, _config(recipe, steps=2), CPU, Control()))
     parent, spec = load_parent(run_path, recipe), Spec.of(sprites)
     network = recipe.build(parent.adapt(_config(recipe)), spec)
-    assert parent.teach(network, recipe, spec) == 0
+    assert parent.copy_weights(network, recipe, spec) == 0
     assert all(torch.equal(value, parent.weights[name]) for name, value in network.state_dict().items())
     for name, names in recipe.rows(spec).items():
         assert len(network.get_parameter(name)) - len(names) in (0, 1)

@@ -34,16 +34,16 @@ class TrainingProcesses:
         self._studio_words = ("resume", str(run.absolute()), "--device", kind, *more)
         self._lock = threading.Lock()
         self._torchrun: subprocess.Popen[bytes] | None = None  # None before `start`
-        self._is_ended = False  # by `end`
+        self._is_ended = False  # by `terminate`
 
     def start(self) -> None:
         """Start torchrun in a new session, which no Ctrl+C in this terminal reaches. Raises StudioError."""
         with self._lock, wrap_write_errors(self.run):
             if not self._is_ended:
                 with (self.run / PROCESS_LOG).open("wb") as log:
-                    self._torchrun = self._started(log.fileno())
+                    self._torchrun = self._start_torchrun(log.fileno())
 
-    def end(self) -> None:
+    def terminate(self) -> None:
         """Terminate torchrun: a running training stops and saves its work."""
         with self._lock:
             self._is_ended = True
@@ -55,7 +55,7 @@ class TrainingProcesses:
         return self._torchrun is not None and self._torchrun.poll() is None
 
     def has_failed(self) -> bool:
-        """Return whether torchrun ended with an error, without a call to `end`."""
+        """Return whether torchrun ended with an error, without a call to `terminate`."""
         return not self._is_ended and self._torchrun is not None and self._torchrun.poll() not in (None, 0)
 
     def failure(self) -> StudioError:
@@ -67,7 +67,7 @@ class TrainingProcesses:
             said = last_output_lines((self.run / PROCESS_LOG).read_text("utf-8", "replace"))
         return RunError(f"The processes that train {self.run.name} have ended.", said)
 
-    def _started(self, log: int) -> subprocess.Popen[bytes]:
+    def _start_torchrun(self, log: int) -> subprocess.Popen[bytes]:
         """Start torchrun. PYTHONPATH makes its processes import the same studio."""
         command = ["-m", "torch.distributed.run", *self._torchrun_words, "-m", "studio", *self._studio_words]
         return subprocess.Popen(

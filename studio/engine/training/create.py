@@ -144,7 +144,7 @@ def _make_plan(new: NewRun) -> _Plan:
     torch.manual_seed(config.seed)  # the seed determines the initial weights
     network = new.recipe.build(config, Spec.of(chosen))
     if parent is not None:
-        left = parent.teach(network, new.recipe, Spec.of(chosen))
+        left = parent.copy_weights(network, new.recipe, Spec.of(chosen))
         notes += [f"{left} of its weights don't fit {chosen.size} pixels and start from random values."] if left else []
     return _Plan(chosen, config, network, [Notice("info", note) for note in notes])
 

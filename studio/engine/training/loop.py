@@ -107,7 +107,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:
     with contextlib.closing(Maintenance(training, control, clock)) as maintenance:
         control.live = training.model()
         yield from training.pop_notices()
-        yield _started(training)
+        yield _run_started(training)
         if training.step == 0:  # not throttled: the first drawing is slow and would delay the next
             yield from ranks.with_all_threads(live_samples(training, control))
 
@@ -137,7 +137,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:
         yield from maintenance.finish()
 
 
-def _started(training: Training) -> RunStarted:
+def _run_started(training: Training) -> RunStarted:
     return RunStarted(
         training.run.path, training.recipe.name, training.record.device, training.precision, training.record.parameters,
         len(training.train_set), len(training.heldout), training.step, training.elapsed_s,

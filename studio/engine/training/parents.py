@@ -47,7 +47,7 @@ class Parent:
         """Return the config with the settings that these weights determine."""
         return config.replace(**self.settings)
 
-    def teach(self, network: nn.Module, recipe: Recipe, spec: Spec) -> int:
+    def copy_weights(self, network: nn.Module, recipe: Recipe, spec: Spec) -> int:
         """Copy these weights into a new network; returns how many weights were skipped because of
         different shapes.
 

@@ -34,7 +34,7 @@ class MicroBatches:
         self.count, self._checkpoints_since, self._on_trial = 2 * max(self.count, ranks), 0, False
         return not was_trial
 
-    def checkpoint_saved(self) -> bool:
+    def on_checkpoint_saved(self) -> bool:
         """Halve the number of micro-batches after enough checkpoints. Returns True after a successful trial."""
         has_succeeded, self._on_trial = self._on_trial, False
         if has_succeeded:
@@ -44,7 +44,7 @@ class MicroBatches:
             self.count, self._checkpoints_since, self._on_trial = self.count // 2, 0, True
         return has_succeeded
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """Return 'whole' or 'in 4 parts', for notices."""
         return "whole" if self.count == 1 else f"in {self.count} parts"
 
@@ -65,11 +65,11 @@ class Recovery:
         """Count a rollback to the newest checkpoint after a loss that was not finite."""
         self.nan_rollbacks, self._sound_checkpoints = self.nan_rollbacks + 1, 0
 
-    def checkpoint_saved(self) -> list[Event]:
+    def on_checkpoint_saved(self) -> list[Event]:
         """Undo a rollback or try larger micro-batches after enough valid checkpoints. Returns the notices about it."""
         notices = list[Event]()
-        if self.micro_batches.checkpoint_saved():
-            title = f"Batches are trained {self.micro_batches.in_words()} again: the device has enough memory."
+        if self.micro_batches.on_checkpoint_saved():
+            title = f"Batches are trained {self.micro_batches.describe()} again: the device has enough memory."
             notices.append(Notice("info", title))
         self._sound_checkpoints += 1
         if self.nan_rollbacks and self._sound_checkpoints >= SOUND_CHECKPOINTS:

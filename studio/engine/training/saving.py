@@ -49,7 +49,7 @@ def write_checkpoint(training: Training) -> Path:
     run = training.run
     if training.saved_step != training.step:
         _write_tensors(training)
-        training.notices += training.recovery.checkpoint_saved()  # a valid checkpoint may undo a rollback
+        training.notices += training.recovery.on_checkpoint_saved()  # a valid checkpoint may undo a rollback
     if training.validated is not None:
         run.save_confusion(training.validated)
     write_state(training, "training")
@@ -108,5 +108,5 @@ def roll_back(training: Training, why: str, failed_step: int) -> None:
     training.recovery.count_rollback()
     rollback = RolledBack(failed_step, training.step, training.recovery.lr_scale())
     training.run.append(asdict(rollback))
-    training.notices += [rollback, training.continues(why, "at half the rate")]
+    training.notices += [rollback, training.continue_notice(why, "at half the rate")]
     write_state(training, "training")

@@ -140,13 +140,13 @@ class Training:
     def split_micro_batches(self, why: str) -> None:
         """Halve the micro-batches and accumulate gradients over twice as many. why: the reason, for the notice."""
         if self.recovery.micro_batches.double(self.ranks.world_size):
-            self.notices.append(self.continues(why, f"with batches {self.recovery.micro_batches.in_words()}"))
+            self.notices.append(self.continue_notice(why, f"with batches {self.recovery.micro_batches.describe()}"))
 
     def report_micro_batches(self) -> None:
         """Add a notice if a resumed run still splits its batches."""
         micro_batches = self.recovery.micro_batches
         if micro_batches.count > 1:
-            title = f"Batches are still split {micro_batches.in_words()}: the device had too little memory."
+            title = f"Batches are still split {micro_batches.describe()}: the device had too little memory."
             self.notices.append(Notice("info", title, "Training tries larger parts again after a while."))
 
     def has_smallest_micro_batch(self) -> bool:
@@ -159,7 +159,7 @@ class Training:
         self.notices.clear()
         return notices
 
-    def continues(self, why: str, how: str) -> Notice:
+    def continue_notice(self, why: str, how: str) -> Notice:
         """Return the warning that training continues after a problem. how: what changed."""
         return Notice("warning", why, f"Training continues from step {formatting.number(self.step)}, {how}.")
 

@@ -58,14 +58,14 @@ def test_last_output_is_the_reason_of_a_failure(run: Path, monkeypatch: pytest.M
 def test_end_is_not_a_failure(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     processes = started(run, "exec sleep 600", monkeypatch)
     assert processes.is_running()
-    processes.end()
+    processes.terminate()
     wait(processes)
     assert not processes.has_failed()
 
 
 def test_end_before_start_starts_nothing(run: Path) -> None:
     processes = TrainingProcesses(run, 2, "cpu")
-    processes.end()
+    processes.terminate()
     processes.start()
     assert not processes.is_running() and not list(run.iterdir())
 

@@ -44,7 +44,7 @@ def test_parent_weights_match_classes_by_name(parent_run: Path) -> None:
     spec = Spec(SPRITES.size, ("class1", "new", "class0"))
     network = GENERATOR.build(small_generator(width=16), spec)
     fresh = network.label.weight.clone()
-    assert parent.teach(network, GENERATOR, spec) == 0
+    assert parent.copy_weights(network, GENERATOR, spec) == 0
     given, own = average(parent_run), network.state_dict()
     assert all(torch.equal(own[name], given[name]) for name in given if name != "label.weight")
     rows = own["label.weight"]
@@ -56,7 +56,7 @@ def test_weights_of_other_shapes_are_not_copied(parent_run: Path) -> None:
     spec = Spec(96, ("class0",))  # from 96 pixels on, a network sees four times four pixels at once
     network = GENERATOR.build(small_generator(), spec)
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    assert load_parent(parent_run, GENERATOR).teach(network, GENERATOR, spec) == 6
+    assert load_parent(parent_run, GENERATOR).copy_weights(network, GENERATOR, spec) == 6
     changed = {name for name, value in network.state_dict().items() if not torch.equal(value, before[name])}
     anew = {"enter.weight", "leave.weight", "leave.bias", "keep.weight", "head.leave.weight", "head.leave.bias"}
     assert changed and not changed & anew
@@ -99,7 +99,7 @@ def test_starter_belongs_to_the_generator() -> None:
     spec = Spec(16, ("sword", "shield"))
     network = GENERATOR.build(small_generator(**info.settings), spec)
     fresh = network.label.weight.clone()
-    assert parent.teach(network, GENERATOR, spec) == 0
+    assert parent.copy_weights(network, GENERATOR, spec) == 0
     assert torch.equal(network.label.weight, torch.cat([fresh[:2], parent.weights["label.weight"]]))
     with pytest.raises(UsageError, match="not a classifier"):
         load_parent(STARTER, catalog.recipe("classifier"))
@@ -126,7 +126,7 @@ def test_classifier_keeps_rows_of_known_classes(run_path: Path) -> None:
     spec = Spec(SPRITES.size, ("other", "class1"))
     network = classifier.build(classifier.Config(width=16), spec)
     fresh = network.state_dict()["leave.weight"][0].clone()
-    load_parent(run_path, classifier).teach(network, classifier, spec)
+    load_parent(run_path, classifier).copy_weights(network, classifier, spec)
     own, given = network.state_dict(), average(run_path)
     assert torch.equal(own["leave.weight"][1], given["leave.weight"][1])
     assert torch.equal(own["leave.weight"][0], fresh)  # there is no row for any class

@@ -206,7 +206,7 @@ class ProcessTrainer(QObject):
         if self._run is None and self._job is not None:
             self._job_queue.cancel(self._job)
         elif self._processes is not None and self.watched.live is None:  # the processes read no requests yet
-            self._processes.end()
+            self._processes.terminate()
         else:
             self._send_request(stop=True)
         return "stopping"
