@@ -202,7 +202,9 @@ def int_box(item: Setting) -> QSpinBox:
     low = -_LARGEST_INT if item.low is None else int(item.low)
     high = _LARGEST_INT if item.high is None else int(item.high)
     box.setRange(max(low, -_LARGEST_INT), min(high, _LARGEST_INT))
-    box.setLocale(QLocale(QLocale.Language.English, QLocale.Country.UnitedStates))  # same separators as in all texts
+    box.setLocale(
+        QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
+    )  # thousands separators as in our texts
     box.setGroupSeparatorShown(True)
     box.setSpecialValueText(item.low_text)
     _finish(box, item)

@@ -25,7 +25,7 @@ _NO_INDEX = QModelIndex()
 
 
 def hex_code(colour: Rgba) -> str:
-    """Return the hex code, such as '#be4a2f', of uint8 [3] or [4]."""
+    """Return the hex code, such as '#be4a2f'. colour: uint8 [3] or [4]."""
     return f"#{colour[:3].tobytes().hex()}"
 
 

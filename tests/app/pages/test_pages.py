@@ -1,4 +1,4 @@
-"""The pages as a user meets them: real clicks, real sprites, really trained."""
+"""The pages as a user meets them: real clicks, real sprites, real training."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def texts(widget: QWidget) -> list[str]:
 
 
 def set_tiny(window: Window, **changes: float) -> None:
-    """Put settings into the form that train in a second."""
+    """Enter settings that train in a second."""
     recipe = window.session.setup.recipe
     assert recipe is not None
-    window.session.setup.choose_parent(None)  # the starter is no tiny model
+    window.session.setup.choose_parent(None)  # the starter is too large for a quick test
     window.session.setup.set_config(tiny(window.session, recipe.name, **changes))
 
 
@@ -159,7 +159,7 @@ def test_train_generate_and_save(qtbot: QtBot, opened: Window, tmp_path: Path, m
     opened.generate.generate.setFocus()
     with qtbot.waitSignal(opened.session.inference.generated, timeout=LONG_MS) as made:
         click(opened.generate.generate)
-    qtbot.waitUntil(opened.generate.generate.hasFocus, timeout=LONG_MS)  # so that Space makes the next ones
+    qtbot.waitUntil(opened.generate.generate.hasFocus, timeout=LONG_MS)  # so that Space generates again
     assert opened.generate.results.grid.visible_count() == len(made.args[0].sprites) == 64
     monkeypatch.setattr(dialogs, "choose_save_folder", lambda *args: tmp_path / "out")
     with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
@@ -174,7 +174,7 @@ def test_train_generate_and_save(qtbot: QtBot, opened: Window, tmp_path: Path, m
     assert Image.open(tmp_path / "sheet.png").size == (64, 64)
     with qtbot.waitSignal(opened.session.inference.generated, timeout=LONG_MS):
         click(opened.generate.generate)
-        opened.generate.choice.models.setCurrentIndex(-1)  # the sprites are those of the model that was asked
+        opened.generate.choice.models.setCurrentIndex(-1)  # the sprites belong to the requested model
     picked = opened.generate.results.to_save()
     assert picked is not None and all(name.startswith("class") for name in picked.names)
 
@@ -253,7 +253,7 @@ def test_buttons_and_space_follow_the_training(qtbot: QtBot, opened: Window, spr
     qtbot.waitUntil(controls.start.isVisible, timeout=LONG_MS)
     assert "Will train on discs (24 sprites)" in texts(controls)
     open_sprites(qtbot, opened.session, sprite_folder / "class1")
-    assert any(words.startswith("Will train on class1 (") for words in texts(controls))  # beside the run that ended
+    assert any(words.startswith("Will train on class1 (") for words in texts(controls))  # beside the ended run
 
 
 def test_small_window_scrolls(qtbot: QtBot, opened: Window) -> None:
@@ -286,7 +286,7 @@ def test_presets_follow_sprites_and_custom_settings(opened: Window, monkeypatch:
     usual, best = [button for button in panel.presets.findChildren(QPushButton) if not button.isHidden()]
     assert setup.config is not None
     assert setup.preset == "Standard" and setup.config.epochs == 534
-    # Few sprites are soon learnt by heart: 'Quick' would be the same as 'Standard'; 'Best' has a wider network.
+    # Small sets are soon memorised: 'Quick' would equal 'Standard'; 'Best' has a wider network.
     assert usual.text() == "Standard\nabout 30 s" and best.text() == "Best\nabout 50 s" and usual.isChecked()
     setup.set_config(setup.config.replace(batch_size=7))
     assert not usual.isChecked() and panel.forms.config().batch_size == 7
@@ -334,10 +334,10 @@ def test_classifier_shows_confusion_and_predicts(
     opened.session.noticed.connect(noticed.append)
     with qtbot.waitSignal(opened.session.inference.predicted, timeout=LONG_MS) as answered:
         click(opened.generate.predict.browse)
-        assert not opened.generate.predict.browse.isEnabled()  # one question at a time
+        assert not opened.generate.predict.browse.isEnabled()  # a single prediction at a time
         assert not opened.generate.predict.open_sprites.isEnabled()
     shown, answer = answered.args
-    assert shown.rgba.shape == (4, 8, 8, 4)  # the duplicate has an answer, too
+    assert shown.rgba.shape == (4, 8, 8, 4)  # the duplicate has a prediction too
     assert answer.probabilities.shape == (4, 2)
     assert "No prediction for 1 unusable file." in [notice.title for notice in noticed]
 
@@ -357,7 +357,7 @@ def test_regression_shows_predicted_and_true(
     monitor = window.train.monitor
     assert monitor.tabs.currentIndex() == 2 and not monitor.tabs.isTabVisible(1)
     assert monitor.scatter is not None and monitor.scatter.isVisible() and not monitor.scatter.choice.isVisible()
-    assert 1 < int(monitor.scatter.dots.accessibleDescription().split()[0]) < len(files)  # the held-out ones
+    assert 1 < int(monitor.scatter.dots.accessibleDescription().split()[0]) < len(files)  # the validation sprites
     assert "price " in monitor.numbers.view.model().index(0, 0).data()
     assert monitor.readings.value("Validation").startswith("R² ")
     click(window.train.generate)
@@ -374,7 +374,7 @@ def test_export_shows_difference_and_example_code(qtbot: QtBot, opened: Window, 
     dialog = opened.train.findChild(ExportDialog)
     assert isinstance(dialog, ExportDialog)
     dialog.path.setText(str(tmp_path / "model.safetensors"))
-    QTest.keyClick(dialog.path, Qt.Key.Key_Return)  # presses Export, not the button beside the field
+    QTest.keyClick(dialog.path, Qt.Key.Key_Return)  # Enter presses Export, not Browse
     qtbot.waitUntil(dialog.done_button.isVisible, timeout=LONG_MS)
     assert (tmp_path / "model.safetensors").exists()
     assert "as the model" in dialog.outcome.text()

@@ -1,4 +1,4 @@
-"""A config on a form: there and back, what the user types, and what can't be used."""
+"""A config form: round trip, typed values and errors."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_excluded_settings_keep_their_values(qtbot: QtBot) -> None:
 
 def test_long_texts_and_open_bounds(qtbot: QtBot) -> None:
     names = ";".join(f"item/potion_{number:05d}.png" for number in range(2_000))
-    assert len(names) > 32_767  # where Qt would cut
+    assert len(names) > 32_767  # where Qt would truncate
     assert make_form(qtbot, Mixed(name=names)).config() == Mixed(name=names)
     form = make_form(qtbot, Mixed())
     form.set_config(Mixed(count=-(2**31) + 1, rate=1e9, name="b"))

@@ -1,4 +1,4 @@
-"""The confusion matrix: in words, by mouse, by keyboard, in colours."""
+"""The confusion matrix: texts, mouse, keyboard, colours."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_keys_scroll_cells_out_from_under_names(view: ConfusionView, qtbot: QtBo
     reached = matrix.cell_rect(19, 39).center()
     assert matrix.visibleRegion().contains(reached) and matrix.cell_at(reached) == (19, 39)
     assert matrix.y() < 0 and matrix.x() < 0
-    covered = QPoint(-matrix.x() + 5, reached.y())  # names lie over the cells there
+    covered = QPoint(-matrix.x() + 5, reached.y())  # names cover these cells
     assert matrix.cell_at(covered) is None
 
 
@@ -87,7 +87,7 @@ def test_cell_colours(view: ConfusionView, qapp: QApplication, scheme: theme.Sch
 def test_empty_matrix_shows_a_hint(view: ConfusionView) -> None:
     assert "arrow keys" in _words(view)
     view.matrix.point_at((2, 2))
-    view.set_confusion(COUNTS[:2, :2], ["potion", "sword"])  # that cell is no more
+    view.set_confusion(COUNTS[:2, :2], ["potion", "sword"])  # the cell no longer exists
     assert "arrow keys" in _words(view)
     view.clear()
     assert "first validation" in _words(view)

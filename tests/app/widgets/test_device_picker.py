@@ -1,4 +1,4 @@
-"""Choosing a device, and reading what was measured."""
+"""Choosing a device and showing measured speeds."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_measurements_survive_a_new_search(picker: DevicePicker, qtbot: QtBot) -
 
 
 def bar_length(bars: SpeedBars, row: int) -> int:
-    """Pixels of the accent colour in the middle of a row."""
+    """Return the number of accent-coloured pixels in the middle of a row."""
     image = bars.grab().toImage()
     y = round((row + 0.5) * bars.height() / (bars.sizeHint().height() / (bars.fontMetrics().height() + 2)))
     return sum(image.pixelColor(x, y).name() == theme.colours().accent for x in range(image.width()))

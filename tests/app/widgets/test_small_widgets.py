@@ -1,4 +1,4 @@
-"""Filmstrip, sheet, swatches, readings, drop zone, predictions, rows that wrap, texts that change often."""
+"""Filmstrip, sprite sheet, swatches, readings, drop zone, predictions, layouts and labels."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_sheet_shows_all_sprites_inside(sheet: SpriteSheetView, width: int, heig
 
 def test_sheet_avoids_half_empty_rows(sheet: SpriteSheetView) -> None:
     sheet.set_sprites(SPRITES[:16])
-    sheet.resize(200, 66)  # at their largest there is room for 3 rows of 6 and for 2 of 8
+    sheet.resize(200, 66)  # the largest size fits 3 rows of 6 and 2 rows of 8
     rows = {box.y() for box in sheet._boxes()}
     assert len(rows) == 2 and sheet._boxes()[0].width() == 16
     assert sheet.accessibleDescription() == "16 sprites"
@@ -251,7 +251,7 @@ def test_collapsible_section(qtbot: QtBot) -> None:
 
 
 def test_zero_counts_keep_their_text(qtbot: QtBot) -> None:
-    """PySide6 6.12.0 loses a reference to None with every such call on Python 3.11, and dies in the end."""
+    """PySide6 6.12.0 on Python 3.11 loses a reference to None in each call and finally crashes."""
     label = QLabel()
     qtbot.addWidget(label)
     label.setText("first")

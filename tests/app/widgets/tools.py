@@ -1,4 +1,4 @@
-"""What tests of widgets do to them."""
+"""Helpers for widget tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_KEY = Qt.KeyboardModifier.NoModifier
 
 
 def shown(qtbot: QtBot, widget: W, width: int, height: int) -> W:
-    """The widget on the screen, until the test ends."""
+    """Show a widget until the test ends."""
     qtbot.addWidget(widget)
     widget.resize(width, height)
     with qtbot.waitExposed(widget):
@@ -26,14 +26,14 @@ def shown(qtbot: QtBot, widget: W, width: int, height: int) -> W:
 
 
 def child(parent: QWidget, kind: type[W]) -> W:
-    """The first widget of a kind inside another."""
+    """Return the first child widget of a type."""
     found = parent.findChild(kind)
     assert isinstance(found, kind)
     return found
 
 
 def tip_at(qtbot: QtBot, widget: QWidget, place: QPoint) -> str:
-    """The tool tip that comes up when the mouse rests there."""
+    """Return the tooltip shown while the mouse rests at a position."""
     QApplication.sendEvent(widget, QHelpEvent(QEvent.Type.ToolTip, place, widget.mapToGlobal(place)))
     qtbot.waitUntil(QToolTip.isVisible)
     text = QToolTip.text()
@@ -42,7 +42,7 @@ def tip_at(qtbot: QtBot, widget: QWidget, place: QPoint) -> str:
 
 
 def turn_wheel(widget: QWidget, place: QPoint, delta: int, keys: Qt.KeyboardModifier = NO_KEY) -> None:
-    """Turn the wheel of the mouse; a notch is 120."""
+    """Turn the mouse wheel; a notch is 120."""
     seen, still = QPointF(widget.mapToGlobal(place)), Qt.ScrollPhase.NoScrollPhase
     event = QWheelEvent(QPointF(place), seen, QPoint(), QPoint(0, delta), Qt.MouseButton.NoButton, keys, still, False)
     QApplication.sendEvent(widget, event)

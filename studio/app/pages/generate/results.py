@@ -359,7 +359,7 @@ class Badges(QWidget):
         self.show_result(None)
 
     def show_result(self, result: SpritesColoured | None) -> None:
-        """Show the badges and note of these sprites; None clears them."""
+        """Show the checks' badges and the note of new sprites; None clears them."""
         for label in self.labels:
             self._flow.removeWidget(label)
             label.deleteLater()

@@ -50,9 +50,9 @@ class SheetArea(QAbstractScrollArea):
         turned.scrolled.connect(self.scroll_by)
 
     def show_sheet(self, rgba: Rgba | None) -> None:
-        """Show uint8 [H, W, 4] from its top left corner; None shows an empty area.
+        """Show a sheet from its top left corner; None shows an empty area.
 
-        The array is not copied, so don't change it.
+        rgba: uint8 [H, W, 4], not copied, so don't change the array.
         """
         self._rgba = _NO_SHEET if rgba is None else np.ascontiguousarray(rgba)
         self._fit_bars()

@@ -45,9 +45,10 @@ _NO_LABELS = np.zeros(0, np.int64)
 
 
 class SpriteModel(QAbstractListModel):
-    """List model of the visible sprites; creates nothing before a sprite is drawn.
+    """List model of the visible sprites.
 
-    visible: sprite index of each row; None for all sprites in order. marked: indices of kept sprites.
+    Nothing is created for a sprite before it is drawn. visible: sprite index by row; None shows all sprites in order.
+    marked: indices of kept sprites.
     """
 
     def __init__(self, parent: QWidget) -> None:
@@ -201,7 +202,7 @@ class SpriteGrid(QWidget):
         self.view.viewport().update()
 
     def set_marked(self, indices: Collection[int]) -> None:
-        """Mark these sprites as kept, and unmark all others."""
+        """Mark only these sprites as kept."""
         self._model.marked = frozenset(indices)
         self.view.viewport().update()
 

@@ -156,7 +156,7 @@ class SpriteList(CellView):
         event.accept()
 
     def keyboardSearch(self, search: str) -> None:
-        """Do nothing: Qt would ask each item for its name."""
+        """Ignore typed letters, since Qt would read all names."""
 
     def _selected(self, first: int, last: int) -> list[bool]:
         """Return a flag for each row from `first` to `last`: whether it is selected."""

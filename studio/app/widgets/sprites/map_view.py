@@ -247,7 +247,7 @@ class MapView(QWidget):
         return np.asarray(((self._positions - self._middle) * self._scale + half) * ratio)
 
     def _seen(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which sprites are in view, and which have room to be drawn: bool [N] each."""
+        """Return two masks, bool [N]: sprites in view, and sprites with room to be drawn."""
         ratio, reach = self._ratio(), self._side() / 2
         beyond = np.array([self.width(), self.height()]) * ratio + reach
         centres = self._device_centres()

@@ -1,4 +1,4 @@
-"""Editing on the Generate page, with a model that really trains."""
+"""The editor on the Generate page, with a trained model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SIZE = 8
 
 @pytest.fixture
 def page(qtbot: QtBot, own_run: Path, opened: Window) -> GeneratePage:
-    """The Generate page with a trained model and 64 sprites of it."""
+    """Return the Generate page with a trained model and 64 generated sprites."""
     opened.show_page("generate")
     page = opened.generate
     qtbot.waitUntil(page.generate.isEnabled, timeout=LONG_MS)
@@ -44,7 +44,7 @@ def page(qtbot: QtBot, own_run: Path, opened: Window) -> GeneratePage:
 
 
 def drawn(qtbot: QtBot, page: GeneratePage, ask: object) -> SpritesGenerated:
-    """What comes of asking for sprites."""
+    """Trigger a drawing request and return the result."""
     with qtbot.waitSignal(page.session.inference.generated, timeout=LONG_MS) as made:
         ask()  # type: ignore[operator]
     qtbot.waitUntil(lambda: not page.session.inference.is_busy(), timeout=LONG_MS)
@@ -65,7 +65,7 @@ def test_vary_inpaint_and_continue_from_a_candidate(qtbot: QtBot, page: Generate
     same = drawn(qtbot, page, editing.draw.click)
     assert len(same.sprites) == 16 and (same.sprites == sprite).all()
     label = sprites_of(page.session).class_names.index(class_name)
-    assert set(same.labels.tolist()) == {label}  # its own class, as none is chosen
+    assert set(same.labels.tolist()) == {label}  # the sprite's class, since no class is chosen
     editing.strength.setValue(70)
     varied = drawn(qtbot, page, editing.draw.click)
     assert not (varied.sprites == sprite).all()
@@ -77,11 +77,11 @@ def test_vary_inpaint_and_continue_from_a_candidate(qtbot: QtBot, page: Generate
     assert (filled.sprites[:, 4:] == sprite[4:]).all() and (filled.sprites[:, :4] != sprite[:4]).any()
     results.grid.activated.emit(3)
     np.testing.assert_array_equal(editing.sprite()[0], filled.sprites[3])
-    assert not editor.edit().keep[:4].any()  # what is hidden stays so: the next are drawn from here
+    assert not editor.edit().keep[:4].any()  # the selection stays for the next request
     editor.undo.click()
     np.testing.assert_array_equal(editing.sprite()[0], sprite)
     editor.select_all.click()
-    assert "Redraw all" in editing.draw.text() and editing.request().keep is None  # nothing is left to fit to
+    assert "Redraw all" in editing.draw.text() and editing.request().keep is None  # no unselected pixels remain
     assert not (drawn(qtbot, page, editing.draw.click).sprites == sprite).all()
     editor.deselect.click()
     assert editing.strength.value() == 70 and "No selection" in editing._about.text()
@@ -120,7 +120,7 @@ def test_tween_and_similar_sprites(
     click(results.buttons.edit)
     results.grid.select([7])
     other = results.sprite(7)[0]
-    made = drawn(qtbot, page, four.trigger)  # from the one in the editor
+    made = drawn(qtbot, page, four.trigger)  # from the edited sprite
     np.testing.assert_array_equal(made.sprites[-1], other)
 
 
@@ -133,7 +133,7 @@ def test_nearest_training_sprites_are_shown(qtbot: QtBot, page: GeneratePage) ->
     with qtbot.waitSignal(page.session.inference.neighbours_found, timeout=LONG_MS) as found:
         page.results.grid.select([2])
     assert neighbours.tiled.isVisible() and len(found.args[0].sprites) == 3 == len(found.args[0].names)
-    learnt = data.names[4] in found.args[0].names  # unless it was held out
+    learnt = data.names[4] in found.args[0].names  # unless in the validation set
     assert neighbours.verdict.text().startswith("A copy" if learnt else "Not a copy")
     if learnt:
         assert found.args[0].names[0] == data.names[4] == neighbours.previews[0].toolTip()
@@ -149,7 +149,7 @@ def test_keep_reject_and_reroll(qtbot: QtBot, page: GeneratePage) -> None:
     QTest.keyClick(view, Qt.Key.Key_K)
     assert results.grid.selected() == [7] and results.grid._model.marked >= {3, 6}
     results.grid.select([3])
-    QTest.keyClick(view, Qt.Key.Key_K)  # each once
+    QTest.keyClick(view, Qt.Key.Key_K)  # without duplicates
     assert results.kept_tab.text() == "Kept (2)" and results.grid.selected() == [4]
     results.grid.select([0, 1, 2])
     QTest.keyClick(view, Qt.Key.Key_X)
@@ -182,7 +182,7 @@ def test_keep_reject_and_reroll(qtbot: QtBot, page: GeneratePage) -> None:
 
 
 def test_undo_restores_rejected_sprites(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
-    """Several levels, of new sprites and of kept ones, by the menu and by its key."""
+    """Several undo levels for new and kept sprites, by menu and key."""
     results, undo = page.results, opened.menus.undo
     view = results.grid.view
     view.setFocus()
@@ -225,7 +225,7 @@ def test_back_shows_the_previous_batch(qtbot: QtBot, page: GeneratePage, monkeyp
     colours = page.request.colours
     colours.box.setCurrentIndex(colours.box.findData("drawn"))
     changed = drawn(qtbot, page, lambda: colours._on_kind_activated(colours.box.findData("drawn")))
-    assert changed.seed == first.seed != second.seed  # those on show come in other colours
+    assert changed.seed == first.seed != second.seed  # the shown sprites are recoloured
     np.testing.assert_array_equal(results.sprite(5)[0], changed.sprites[5])
     click(results.forward)
     np.testing.assert_array_equal(results.sprite(5)[0], second.sprites[5])
@@ -238,7 +238,7 @@ def test_back_shows_the_previous_batch(qtbot: QtBot, page: GeneratePage, monkeyp
 
 
 def test_copy_and_drag_sprites(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is pasted is the sprite with its alpha; a press on what is selected drags all of it, or selects that one."""
+    """A pasted sprite keeps its alpha. A press on the selection drags all, or selects a single sprite."""
     results, view = page.results, page.results.grid.view
     assert not results.buttons.copy.isEnabled()
     results.grid.select([4])
@@ -249,7 +249,7 @@ def test_copy_and_drag_sprites(qtbot: QtBot, page: GeneratePage, monkeypatch: py
     assert path.stem == name
     for pasted in (Image.open(path), Image.open(io.BytesIO(data.data("image/png").data()))):
         np.testing.assert_array_equal(np.asarray(pasted), sprite)
-    page.editing.paste()  # a file of a sprite is read as one
+    page.editing.paste()  # the sprite's file is readable
     qtbot.waitUntil(page.editing.is_open, timeout=LONG_MS)
     np.testing.assert_array_equal(page.editing.sprite()[0], sprite)
     dragged: list[QMimeData] = []
@@ -263,7 +263,9 @@ def test_copy_and_drag_sprites(qtbot: QtBot, page: GeneratePage, monkeypatch: py
     assert results.grid.selected() == [1, 2]
     QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=paths[1])
     assert results.grid.selected() == [2] and len(dragged) == 1
-    QTest.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=paths[2])  # from elsewhere a frame is drawn
+    QTest.mousePress(
+        view.viewport(), Qt.MouseButton.LeftButton, pos=paths[2]
+    )  # a drag from outside draws the rubber band
     QTest.mouseMove(view.viewport(), paths[1])
     QTest.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=paths[1])
     assert len(dragged) == 1 and len(results.grid.selected()) > 1
@@ -329,7 +331,7 @@ def test_open_images_from_file_clipboard_and_drop(
         page.dropEvent(QDropEvent(QPointF(500, 300), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, none))
     question = editing.question
     assert question.isVisible() and "5 x 6 pixels; this model needs 8 x 8" in question.text.text()
-    assert not editing.editor.isVisible() and not editing.close_editor.isVisible()  # what is there, is out of the way
+    assert not editing.editor.isVisible() and not editing.close_editor.isVisible()  # the open sprite is hidden
     np.testing.assert_array_equal(question.preview._sprite[1:7, 1:6], sprite[:6, :5])
     click(question.cancel)
     assert not question.isVisible() and editing.editor.isVisible() and editing.sprite()[1] == "fits.png"
@@ -379,7 +381,7 @@ def test_wrong_size_sprite_is_resized_first(qtbot: QtBot, page: GeneratePage, mo
     with qtbot.waitSignal(page.session.noticed) as said:
         page.results.buttons.frame_counts.actions()[0].trigger()
     assert "differ in size" in said.args[0].title
-    page.results.buttons.edit.click()  # it is no candidate of the larger one, and takes its place
+    page.results.buttons.edit.click()  # not a candidate of the larger sprite, so it replaces the sprite
     assert page.editing.sprite()[0].shape == (SIZE, SIZE, 4)
     editing, record = page.editing, page.choice.record()
     assert record is not None
@@ -394,7 +396,7 @@ def test_wrong_size_sprite_is_resized_first(qtbot: QtBot, page: GeneratePage, mo
     click(editing.close_editor)
     assert not editing.isVisible()
     page.session.editing.undo()
-    assert question.isVisible()  # as long as it doesn't fit
+    assert question.isVisible()  # while the size differs
     sizes.append(SIZE)
     page._refresh()
     assert not question.isVisible() and not editing.editor.edit().keep.any()  # nothing is lost
@@ -421,7 +423,7 @@ def test_undo_restores_edits_after_opening_and_closing(qtbot: QtBot, page: Gener
     data, colour = sprites_of(page.session).rgba, np.array([200, 30, 30, 255], np.uint8)
     editing.open_sprite(NamedSprite(data[0].copy(), "first"))
     editing.open_sprite(NamedSprite(data[1].copy(), "second"))
-    assert not notices.cards()  # nothing of the first would be lost
+    assert not notices.cards()  # the first sprite has no unsaved steps
     editor._push(editor.edit().paint(rectangle_mask((2, 1), (5, 6), SIZE), colour))
     work = editor.edit()
     assert undo.text() == "Undo: edit second"
@@ -433,8 +435,8 @@ def test_undo_restores_edits_after_opening_and_closing(qtbot: QtBot, page: Gener
     assert not notices.cards()
     click(editing.close_editor)
     assert not editing.isVisible() and undo.text() == "Undo: close second"
-    click(page.results.buttons.new_sprite)  # what is opened then follows upon what was closed
-    assert not notices.cards()  # the offer stands no longer: it would take back another step
+    click(page.results.buttons.new_sprite)  # the new sprite comes after the closed sprite
+    assert not notices.cards()  # the offer is gone: Undo would revert another step
     undo.trigger()
     assert editing.sprite().name == "second" and editor.edit().equals(work)
     opened.menus.redo.trigger()
@@ -442,7 +444,7 @@ def test_undo_restores_edits_after_opening_and_closing(qtbot: QtBot, page: Gener
     undo.trigger()
     click(editing.close_editor)
     assert page.session.editing.redo_title() == ""
-    page.session.editing.redo()  # there is nothing to be seen of it
+    page.session.editing.redo()  # the sprite is transparent
     assert not editing.is_open()
     undo.trigger()
     page.session.editing.mark_saved()
@@ -478,7 +480,7 @@ def test_undo_key_belongs_to_the_editor_except_in_text_fields(qtbot: QtBot, page
     opened.show_page("generate")
     undo.trigger()
     assert editor.edit().keep.all() and not undo.isEnabled()
-    undo.trigger()  # once too often: the sprites on their page stay as they are
+    undo.trigger()  # an extra Undo keeps the open sprites
     opened.show_page("sprites")
     assert undo.isEnabled() and len(sprites_of(page.session).names) == len(data.names) - 1
 

@@ -1,4 +1,4 @@
-"""The Generate page with saved models: which is chosen, what is asked of it, where Tab goes, what files are called."""
+"""The Generate page with saved models: model choice, requests, tab order, file names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.app.widgets.tools import turn_wheel
 
 @pytest.fixture
 def page(qtbot: QtBot, trained_run: Path, window: Window) -> GeneratePage:
-    """The page with two models, of which the second was used the last time."""
+    """Return the page with two models; the second was used last."""
     for name in ("tiles", "monsters"):
         shutil.copytree(trained_run, paths.runs() / name)
     window.show_page("generate")
@@ -89,7 +89,7 @@ def test_invalid_setting_shows_an_error_at_field_and_buttons(qtbot: QtBot, page:
     words = "Outline: 'banana' is not a colour."
     assert not page.generate.isEnabled() and page.generate.toolTip() == words == page._reason.text()
     assert form._reasons["outline"].text() == words
-    page.drawing.draw_like()  # as a key or a button asks for it
+    page.drawing.draw_like()  # as by a key or a button
     assert [notice.title for notice in told] == [words]
     form._controls["outline"].setText("none")  # type: ignore[attr-defined]
     assert page.generate.isEnabled() and page._reason.isHidden()
@@ -112,7 +112,7 @@ def test_tab_order_is_top_to_bottom(qtbot: QtBot, page: GeneratePage) -> None:
 
 
 def stops_from(first: QWidget) -> list[QWidget]:
-    """Where Tab stops, from this one on until it comes again."""
+    """Return the widgets in tab order, from this widget until it repeats."""
     found, widget = [first], first.nextInFocusChain()
     while widget is not None and widget is not first:
         takes = bool(widget.focusPolicy().value & Qt.FocusPolicy.TabFocus.value) and widget.focusProxy() is None
@@ -168,7 +168,7 @@ def test_save_a_single_sprite_under_its_name(
     [
         (["orc_warrior.png"], "orc_warrior"),
         (["orc.v2"], "orc.v2"),
-        (["orc 616621725 0007"], "orc"),  # drawn here before
+        (["orc 616621725 0007"], "orc"),  # generated here
         (["orc 0007 0003", "ogre.png"], "orc to ogre"),
         (["orc", "ogre", "elf"], "orc and 2 others"),
     ],

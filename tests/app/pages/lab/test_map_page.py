@@ -1,4 +1,4 @@
-"""The map of the sprites on the Lab page, from the choice of a run to the walk between two sprites."""
+"""The sprite map on the Lab page, from choosing a run to the latent walk."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def _train(recipe: Recipe, name: str) -> None:
 
 @pytest.fixture
 def runs() -> None:
-    """An autoencoder, and a classifier that is newer. Ask for it before the window."""
+    """Write an autoencoder and a newer classifier. Request this fixture before the window."""
     _train(Autoencoder(), "codes")
     _train(Classifier(), "classes")
 
 
 @pytest.fixture
 def page(qtbot: QtBot, runs: None, window: Window) -> MapPage:
-    """The map, in its tab, once the runs are known."""
+    """Return the map page with the runs listed."""
     window.show_page("lab")
     window.lab.tabs.setCurrentIndex(1)
     page = window.lab.map
@@ -65,7 +65,7 @@ def _walks(page: MapPage) -> bool:
 
 
 def test_clicking_a_sprite_shows_its_neighbours(qtbot: QtBot, page: MapPage) -> None:
-    assert page.choice.models.itemText(0) == "codes"  # first, though the other one is newer
+    assert page.choice.models.itemText(0) == "codes"  # first, although the classifier is newer
     assert not page.view.isVisible()
     _show(qtbot, page)
     shown = page._map.shown

@@ -1,4 +1,4 @@
-"""The Lab page: an experiment from the question to the setting that follows from it."""
+"""The Lab page: from starting an experiment to applying its suggestion."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PLOT = Plot("Speed", Axis("threads", log=True), Axis("sprites/s"), (Line("measur
 
 @pytest.fixture
 def page(qtbot: QtBot, opened: Window) -> LabPage:
-    """With sprites and a small network, and the experiment with threads chosen."""
+    """Return the Lab page with sprites, a small network and the threads experiment chosen."""
     session = opened.session
     session.setup.choose_recipe("classifier")
     session.setup.set_config(tiny(session, "classifier"))
@@ -47,7 +47,7 @@ def page(qtbot: QtBot, opened: Window) -> LabPage:
 
 
 def choose(page: LabPage, name: str) -> Experiment:
-    """Choose the experiment of that name, as a click does."""
+    """Choose an experiment by name, as by click."""
     (row,) = [row for row in range(page.experiments.count()) if page.experiments.item(row).data(_ROLE) == name]
     page.experiments.setCurrentRow(row)
     experiment = page.experiment()
@@ -56,7 +56,7 @@ def choose(page: LabPage, name: str) -> Experiment:
 
 
 def result(page: LabPage, sentence: str, created: str = "2026-01-01T12:00:00+00:00", **suggests: Value) -> Result:
-    """One as if it had been found out on another day."""
+    """Return a stored result with another date."""
     table = Table((">threads", "what"), (("1", "one"),))
     outcome = Outcome((PLOT,), (table,), (sentence,), suggests)
     made = result_of(page.session.catalog.experiments["threads"], small_context(), outcome, 3.0)
@@ -64,14 +64,14 @@ def result(page: LabPage, sentence: str, created: str = "2026-01-01T12:00:00+00:
 
 
 def _record(recipe: str) -> RunRecord:
-    """Of a run that is listed, and never read."""
+    """Return the record of a run that is listed but never read."""
     return RunRecord(
         "trial", recipe, {}, 8, ("a", "b"), "discs", 24, "", "cpu", "CPU", "fp32", 1, "2026-01-01", {}, "group"
     )
 
 
 def show(page: LabPage, *results: Result) -> None:
-    """Have these found out before."""
+    """Store these results before the page opens."""
     page.session.lab.results[:] = results
     page.session.lab.listed.emit()
 
@@ -101,7 +101,7 @@ def test_run_store_and_report_an_experiment(
 
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> Start:
-    """Starts an experiment without end, and waits until it is under way."""
+    """Start an endless experiment and wait until it runs."""
 
     def experiment(*_: object) -> Events:
         while True:
@@ -126,7 +126,7 @@ def test_training_pauses_and_resumes(qtbot: QtBot, page: LabPage, endless: Start
         session.lab.cancel()
     assert session.lab.running is None and not session.lab.results
     qtbot.waitUntil(lambda: training.state == "training", timeout=LONG_MS)
-    training.pause()  # by the user: now it is they who say when it goes on, and that ends the experiment
+    training.pause()  # the user resumes the training, which ends the experiment
     endless(qtbot, session)
     with qtbot.waitSignal(session.lab.changed, timeout=LONG_MS):
         training.resume()
@@ -137,7 +137,7 @@ def test_no_other_training_starts_meanwhile(qtbot: QtBot, page: LabPage, endless
     session = page.session
     endless(qtbot, session)
     qtbot.waitUntil(lambda: len(session.job_queue.running()) == 1, timeout=LONG_MS)
-    session.feature_training._seen = None  # as if there were other sprites, which would be got to know now
+    session.feature_training._seen = None  # as if other sprites were open and to be analysed
     session.catalog.ready.emit()
     assert [job.title for job in session.job_queue.running()] == ["Experiment: Toy"]
     with qtbot.waitSignal(session.lab.changed, timeout=LONG_MS):
@@ -170,7 +170,7 @@ def test_compare_two_results(page: LabPage) -> None:
     assert page.findings.sentences.text() == "Older."
     assert not plot._compared  # with itself there is nothing to compare
     show(page, result(page, "Newest.", "2026-03-03T12:00:00+00:00"), newer, result(page, "Older."))
-    assert page.findings.sentences.text() == "Older."  # what was on show stays
+    assert page.findings.sentences.text() == "Older."  # the shown result stays
     choose(page, "batch-size")
     assert not page.report.isEnabled() and page.result.count() == 0
 
@@ -182,7 +182,7 @@ def test_inspect_a_run_without_sprites(
     window.show_page("lab")
     page, session = window.lab, window.session
     qtbot.waitUntil(lambda: page.run_choice.checkpoints.count() > 0, timeout=LONG_MS)
-    assert not page.run_choice.isVisible()  # the first experiment is one with sprites
+    assert not page.run_choice.isVisible()  # the first experiment uses sprites
     choose(page, "layers")
     assert page.run_choice.isVisible() and page.run_choice.models.currentText() == own_run.name
     page.run_choice.checkpoints.setCurrentIndex(page.run_choice.checkpoints.findData("last"))
@@ -214,7 +214,7 @@ def test_list_heading_is_not_selectable(page: LabPage) -> None:
     place = names.index(None)
     assert page.experiments.item(place).text() == "Inspect a run" and not page.experiments.item(place).flags()
     page.experiments.setCurrentRow(place - 1)
-    QTest.keyClick(page.experiments, Qt.Key.Key_Down)  # the keyboard passes over it
+    QTest.keyClick(page.experiments, Qt.Key.Key_Down)  # the arrow key skips the heading
     assert page.experiments.currentRow() == place + 1
     subjects = [page.session.catalog.experiments[name].subject for name in names if name]
     assert subjects == ["sprites"] * place + ["run"] * (len(names) - place - 1)

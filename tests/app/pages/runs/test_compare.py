@@ -1,4 +1,4 @@
-"""Several runs on the Runs page: what differs, their samples and their figures beside each other."""
+"""Comparison of several runs: settings, samples and figures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ONE, TWO, NONE = _summary("one"), _summary("two", 32), _summary("none")
 
 
 def _read(path: Path) -> HistoryRead:
-    """Losses that are the lower, the longer the name; the first sprite of a sample has the number of its step."""
+    """Return losses that are lower for longer names. The first sprite's red value is the step."""
     history = RunHistory(validation={"loss": MetricCurve(np.array([40]), np.array([1 / len(path.name)]))})
     history.series["elapsed_s"] = MetricCurve(np.array([40]), np.array([60.0 if path.name == "one" else 120.0]))
     film = [SamplesReady(step, np.full_like(_SPRITES[:2], step)) for step in _STEPS[path.name]]
@@ -47,7 +47,7 @@ def _read(path: Path) -> HistoryRead:
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of runs that can't be read yet."""
+    """Hold back the reading of runs with these names."""
     names: list[str] = []
 
     def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
@@ -73,7 +73,7 @@ def _choose(qtbot: QtBot, shown: Comparison, *runs: RunSummary, reads: int) -> N
 
 
 def _table(view: QTableView) -> dict[str, list[str]]:
-    """The cells of each line by its title."""
+    """Return the cells of each row by its title."""
     model = view.model()
     return {
         str(model.headerData(row, Qt.Orientation.Vertical)): [
@@ -84,7 +84,7 @@ def _table(view: QTableView) -> dict[str, list[str]]:
 
 
 def _steps(shown: Comparison) -> list[int]:
-    """The step of the samples on show, of each run that has some."""
+    """Return each visible run's sample step."""
     lines = [line for line in shown.samples.rows if not line.isHidden()]
     return [int(line.view._rgba[0, 0, 0, 0]) for line in lines if len(line.view._rgba)]
 
@@ -122,7 +122,7 @@ def test_samples_align_by_step_or_time(qtbot: QtBot, shown: Comparison) -> None:
     assert samples.position.text() == "Step 8" and _steps(shown) == [10, 8]
     assert "Step 10, 15 s" in samples.rows[0].where._whole
     samples.alignment.setCurrentText("Same time")
-    assert samples.position.text() == "30 s" and _steps(shown) == [20, 8]  # two takes twice as long for a step
+    assert samples.position.text() == "30 s" and _steps(shown) == [20, 8]  # run 'two' needs twice the time for a step
     assert samples.rows[2].name._whole == "none" and not len(samples.rows[2].view._rgba)
 
 
@@ -132,7 +132,7 @@ def test_values_of_other_runs_are_removed_while_reading(qtbot: QtBot, shown: Com
     held += ["two"]
     shown.show_runs([TWO, ONE])
     qtbot.waitUntil(lambda: "Still reading: 'two'." in shown.figures.note.text(), timeout=LONG_MS)
-    assert _table(shown.figures.view)["Steps"] == ["", "40"]  # of the one that is known
+    assert _table(shown.figures.view)["Steps"] == ["", "40"]  # of the run read so far
     shown.sections.setCurrentIndex(2)
     assert [line.name._whole for line in shown.samples.rows if not line.isHidden()] == ["one"]
     shown.sections.setCurrentIndex(3)
@@ -141,7 +141,7 @@ def test_values_of_other_runs_are_removed_while_reading(qtbot: QtBot, shown: Com
     assert _table(shown.figures.view)["Steps"] == ["", "40", "40"] and "Still reading" not in shown.figures.note.text()
     model = shown.figures.view.model()
     with qtbot.assertNotEmitted(model.modelReset), qtbot.waitSignal(model.dataChanged, timeout=LONG_MS):
-        _choose(qtbot, shown, TWO, ONE, reads=1)  # newer figures of the same runs: what the user looks at stays
+        _choose(qtbot, shown, TWO, ONE, reads=1)  # newer figures of the same runs keep the view
 
 
 def test_too_many_runs_compare_the_first_eight(qtbot: QtBot, shown: Comparison) -> None:

@@ -1,4 +1,4 @@
-"""Runs are kept in order in the window: names, notes, stars, tags; the trash with its undo; freed space."""
+"""Managing runs in the window: names, notes, stars, tags, trash with undo, and freeing space."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="the trash of other s
 
 @pytest.fixture
 def own_trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The system's trash is a folder of this test's."""
+    """Use a folder of this test as the system's trash."""
     (tmp_path / "data").mkdir()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return tmp_path / "data/Trash"
@@ -43,13 +43,13 @@ def own_trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def runs(trained_run: Path) -> list[Path]:
-    """Three runs among the studio's own."""
+    """Write three runs."""
     return [shutil.copytree(trained_run, paths.runs() / name) for name in ("a", "b", "c")]
 
 
 @pytest.fixture
 def page(qtbot: QtBot, qapp: QApplication, runs: list[Path], session: Session) -> RunsPage:
-    """The page with these runs, shown and measured."""
+    """Return the page with these runs, shown and measured."""
     theme.apply(qapp, "light")
     made = RunsPage(session)
     qtbot.addWidget(made)
@@ -85,7 +85,7 @@ def _choose(page: RunsPage, *names: str) -> None:
 
 
 def _said(qtbot: QtBot, page: RunsPage, run: Path) -> RunNotes:
-    """What is in the run's folder, when all is written, and what the list has of it."""
+    """Return the notes in the run's folder once written, and in the list."""
     _wait(qtbot, page)
     (listed,) = [one.notes for one in page.session.runs.runs if one.path == run]
     assert read_notes(run) == listed
@@ -107,7 +107,7 @@ def test_half_typed_name_survives_a_refresh(qtbot: QtBot, page: RunsPage, runs: 
         QTest.keyClick(editor, Qt.Key.Key_Return)
     assert _said(qtbot, page, runs[1]).name == "Fire & ice"
     assert _names(page) == ["Fire & ice", "a", "c"] and page.session.runs.title_of(runs[1]) == "Fire & ice"
-    assert not page.table.model().setData(_row(page, "a"), "a")  # nothing is new
+    assert not page.table.model().setData(_row(page, "a"), "a")  # no change
 
 
 def test_star_by_click_and_by_key(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
@@ -117,7 +117,7 @@ def test_star_by_click_and_by_key(qtbot: QtBot, page: RunsPage, runs: list[Path]
     assert _said(qtbot, page, runs[0]).starred
     _choose(page, "a", "b")
     page.table.setFocus()
-    for expected in (True, False):  # all have one: all lose it
+    for expected in (True, False):  # all are starred, so all lose the star
         QTest.keyClick(page.table, Qt.Key.Key_D, Qt.KeyboardModifier.ControlModifier)
         assert [_said(qtbot, page, run).starred for run in runs[:2]] == [expected, expected]
 
@@ -137,7 +137,7 @@ def test_tags_and_note_are_stored_on_another_selection(qtbot: QtBot, page: RunsP
         page.session.runs.list_runs()
     assert page.notes.note.toPlainText() == "Typing"
     page.save_before_close()
-    assert read_notes(runs[0]).note == "Typing"  # by now: the window closes, and with it all jobs end
+    assert read_notes(runs[0]).note == "Typing"  # at once, since closing the window ends all jobs
     assert _said(qtbot, page, runs[0]).note == "Typing"
     _choose(page, "a", "b")
     assert not page.notes.note.isEnabled() and "one run" in page.notes.note.toolTip()
@@ -183,7 +183,7 @@ def test_table_shows_disk_space(page: RunsPage, runs: list[Path]) -> None:
 
 @linux
 def test_trash_and_restore_a_run(qtbot: QtBot, page: RunsPage, runs: list[Path], own_trash: Path) -> None:
-    bar = NoticeBar(page)  # a window of its own would take the keyboard
+    bar = NoticeBar(page)  # a separate window would take the focus
     page.session.noticed.connect(bar.show_notice)
     page.session.runs.withdrawn.connect(bar.withdraw)
     bar.undo_requested.connect(page.session.runs.undo)
@@ -196,7 +196,7 @@ def test_trash_and_restore_a_run(qtbot: QtBot, page: RunsPage, runs: list[Path],
         with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
             QTest.keyClick(page.table, Qt.Key.Key_Delete)
     assert _names(page) == [] and {path.name for path in (own_trash / "files").iterdir()} == {"a", "b", "c"}
-    (card,) = bar.cards()  # for the newest alone
+    (card,) = bar.cards()  # only for the newest run
     assert card.texts[0] == "Moved 2 runs to the trash." and card.expires
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         click(next(found for found in card.findChildren(QPushButton) if found.text() == "Undo"))
@@ -273,7 +273,7 @@ def test_unknown_trash_path_offers_no_undo(
 
 
 def _replace_trash(monkeypatch: pytest.MonkeyPatch, move: Callable[[str], bool]) -> None:
-    """Let QFile.moveToTrash do `move`, and tell no place. The method can't be replaced: it is static, too."""
+    """Replace QFile.moveToTrash by `move` and report no path. A static method can't be patched."""
 
     class File:
         def __init__(self, path: str) -> None:

@@ -1,4 +1,4 @@
-"""The Runs page while something trains: what the user looks at stays."""
+"""The Runs page during a training: the view stays."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def training(step: int) -> RunSummary:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The runs that were read. Each has a hundred losses and two samples more than the last time."""
+    """Record the runs read. Each read adds a hundred losses and two samples."""
     read: list[str] = []
 
     def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
@@ -62,7 +62,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def page(qtbot: QtBot, qapp: QApplication, session: Session, asked: list[str]) -> Iterator[RunsPage]:
-    """Three runs, the newest of which trains."""
+    """Return the page with three runs; the newest is training."""
     theme.apply(qapp, "light")
     session.catalog.plots_are_ready = True
     made = RunsPage(session)
@@ -76,13 +76,13 @@ def page(qtbot: QtBot, qapp: QApplication, session: Session, asked: list[str]) -
 
 
 def tell(page: RunsPage, *runs: RunSummary) -> None:
-    """What a listing says, as it comes with every checkpoint."""
+    """Emit a new listing, as after each checkpoint."""
     page.session.runs.runs = runs
     page.session.runs.listed.emit()
 
 
 def choose(qtbot: QtBot, page: RunsPage, *names: str) -> TimePlot:
-    """Choose these runs, and wait for their curves."""
+    """Select these runs and wait for their curves."""
     flag = QItemSelectionModel.SelectionFlag
     with qtbot.waitSignals([page.session.runs.read] * len(names), timeout=LONG_MS):
         page.table.clearSelection()
@@ -105,7 +105,7 @@ def current(page: RunsPage) -> str:
 
 
 def look_closer(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
-    """Zoom in, and go back to the samples of an earlier step."""
+    """Zoom in and show earlier samples."""
     plot._view.zoom(0.5, 40.0, False)
     plot._view.zoom(0.5, 1.5, True)
     page.comparison.filmstrip.show_step(50)
@@ -125,7 +125,7 @@ def test_changes_of_other_runs_keep_the_view(
     before, read = look_closer(page, plot), list(asked)
     assert before[1] == 50
     tell(page, *newer, training(11), OLD, OLDER)
-    assert not page.comparison._read_timer.isActive() and asked == read  # nothing is read, now or later
+    assert not page.comparison._read_timer.isActive() and asked == read  # no run is read, now or later
     assert seen(page, plot) == before
     assert chosen(page) == ["old", "older"] and current(page) == "older"
     assert page.table.model().index(len(newer), Column.STEPS).data() == "11"
@@ -137,14 +137,14 @@ def test_training_run_updates_in_place(qtbot: QtBot, page: RunsPage, asked: list
     asked_before = len(asked)
     with qtbot.waitSignal(page.session.runs.read, timeout=LONG_MS):
         tell(page, training(12), OLD, OLDER)
-        assert seen(page, plot) == before  # what is on show stays until there is something newer
+        assert seen(page, plot) == before  # the shown curves stay until newer values arrive
     assert asked[asked_before:] == ["new"]
     assert seen(page, plot) == before
     assert len(page.comparison.filmstrip.steps()) == len(steps) + 2
     page.comparison.filmstrip.go_live()
     plot.auto_range()
     plot.refresh()
-    assert plot.canvas.ranges()[0][1] >= 299  # the third hundred of losses
+    assert plot.canvas.ranges()[0][1] >= 299  # losses 200 to 299
 
 
 def test_new_selection_resets_the_view(qtbot: QtBot, page: RunsPage) -> None:

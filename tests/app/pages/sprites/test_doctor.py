@@ -1,4 +1,4 @@
-"""The doctor in the window: findings, fixes, and taking them back."""
+"""The doctor in the window: findings, fixes and undo."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.app.conftest import LONG_MS, click, sprites_of
 
 @pytest.fixture
 def looked_over(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
-    """The window with the sprites open, one of them soft and one a mirror image, and looked over."""
+    """Return the window with checked sprites: a sprite with soft alpha, and a mirrored duplicate."""
     source = sorted((sprite_folder / "class0").glob("*[0-9].png"))[0]
     pixels = np.asarray(Image.open(source)).copy()
     Image.fromarray(pixels[:, ::-1]).save(sprite_folder / "class1" / "turned.png")
@@ -39,7 +39,7 @@ def wait_for_the_doctor(qtbot: QtBot, window: Window) -> None:
 
 
 def choose(window: Window, group: str) -> DoctorView:
-    """Choose a group of findings; returns the view."""
+    """Choose a finding and return the view."""
     view = window.sprites.doctor
     view.groups.setCurrentRow(groups(window)[group])
     return view
@@ -58,7 +58,7 @@ def test_findings_are_listed_with_fixes(looked_over: Window) -> None:
     choose(looked_over, "Semi-transparent")
     assert view.grid.isVisible() and view.grid.visible_count() == 1
     assert view.fixes[0].text() == "Remove semi-transparency" and view.threshold.isVisible()
-    choose(looked_over, "Similar")  # they stand beside what they are like
+    choose(looked_over, "Similar")  # beside their twins
     finding = next(each for each in looked_over.session.doctor.findings if each.group == "similar")
     assert view.grid.visible_count() == 2 * len(finding.items) and not view.threshold.isVisible()
 
@@ -130,7 +130,7 @@ def test_fix_selects_the_next_finding(qtbot: QtBot, looked_over: Window, tmp_pat
     assert abs(view.groups.currentRow() - row) <= 1 and looked_over.sprites.tabs.currentIndex() == 1
     choose(looked_over, "Similar")
     similar = looked_over.sprites.doctor._finding
-    looked_over.session.doctor._on_imported()  # the similar ones are found later than the others
+    looked_over.session.doctor._on_imported()  # duplicates are found last
     wait_for_the_doctor(qtbot, looked_over)
     assert similar is not None and view.groups.currentItem().text().startswith("Similar")
     other = tmp_path / "other"
@@ -159,7 +159,7 @@ def test_delete_key_excludes_selected_sprites(qtbot: QtBot, looked_over: Window)
 
 
 def test_failed_exclusion_changes_nothing(qtbot: QtBot, looked_over: Window) -> None:
-    """Leaving everything out is refused: what was open stays, and so does what can be undone."""
+    """Excluding all sprites fails; open sprites and undo history stay."""
     open_sprites = looked_over.session.open_sprites
     result, opened = open_sprites.result, open_sprites.opened
     with qtbot.waitSignal(looked_over.session.job_queue.failed, timeout=LONG_MS):

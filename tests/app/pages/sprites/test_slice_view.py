@@ -1,6 +1,4 @@
-"""Cutting sheets, by looking (what is drawn is what is cut, and handles and numbers are the same thing) or by a click:
-a folder of strips opens with the proposal to cut them, and Undo.
-"""
+"""Slicing sheets: the preview, its handles and numbers, the proposal above the grid, and undo."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ _ROOM = 700  # pixels for a page in a window of 800
 
 
 def sheet_of(seed: int, columns: int, rows: int, grid: SheetGrid, empty: int = 0) -> Pixels:
-    """Sprites unlike each other, the last ones left out, with a margin on all sides."""
+    """Return a sheet of distinct sprites with a margin; the last `empty` cells are empty."""
     rng = np.random.default_rng(seed)
     across, down = grid.tile_width + grid.spacing, grid.tile_height + grid.spacing
     height, width = 2 * grid.top + rows * down - grid.spacing, 2 * grid.left + columns * across - grid.spacing
@@ -52,7 +50,7 @@ def load(qtbot: QtBot, page: SpritesPage, *paths: Path) -> None:
 
 
 def seen(qtbot: QtBot, page: SpritesPage) -> SliceView:
-    """The view, with the sheet read."""
+    """Return the view once the sheet is read."""
     view = page.cutting
     qtbot.waitUntil(lambda: view.is_open and view._reader.sheet is not None)
     assert view.isVisible() and view.canvas.isVisible()
@@ -60,14 +58,14 @@ def seen(qtbot: QtBot, page: SpritesPage) -> SliceView:
 
 
 def opened(qtbot: QtBot, page: SpritesPage, folder: Path) -> SliceView:
-    """The first sheet of a folder, by the button beside the settings."""
+    """Open a folder's first sheet by the button beside the settings."""
     load(qtbot, page, folder)
     page.summary.preview_slicing.click()
     return seen(qtbot, page)
 
 
 def opened_by_name(qtbot: QtBot, page: SpritesPage, rgba: Pixels, folder: Path) -> SliceView:
-    """A sheet beside a single sprite, from the list of what was left out."""
+    """Open a skipped sheet from the list of files."""
     write(folder / "s.png", rgba)
     write(folder / "one.png", sprite(1, 16))
     load(qtbot, page, folder)
@@ -76,7 +74,7 @@ def opened_by_name(qtbot: QtBot, page: SpritesPage, rgba: Pixels, folder: Path) 
 
 
 def cut(qtbot: QtBot, page: SpritesPage) -> Sprites:
-    """Cut as the view shows it; returns the sprites that are open then."""
+    """Slice as previewed, and return the open sprites."""
     with qtbot.waitSignal(page.session.open_sprites.imported):
         click(page.cutting.slice_button)
     assert page.grid.isVisible() and not page.cutting.isVisible()
@@ -93,7 +91,7 @@ def colour_at(image: QImage, place: QPoint) -> tuple[int, int, int, int]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two sheets of one grid, with empty cells, beside eight sprites."""
+    """Write two sheets with equal grids and empty cells, and eight sprites."""
     where = tmp_path / "set"
     for number in range(8):
         write(where / "one" / f"{number}.png", sprite(100 + number, 16))
@@ -123,7 +121,7 @@ def test_detected_sheet_is_sliced_as_drawn(qtbot: QtBot, page: SpritesPage, fold
 
 
 def first_row(path: Path) -> Pixels:
-    """uint8 [16, 8, 16, 4]: its first eight tiles of 16 x 16, each two from the edge or one from the last."""
+    """Return uint8 [16, 8, 16, 4], the first eight tiles, with a margin of two and a spacing of one."""
     rgba = np.array(Image.open(path))
     return np.stack([rgba[2:18, left : left + 16] for left in range(2, 2 + 8 * 17, 17)], axis=1)
 
@@ -185,7 +183,7 @@ def test_dragging_a_handle_changes_the_numbers(qtbot: QtBot, page: SpritesPage, 
     assert not view.form.automatic.isChecked()
     assert canvas.handles["tile"].geometry().center() == canvas.point(1 + 19, 1 + 18)
     assert view.options().tile == 0 and view.options().sheet_grids == "a.png=19x18+1+1"
-    view.form.alone.click()  # the numbers stay, and hold for all
+    view.form.alone.click()  # the numbers stay and apply to all sheets
     assert view.options().tile == 19 and view.options().size == 24 and not view.options().sheet_grids
     view.form.automatic.click()
     assert view.options().tile == 0 and numbers(view, "tile", "spacing") == [16, 1]
@@ -218,7 +216,7 @@ def test_arrow_keys_move_handles_and_scroll(qtbot: QtBot, page: SpritesPage, fol
     assert numbers(view) == [17, 24, 2, 0] and numbers(view, "margin_top") == [3]
     assert (view.options().margin, view.options().margin_top) == (2, 3)
     qtbot.keyClick(canvas.handles["margin"], Qt.Key.Key_Up)
-    assert view.options().margin_top == -1  # the same as on its left
+    assert view.options().margin_top == -1  # equal to the left margin
     for _ in range(3):
         qtbot.keyClick(canvas, Qt.Key.Key_Plus)
     bar = canvas.verticalScrollBar()
@@ -256,7 +254,7 @@ def test_irregular_sheets_have_boxes_and_row_classes(qtbot: QtBot, page: Sprites
 
 
 def cancel(qtbot: QtBot, page: SpritesPage) -> None:
-    """End what is under way, as the status bar does."""
+    """Cancel the running job, as the status bar does."""
     job_queue = page.session.job_queue
     with qtbot.waitSignal(job_queue.progressed):
         pass
@@ -353,7 +351,7 @@ def test_undescribed_tiles_are_sliced(qtbot: QtBot, page: SpritesPage, tmp_path:
 
 
 def test_selected_sprite_can_be_sliced(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
-    for seed, name in ((0, "s"), (4, "t")):  # of four sprites each: too little to say that they are sheets
+    for seed, name in ((0, "s"), (4, "t")):  # four sprites each: too few to detect a sheet
         rows = [np.concatenate([sprite(seed + 2 * row, 16), sprite(seed + 2 * row + 1, 16)], 1) for row in (0, 1)]
         write(tmp_path / f"{name}.png", np.concatenate(rows))
     load(qtbot, page, tmp_path)
@@ -401,7 +399,7 @@ def test_zoom_keeps_the_pixel_under_the_mouse(qtbot: QtBot, page: SpritesPage, t
 
 @pytest.mark.parametrize(("left", "top"), [(0, 0), (37, 22), (25, 25), (24, 60)])
 def test_veil_covers_pixels_outside_cells(qapp: QApplication, left: int, top: int) -> None:
-    """At two device pixels a line and three a pixel, from any corner: the veil is told from what it does to red."""
+    """With 2-pixel lines at zoom 3, from any corner. The veil is detected by its effect on red."""
     cells = GridCells(SheetGrid(8, 8), np.array([0, 8, 16]), np.array([0, 8, 16]), np.eye(3, dtype=bool))
     boxes = np.array([[8 * n, 8 * n, 8 * n + 8, 8 * n + 8] for n in range(3)])
     part = SheetPart(QRect(left, top, 74 - left, 74 - top), 3, 2)
@@ -423,7 +421,7 @@ def test_veil_covers_pixels_outside_cells(qapp: QApplication, left: int, top: in
 
 @pytest.fixture(scope="module")
 def strips(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Five strips of six frames on pages of 192 pixels, one that is larger than any canvas, and two whole sprites."""
+    """Write five strips of six frames on 192-pixel pages, a strip larger than any canvas, and two whole sprites."""
     where, rng = tmp_path_factory.mktemp("game") / "set", np.random.default_rng(0)
     drawn = [trimmed(rgba) for rgba in demo_sprites()[::560]]
     for number, one in enumerate(drawn[:5]):
@@ -545,7 +543,7 @@ def test_own_grid_of_a_single_sheet(qtbot: QtBot, page: SpritesPage, strips: Pat
     assert view.form.alone.isChecked() and view.form.own_grid() == SheetGrid(12, 24)
     assert "to this sheet only" in view.hint.text() and not view.form.packed.isEnabled()
     click(view.next)
-    assert view._title.text() == "strip0.png" and "strip1.png" in view.count.text()  # until the next one is read
+    assert view._title.text() == "strip0.png" and "strip1.png" in view.count.text()  # until the next sheet is read
     assert not view.slice_button.isEnabled() and view.canvas._cells is None
     qtbot.waitUntil(lambda: view._reader.sheet is not None)
     assert view._title.text() == "strip1.png" and numbers(view, "tile") == [24] and view.form.automatic.isChecked()
@@ -556,10 +554,10 @@ def test_own_grid_of_a_single_sheet(qtbot: QtBot, page: SpritesPage, strips: Pat
     assert view.form.alone.isChecked() and numbers(view, "tile") == [12]
     view.form.automatic.click()
     assert numbers(view, "tile") == [24] and not view.options().sheet_grids and not view.form.alone.isChecked()
-    view.form.automatic.click()  # by numbers for all
+    view.form.automatic.click()  # by shared numbers
     view.form.alone.click()
     view.form.boxes["tile"].setValue(8)
-    view.form.alone.click()  # back among the others, whose numbers stay
+    view.form.alone.click()  # shares the other sheets' numbers again
     assert numbers(view, "tile") == [24] and view.options().tile == 24 and not view.options().sheet_grids
 
 

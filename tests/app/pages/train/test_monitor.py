@@ -1,4 +1,4 @@
-"""The curves of a training, also when their library comes after the first losses."""
+"""A training's curves, also if pyqtgraph loads after the first losses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def monitor(qtbot: QtBot, session: Session) -> Monitor:
 
 
 def said() -> list[Event]:
-    """What a run that goes on says."""
+    """Return the events of a resumed run."""
     curve = MetricCurve(np.arange(4), np.arange(4.0))
     known = HistoryRead(
         Path("run"), RunHistory({"loss": curve}, {"loss": MetricCurve(np.array([3]), np.array([0.5]))}), ()

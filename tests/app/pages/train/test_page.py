@@ -1,4 +1,4 @@
-"""The one training of the window, really trained: its states, what is left of it, and what gives way to it."""
+"""A real training in the window: its states, its files, and jobs that yield to it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from tests.engine.tools import of_kind
 
 
 class Listener:
-    """What a training says, how it stands, and in which thread that arrives."""
+    """Records a training's events, states and the receiving thread."""
 
     def __init__(self, session: Session) -> None:
         self.events: list[Event] = []
@@ -112,7 +112,7 @@ def test_pause_and_stop(qtbot: QtBot, ready: Session) -> None:
     assert training.chunk is held
     control = training.control
     assert control is not None
-    told = [control.is_paused]  # to the heartbeat, for who watches
+    told = [control.is_paused]  # to the heartbeat, for watchers
     training.resume()
     assert [*told, control.is_paused] == [True, False]
     qtbot.waitUntil(lambda: training.chunk is not held, timeout=LONG_MS)
@@ -134,7 +134,7 @@ def test_save_checkpoint_on_request(qtbot: QtBot, window: Window) -> None:
     assert window.train.monitor.readings.value("Time left") != "–"
     training.stop()
     wait_idle(qtbot, session)
-    assert window.train.monitor.readings.value("Time left") == "–"  # nothing of it is left to be done
+    assert window.train.monitor.readings.value("Time left") == "–"  # no step remains
 
 
 def test_resume_restores_the_curves(qtbot: QtBot, ready: Session) -> None:
@@ -188,7 +188,7 @@ def test_second_start_is_ignored(qtbot: QtBot, ready: Session) -> None:
 
 
 def _measure(*settings: object) -> Events:
-    """Finds the other device the faster one, and goes on for ever."""
+    """Report the other device as faster, then continue forever."""
     yield DeviceMeasured("cpu", "fp32", 1.0, 0.1, 1.0)
     yield DeviceMeasured("other", "fp32", 9.0, 0.1, 1.0)
     yield from endless()
@@ -226,14 +226,14 @@ def test_sprites_are_analysed_while_idle(qtbot: QtBot, ready: Session, sprite_fo
     assert not known_features()
     ready.open_sprites.open_paths([sprite_folder])
     qtbot.waitUntil(lambda: bool(known_features()), timeout=LONG_MS)
-    qtbot.waitUntil(lambda: not titles(ready), timeout=LONG_MS)  # and that was all
+    qtbot.waitUntil(lambda: not titles(ready), timeout=LONG_MS)  # no further events
 
 
 @pytest.mark.slow
 def test_analysis_pauses_for_a_training(
     qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(features, "_STEPS", 1_000_000)  # it would never end
+    monkeypatch.setattr(features, "_STEPS", 1_000_000)  # an endless job
     ready.open_sprites.open_paths([sprite_folder])
     qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)
     start_tiny(ready, steps=3)
@@ -259,5 +259,5 @@ def test_analysis_shows_progress_and_can_be_cancelled(
     qtbot.waitUntil(lambda: not titles(ready), timeout=LONG_MS)
     ready.training.state_changed.emit()
     assert _TITLE not in titles(ready)
-    open_sprites(qtbot, ready, sprite_folder)  # others, as far as the studio knows
+    open_sprites(qtbot, ready, sprite_folder)  # different sprites, as far as the studio knows
     qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)

@@ -1,4 +1,4 @@
-"""What is chosen for the next training is the session's: all that computes takes the device, and it is remembered."""
+"""The session's choices for the next training: used by all computing jobs, and restored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.app.conftest import LONG_MS, click, cpu_of, open_sprites, start_tiny
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> dict[str, Device]:
-    """The devices that jobs were given, by what the jobs do; they do nothing else."""
+    """Record the device of each job by kind; the jobs do nothing."""
     devices: dict[str, Device] = {}
 
     def noted(name: str) -> Callable[..., Events]:
@@ -41,7 +41,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> dict[str, Device]:
 
 
 def add_device(session: Session) -> Device:
-    """Another device is found beside the CPU, which is the fastest."""
+    """Add a device that is faster than the CPU."""
     cpu = cpu_of(session)
     other = replace(cpu, id="other", name="Another", steps_per_s=cpu.steps_per_s / 2)
     session.catalog.devices, session.catalog.fastest = (cpu, other), cpu.id
@@ -59,7 +59,7 @@ def test_chosen_device_is_used_everywhere(
     assert session.device_choice.device == other and window.status._device.text() == "Another"
     window.open_paths([sprite_folder])
     qtbot.waitUntil(lambda: "find_outliers" in taken, timeout=LONG_MS)
-    start_tiny(session, steps=3)  # on the CPU, to have a model
+    start_tiny(session, steps=3)  # on the CPU, to get a model
     qtbot.waitUntil(lambda: not session.training.is_busy() and bool(session.runs.runs), timeout=LONG_MS)
     window.show_page("generate")
     qtbot.waitUntil(window.generate.generate.isEnabled, timeout=LONG_MS)
@@ -100,7 +100,7 @@ def test_choices_are_restored(qtbot: QtBot, ready: Session) -> None:
     again = Session(Settings())
     again.open()
     qtbot.waitUntil(lambda: again.setup.config is not None and again.device_choice.device is not None, timeout=LONG_MS)
-    assert again.device_choice.device != other  # it is not there
+    assert again.device_choice.device != other  # missing
     add_device(again)
     assert again.setup.recipe is not None and again.setup.recipe.name == "classifier"
     assert again.setup.config == config and again.device_choice.device == other
@@ -131,7 +131,7 @@ def test_train_from_the_chosen_parent(qtbot: QtBot, window: Window, sprite_folde
     said = window.train.setup._parent_summary
     assert box.currentText() == "Bundled starter model" and "fewer copies" in said.text()
     width = window.train.setup.forms._forms["generator"]._controls["width"]
-    assert not width.isEnabled()  # it is the starter's
+    assert not width.isEnabled()  # fixed by the starter
     setup.choose_parent(None)
     assert width.isEnabled()
     assert "your 24 sprites" in said.text() and setup.preset == "Standard"
@@ -152,14 +152,14 @@ def test_train_from_the_chosen_parent(qtbot: QtBot, window: Window, sprite_folde
     assert session.training.path is not None
     (parent,) = RunDir(session.training.path).record().ancestors
     assert (parent.title, parent.step) == (run.name, 2)
-    again = Session(Settings())  # remembers the starter, which was chosen before the run
+    again = Session(Settings())  # restores the starter, chosen before the run
     again.open()
     qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
     recipe, config = again.setup.recipe, again.setup.config
     assert recipe is not None and str(again.setup.parents.source_for(recipe)) == "starter"
     assert config is not None and config.to_json()["width"] == 32
     assert again.close()
-    session.runs.runs = ()  # both are thrown away
+    session.runs.runs = ()  # both are deleted
     session.runs.listed.emit()
     assert box.currentText() == "Bundled starter model"
     setup.choose_recipe("classifier")
@@ -167,7 +167,7 @@ def test_train_from_the_chosen_parent(qtbot: QtBot, window: Window, sprite_folde
 
 
 def test_small_sets_start_from_the_starter(qtbot: QtBot, ready: Session, sprite_folder: Path) -> None:
-    """The user's own settings follow in what depends on it, and only in that."""
+    """Custom settings keep their values, except those fixed by the weights."""
     setup = ready.setup
     recipe, config = setup.recipe, setup.config
     assert recipe is not None and recipe.name == "generator" and config is not None
@@ -181,7 +181,9 @@ def test_small_sets_start_from_the_starter(qtbot: QtBot, ready: Session, sprite_
     again = Session(Settings())
     again.open()
     qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
-    assert again.setup.parents.source_for(recipe) is None and again.setup.config is not None  # until few are open
+    assert (
+        again.setup.parents.source_for(recipe) is None and again.setup.config is not None
+    )  # until a small set is open
     own = again.setup.config.to_json()
     assert (own["learning_rate"], own["weight_decay"]) == (config.learning_rate, 0.5)
     assert again.close()
@@ -213,7 +215,7 @@ def test_preset_survives_viewing_another_recipe(qtbot: QtBot, ready: Session, sp
     setup.choose_recipe("classifier")
     open_sprites(qtbot, ready, sprite_folder)
     setup.choose_recipe("generator")
-    assert setup.preset == "Standard"  # few sprites make all presets alike: that in the middle is on offer
+    assert setup.preset == "Standard"  # for small sets all presets are equal: only the middle preset is offered
     assert setup.config is not None and setup.config.learning_rate == 1e-3
 
 
@@ -223,7 +225,7 @@ def test_resumed_run_shows_its_parent(qtbot: QtBot, own_run: Path, ready: Sessio
     starter = replace(record, ancestors=(Ancestor(STARTER, 5, "tiles", "0", "1"),))
     setup.show_run(starter)
     assert setup.parents.source_for(recipe) == STARTER and setup.config is not None
-    assert setup.config.to_json() == record.config  # its own, whatever suits the starter
+    assert setup.config.to_json() == record.config  # the recipe's own, not the starter's
     setup.show_run(record)
     assert setup.parents.source_for(recipe) is None
     open_sprites(qtbot, ready, sprite_folder)
@@ -249,7 +251,7 @@ def test_resumed_run_keeps_choices_for_other_sprites(
     assert setup.preset == "Standard"
     setup.show_run(record)
     changed = setup.config.replace(steps=7)
-    setup.edit_config(changed)  # from now on they are the user's
+    setup.edit_config(changed)  # custom settings from now on
     open_sprites(qtbot, ready, sprite_folder)
     assert setup.config.steps == 7 and setup.preset == "" and not setup.shows_run
 
@@ -259,7 +261,7 @@ def test_run_settings_include_the_parent(qtbot: QtBot, own_run: Path, ready: Ses
     recipe = ready.catalog.recipes["generator"]
     setup.choose_preset("Standard")
     setup.use_settings(record)
-    open_sprites(qtbot, ready, sprite_folder)  # few ones, which would start from the starter
+    open_sprites(qtbot, ready, sprite_folder)  # a small set, which would start from the starter
     assert setup.config is not None and setup.config.to_json() == record.config
     assert setup.parents.source_for(recipe) is None and setup.preset == ""
     setup.store()

@@ -1,4 +1,4 @@
-"""The editor: real strokes with mouse and keys, both layers, undo beside a window with an undo of its own."""
+"""The editor: strokes by mouse and keys, selecting and painting, undo in a window with its own undo."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def editor(qtbot: QtBot, sprite: Rgba) -> SpriteEditor:
 
 
 def stroke(editor: SpriteEditor, *places: Point, button: Qt.MouseButton = LEFT) -> None:
-    """Press at the first place, go to the others, let go at the last."""
+    """Press at the first pixel, move through the others, and release at the last."""
     points = [editor.canvas.point(place) for place in places]
     QTest.mousePress(editor.canvas, button, NO_KEY, points[0])
     for point in points[1:]:
@@ -167,7 +167,7 @@ def test_wheel_zooms_and_middle_button_pans(editor: SpriteEditor) -> None:
 
 @pytest.fixture
 def window(qtbot: QtBot, editor: SpriteEditor) -> tuple[QMainWindow, list[str]]:
-    """A window with an undo of its own, and what was undone there."""
+    """Return a window with its own Undo, and a list of its undone steps."""
     made, undone = QMainWindow(), list[str]()
     for keys, name in (("Ctrl+Z", "undo"), ("Ctrl+Shift+Z", "redo")):
         action = QAction(name, made)
@@ -214,11 +214,13 @@ def test_opening_sprites_can_be_undone(editor: SpriteEditor, sprite: Rgba) -> No
     editor.undo.click()
     assert editor.edit() is marked and [2, 2] in np.argwhere(hidden(editor)).tolist()
     own = {colour.tobytes() for colour in sprite[sprite[..., 3] == 255]}
-    assert {colour.tobytes() for colour in editor.swatches.offered()[: len(own)]} == own  # its own colours are back
+    assert {
+        colour.tobytes() for colour in editor.swatches.offered()[: len(own)]
+    } == own  # the sprite's colours are back
 
 
 def test_swatches_show_sprite_then_model_colours(editor: SpriteEditor, sprite: Rgba) -> None:
-    """Of a palette sorted by hue, the last hues are offered as the first are."""
+    """Swatches sample all hues of a large sorted palette."""
     hues = np.array([[*colorsys.hsv_to_rgb(turn / 600, 1, 1)] for turn in range(600)])
     palette = (hues * 255).round().astype(np.uint8)
     editor.swatches.set_palette_of_model(palette)
@@ -245,7 +247,7 @@ def test_zoom_buttons(editor: SpriteEditor) -> None:
 
 @pytest.mark.parametrize(("size", "side"), [(8, 48), (16, 96), (32, 96), (48, 96), (52, 104), (64, 104), (100, 104)])
 def test_preview_tiles_are_not_cropped(qtbot: QtBot, size: int, side: int) -> None:
-    """A border of another colour is seen as often as there are tiles, and at the end of the last one, too."""
+    """A coloured border is visible in each tile, including the end of the last tile."""
     made = tiled()
     qtbot.addWidget(made)
     rgba = np.full((size, size, 4), 255, np.uint8)
@@ -256,11 +258,11 @@ def test_preview_tiles_are_not_cropped(qtbot: QtBot, size: int, side: int) -> No
     assert image.pixelColor(0, side // 2).red() == 255 == image.pixelColor(image.width() - 2, side // 2).red()
     reds = [image.pixelColor(x, image.height() // 2).green() == 0 for x in range(image.width())]
     starts = sum(one and not before for before, one in zip([False, *reds], reds, strict=False))
-    assert starts == (3 + 1 if 3 * size <= 104 else 2 + 1)  # where two tiles meet, their borders are one
+    assert starts == (3 + 1 if 3 * size <= 104 else 2 + 1)  # neighbouring tiles share a border
 
 
 def test_selected_pixels_are_hatched(editor: SpriteEditor, sprite: Rgba) -> None:
-    """A pixel looks as it did until it is hidden, and differs all over then."""
+    """Selecting a pixel changes its whole appearance; other pixels stay."""
     ratio = editor.canvas.devicePixelRatioF()
 
     def seen(place: Point) -> list[int]:

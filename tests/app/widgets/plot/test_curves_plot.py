@@ -1,4 +1,4 @@
-"""Several runs over one another."""
+"""The plot that compares several runs."""
 
 from __future__ import annotations
 

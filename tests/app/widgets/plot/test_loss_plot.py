@@ -1,4 +1,4 @@
-"""The loss plot: what it reads, when it redraws, what it follows, and what it writes."""
+"""The loss plot: readings, redraws, following and saving."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOSSES = np.exp(-np.arange(COUNT) / 1000) + 0.1
 
 @pytest.fixture
 def plot(qtbot: QtBot) -> LossPlot:
-    """On show, with losses and three points of validation."""
+    """Return a visible plot with losses and three validation points."""
     made = LossPlot()
     made.append(np.arange(COUNT), LOSSES.astype(np.float32))
     for step in (1000, 2000, 4000):
@@ -36,7 +36,7 @@ def plot(qtbot: QtBot) -> LossPlot:
 
 
 def point_at(plot: LossPlot, step: float) -> QPoint:
-    """Where a step is on the canvas."""
+    """Return a step's position on the canvas."""
     canvas = plot.canvas
     (left, right), _ = canvas.ranges()
     box = canvas.widget.getPlotItem().getViewBox().sceneBoundingRect()
@@ -67,13 +67,13 @@ def test_crosshair_reads_all_curves(plot: LossPlot, qtbot: QtBot) -> None:
     values = plot.legend.values()
     assert values["Step"] == f"{step:,}"
     assert float(values["Loss"]) == pytest.approx(LOSSES[step], rel=1e-3)
-    assert values["Validation"] == "0.2"  # the newest that was known at that step
+    assert values["Validation"] == "0.2"  # the newest value up to this step
     with qtbot.waitSignal(plot.hover_ended):
         QApplication.sendEvent(plot.canvas.widget.viewport(), QEvent(QEvent.Type.Leave))
     values = plot.legend.values()
     assert values["Step"] == f"{COUNT - 1:,}" and values["Validation"] == "0.4"
     hover(plot, 500)
-    assert plot.legend.values()["Validation"] == "–"  # before the first was measured
+    assert plot.legend.values()["Validation"] == "–"  # before the first validation
 
 
 def test_crosshair_moves_with_arrow_keys(plot: LossPlot, qtbot: QtBot) -> None:
@@ -98,7 +98,7 @@ def test_redraw_once_an_interval_and_only_if_visible(plot: LossPlot, qtbot: QtBo
         assert not drawn
     assert len(drawn) == 1
     with qtbot.assertNotEmitted(plot.redrawn, wait=150):
-        plot.append_series("Memory", [1, 2], [1.0, 1.1], "GB")  # new on another tab alone
+        plot.append_series("Memory", [1, 2], [1.0, 1.1], "GB")  # new data on another tab only
     plot.hide()
     with qtbot.assertNotEmitted(plot.redrawn, wait=150):
         plot.append([COUNT + 50], [0.1])
@@ -127,7 +127,7 @@ def test_sparse_values_are_dots(plot: LossPlot, qtbot: QtBot) -> None:
     line, _, dots = canvas._lines[0]
     assert line.style.kind == "dots" and dots.getData()[1].tolist() == [2.9, 0.3, 0.1]
     low, high = canvas.ranges()[1]
-    assert low < 0.1 and 2.9 < high < 3.5  # the first one too, far above the others as it is
+    assert low < 0.1 and 2.9 < high < 3.5  # including the first loss, far above the others
 
 
 def test_resumed_run_replaces_later_values(plot: LossPlot, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_view_follows_until_moved(plot: LossPlot, qtbot: QtBot) -> None:
         plot.auto_range()
     assert canvas.ranges()[0][0] <= 0 and canvas.ranges()[0][1] >= 2 * COUNT - 1
     zoom(plot, 5000, 1)
-    zoom(plot, 5000, -2)  # out beyond the data: follow again
+    zoom(plot, 5000, -2)  # zoomed out beyond the data: follow again
     plot.append(range(2 * COUNT, 3 * COUNT), np.full(COUNT, 0.1))
     plot.refresh()
     assert canvas.ranges()[0][1] >= 3 * COUNT - 1
@@ -262,7 +262,7 @@ def test_crosshair_names_marks(plot: LossPlot) -> None:
     assert note.isVisible() and note.toPlainText() == "Best checkpoint, step 3,000"
     hover(plot, 1000)
     assert not note.isVisible()
-    plot.append([2000], [1.0])  # resumed there: what came after is no more
+    plot.append([2000], [1.0])  # resumed here: later values are removed
     assert [(mark.step, mark.kind) for mark in plot.marks] == marks[1:2]
 
 

@@ -1,4 +1,4 @@
-"""The dots of a regression."""
+"""The scatter plot of a regression."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _NO_BUTTON = Qt.MouseButton.NoButton
 
 @pytest.fixture
 def scatter(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> ScatterPlot:
-    monkeypatch.setitem(pg.CONFIG_OPTIONS, "mouseRateLimit", -1)  # every move of the mouse is heard
+    monkeypatch.setitem(pg.CONFIG_OPTIONS, "mouseRateLimit", -1)  # report each mouse move
     return shown(qtbot, ScatterPlot(), 300, 340)
 
 
 def _place(scatter: ScatterPlot, true: float, said: float) -> QPointF:
-    """Where a dot is on the canvas."""
+    """Return a dot's position on the canvas."""
     box = scatter.dots.widget.getPlotItem().getViewBox()
     found: QPointF = box.mapViewToScene(QPointF(true, said))
     return QPointF(scatter.dots.widget.mapFromScene(found))
 
 
 def _tip_at(scatter: ScatterPlot, place: QPointF) -> str:
-    """What the tool tip says when the mouse comes to a place."""
+    """Return the tooltip at a position."""
     box = scatter.dots.widget.getPlotItem().getViewBox()
     viewport = scatter.dots.widget.viewport()
     seen = viewport.mapToGlobal(place)
@@ -45,7 +45,7 @@ def test_correct_predictions_lie_on_the_diagonal(scatter: ScatterPlot) -> None:
     scatter.set_pairs(np.stack([numbers, numbers])[:, :, None], ("price",))
     assert not scatter.choice.isVisible()
     left, middle, right = (_place(scatter, number, number) for number in (0, 5, 10))
-    assert right.x() - left.x() == pytest.approx(left.y() - right.y(), abs=2)  # both axes have one scale
+    assert right.x() - left.x() == pytest.approx(left.y() - right.y(), abs=2)  # equal scales on both axes
     assert _tip_at(scatter, middle) == "5, true 5"
     assert _tip_at(scatter, QPointF(left.x(), right.y())) == ""
     picture = scatter.dots.widget.grab().toImage()
@@ -64,7 +64,7 @@ def test_chosen_number_stays(scatter: ScatterPlot) -> None:
     scatter.set_pairs(pairs, ("price", "weight"))
     assert scatter.choice.isVisible() and "2 sprites" in scatter.dots.accessibleDescription()
     scatter.choice.setCurrentIndex(1)
-    assert "1 sprite," in scatter.dots.accessibleDescription()  # the other's weight is not known
+    assert "1 sprite," in scatter.dots.accessibleDescription()  # the other sprite's weight is unknown
     scatter.set_pairs(pairs, ("price", "weight"))
     assert scatter.choice.currentText() == "weight"
 

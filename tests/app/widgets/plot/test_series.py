@@ -1,4 +1,4 @@
-"""Growing curves, their smoothing and their decimation, each against the slow and obvious way."""
+"""Growing curves, smoothing and thinning, compared with slow reference code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from studio.core.curves import Values
 
 
 def naive(steps: Values, values: Values, constant: float) -> Values:
-    """The recurrence, one value after the other."""
+    """Compute the recurrence value by value."""
     result, mean, last = [], math.nan, 0.0
     for count, (step, value) in enumerate(zip(steps.tolist(), values.tolist(), strict=True)):
         if not math.isnan(value):
@@ -71,7 +71,7 @@ def test_append_replaces_the_tail() -> None:
 
 
 def columns_by_brute_force(steps: Values, values: Values, low: float, high: float, columns: int) -> list[Values]:
-    """The finite values of each column."""
+    """Return the finite values of each pixel column."""
     edges = np.linspace(low, high, columns + 1)
     found = []
     for left, right in itertools.pairwise(edges):

@@ -1,4 +1,4 @@
-"""The plot of an experiment: every point is in sight, and few points are named."""
+"""The plot of an experiment: visible points and tick labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_all_points_are_visible(qtbot: QtBot, scheme: str, log: bool) -> None:
     (left, right), (low, high) = made._item.getViewBox().viewRange()
     scale = math.log10 if log else float
     assert left <= scale(1) and scale(4096) <= right and high >= scale(80)
-    assert low <= (scale(5) if log else 0)  # what is no logarithm begins at 0
+    assert low <= (scale(5) if log else 0)  # linear axes start at 0
     assert made.accessibleName() == "Speed" and "here at 2" in made.accessibleDescription()
     before = made.grab().toImage()
     made.show_plot(plot(Axis("x", log), Axis("y", log), Line("a", (1.0,), (1.0,))))

@@ -1,4 +1,4 @@
-"""The arithmetic of the grid against looking at every cell."""
+"""The layout arithmetic of the grid, compared with brute force."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from studio.app.widgets.sprites.cell_view import CellLayout
 
-ROOMS = {3: 1, 7: 1, 20: 2, 21: 3, 50: 7}  # pixels, and how many cells of 7 are side by side in them
+ROOMS = {3: 1, 7: 1, 20: 2, 21: 3, 50: 7}  # width in pixels, and number of 7-pixel cells in a line
 COUNTS = (0, 1, 2, 3, 7, 8, 20)
 LAYOUTS = [CellLayout.within(room, count, 7, 5) for room in ROOMS for count in COUNTS]
 
 
 def drawn(cells: CellLayout) -> NDArray[np.int64]:
-    """The cell of each pixel, or -1: drawn one after the other until a line is full. int64 [height, width]."""
+    """Return the cell of each pixel, int64 [height, width], -1 for none, filling line after line."""
     field = np.full((cells.height * max(1, cells.count), cells.width * cells.across), -1)
     column = line = 0
     for cell in range(cells.count):

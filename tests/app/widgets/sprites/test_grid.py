@@ -1,4 +1,4 @@
-"""The grid of sprites: filters, selection, zoom, and what it draws."""
+"""The grid of sprites: filter, selection, zoom and drawing."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def grid(qtbot: QtBot) -> SpriteGrid:
 
 @pytest.fixture
 def many(qtbot: QtBot) -> SpriteGrid:
-    """A million sprites that share the pixels of one."""
+    """Return a grid of a million sprites that share pixels."""
     made = SpriteGrid()
     made.set_sprites(np.broadcast_to(np.zeros((16, 16, 4), np.uint8), (MILLION, 16, 16, 4)))
     return shown(qtbot, made, 400, 300)
 
 
 def place_of(grid: SpriteGrid, row: int) -> QRect:
-    """Where a row's cell is on the screen."""
+    """Return the position of a row's cell on screen."""
     return grid.view.visualRect(grid.view.model().index(row, 0))
 
 
@@ -67,7 +67,7 @@ def test_ctrl_wheel_zooms_within_bounds(grid: SpriteGrid) -> None:
 
     assert turn(120) == 3 and grid.view.cell.width() > before.width()
     assert turn(-120, NO_KEY) == 3
-    assert [turn(40) for _ in range(3)][-1] == 4  # a touchpad sends small turns
+    assert [turn(40) for _ in range(3)][-1] == 4  # touchpads send small angles
     assert turn(0) == 4
     assert [turn(-120) for _ in range(20)][-1] == 1
     grid.set_zoom(99)
@@ -91,7 +91,9 @@ def test_only_visible_cells_are_drawn(
         QApplication.processEvents()
         view.viewport().repaint()
         drawn.clear()
-        view.verticalScrollBar().setValue(view.verticalScrollBar().value() - 10)  # what stays in sight is moved
+        view.verticalScrollBar().setValue(
+            view.verticalScrollBar().value() - 10
+        )  # visible pixels are scrolled, not redrawn
         qtbot.waitUntil(lambda: len(drawn) > 0)
         assert len(drawn) <= 2 * (view.viewport().width() // view.cell.width())
 
@@ -119,7 +121,7 @@ def test_select_a_million_sprites(many: SpriteGrid, qtbot: QtBot) -> None:
     assert many.selected() == [] and many.selected_count() == 0
     wanted = list(range(0, MILLION, 500))
     with qtbot.waitSignal(many.selection_changed):
-        many.select([*wanted, 1, 3])  # those two are not visible
+        many.select([*wanted, 1, 3])  # both are filtered out
     assert many.selected() == wanted and many.selected_count() == len(wanted)
     many.set_visible(None)
     many.select([MILLION, -1, 7])
@@ -154,7 +156,7 @@ def test_captions_below_the_sprites(grid: SpriteGrid) -> None:
 
 @pytest.mark.parametrize("ratio", [1, 2])
 def test_grid_pixels_match_the_sprites(ratio: int) -> None:
-    """In a process of its own: the ratio of an offscreen screen is set when Qt starts."""
+    """Runs in a subprocess, since Qt reads the pixel ratio only at its start."""
     code = f"""
 import numpy as np
 from PySide6.QtWidgets import QApplication
@@ -267,7 +269,7 @@ def test_rubber_band_selection(many: SpriteGrid, qtbot: QtBot, offset: int) -> N
     assert many.selected() == sorted(touched - {-1})
     assert len(many.selected()) > 20
     gap = QPoint(view.cell.width() * (area.width() // view.cell.width()) + 1, 40)
-    assert area.grab().toImage().pixelColor(gap) != bare.pixelColor(gap)  # the frame is gone
+    assert area.grab().toImage().pixelColor(gap) != bare.pixelColor(gap)  # the rubber band is gone
 
 
 def test_selection_is_drawn(grid: SpriteGrid) -> None:

@@ -1,4 +1,4 @@
-"""The map as a widget: places, zoom, keys and pixels."""
+"""The sprite map widget: positions, zoom, keys and pixels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POSITIONS = np.random.default_rng(0).random((200, 2)).astype(np.float32)
 
 @pytest.fixture
 def view(qtbot: QtBot) -> MapView:
-    """Two hundred sprites of 8x8, somewhere."""
+    """Return a map of two hundred 8x8 sprites at random positions."""
     made = MapView()
     qtbot.addWidget(made)
     made.resize(500, 400)
@@ -30,14 +30,14 @@ def view(qtbot: QtBot) -> MapView:
 
 
 def _pixels(view: MapView) -> np.ndarray:
-    """uint8 [H, W, 4] in device pixels."""
+    """Return the widget's pixels, uint8 [H, W, 4] in device pixels."""
     image = view.grab().toImage().convertToFormat(QImage.Format.Format_RGBA8888)
     return np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.width(), 4)
 
 
 def test_sprites_do_not_overlap_at_any_zoom(view: MapView) -> None:
     before: set[int] = set()
-    inner = np.flatnonzero(np.abs(POSITIONS - 0.5).max(1) < 0.1)  # in view all the time
+    inner = np.flatnonzero(np.abs(POSITIONS - 0.5).max(1) < 0.1)  # always in view
     few = np.isin(inner, view.drawn()).sum()
     for _ in range(4):
         drawn = view.drawn()
@@ -47,7 +47,7 @@ def test_sprites_do_not_overlap_at_any_zoom(view: MapView) -> None:
         seen = {
             i for i in before if 40 < view.position_in_view(i).x() < 460 and 40 < view.position_in_view(i).y() < 360
         }
-        assert seen <= set(drawn.tolist())  # those from farther out stay
+        assert seen <= set(drawn.tolist())  # sprites drawn before zooming in stay
         before = set(drawn.tolist())
         view.zoom(1.5)
     view.zoom(1 / 1.5)

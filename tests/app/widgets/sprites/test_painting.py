@@ -1,4 +1,4 @@
-"""Sprites on the screen, pixel by pixel."""
+"""Sprites painted on screen, compared pixel by pixel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from studio.core.arrays import Rgba
 
 
 def _drawn(sprite: Rgba, box: QRect, ratio: float) -> Rgba:
-    """Device pixels of a 60 x 60 picture with `sprite` drawn into `box`."""
+    """Return the device pixels of a 60 x 60 image with `sprite` drawn into `box`."""
     side = round(60 * ratio)
     image = QImage(side, side, QImage.Format.Format_RGBA8888)
     image.setDevicePixelRatio(ratio)
