@@ -128,12 +128,12 @@ def wrap_device_errors(device: torch.device, full: type[DeviceFullError] = Devic
     try:
         yield
     except (RuntimeError, MemoryError) as error:
-        said = str(error)
-        if isinstance(error, torch.OutOfMemoryError | MemoryError) or any(words in said for words in _OUT_OF_MEMORY):
-            of_the_host = isinstance(error, MemoryError) or _HOST_ALLOCATOR in said
-            title = f"{_NAMES['cpu'] if of_the_host else _device_title(device)} has no memory left."
+        message = str(error)
+        if isinstance(error, torch.OutOfMemoryError | MemoryError) or any(part in message for part in _OUT_OF_MEMORY):
+            is_host_memory = isinstance(error, MemoryError) or _HOST_ALLOCATOR in message
+            title = f"{_NAMES['cpu'] if is_host_memory else _device_title(device)} has no memory left."
             raise full(title, _OUT_OF_MEMORY_HINT) from error
-        if isinstance(error, torch.AcceleratorError) or said.startswith(_DEVICE_LOST):
+        if isinstance(error, torch.AcceleratorError) or message.startswith(_DEVICE_LOST):
             lost = (
                 _NAMES["cuda"] if device.type == "cpu" else _device_title(device)
             )  # a GPU lost earlier breaks CPU work too

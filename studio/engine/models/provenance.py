@@ -135,16 +135,16 @@ def _read_origin(path: Path) -> tuple[list[ModelSource], list[Check]]:
         data = path.read_bytes()
     except OSError as error:
         raise BadInputError(f"{path.name} can't be read.", f"{error.strerror or error}.") from error
-    told = provenance_note.provenance_in(form.note_in(data))
+    note = provenance_note.provenance_in(form.note_in(data))
     return _check_sprite_file(
-        path, provenance_note.parse_sources(path.name, told), provenance_note.checksum_matches(data)
+        path, provenance_note.parse_sources(path.name, note), provenance_note.checksum_matches(data)
     )
 
 
 def _check_sprite_file(path: Path, sources: list[ModelSource], is_whole: bool) -> tuple[list[ModelSource], list[Check]]:
     """Return the provenances of a sprite file, and whether the file is unchanged."""
-    said = "is unchanged since it was saved" if is_whole else "was changed after it was saved"
-    return sources, [Check(f"{path.name} {said}.", is_whole)]
+    verdict = "is unchanged since it was saved" if is_whole else "was changed after it was saved"
+    return sources, [Check(f"{path.name} {verdict}.", is_whole)]
 
 
 def _check_export(path: Path) -> tuple[list[ModelSource], list[Check]]:
@@ -198,13 +198,13 @@ def _check_run(source: ModelSource, run: RunDir) -> Iterator[Check]:
     """Check whether run.json, sprites and weights match the provenance. Raises RunError, BadInputError."""
     own = provenance_at(run, source.step)
     is_run = own.run_sha256 == source.run_sha256
-    said = "is the source run" if is_run else "is a different run, or its run.json was changed"
-    yield Check(f"{run.path.name} {said}.", is_run)
+    verdict = "is the source run" if is_run else "is a different run, or its run.json was changed"
+    yield Check(f"{run.path.name} {verdict}.", is_run)
     sprites = packed.load(run.data)
     fingerprint = dataclasses.replace(sprites).fingerprint  # computed from the pixels, not the stored one
     is_data = fingerprint == source.data_fingerprint
-    said = "match the training sprites of the model" if is_data else "differ from the training sprites of the model"
-    yield Check(f"The sprites of the run {said}.", is_data)
+    verdict = "match the training sprites of the model" if is_data else "differ from the training sprites of the model"
+    yield Check(f"The sprites of the run {verdict}.", is_data)
     if source.weights_sha256:
         yield _check_weights(source, run)
 

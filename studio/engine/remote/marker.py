@@ -31,10 +31,10 @@ def remote_target_of(run: Path) -> str:
         raise DamagedError(f"{REMOTE_FILE} of {run.name} is damaged.", hint) from None
 
 
-def mark_remote(run: Path, place: str) -> None:
-    """Write the marker file: the run trains at `place`. Raises UnwritableError."""
+def mark_remote(run: Path, target: str) -> None:
+    """Write the marker file: the run trains at `target`. Raises UnwritableError."""
     with RunDir(run).wrap_write_errors():
-        files.write_atomic(run / REMOTE_FILE, json.dumps({"on": place}).encode())
+        files.write_atomic(run / REMOTE_FILE, json.dumps({"on": target}).encode())
 
 
 def unmark_remote(run: Path) -> None:
@@ -45,10 +45,10 @@ def unmark_remote(run: Path) -> None:
 
 def raise_if_remote(run: Path) -> None:
     """Raise RunError if the run trains on another machine: two trainings of a run would overwrite each other."""
-    if place := remote_target_of(run):
-        again = command_line("studio", "resume", str(run), "--on", place)
+    if target := remote_target_of(run):
+        again = command_line("studio", "resume", str(run), "--on", target)
         raise RunError(
-            f"{run.name} is being trained on {place}.",
+            f"{run.name} is being trained on {target}.",
             f"Reconnect with: {again}. If that machine is lost for good, delete {REMOTE_FILE} from the run folder "
             "and resume here from the last checkpoint that was copied back.",
         )

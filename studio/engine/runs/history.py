@@ -335,11 +335,11 @@ def _curves_by_name(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[
     return curves
 
 
-def _layer_curves(seen: Sequence[LayerStats]) -> dict[str, dict[str, MetricCurve]]:
+def _layer_curves(lines: Sequence[LayerStats]) -> dict[str, dict[str, MetricCurve]]:
     """Return a curve per layer for each statistic, for the layers in the newest line."""
     found: dict[str, dict[str, MetricCurve]] = {}
-    for place, figure in enumerate(LAYER_FIGURES if seen else ()):
-        told = [(look.step, {name: row[place] for name, row in look.layers.items()}) for look in seen]
-        known = [(step, {name: value for name, value in row.items() if value is not None}) for step, row in told]
+    for index, figure in enumerate(LAYER_FIGURES if lines else ()):
+        rows = [(line.step, {name: row[index] for name, row in line.layers.items()}) for line in lines]
+        known = [(step, {name: value for name, value in row.items() if value is not None}) for step, row in rows]
         found[figure] = _curves_by_name(known)
     return found

@@ -50,10 +50,10 @@ def queued_runs(runs: Iterable[RunSummary]) -> tuple[RunSummary, ...]:
     known = {_entry_of(run.path, run.record.created): run for run in runs if run.record is not None}
     listed: list[_QueueEntry] = []
     with contextlib.suppress(OSError):
-        listed = [place for place in _read_entries() if place in known]
-    others = [place for place, run in known.items() if run.standing == "queued"]
-    order = dict.fromkeys([*listed, *sorted(others, key=lambda place: place.created)])
-    return tuple(known[place] for place in order if known[place].standing not in _ENDED)
+        listed = [entry for entry in _read_entries() if entry in known]
+    others = [entry for entry, run in known.items() if run.standing == "queued"]
+    order = dict.fromkeys([*listed, *sorted(others, key=lambda entry: entry.created)])
+    return tuple(known[entry] for entry in order if known[entry].standing not in _ENDED)
 
 
 def next_run(queue: Iterable[RunSummary], passed: Collection[Path] = ()) -> RunSummary | None:
@@ -63,21 +63,21 @@ def next_run(queue: Iterable[RunSummary], passed: Collection[Path] = ()) -> RunS
 
 def append(run: Path) -> None:
     """Add a run at the end of the queue. Raises RunError."""
-    place = _entry_of(run, RunDir(run).record().created)
+    entry = _entry_of(run, RunDir(run).record().created)
     with _locked_entries() as order:
-        order[:] = [*(other for other in order if other != place), place]
+        order[:] = [*(other for other in order if other != entry), entry]
 
 
 def move(run: Path, to: int, queue: Collection[RunSummary]) -> None:
     """Move a run to index `to` of the queue, counted from 0. queue: as `queued_runs` returned it. Raises RunError."""
-    shown = [_entry_of(one.path, one.record.created) for one in queue if one.record is not None]
-    moved = next((place for place in shown if place.run == str(run.resolve())), None)
+    shown = [_entry_of(queued.path, queued.record.created) for queued in queue if queued.record is not None]
+    moved = next((entry for entry in shown if entry.run == str(run.resolve())), None)
     if moved is None:
         raise RunError(f"{run.name} is no longer in the queue.", "The other runs keep their order.")
-    others = [place for place in shown if place != moved]
+    others = [entry for entry in shown if entry != moved]
     new = [*others[:to], moved, *others[to:]]
     with _locked_entries() as order:  # hidden entries, such as runs on an unplugged drive, go to the end
-        order[:] = [*new, *(place for place in order if place not in new)]
+        order[:] = [*new, *(entry for entry in order if entry not in new)]
 
 
 def remove(run: Path) -> None:
@@ -108,10 +108,10 @@ def remove_entry(run: Path) -> None:
     """Remove a run from queue.json. Raises RunError."""
     name = str(run.resolve())
     with contextlib.suppress(OSError):
-        if not any(place.run == name for place in _read_entries()):
+        if not any(entry.run == name for entry in _read_entries()):
             return
     with _locked_entries() as order:
-        order[:] = [place for place in order if place.run != name]
+        order[:] = [entry for entry in order if entry.run != name]
 
 
 def _set_state(path: Path, state: RunState, message: str = "", *, only: Collection[str]) -> None:
@@ -140,7 +140,7 @@ def _locked_entries() -> Iterator[list[_QueueEntry]]:
         try:
             order = _read_entries()
             yield order
-            kept = [dataclasses.asdict(place) for place in order if not _is_gone(Path(place.run))]
+            kept = [dataclasses.asdict(entry) for entry in order if not _is_gone(Path(entry.run))]
             files.write_atomic(_file(), json.dumps(kept, indent=2).encode())
         finally:
             lock.release()

@@ -151,8 +151,8 @@ class _StudentTrainer:
         """Take an optimizer step with the learning-rate schedule, then update the EMA weights."""
         rate = _RATE * min(1, (self.step + 1) / _WARM_UP) * min(1, 2 * (1 - self.step / self.steps))
         set_learning_rate(self._optimizers, rate)
-        learnt = [weight for weight in self.network.parameters() if weight.requires_grad]
-        torch.nn.utils.clip_grad_norm_(learnt, 1.0)  # a rare bad batch must not undo the training
+        trainable = [weight for weight in self.network.parameters() if weight.requires_grad]
+        torch.nn.utils.clip_grad_norm_(trainable, 1.0)  # a rare bad batch must not undo the training
         for optimizer in self._optimizers:
             optimizer.step()
         self.step += 1

@@ -135,8 +135,8 @@ def draw_similar(model: TrainedModel, settings: GenerateSettings, source: EditIn
     if count < _BLENDED_SPRITES:
         raise UsageError("Similar sprites need two or more sprites.", "For a single sprite, draw variations.")
     shares = np.zeros((settings.count, count))  # [N, M], weight of each source sprite in each new sprite
-    for place, row in enumerate(shares):
-        rng = np.random.default_rng((settings.seed, place))
+    for index, row in enumerate(shares):
+        rng = np.random.default_rng((settings.seed, index))
         share = rng.uniform(0.2, 0.8)
         row[rng.choice(count, _BLENDED_SPRITES, replace=False)] = share, 1 - share
     drawn, labels = yield from _blend(model, settings, source, shares)

@@ -313,8 +313,8 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
             found.append(model.recipe.predict(model.network, x).cpu())
         yield Progress(sum(map(len, found)), len(rgba), "sprites predicted")
     names = model.spec.class_names if model.recipe.makes == "labels" else model.spec.target_names
-    said = torch.cat(found).numpy() if found else np.zeros((0, len(names)), np.float32)  # [N, K]
-    yield Classified(said, names) if model.recipe.makes == "labels" else NumbersPredicted(said, names)
+    outputs = torch.cat(found).numpy() if found else np.zeros((0, len(names)), np.float32)  # [N, K]
+    yield Classified(outputs, names) if model.recipe.makes == "labels" else NumbersPredicted(outputs, names)
 
 
 def _require_student(model: TrainedModel, solver: SolverSettings) -> None:

@@ -195,11 +195,11 @@ def test_fault_33_measuring_that_finds_no_room_rests_and_is_tried_again(
     assert full_at_first.call_count == 2 and of_kind(events, QualityMeasured)
 
 
-def test_few_large_sprites_are_as_much_at_once_as_many_small_ones() -> None:
+def test_batch_size_is_limited_by_pixels() -> None:
     assert [AutoBatchSize(DEVICE, 256, size).count for size in (8, 32, 64, 256, 2048)] == [256, 256, 64, 4, 1]
 
 
-def test_a_part_without_room_comes_again_and_the_others_stay_small() -> None:
+def test_full_device_repeats_the_slice_with_half_the_size() -> None:
     batch_size, done = AutoBatchSize(DEVICE, 8), list[tuple[int, int]]()
     for part in batch_size.slices(10):
         with batch_size.halve_if_full():
@@ -227,7 +227,7 @@ def test_fewer_sprites_than_are_worked_on_at_once_are_not_tried_again_in_the_sam
     assert room.refused == 2
 
 
-def test_what_did_not_fit_is_free_before_it_is_tried_again(memory: Memory) -> None:
+def test_memory_of_a_failed_batch_is_freed_before_the_retry(memory: Memory) -> None:
     batch_size = AutoBatchSize(DEVICE, 4)
 
     def tried(part: slice) -> None:

@@ -78,7 +78,7 @@ def test_a_device_that_fails_its_probe_is_listed_with_the_reason(monkeypatch: py
         choose_device((cpu,), "auto")
 
 
-def test_a_card_whose_driver_refuses_is_listed_and_leaves_the_cpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_with_a_failing_driver_is_listed_and_the_cpu_works(monkeypatch: pytest.MonkeyPatch) -> None:
     too_old = "The NVIDIA driver on your system is too old (found version 11040)."
     stand_in(monkeypatch, "cuda")
     monkeypatch.setattr(torch.cuda, "get_device_name", Mock(side_effect=RuntimeError(f"{too_old}\nPlease update it.")))
@@ -94,7 +94,7 @@ def test_auto_takes_the_fastest_that_works() -> None:
     assert choose_device((SLOW, FAST, BROKEN), "cuda") is FAST
 
 
-def test_nothing_is_probed_where_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_device_is_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
     probed = probes(monkeypatch)
     cpu, card = replace(CPU, probed=False), Device("cuda:0", "cuda", "a card", 1, 1, problem="It does not respond")
     monkeypatch.setattr(detection, "list_devices", lambda: (card, cpu))
@@ -156,7 +156,7 @@ def test_precision_is_what_was_asked_for_or_the_faster_and_a_run_begun_in_fp16_g
         ((7, 5), None, None, None, "fp32", ""),
     ],
 )
-def test_a_card_takes_the_precision_that_it_is_made_for_or_that_is_finite_and_faster_in_large_batches(
+def test_gpu_gets_its_native_or_fastest_finite_precision(
     monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], hip: str | None, bf16: float | None,
     fp16: float | None, precision: str, mixed: str,
 ) -> None:  # fmt: skip
@@ -168,7 +168,7 @@ def test_a_card_takes_the_precision_that_it_is_made_for_or_that_is_finite_and_fa
     assert cpu.precision != "fp16"  # which nobody has asked for there
 
 
-def test_a_probe_in_fp16_takes_real_steps_and_refuses_gradients_that_are_no_numbers(
+def test_fp16_probe_rejects_nan_gradients(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cpu = torch.device("cpu")
@@ -185,7 +185,7 @@ def test_a_probe_in_fp16_takes_real_steps_and_refuses_gradients_that_are_no_numb
         ("cuda", "6.4", "AMD Radeon RX 7900 XT", "AMD Radeon RX 7900 XT"),
     ],
 )  # fmt: skip
-def test_a_card_that_tells_no_name_is_called_after_its_maker(
+def test_gpu_without_a_name_gets_its_makers_name(
     monkeypatch: pytest.MonkeyPatch, kind: str, hip: str | None, told: str, name: str
 ) -> None:
     stand_in(monkeypatch, kind, get_device_name=told)
@@ -213,7 +213,7 @@ def test_a_card_is_listed_and_used(monkeypatch: pytest.MonkeyPatch, kind: str) -
     assert calls.mock_calls == [call.wait(target), call.give_back()]
 
 
-def test_an_intel_driver_that_does_not_tell_what_is_free_is_no_hindrance(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intel_driver_without_free_memory_is_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = RuntimeError("The device doesn't support querying the available free memory.")
     stand_in(monkeypatch, "xpu", get_device_properties=SimpleNamespace(total_memory=10_000), memory_reserved=700)
     monkeypatch.setattr(torch.xpu, "mem_get_info", Mock(side_effect=refused))
@@ -232,7 +232,7 @@ def test_a_cpu_made_for_bf16_takes_it_whichever_wins_on_a_busy_machine(
     assert resolve_precision(probe_devices()[-1], "auto") == ("bf16" if made_for_it else precision)
 
 
-def test_kept_memory_is_given_back_unless_the_card_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_is_emptied_unless_the_gpu_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     lost, given_back = Mock(side_effect=RuntimeError("CUDA error: unspecified launch failure")), Mock()
     monkeypatch.setattr(torch.cuda, "empty_cache", lost)
     monkeypatch.setattr(torch.mps, "empty_cache", given_back)
@@ -260,13 +260,13 @@ LOST = torch.AcceleratorError("CUDA error: unspecified launch failure\nCUDA kern
          " (UR_RESULT_ERROR_DEVICE_LOST)."),
     ],
 )  # fmt: skip
-def test_what_torch_says_of_a_full_or_a_lost_device_becomes_words(device: str, error: Exception, title: str) -> None:
+def test_torch_errors_become_device_errors(device: str, error: Exception, title: str) -> None:
     with pytest.raises(DeviceError) as caught, detection.wrap_device_errors(torch.device(device)):
         raise error
     assert caught.value.title == title and caught.value.__cause__ is error
 
 
-def test_other_errors_stay_what_they_are() -> None:
+def test_other_errors_pass_unchanged() -> None:
     with pytest.raises(RuntimeError, match="shapes"), detection.wrap_device_errors(torch.device("cuda:0")):
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
@@ -283,7 +283,7 @@ def test_measuring_takes_real_steps_in_both_precisions(monkeypatch: pytest.Monke
         assert event.transfer_ms > 0
 
 
-def test_a_probe_whose_step_can_not_be_recorded_takes_it_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probe_runs_without_a_cuda_graph_if_capture_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     recording = Mock(side_effect=RuntimeError("operation not permitted when stream is capturing"))
     monkeypatch.setattr(detection, "supports_cuda_graphs", lambda device: True)
     monkeypatch.setattr(detection, "CapturedStep", recording)

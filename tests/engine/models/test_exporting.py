@@ -51,7 +51,7 @@ def test_each_number_is_measured_by_its_own_size(column: int, wrong_by: float) -
         _difference(model, found)
 
 
-def test_a_model_that_gives_nothing_but_zeros_is_compared_too() -> None:
+def test_model_with_zero_outputs_is_compared() -> None:
     model, live = _priced()
     for weight in (*model.network.parameters(), *model.network.buffers()):
         weight.zero_()
@@ -74,7 +74,7 @@ def _exported(target: Path, config: Config | None = None) -> Exported:
     return done
 
 
-def test_a_coarse_format_says_by_how_much_it_may_differ(rounded: Rounded, tmp_path: Path) -> None:
+def test_coarse_format_has_a_larger_difference_limit(rounded: Rounded, tmp_path: Path) -> None:
     usual, coarse = _exported(tmp_path / "usual"), _exported(tmp_path / "coarse", RoundedConfig(decimals=2))
     assert usual.difference <= LARGEST_DIFFERENCE < coarse.difference < 0.1
     assert usual.size_bytes == usual.paths[0].stat().st_size and "2 decimals" in coarse.snippets["Python"]
@@ -104,7 +104,7 @@ def test_a_file_that_another_program_wrote_meanwhile_stays(rounded: Rounded, tmp
     assert other.read_text() == "another program's" and list(tmp_path.iterdir()) == [other]
 
 
-def test_what_has_to_be_installed_or_can_not_be_held_is_said(
+def test_missing_package_or_unsupported_model_is_an_export_error(
     rounded: Rounded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Rounded, "missing", lambda self: "It needs an abacus: buy one.")
@@ -118,9 +118,7 @@ def test_what_has_to_be_installed_or_can_not_be_held_is_said(
 
 
 @pytest.mark.parametrize(("wrong", "is_taken"), [(0.005, True), (0.05, False)])
-def test_pixels_that_tip_over_between_two_colours_are_no_mistake_unless_they_are_many(
-    wrong: float, is_taken: bool
-) -> None:
+def test_few_undecided_pixels_are_tolerated(wrong: float, is_taken: bool) -> None:
     model = exportable_copy(small_model(catalog.recipe("generator")))
     found = model.outputs(model.network).clone()
     places = torch.randperm(found.numel(), generator=torch.Generator().manual_seed(0))[: int(wrong * found.numel())]

@@ -70,7 +70,7 @@ def test_a_picture_with_too_many_pixels_is_refused_in_words(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["../elsewhere.pt", "a/b.pt", "/etc/passwd", ".", "", "a\0b", "\udc80\ud800"])
-def test_a_card_that_names_a_file_elsewhere_is_refused_in_words(tmp_path: Path, name: str) -> None:
+def test_model_card_with_a_path_outside_its_folder_is_refused(tmp_path: Path, name: str) -> None:
     source = model_cards.ModelSource("studio", "run", "generator", 1, "", "data", 1, "")
     card = model_cards.Card(source, "2026-01-01", "CPU", 8, ("a",), {}, {}, files={name: "0" * 64})
     path = tmp_path / "model.pt.card.json"
@@ -179,7 +179,9 @@ def test_an_animation_is_sealed_as_well(run: Path, tmp_path: Path) -> None:
     assert not verified(path, run).holds
 
 
-def test_what_is_not_of_the_run_is_found(run: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_foreign_files_and_runs_fail_verification(
+    run: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = picture(run, tmp_path / "sprite.png")
     other = kept_run(tmp_path_factory, make_sprites(seed=5), steps=6, batch_size=4)
     assert [check.holds for check in verified(path, other).checks] == [True, False, False, False]
@@ -195,7 +197,7 @@ def test_what_is_not_of_the_run_is_found(run: Path, tmp_path: Path, tmp_path_fac
     assert [check.holds for check in verified(path, run).checks] == [True, True, False, True]
 
 
-def test_a_checkpoint_that_is_gone_is_no_proof(run: Path, tmp_path: Path) -> None:
+def test_deleted_checkpoint_makes_weights_unverifiable(run: Path, tmp_path: Path) -> None:
     found = verified(picture(run, tmp_path / "sprite.png", step=7), run)
     assert found.checks[-1].holds is None and "has deleted" in found.checks[-1].words and found.holds
 
@@ -230,7 +232,7 @@ def test_exports_carry_what_the_run_is_known_by(run: Path, tmp_path: Path) -> No
     assert weights_sha256(torch.load(weights, weights_only=True)) == source.weights_sha256  # whatever file they are in
 
 
-def test_the_card_says_it_to_people(run: Path, tmp_path: Path) -> None:
+def test_card_page_shows_the_provenance(run: Path, tmp_path: Path) -> None:
     run_json = json.loads((run / "run.json").read_text())
     assert run_json["data_origin"] == {"licence": RIGHTS.licence, "credits": RIGHTS.credits}
     with (run / "metrics.jsonl").open("a") as file:
@@ -247,7 +249,7 @@ def test_the_card_says_it_to_people(run: Path, tmp_path: Path) -> None:
     assert all(value in page for value in (card.source.weights_sha256, card.files["model.safetensors"], "class1"))
 
 
-def test_a_card_of_a_newer_version_is_told_from_a_damaged_one(run: Path, tmp_path: Path) -> None:
+def test_newer_model_card_is_not_reported_as_damaged(run: Path, tmp_path: Path) -> None:
     done = exported(run, "safetensors", tmp_path / "model")
     values = json.loads(done.card[0].read_text())
     done.card[0].write_text(json.dumps({**values, "format": model_cards.FORMAT + 1}))
@@ -255,7 +257,7 @@ def test_a_card_of_a_newer_version_is_told_from_a_damaged_one(run: Path, tmp_pat
         verified(done.paths[0])
 
 
-def test_what_a_model_started_from_is_told() -> None:
+def test_ancestors_are_in_the_provenance() -> None:
     parent = {"title": "starter", "step": 5500, "data_title": "tiles", "licence": "CC0-1.0"}
     source = model_cards.ModelSource("Studio", "mine", "generator", 9, "a", "gems", 60, "c", started_from=(parent,))
     card = model_cards.Card(source, "today", "CPU", 16, ("gem",), {}, {})
@@ -263,14 +265,14 @@ def test_what_a_model_started_from_is_told() -> None:
     assert "starter, step 5,500, trained on tiles (CC0-1.0)" in model_cards.card_page(card).decode()
 
 
-def test_rights_go_along_and_can_be_taken_back() -> None:
+def test_rights_are_added_to_and_removed_from_sprites() -> None:
     sprites = make_sprites().with_origin({"paths": ["a"]})
     told = RIGHTS.add_to(sprites)
     assert told.origin == {"paths": ["a"], "licence": RIGHTS.licence, "credits": RIGHTS.credits}
     assert Rights(" ", "").add_to(told).origin == {"paths": ["a"]} and told.fingerprint == sprites.fingerprint
 
 
-def test_without_texts_nothing_is_told(tmp_path: Path) -> None:
+def test_png_without_metadata_has_no_text_chunks(tmp_path: Path) -> None:
     path = png.save_files(tmp_path, make_sprites().rgba[:1], ["plain"], {})[0]
     with Image.open(path) as image:
         image.load()

@@ -56,7 +56,7 @@ def losses_in(events: list[Event]) -> list[float]:
     return [float(f"{loss:.7g}") for chunk in of_kind(events, LossChunk) for loss in chunk.losses]
 
 
-def test_a_run_is_sent_trained_there_and_comes_home(run: Path, far: FarMachine) -> None:
+def test_run_is_sent_trained_and_copied_back(run: Path, far: FarMachine) -> None:
     change_notes(run, name="dragons")
     (run / "learning.gif").write_bytes(b"mine")
     following = begin(run)
@@ -117,7 +117,7 @@ def test_stop_and_pause_reach_it(run: Path, far: FarMachine) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_was_killed_here_is_followed_by_another(run: Path, far: FarMachine) -> None:
+def test_another_process_follows_after_a_local_kill(run: Path, far: FarMachine) -> None:
     following = begin(run)
     following.until(LossChunk)
     following.leave()
@@ -145,7 +145,7 @@ def test_a_process_that_was_killed_here_is_followed_by_another(run: Path, far: F
     assert (run / "metrics.jsonl").read_bytes() == (far.runs / "trial/metrics.jsonl").read_bytes()
 
 
-def test_a_training_that_was_killed_there_starts_again_there(run: Path, far: FarMachine) -> None:
+def test_killed_remote_training_can_be_resumed(run: Path, far: FarMachine) -> None:
     following = begin(run)
     following.until(LossChunk, count=12)
     os.kill(_child_of(int((far.runs / "trial/elsewhere.pid").read_text())), signal.SIGKILL)
@@ -173,13 +173,13 @@ def _child_of(pid: int) -> int:
     return child.pid
 
 
-def test_who_stops_while_it_is_sent_does_not_start_it(run: Path, far: FarMachine) -> None:
+def test_stop_while_sending_prevents_the_start(run: Path, far: FarMachine) -> None:
     control = Control(stop=True)
     *_, end = train_remotely(run, PLACE, control)
     assert end == RunFinished("stopped", 0, 0.0, run) and not marker.remote_target_of(run) and far.starts() == []
 
 
-def test_what_keeps_it_from_starting_there_is_said(run: Path, far: FarMachine) -> None:
+def test_remote_start_errors_are_raised(run: Path, far: FarMachine) -> None:
     far.tell("fails")
     with pytest.raises(RunError) as told:
         list(train_remotely(run, PLACE, Control()))
@@ -221,7 +221,7 @@ def test_checkpoints_lost_there_stay_here_and_rotate_by_the_rules(run: Path, far
 
 
 @pytest.mark.parametrize("what", ["trial", "trial/elsewhere.pid"])
-def test_a_folder_deleted_there_ends_the_following(what: str, run: Path, far: FarMachine) -> None:
+def test_deleted_remote_folder_ends_the_training(what: str, run: Path, far: FarMachine) -> None:
     following = begin(run)
     following.until(LossChunk)
     (far.runs / what).rename(far.folder / "trash")
@@ -355,7 +355,7 @@ def test_damaged_marker_file_is_an_error(run: Path) -> None:
         ("[::1]", "::1", "."),
     ],
 )
-def test_a_place_is_what_was_typed(text: str, host: str, folder: str) -> None:
+def test_remote_target_is_parsed(text: str, host: str, folder: str) -> None:
     assert RemoteTarget.parse(text) == RemoteTarget(host, folder) == RemoteTarget.parse(str(RemoteTarget(host, folder)))
 
 

@@ -42,7 +42,7 @@ def _steps(folder: Path) -> list[int]:
     return [info.step for _, info in list_checkpoints(folder)]
 
 
-def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_checkpoint_round_trip(tmp_path: Path) -> None:
     path = _save(tmp_path, 40, 1, loss=0.5)
     ((found, info),) = list_checkpoints(tmp_path)
     assert found == path and (info.step, info.elapsed_s, info.metrics) == (40, 60.0, {"loss": 0.5})
@@ -52,7 +52,7 @@ def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_short_read_of_a_network_drive_damages_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_read_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _save(tmp_path, 40, 1)
     ((path, info),) = list_checkpoints(tmp_path)
     reads, read = list[Path](), Path.read_bytes
@@ -100,7 +100,7 @@ def test_rotation_keeps_the_last_two_the_best_and_ever_sparser_ones(tmp_path: Pa
         assert best_checkpoint(list_checkpoints(tmp_path), headline) == checkpoint_path(tmp_path, best)
 
 
-def test_where_no_figure_tells_the_newest_is_the_best(tmp_path: Path) -> None:
+def test_newest_is_best_without_metrics(tmp_path: Path) -> None:
     """Of few sprites, the loss on held-out ones rises while new ones still get better."""
     for number, loss in enumerate([1.0, 0.5, 0.7], 1):
         _save(tmp_path, 100 * number, number, loss=loss)
@@ -112,29 +112,27 @@ def test_where_no_figure_tells_the_newest_is_the_best(tmp_path: Path) -> None:
     ("copies", "best"),
     [((0.0, 0.3, None), 3), ((0.0, 0.0, 0.3), 2), ((None, 0.2, 0.3), 1), ((0.4, 0.2, 0.3), 2), ((0.3, 0.3, 0.3), 3)],
 )
-def test_of_models_that_nothing_else_tells_apart_the_newest_that_does_not_copy_is_the_best(
-    tmp_path: Path, copies: tuple[float | None, ...], best: int
-) -> None:
+def test_newest_checkpoint_without_copies_is_best(tmp_path: Path, copies: tuple[float | None, ...], best: int) -> None:
     for number, share in enumerate(copies, 1):
         _save(tmp_path, 100 * number, number, **({} if share is None else {"copies": share, "copies_real": 0.01}))
     assert best_checkpoint(list_checkpoints(tmp_path), None) == checkpoint_path(tmp_path, 100 * best)
 
 
-def test_none_that_has_learnt_too_little_is_the_best_for_copying_nothing(tmp_path: Path) -> None:
+def test_undertrained_checkpoint_is_not_best_for_lack_of_copies(tmp_path: Path) -> None:
     for number, (loss, share) in enumerate([(3.0, 0.0), (2.0, 0.2), (2.5, 0.3), (2.6, 0.4)], 1):
         _save(tmp_path, 100 * number, number, loss=loss, copies=share, copies_real=0.01)
         rotate(tmp_path, None)
     assert best_checkpoint(list_checkpoints(tmp_path), None) == checkpoint_path(tmp_path, 200)
 
 
-def test_where_none_is_measured_the_first_that_has_learnt_enough_is_kept(tmp_path: Path) -> None:
+def test_lowest_loss_checkpoint_is_kept_without_measurements(tmp_path: Path) -> None:
     for number in range(1, 21):
         _save(tmp_path, 10 * number, number, loss=abs(number - 7) + 1.0)
         rotate(tmp_path, None)
     assert 70 in _steps(tmp_path)
 
 
-def test_the_first_of_equals_is_the_best(tmp_path: Path) -> None:
+def test_first_of_equal_values_is_best(tmp_path: Path) -> None:
     for number, accuracy in enumerate([0.5, 1.0, 1.0], 1):
         _save(tmp_path, 100 * number, number, accuracy=accuracy)
     assert best_checkpoint(list_checkpoints(tmp_path), Classifier().best_by) == checkpoint_path(tmp_path, 200)
@@ -153,7 +151,7 @@ FIGURES = {"kid_error": 0.01, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.0
         ([{"kid": 0.3}, {"kid": 0.1}, {"loss": 0.5}], 3),  # after the best that was measured: better still
     ],
 )
-def test_which_checkpoint_is_the_best(tmp_path: Path, figures: list[dict[str, float]], best: int | None) -> None:
+def test_best_checkpoint(tmp_path: Path, figures: list[dict[str, float]], best: int | None) -> None:
     for number, one in enumerate(figures, 1):
         _save(tmp_path, 100 * number, number, **{**(FIGURES if "kid" in one else {}), **one})
     expected = best and checkpoint_path(tmp_path, 100 * best)
@@ -181,14 +179,14 @@ def test_the_newest_measurement_is_kept_so_that_the_best_stays_the_best(tmp_path
     assert best == checkpoint_path(tmp_path, 500)  # not the last, which was never measured
 
 
-def test_the_one_being_measured_is_kept(tmp_path: Path) -> None:
+def test_rotation_keeps_steps_in_use(tmp_path: Path) -> None:
     for number in range(1, 8):
         _save(tmp_path, 100 * number, number)
         rotate(tmp_path, LOSS, in_use={300})
     assert _steps(tmp_path) == [100, 200, 300, 400, 600, 700]
 
 
-def test_what_is_kept_says_the_same_of_the_best_as_all_measurements_do(tmp_path: Path) -> None:
+def test_rotation_does_not_change_the_best_checkpoint(tmp_path: Path) -> None:
     rng, measured = np.random.default_rng(0), list[advice.Measurement]()
     for number in range(1, 17):
         _save(tmp_path, number, number)
@@ -219,9 +217,7 @@ def test_fault_20_a_crash_while_old_checkpoints_are_removed_leaves_no_damaged_on
     assert _steps(tmp_path) == [1, 2, 4, 5] and not scan(tmp_path)[1]
 
 
-def test_a_look_at_the_moment_at_which_a_checkpoint_is_removed_finds_none_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scan_during_rotation_finds_no_damaged_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(1, 5):
         _save(tmp_path, number, number)
     read = checkpoints._read_record
@@ -247,7 +243,7 @@ def test_figures_can_be_added_to_a_checkpoint_that_is_still_there(tmp_path: Path
     assert torch.equal(load_tensors(path, info, "average")["weight"], PARTS["average"]["weight"])
 
 
-def test_weights_that_do_not_fit_or_are_no_numbers_are_refused() -> None:
+def test_weights_that_dont_fit_or_are_nan_are_refused() -> None:
     network = nn.Linear(4, 3)
     before = network.weight.clone()
     with pytest.raises(RunError, match="does not fit"):

@@ -212,9 +212,7 @@ def test_fault_19_best_and_last_are_sound_ones(run: Path, name: str, part: str) 
         load_model(run, str(info.step), CPU)
 
 
-def test_a_checkpoint_that_is_removed_while_it_is_chosen_is_not_called_damaged(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_checkpoint_deleted_while_loading_is_not_damaged(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (gone, _), load = list_checkpoints(run / "checkpoints")[-1], checkpoints.load_tensors
 
     def removed_before_it_is_read(path: Path, *arguments: Any) -> checkpoints.Tensors:
@@ -236,7 +234,7 @@ def test_where_all_checkpoints_are_damaged_nothing_begins_anew(run: Path) -> Non
     assert tree(run) == before
 
 
-def test_a_damaged_checkpoint_is_said_once_and_does_not_stay_in_the_way(run: Path) -> None:
+def test_damaged_checkpoint_is_reported_once_and_quarantined(run: Path) -> None:
     (run / "run.json").write_text((run / "run.json").read_text().replace('"steps": 9', '"steps": 12'))
     sound, (path, _) = steps(run)[:-1], list_checkpoints(run / "checkpoints")[-1]
     flip(path / "model.safetensors")
@@ -398,7 +396,7 @@ def test_a_start_that_was_killed_at_its_first_write_is_in_nobodys_way(tmp_path: 
         assert not list(tmp_path.glob(".tmp-*"))
 
 
-def test_a_folder_of_runs_that_can_not_be_looked_at_stops_no_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_runs_folder_does_not_prevent_a_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "glob", no_room)
     remove_failed_starts()
 

@@ -42,7 +42,7 @@ def test_a_damaged_file_holds_nothing_and_is_written_anew(tmp_path: Path, text: 
     assert not list(save_evaluation(tmp_path, _of(10))) and read_evaluations(tmp_path) == (_of(10),)
 
 
-def test_figures_that_can_not_be_kept_are_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsaved_evaluation_is_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(target: Path, data: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -51,7 +51,7 @@ def test_figures_that_can_not_be_kept_are_no_failure(tmp_path: Path, monkeypatch
     assert isinstance(notice, Notice) and "were not saved" in notice.title
 
 
-def test_training_that_goes_on_overtakes_later_ones(run_path: Path) -> None:
+def test_resume_removes_later_evaluations(run_path: Path) -> None:
     list(train_generator(run_path, make_sprites(), steps=4))
     for step in (4, 6):
         list(save_evaluation(run_path, _of(step)))

@@ -67,7 +67,7 @@ def test_a_run_tells_how_much_of_its_budget_it_has_used(run_path: Path, sprites:
     assert used(minutes="soon") == 1.0
 
 
-def test_a_run_in_the_place_of_another_is_read_anew(run_path: Path, sprites: Sprites) -> None:
+def test_replaced_run_folder_is_read_again(run_path: Path, sprites: Sprites) -> None:
     list(train_generator(run_path, sprites, steps=2))
     reader = RunReader()
     _read(run_path, reader)
@@ -82,7 +82,7 @@ def test_a_run_in_the_place_of_another_is_read_anew(run_path: Path, sprites: Spr
     assert _read(run_path, reader).history.series["loss"].values[0] == 5.25
 
 
-def test_a_confusion_matrix_comes_back(run_path: Path, sprites: Sprites) -> None:
+def test_confusion_matrix_round_trip(run_path: Path, sprites: Sprites) -> None:
     list(train_classifier(run_path, sprites))
     confusion = read_history(run_path).confusion
     assert confusion is not None and confusion.shape == (2, 2) and confusion.sum() == 4
@@ -93,7 +93,7 @@ def _write_lines(folder: Path, *lines: object) -> None:
     (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
-def test_a_confusion_matrix_that_is_overtaken_or_damaged_is_left_out(tmp_path: Path) -> None:
+def test_outdated_or_damaged_confusion_matrix_is_ignored(tmp_path: Path) -> None:
     _write_lines(tmp_path, {"step": 10, "metrics": {"loss": 1.0}})
     for text in ('{"step": 20, "counts": [[3]]}', '{"step": 10, "counts": [["x"]]}', '{"step": 10', "[]", "{}"):
         (tmp_path / "confusion.json").write_text(text)
@@ -104,7 +104,7 @@ def test_a_confusion_matrix_that_is_overtaken_or_damaged_is_left_out(tmp_path: P
     assert read_history(tmp_path).confusion is None
 
 
-def test_of_very_many_samples_some_are_read_from_all_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_beyond_the_limit_are_thinned_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _save_samples(bare_run(tmp_path), range(0, 120, 10), ("a", "b"))
     assert len(list(read_samples(tmp_path, 8))) == 12
     monkeypatch.setattr("studio.engine.runs.samples.MAX_SAMPLE_IMAGES", 5)
@@ -159,9 +159,7 @@ class _Counted(io.BufferedReader):
         return line
 
 
-def test_who_looks_again_reads_only_what_is_new(
-    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_second_read_parses_only_new_lines(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     list(train_generator(run_path, sprites, steps=6))
     open_file, metrics, reader = Path.open, run_path / "metrics.jsonl", RunReader()
 
@@ -231,7 +229,7 @@ def test_a_long_run_is_read_without_holding_its_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_resume_overtakes_is_left_out(run_path: Path, sprites: Sprites) -> None:
+def test_lines_after_the_resumed_step_are_ignored(run_path: Path, sprites: Sprites) -> None:
     control = Control(checkpoint_now=True)
     training = train_generator(run_path, sprites, control, steps=40)
     saved = 0
@@ -265,7 +263,7 @@ def test_a_training_that_begins_or_ends_while_one_looks_was_not_interrupted(
     assert summarise(run_path).standing == "training"
 
 
-def test_all_runs_are_listed_with_their_standing(sprites: Sprites, tmp_path: Path) -> None:
+def test_all_runs_are_listed_with_their_state(sprites: Sprites, tmp_path: Path) -> None:
     list(train_generator(paths.runs() / "done", sprites))
     running = train_generator(paths.runs() / "running", sprites)
     stopped = train_generator(tmp_path / "elsewhere", sprites)

@@ -13,7 +13,7 @@ from studio.engine.runs.notes import RunNotes, change_notes, read_notes, split_t
 from tests.engine.tools import bare_run
 
 
-def test_what_is_said_stays_and_the_rest_as_it_is(tmp_path: Path) -> None:
+def test_changed_notes_keep_the_other_fields(tmp_path: Path) -> None:
     assert read_notes(bare_run(tmp_path).path) == RunNotes()
     change_notes(tmp_path, name="  My \n bosses ", tags=["Boss", "dark, boss"])
     change_notes(tmp_path, note=" Width 64 was\ntoo slow. 剣\n", starred=True)
@@ -48,7 +48,7 @@ def test_a_newer_file_is_read_as_far_as_it_is_known(tmp_path: Path) -> None:
     assert read_notes(tmp_path) == RunNotes("bosses")
 
 
-def test_what_is_too_long_is_refused(tmp_path: Path) -> None:
+def test_too_long_notes_are_refused(tmp_path: Path) -> None:
     for wrong in ({"name": "x" * 81}, {"note": "x" * 10_001}, {"tags": ["x" * 33]}, {"tags": map(str, range(17))}):
         with pytest.raises(UsageError, match="at most"):
             change_notes(bare_run(tmp_path).path, **wrong)
@@ -57,18 +57,18 @@ def test_what_is_too_long_is_refused(tmp_path: Path) -> None:
     assert read_notes(tmp_path).name == "x" * 80
 
 
-def test_a_run_that_has_gone_is_not_begun_anew(tmp_path: Path) -> None:
+def test_deleted_run_is_not_started_again(tmp_path: Path) -> None:
     with pytest.raises(UnwritableError):
         change_notes(tmp_path / "gone", starred=True)
     assert not (tmp_path / "gone").exists()
 
 
-def test_tags_are_words_each_once() -> None:
+def test_tags_are_unique_words() -> None:
     assert split_tags("boss, dark #wip Boss;DARK") == ("boss", "dark", "wip")
     assert split_tags(" ,# ") == ()
 
 
-def test_runs_that_are_called_the_same_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+def test_runs_of_equal_names_get_their_parent_folder(tmp_path: Path) -> None:
     runs = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
     for run in runs:
         bare_run(run)

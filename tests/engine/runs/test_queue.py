@@ -124,9 +124,7 @@ def test_fault_20_a_run_from_a_model_that_was_killed_before_its_first_checkpoint
     assert not RunDir(spoilt).is_busy()
 
 
-def test_what_can_not_be_queued_leaves_nothing(
-    sprites: Sprites, run_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_queueing_leaves_no_files(sprites: Sprites, run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TrainingError, match="No sprites"):
         list(create_queued_run(NewRun(run_path, sprites.take([]), Generator(), small_generator(), CPU)))
     monkeypatch.setattr("studio.engine.training.create.save_style", no_room)
@@ -135,7 +133,7 @@ def test_what_can_not_be_queued_leaves_nothing(
     assert not run_path.exists() and not (paths.home() / "queue.json").exists()
 
 
-def test_the_order_is_that_of_adding_until_it_is_changed(runs: dict[str, Path]) -> None:
+def test_queue_order_is_by_insertion_until_moved(runs: dict[str, Path]) -> None:
     """Fault 26: the clock, which may jump, has no say in it."""
     assert names() == "abc"
     move(runs["c"], 0)
@@ -157,7 +155,7 @@ def test_a_run_that_left_the_queue_while_it_was_dragged_moves_nothing(runs: dict
     assert names() == "bc"
 
 
-def test_the_first_that_nobody_trains_is_next(runs: dict[str, Path]) -> None:
+def test_next_run_is_the_first_idle_one(runs: dict[str, Path]) -> None:
     holder = RunDir(runs["a"])
     holder.acquire()
     queue.mark_failed(runs["a"], "Nobody but its holder says how it goes.")
@@ -172,7 +170,7 @@ def test_the_first_that_nobody_trains_is_next(runs: dict[str, Path]) -> None:
     assert following is not None and following.path == runs["a"] and following.standing == "interrupted"
 
 
-def test_what_has_ended_leaves_the_queue_and_what_was_stopped_stays_until_it_is_removed(runs: dict[str, Path]) -> None:
+def test_ended_runs_leave_the_queue_and_stopped_runs_stay(runs: dict[str, Path]) -> None:
     set_state(runs["a"], RunProgress("stopped", 2, 1.0, {}))
     set_state(runs["b"], RunProgress("finished", 2, 1.0, {}))
     queue.mark_failed(runs["c"], "No device.")
@@ -186,7 +184,7 @@ def test_what_has_ended_leaves_the_queue_and_what_was_stopped_stays_until_it_is_
     assert names() == "" and RunDir(runs["a"]).progress().step == 2
 
 
-def test_a_lost_or_damaged_queue_costs_the_order_alone(runs: dict[str, Path]) -> None:
+def test_damaged_queue_file_loses_only_the_order(runs: dict[str, Path]) -> None:
     move(runs["c"], 0)
     file = paths.home() / "queue.json"
     good = json.loads(file.read_text())

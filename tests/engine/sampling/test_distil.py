@@ -56,7 +56,7 @@ def strided(student: Student, labels: torch.Tensor, seed: int) -> list[torch.Ten
     return states[1:]
 
 
-def test_it_goes_where_the_paths_of_its_teacher_go(distilled: tuple[Path, list[Event]]) -> None:
+def test_student_follows_the_teachers_paths(distilled: tuple[Path, list[Event]]) -> None:
     """Nearer than the teacher itself comes in as many looks, from noise that it has not learnt from."""
     model, labels = load_model(distilled[0], "last", CPU), torch.arange(32) % 2
     assert model.distilled is not None and isinstance(model.recipe, Distils)
@@ -71,9 +71,7 @@ def test_it_goes_where_the_paths_of_its_teacher_go(distilled: tuple[Path, list[E
     assert (quick - usual).square().mean() < 0.75 * (untaught - usual).square().mean()
 
 
-def test_it_is_kept_beside_the_checkpoint_which_stays_as_it_is(
-    trained: Path, distilled: tuple[Path, list[Event]]
-) -> None:
+def test_student_is_added_to_an_unchanged_checkpoint(trained: Path, distilled: tuple[Path, list[Event]]) -> None:
     run, events = distilled
     (path, info), (_, before) = (
         checkpoints.list_checkpoints(RunDir(folder).checkpoints)[-1] for folder in (run, trained)
@@ -102,7 +100,7 @@ def test_new_sprites_are_drawn_with_it_when_that_is_asked_for(distilled: tuple[P
             made(quick=True, **how)
 
 
-def test_what_can_not_be_drawn_quickly_is_said(run: Path, tmp_path: Path) -> None:
+def test_fast_mode_with_unsupported_settings_is_a_usage_error(run: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="trial has no distilled network at step 60"):
         list(generate(load_model(run, "last", CPU), GenerateSettings(count=1, quick=True)))
     list(train_classifier(tmp_path / "classifier", make_sprites(), steps=1))
@@ -118,7 +116,7 @@ def test_a_run_that_is_trained_elsewhere_is_left_alone(run: Path) -> None:
     trainer.release()
 
 
-def test_one_that_is_given_up_leaves_nothing(run: Path) -> None:
+def test_cancelled_distillation_stores_nothing(run: Path) -> None:
     before = sorted(path.name for path in run.rglob("*"))
     events = distil(run, "last", CPU, SETTINGS)
     next(event for event in events if isinstance(event, Progress) and event.done)
@@ -126,13 +124,15 @@ def test_one_that_is_given_up_leaves_nothing(run: Path) -> None:
     assert sorted(path.name for path in run.rglob("*")) == before and not RunDir(run).is_busy()
 
 
-def test_a_checkpoint_that_has_gone_meanwhile_is_named(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distilling_a_deleted_checkpoint_is_an_error(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "list_checkpoints", lambda folder: [])
     with pytest.raises(RunError, match="step 60 was deleted"):
         checkpoints.add_distilled(RunDir(run).checkpoints, 60, {})
 
 
-def test_a_damaged_one_is_left_out_with_a_word(distilled: tuple[Path, list[Event]], tmp_path: Path) -> None:
+def test_damaged_distilled_network_is_skipped_with_a_notice(
+    distilled: tuple[Path, list[Event]], tmp_path: Path
+) -> None:
     run = shutil.copytree(distilled[0], tmp_path / "damaged")
     (path,) = run.rglob("distilled.safetensors")
     path.write_bytes(path.read_bytes()[:-8])
@@ -169,9 +169,7 @@ def test_fault_33_where_there_is_no_room_it_learns_the_same_in_parts(
         torch.testing.assert_close(in_parts[name], value, rtol=0.02, atol=0.02)
 
 
-def test_one_that_was_taught_when_all_took_five_strides_still_draws_as_it_did(
-    distilled: tuple[Path, list[Event]], tmp_path: Path
-) -> None:
+def test_older_student_with_five_strides_draws_the_same(distilled: tuple[Path, list[Event]], tmp_path: Path) -> None:
     """Its file has the weights alone, under the names that the generator gives them; it takes the odds as they are."""
     run = shutil.copytree(distilled[0], tmp_path / "earlier")
     model, labels = load_model(run, "last", CPU), torch.arange(4) % 2

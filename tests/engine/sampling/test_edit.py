@@ -57,7 +57,7 @@ def _settings(**changes: float | str | bool) -> GenerateSettings:
     return GenerateSettings(**{"count": 6, "steps": 4, "seed": 3, **changes})  # type: ignore[arg-type]
 
 
-def test_at_strength_0_a_sprite_stays_as_it_is(model: TrainedModel) -> None:
+def test_strength_0_leaves_the_sprite_unchanged(model: TrainedModel) -> None:
     (made,) = list(redraw(model, _settings(strength=0.0), TWO))
     assert isinstance(made, SpritesGenerated) and made.keep is not None and made.keep.all()
     np.testing.assert_array_equal(made.sprites, TWO.sprites[[0, 1] * 3])
@@ -125,7 +125,7 @@ def test_a_network_that_learnt_to_fill_is_shown_what_is_kept(model: TrainedModel
     assert spread[0] == pytest.approx(1, abs=0.1) and not torch.equal(seen[0], seen[-1])
 
 
-def test_the_ends_of_what_lies_between_are_what_was_given(model: TrainedModel) -> None:
+def test_tween_starts_and_ends_with_the_given_sprites(model: TrainedModel) -> None:
     made = _made(tween(model, _settings(count=5), TWO))
     assert len(made.sprites) == 7 and made.labels.tolist() == [0, 0, 0, *made.labels[3:6].tolist(), 1][:7]
     np.testing.assert_array_equal(made.sprites[[0, -1]], TWO.sprites)
@@ -135,7 +135,7 @@ def test_the_ends_of_what_lies_between_are_what_was_given(model: TrainedModel) -
     assert away[1] < away[5]
 
 
-def test_more_like_several_takes_after_two_of_them_each(model: TrainedModel) -> None:
+def test_similar_sprites_blend_two_sources_each(model: TrainedModel) -> None:
     source = EditInput(SPRITES.rgba[::5], SPRITES.labels[::5])
     made = _made(draw_similar(model, _settings(), source))
     assert len(made.sprites) == 6 and len(np.unique(made.sprites.reshape(6, -1), axis=0)) > 3  # it has hardly learnt
@@ -159,7 +159,7 @@ def test_classes_are_mixed_by_their_shares(model: TrainedModel) -> None:
             list(generate(model, _settings(mix=text)))
 
 
-def test_what_can_not_be_done_is_said(model: TrainedModel) -> None:
+def test_impossible_edits_are_usage_errors(model: TrainedModel) -> None:
     nothing, small = np.zeros((SIZE, SIZE), bool), EditInput(ONE.sprites[:, :4, :4], ONE.labels)
     for events, words in (
         (redraw(model, _settings(), ONE, nothing), "keeps no pixel"),
@@ -175,7 +175,7 @@ def test_what_can_not_be_done_is_said(model: TrainedModel) -> None:
             list(events)
 
 
-def test_a_recipe_that_can_not_is_not_asked(model: TrainedModel) -> None:
+def test_missing_capability_is_a_usage_error(model: TrainedModel) -> None:
     class Plain(type(model.recipe)):  # type: ignore[misc]
         capabilities = frozenset[str]()
 
@@ -227,7 +227,7 @@ def test_sprites_are_drawn_into_a_silhouette(model: TrainedModel, true_pixels: b
     assert (kept[:, ~HALF, 3] == shape[~HALF]).all()
 
 
-def test_a_silhouette_that_is_none_is_said(model: TrainedModel) -> None:
+def test_invalid_silhouette_is_an_error(model: TrainedModel) -> None:
     for shape in (np.zeros((SIZE, SIZE), np.uint8), np.ones((4, SIZE), np.uint8)):
         with pytest.raises(UsageError, match="silhouette"):
             list(generate(model, _settings(), shape))

@@ -123,7 +123,7 @@ def test_checkpoints_are_found_by_name(run_path: Path, sprites: Sprites) -> None
         load_model(run_path.parent, "best", CPU)
 
 
-def test_a_generator_names_no_classes_and_a_classifier_draws_nothing(
+def test_generator_cannot_predict_and_classifier_cannot_draw(
     model: TrainedModel, tmp_path: Path, sprites: Sprites
 ) -> None:
     with pytest.raises(UsageError, match="can't predict"):
@@ -148,7 +148,7 @@ def test_a_run_keeps_the_style_of_its_sprites(run: RunDir) -> None:
     assert _alike(load_style(run, run.record()), kept)
 
 
-def test_a_colour_that_is_held_out_is_none_of_the_styles(run_path: Path) -> None:
+def test_colours_of_held_out_sprites_are_not_in_the_style(run_path: Path) -> None:
     art = make_sprites(20)
     art.rgba[split_by_group(art, 0.5, 0).validation, 4, 4] = (1, 2, 3, 255)  # no two are twins: each is a group
     list(train_generator(run_path, art, steps=1, holdout=0.5))
@@ -159,7 +159,7 @@ def test_a_colour_that_is_held_out_is_none_of_the_styles(run_path: Path) -> None
     assert _alike(load_style(run, run.record()), style)
 
 
-def test_a_style_of_an_older_version_is_made_anew(run: RunDir) -> None:
+def test_style_of_an_older_version_is_measured_again(run: RunDir) -> None:
     kept = load_style(run, run.record())
     (run.path / "style.json").write_text('{"colours": [2, 2], "palette": "09a826", "soft_alpha": false}')
     assert _alike(load_style(run, run.record()), kept)
@@ -168,7 +168,7 @@ def test_a_style_of_an_older_version_is_made_anew(run: RunDir) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{}", '{"colours": [1], "palette": "xyz", "alpha_levels": [], "class_counts": [1]}', "[]"]
 )
-def test_a_damaged_file_is_said(run: RunDir, text: str) -> None:
+def test_damaged_style_file_is_an_error(run: RunDir, text: str) -> None:
     (run.path / "style.json").write_text(text, encoding="utf-8")
     with pytest.raises(RunError, match=r"style\.json"):
         load_style(run, run.record())

@@ -47,9 +47,9 @@ class SampleTimeline:
         """Return the positions of the samples on an axis, ascending: float64 [n]."""
         return self.steps if by == "step" else self.seconds
 
-    def nearest(self, place: float, by: TimelineAxis) -> int:
+    def nearest(self, position: float, by: TimelineAxis) -> int:
         """Return the index of the sample nearest to a position. The timeline must not be empty."""
-        return int(np.abs(self.positions(by) - place).argmin())
+        return int(np.abs(self.positions(by) - position).argmin())
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class ComparisonRow:
 
     def marked(self) -> tuple[str, ...]:
         """Return the texts, with 'best' in front of the best values."""
-        return tuple(f"best {text}" if place in self.best else text for place, text in enumerate(self.texts))
+        return tuple(f"best {text}" if index in self.best else text for index, text in enumerate(self.texts))
 
 
 def settings_texts(record: RunRecord) -> dict[str, str]:
@@ -103,11 +103,11 @@ def data_texts(record: RunRecord) -> dict[str, str]:
         "Sprites": data_label(record),
         "Canvas": f"{record.size} x {record.size} pixels",
         "Classes": ", ".join(record.class_names),
-        "Numbers": ", ".join(record.target_names),
+        "Target columns": ", ".join(record.target_names),
         "Sprites (fingerprint)": record.data_fingerprint[:_FINGERPRINT],
         "Device": record.device_name,
-        "Arithmetic": record.precision,
-        "Weights": number(record.parameters),
+        "Precision": record.precision,
+        "Parameters": number(record.parameters),
         "Versions": ", ".join(f"{name} {version}" for name, version in record.versions.items()),
     }
 
@@ -148,7 +148,7 @@ def shared_positions(films: Sequence[SampleTimeline], by: TimelineAxis) -> list[
     if not found:
         return []
     every = np.unique(np.concatenate(found))  # float64 [n], sorted
-    return [float(place) for place in every[every <= min(places[-1] for places in found)]]
+    return [float(position) for position in every[every <= min(positions[-1] for positions in found)]]
 
 
 def _label(name: str) -> str:
@@ -265,12 +265,12 @@ def _best_positions(ranks: Sequence[float | None], errors: Sequence[float]) -> f
     Returns no indices for fewer than two finite ranks, or if all are equally good. errors: standard errors of the
     ranks.
     """
-    known = {place: rank for place, rank in enumerate(ranks) if rank is not None and math.isfinite(rank)}
+    known = {index: rank for index, rank in enumerate(ranks) if rank is not None and math.isfinite(rank)}
     if not known:
         return frozenset()
-    least = min(known, key=lambda place: known[place])  # index of the best value
+    least = min(known, key=lambda index: known[index])  # index of the best value
     chance = [_BY_CHANCE * math.hypot(error, errors[least]) for error in errors]
-    near = {place for place, rank in known.items() if rank - known[least] <= chance[place]}
+    near = {index for index, rank in known.items() if rank - known[least] <= chance[index]}
     return frozenset() if len(near) == len(known) else frozenset(near)
 
 

@@ -179,7 +179,7 @@ def _facts(run: ComparedRun) -> Iterator[tuple[str, str]]:
     record = run.record
     yield "State", run.summary.standing
     yield "Recipe", record.recipe
-    yield "Weights", number(record.parameters)
+    yield "Parameters", number(record.parameters)
     yield "Device", f"{record.device_name}, {record.precision}"
     yield "Sprites", f"{data_label(record)}, {record.size} x {record.size} pixels"
 
@@ -190,10 +190,10 @@ def _mistakes(run: ComparedRun) -> Iterator[str]:
     if confusion is None or len(confusion) != len(names):
         return
     wrong = confusion * (1 - np.eye(len(confusion), dtype=np.int64))  # [K, K] without the diagonal
-    worst = [place for place in np.argsort(-wrong, axis=None, kind="stable")[:_MISTAKES].tolist() if wrong.flat[place]]
+    cells = np.argsort(-wrong, axis=None, kind="stable")[:_MISTAKES].tolist()  # flat indices, most common first
     rows = [
-        (names[true], names[said], f"{number(int(wrong[true, said]))} of {number(int(confusion[true].sum()))}")
-        for true, said in (divmod(place, len(names)) for place in worst)
+        (names[true], names[guess], f"{number(int(wrong[true, guess]))} of {number(int(confusion[true].sum()))}")
+        for true, guess in (divmod(cell, len(names)) for cell in cells if wrong.flat[cell])
     ]
     if rows:
         yield "<h2>Most common mistakes</h2>"

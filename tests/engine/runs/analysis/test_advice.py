@@ -61,14 +61,14 @@ def news(events: Sequence[Event]) -> list[tuple[int, str, int]]:
         ([0.3, 0.2, 0.1, 0.001], [0.0, 0.1, 0.3, 0.4], "copying", 200),
     ],
 )
-def test_what_is_said_of_a_training(kids: list[float], copies: list[float], verdict: str, best: int) -> None:
+def test_advice_on_a_training(kids: list[float], copies: list[float], verdict: str, best: int) -> None:
     found = advice_by_quality(known(measured(kids, copies)))
     assert found is not None and (found.verdict, found.best_step) == (verdict, best)
     words = {"copying": ("40 %", "5 %"), "good enough": ("step 200",) if len(kids) > 3 else ()}.get(verdict, ())
     assert all(word in found.why for word in words)
 
 
-def test_nothing_is_said_of_two_measurements_or_none() -> None:
+def test_no_advice_before_three_measurements() -> None:
     assert advice_by_quality(known(measured([0.5, 0.4]))) is None
     assert measurements(RunHistory()) == [] and advice_for(RunHistory(), 1.0) is None
 
@@ -114,14 +114,14 @@ def test_real_sprites_that_are_like_each_other_are_no_nearer_than_they_are() -> 
     assert news(measured(nearing, error=0.05, real=-0.166)) == [(300, "improving", 300), (700, "good enough", 700)]
 
 
-def test_where_all_but_mush_copy_the_one_that_copies_least_is_the_best() -> None:
+def test_fewest_copies_win_if_all_real_looking_models_copy() -> None:
     """Figures of 60 sprites that were learnt by heart before they were first measured."""
     found = known(measured([6.8, 0.42, 0.42, 0.46], [0.0, 0.23, 0.57, 0.58]))
     assert [best_step(found[:count]) for count in (1, 2, 3, 4)] == [100, 200, 200, 200]
     assert best_step(known(measured([0.3, 0.2, 0.1], [0.9, 0.9, 0.9]))) == 100  # where all copy alike
 
 
-def test_news_is_told_once_and_events_are_handed_on() -> None:
+def test_changed_advice_is_yielded_once() -> None:
     events = [*measured([0.5, 0.4, 0.3, 0.2, 0.001, 0.002]), RunFinished("finished", 600, 1.0, Path())]
     assert [event for event in told(events) if not isinstance(event, Advised)] == events
     assert news(events) == [(300, "improving", 300), (600, "good enough", 600)]
@@ -153,7 +153,7 @@ def test_a_resumed_run_remembers_what_was_measured(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_figure_on_held_out_sprites_that_has_not_risen_for_long_is_good_enough(
+def test_flat_validation_metric_is_good_enough(
     tmp_path: Path, figure: str, values: dict[int, float], expected: list[tuple[int, str, int]], why: str
 ) -> None:
     events = list[Event]()
@@ -205,7 +205,7 @@ def test_the_best_step_has_a_checkpoint(tmp_path: Path) -> None:
     assert found is not None and (found.verdict, found.best_step) == ("good enough", 4)
 
 
-def test_a_loss_on_held_out_sprites_that_rises_makes_no_older_model_the_best(tmp_path: Path) -> None:
+def test_rising_validation_loss_keeps_the_newest_model_best(tmp_path: Path) -> None:
     losses = {100: 0.5, 200: 0.3, 300: 0.31, 400: 0.34, 500: 0.36, 600: 0.43, 700: 0.53}
     events = list[Event]()
     for step, loss in losses.items():

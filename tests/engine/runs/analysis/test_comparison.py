@@ -90,7 +90,7 @@ def test_only_what_differs_is_told_also_of_runs_that_are_older_than_a_setting() 
         ({"seed": 1}, {"seed": 2}, set()),
     ],
 )
-def test_a_loss_is_the_best_only_beside_such_as_compare(
+def test_losses_of_different_recipes_have_no_best(
     config: Mapping[str, Any], other: Mapping[str, Any], marked: set[int]
 ) -> None:
     runs = [_run(_record(**config), loss=0.5), _run(_record(**other), loss=0.75)]
@@ -100,7 +100,7 @@ def test_a_loss_is_the_best_only_beside_such_as_compare(
     assert ("No best values" in explain_best(runs)) == ("holdout" in other or "seed" in other)
 
 
-def test_what_chance_may_have_made_is_marked_alike() -> None:
+def test_differences_within_chance_share_the_best_mark() -> None:
     runs = [_run(_record(), kid=kid) for kid in ((0.20, 0.01), (0.05, 0.01), (0.06, 0.01))]
     row = _row(comparison_rows([*runs, _run(_record())]), "KID while training")
     assert row.best == {1, 2} and row.texts[-1] == ""

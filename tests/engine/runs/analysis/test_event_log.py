@@ -68,7 +68,7 @@ def test_tensorboard_reads_the_very_curves_pixels_and_settings(
     assert log.summary_metadata["_hparams_/session_start_info"].plugin_data.plugin_name == "hparams"
 
 
-def test_a_log_goes_beside_others(run: Path, tmp_path: Path) -> None:
+def test_log_never_overwrites_another(run: Path, tmp_path: Path) -> None:
     assert _saved(run, tmp_path) == tmp_path / run.name
     assert _saved(run, tmp_path) == tmp_path / f"{run.name} 2"
     (tmp_path / "file").write_text("")
@@ -76,14 +76,14 @@ def test_a_log_goes_beside_others(run: Path, tmp_path: Path) -> None:
         list(save_event_log(run, tmp_path / "file"))
 
 
-def test_a_log_that_is_given_up_leaves_nothing(run: Path, tmp_path: Path) -> None:
+def test_cancelled_log_leaves_no_files(run: Path, tmp_path: Path) -> None:
     saving = save_event_log(run, tmp_path)
     next(saving)
     saving.close()
     assert not list(tmp_path.iterdir())
 
 
-def test_without_its_package_it_is_said_how_to_get_it(
+def test_missing_tensorboard_is_an_error_with_a_hint(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tensorboard_log, "find_spec", lambda name: None)

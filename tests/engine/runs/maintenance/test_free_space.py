@@ -94,7 +94,7 @@ def _measured(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def test_what_can_go_is_found_by_kind_with_its_bytes(run: RunDir) -> None:
+def test_deletable_files_are_found_by_kind_with_sizes(run: RunDir) -> None:
     found, steps = _found(run.path), [info.step for _, info in list_checkpoints(run.checkpoints)]
     assert {kind.name for kind in CLEANUP_KINDS} == {item.kind for item in found.items}
     saved = list_checkpoints(run.checkpoints)
@@ -107,7 +107,7 @@ def test_what_can_go_is_found_by_kind_with_its_bytes(run: RunDir) -> None:
         assert item.size_bytes == size > 0
 
 
-def test_the_usual_things_go_and_the_run_does_all_that_it_did(run: RunDir) -> None:
+def test_freeing_usual_kinds_keeps_the_run_usable(run: RunDir) -> None:
     best = loading.find_checkpoint(run.path, "best")[1].step
     needed = essential_checkpoints(list_checkpoints(run.checkpoints), None)
     usual = [kind.name for kind in CLEANUP_KINDS if kind.is_usual]
@@ -124,7 +124,7 @@ def test_the_usual_things_go_and_the_run_does_all_that_it_did(run: RunDir) -> No
     resumed.close()
 
 
-def test_what_is_asked_for_goes_as_well(run: RunDir) -> None:
+def test_selected_kinds_are_freed(run: RunDir) -> None:
     list(free_space(_of(_found(run.path), "samples", "exports", "cache")))
     steps = list(sample_paths(run))
     assert len(steps) == KEPT_SAMPLES and steps[-1] == 1059
@@ -165,7 +165,7 @@ def test_bytes_that_could_not_be_removed_are_not_counted_as_freed(run: RunDir, m
     )
 
 
-def test_what_is_needed_by_now_stays(run: RunDir) -> None:
+def test_files_needed_again_are_kept(run: RunDir) -> None:
     items = _of(_found(run.path), "checkpoints")
     for path, info in list_checkpoints(run.checkpoints)[-2:]:
         if info.step == 8:
@@ -182,9 +182,7 @@ def test_nothing_goes_of_a_run_that_can_not_be_read_or_has_gone(run: RunDir, tmp
 
 
 @posix
-def test_what_runs_share_is_counted_once_and_links_are_not_followed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shared_files_count_once_and_links_are_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):
         (folder / "inner").mkdir(parents=True)
