@@ -22,7 +22,7 @@ class Flag(NamedTuple):
 
 
 Flags = Flag | tuple[Flag, ...] | str
-"""A flag; flags that exclude each other; or 'module.function' in studio.cli, which adds flags made from settings."""
+"""A flag; mutually exclusive flags; or 'module.function' in studio.cli, which adds flags made from settings."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,9 @@ _CHECKPOINT = _flag("--checkpoint", "checkpoint to use: best, last or a step (de
 _DEVICE = _flag("--device", "auto, cpu, cuda, cuda:1, mps, xpu (default: auto)", "NAME", default="auto")
 _ON = _flag(
     "--on",
-    "train on another machine through ssh and rsync, in this folder there. The run is copied back while it trains; "
-    "--device names a device of that machine. It needs the same versions of the studio and of torch, in FOLDER/.venv "
-    "or in the PATH of a login shell",
+    "train in this folder of another machine, through ssh and rsync. The run is copied back during training; --device "
+    "names a device of HOST. HOST needs the same versions of the studio and of torch, in FOLDER/.venv or the PATH of "
+    "a login shell",
     "USER@HOST:FOLDER",
 )
 _IMPORT_FLAGS = "flags.add_import_flags"

@@ -28,15 +28,15 @@ def add_edit_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags that name sprites to start from."""
     group = parser.add_argument_group("start from sprites instead of noise")
     kinds = group.add_mutually_exclusive_group()
-    about = "draw variations of these sprites; --strength sets how different they are"
+    about = "draw variations of these sprites; --strength sets the amount of change"
     kinds.add_argument("--from", dest="start", nargs="+", type=Path, metavar="FILE", help=about)
     about = "tween: draw --count sprites between two sprites (default: 6)"
     kinds.add_argument("--between", nargs=2, type=Path, metavar="FILE", help=about)
-    about = "draw similar sprites, each a mix of two of these"
+    about = "draw similar sprites: mixes of two of these sprites"
     kinds.add_argument("--like", nargs="+", type=Path, metavar="FILE", help=about)
     about = "with --from: inpainting mask; white pixels stay, all others are redrawn"
     group.add_argument("--keep", type=Path, metavar="FILE", help=about)
-    about = "shape of all sprites: the alpha of this image, or its white pixels if it is opaque"
+    about = "shape of the sprites: the alpha of an image, or the white pixels of an opaque image"
     group.add_argument("--silhouette", type=Path, metavar="FILE", help=about)
     about = f"with --best-of: sprites you like, {MIN_LIKED} or more"
     group.add_argument("--liked", nargs="+", type=Path, metavar="FILE", help=about)

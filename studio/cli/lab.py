@@ -1,4 +1,4 @@
-"""The command `lab`: experiments that show what training does on a device, and what is inside a run."""
+"""`studio lab`: experiments on a device, and analyses of a run."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from studio.lab.experiments.base import Experiment
 
 
+_SUBJECTS = ("sprites", "run")
+
+
 def add_lab_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    """Add the settings of the recipe that `words` name, and tell of the experiments. Raises UsageError."""
+    """Add the settings of the recipe in the command line `words`, and list the experiments. Raises UsageError."""
     from studio.engine import catalog
     from studio.lab.catalog import experiments
     from studio.lab.experiments.base import MOST_S
@@ -35,17 +38,17 @@ def add_lab_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     preparser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     preparser.add_argument("--recipe", default="", nargs="?")
     recipe = catalog.recipe(preparser.parse_known_args(words)[0].recipe or "")
-    about = f"how long it takes, about, up to {MOST_S:g} (default: what the experiment needs)"
+    about = f"approximate duration, up to {MOST_S:g} seconds (default: depends on the experiment)"
     parser.add_argument("--seconds", type=float, metavar="X", help=about)
-    add_setting_flags(parser, recipe.Config, f"settings of the {recipe.name}")
+    add_setting_flags(parser, recipe.Config, f"{recipe.name} settings")
     known = experiments().values()
-    listed = {subject: [_help_line(one) for one in known if one.subject == subject] for subject in ("sprites", "run")}
-    inside = "inside a run (studio lab EXPERIMENT RUN, which takes no settings):"
-    parser.epilog = "\n".join(["experiments:", *listed["sprites"], "", inside, *listed["run"]])
+    on_sprites, on_run = ([_help_line(item) for item in known if item.subject == subject] for subject in _SUBJECTS)
+    heading = "analyses of a run (studio lab EXPERIMENT RUN; without settings):"
+    parser.epilog = "\n".join(["experiments:", *on_sprites, "", heading, *on_run])
 
 
 def lab(args: argparse.Namespace) -> int:
-    """Run an experiment; without a name, say which there are and what was found out."""
+    """Run an experiment and print the result; without a name, list experiments and earlier results."""
     reporter = reporter_for(args)
     check_report(args.out)
     if args.compare is not None:
@@ -58,7 +61,9 @@ def lab(args: argparse.Namespace) -> int:
     chosen = experiment(args.experiment)
     seconds = chosen.seconds if args.seconds is None else args.seconds
     if not 1 <= seconds <= MOST_S:
-        raise UsageError(f"--seconds must be from 1 to {MOST_S:g}.", f"'{chosen.title}' takes {chosen.seconds:g}.")
+        raise UsageError(
+            f"--seconds must be from 1 to {MOST_S:g}.", f"The default for '{chosen.title}' is {chosen.seconds:g}."
+        )
     events = (_on_run if chosen.subject == "run" else _on_sprites)(chosen, seconds, args, reporter)
     done = run_job(events, reporter, ExperimentDone)
     _print_result(done.result, reporter)
@@ -67,12 +72,12 @@ def lab(args: argparse.Namespace) -> int:
 
 
 def _compare(args: argparse.Namespace, reporter: Reporter) -> int:
-    """Show results that were kept, one below the other. Raises UsageError for a number that none has."""
+    """Print earlier results one after another. Raises UsageError for an unknown number."""
     results, _ = kept()
     for number in args.compare:
         if not 1 <= number <= len(results):
             hint = f"'studio lab' lists them: {count(len(results), 'result')}."
-            raise UsageError(f"There is no result of the number {number}.", hint)
+            raise UsageError(f"There is no result {number}.", hint)
     chosen = [results[number - 1] for number in args.compare]
     for number, result in zip(args.compare, chosen, strict=True):
         reporter.write_json(_to_json(result))
@@ -85,7 +90,7 @@ def _compare(args: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _save(args: argparse.Namespace, results: Sequence[Result], reporter: Reporter) -> None:
-    """Write the report, if one is wanted."""
+    """Write a report of the results to --out, if given."""
     from studio.lab.report import save_report
 
     if args.out is not None:
@@ -100,13 +105,13 @@ def _help_line(experiment: Experiment) -> str:
 
 
 def _on_sprites(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
-    """The experiment with the sprites that were named, or the demo's. Raises UsageError, BadInputError."""
+    """Return the job of an experiment on the named sprites or the demo sprites. Raises UsageError, BadInputError."""
     from studio.engine import catalog
     from studio.lab.experiments.base import ExperimentContext
     from studio.lab.running import run_experiment
 
     if args.checkpoint is not None:
-        raise UsageError(f"'{chosen.title}' is no look into a run: it has no checkpoint.", "Leave out --checkpoint.")
+        raise UsageError(f"'{chosen.title}' does not analyse a run.", "Remove --checkpoint.")
     recipe = catalog.recipe(args.recipe)
     config = recipe.Config().replace(**typed_settings(args, recipe.Config))
     found = _sprites(args, reporter)
@@ -116,7 +121,7 @@ def _on_sprites(chosen: Experiment, seconds: float, args: argparse.Namespace, re
 
 
 def _on_run(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
-    """The experiment with the run that was named. Raises UsageError, RunError."""
+    """Return the job that analyses the named run. Raises UsageError, RunError."""
     from studio.engine import catalog
     from studio.lab.running import look_inside
 
@@ -126,7 +131,7 @@ def _on_run(chosen: Experiment, seconds: float, args: argparse.Namespace, report
     run = find_run(str(args.paths[0]))
     recipe = catalog.recipe(RunDir(run).record().recipe)
     if args.recipe or typed_settings(args, catalog.recipe(args.recipe).Config) or typed_settings(args, ImportOptions):
-        raise UsageError("A run has its own recipe, settings and sprites.", "Leave out the flags for others.")
+        raise UsageError("A run has its own recipe, settings and sprites.", "Remove the other flags.")
     if obstacle := chosen.unsupported_reason(recipe):
         raise UsageError(f"'{chosen.title}' can't be done with {run.name}.", obstacle)
     device = find_device(args, probe=True)
@@ -135,7 +140,7 @@ def _on_run(chosen: Experiment, seconds: float, args: argparse.Namespace, report
 
 
 def _sprites(args: argparse.Namespace, reporter: Reporter) -> SpritesImported:
-    """Those that were named, or the demo's."""
+    """Import the named sprites, or the demo sprites."""
     if args.paths:
         return read_sprites(args, args.paths, reporter)
     return run_import([paths.demo_sprites()], ImportOptions(), reporter)
@@ -167,7 +172,7 @@ def _print_list(reporter: Reporter) -> int:
     reporter.print_table(table.columns, table.rows)
     results, problems = kept()
     if results or problems:
-        reporter.print(f"\nFound out so far, kept in {paths.lab()}:")
+        reporter.print(f"\nEarlier results, stored in {paths.lab()}:")
     for number, result in enumerate(results, 1):
         reporter.write_json(_to_json(result))
         sentence = result.outcome.sentences[0] if result.outcome.sentences else ""
@@ -176,7 +181,7 @@ def _print_list(reporter: Reporter) -> int:
     for problem in problems:
         reporter.print(f"      {problem}")
     if results:
-        reporter.print("\nLook at them again:  studio lab --compare 1 2 --out report.html")
+        reporter.print("\nCompare results:  studio lab --compare 1 2 --out report.html")
     return DONE
 
 
@@ -186,5 +191,5 @@ def _to_json(result: Result) -> dict[str, Any]:
 
 
 def _date_of(result: Result) -> str:
-    """'2026-11-25 15:02'"""
+    """Return date and time of a result: '2026-11-25 15:02'."""
     return f"{result.created[:10]} {result.created[11:16]}"

@@ -117,7 +117,7 @@ def _train_all(args: argparse.Namespace, ranks: Ranks) -> int:
                 failed.append(run.path)
                 _report_failure(run.path, error, reporter)
             if not ranks.in_sync:
-                raise ProcessGoneError("The other processes are out of step.", _RESUME_HINT) from error
+                raise ProcessGoneError("The other processes lost track of the queue.", _RESUME_HINT) from error
         stopped = control.stop
         run = None if stopped else queue.next_run(_queued_runs(), tried)
     left = _queued_runs()
@@ -128,7 +128,7 @@ def _train_all(args: argparse.Namespace, ranks: Ranks) -> int:
 
 
 def _interrupted_run(ranks: Ranks) -> RunSummary | None:
-    """Return the run that was training when torchrun restarted all processes, even if it is marked as failed."""
+    """Return the run in training at the time of a restart by torchrun, even if marked as failed."""
     path = ranks.current_run()
     run = summarise(path) if path is not None else None
     return run if run is not None and run.standing not in ("finished", "damaged", "training") else None

@@ -1,4 +1,4 @@
-"""Formats of exported models. Each format is a plug-in of one file that writes a model and reads the file back.
+"""Export formats for models. Each format is a plug-in in a single module, which writes a model and verifies the file.
 
-Start with base.py, then safetensors.py. sprites/ has the formats of drawn sprites; c/, web/ and scripts/ generate code.
+Start with base.py, then safetensors.py. sprites/ holds formats for sprites; c/, web/ and scripts/ generate code.
 """

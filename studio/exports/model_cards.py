@@ -1,6 +1,6 @@
-"""Model cards: the origin of an exported model and the SHA-256 of its files, as JSON and as an HTML page.
+"""Model cards: the origin of an exported model and the SHA-256 of its files, in JSON and HTML.
 
-A card reveals changes to the files. It can't prove who made them: anyone can write a card.
+A card reveals changes to the files. A card does not prove authorship: anyone can write a card.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Card:
     format: int = FORMAT
 
     def to_json(self) -> bytes:
-        """Return the card as a JSON file. Its last field is the SHA-256 of all other fields."""
+        """Return the JSON file of the card. The last field holds the SHA-256 of the other fields."""
         values = dataclasses.asdict(self)
         return (json.dumps({**values, "sha256": _checksum_of(values)}, indent=2) + "\n").encode()
 
@@ -146,7 +146,7 @@ def disclosure(card: Card) -> str:
     rights = _rights(source.licence, source.credits)
     parents = [f"'{model['data_title']}'{_rights(str(model.get('licence', '')))}" for model in source.started_from]
     start = f"Its training started from a model trained on {' and '.join(parents)}." if parents else (
-        "It was trained from scratch, without other images."
+        "The model was trained from scratch, without other images."
     )  # fmt: skip
     parts = [
         f"Sprites in this product were drawn by a small model for {card.size} x {card.size} pixels that was trained "

@@ -17,7 +17,7 @@ _HIDING_DOMAIN = "hidden"
 
 
 def inline(outer: ModelProto, inner: GraphProto, domain: str) -> None:
-    """Replace each node of `domain` by the nodes of `inner`. All copies share the weights of `inner`."""
+    """Replace nodes of `domain` by the nodes of `inner`, with shared weights."""
     weights = {weight.name: f"network/{weight.name}" for weight in inner.initializer}
     for weight in inner.initializer:
         outer.graph.initializer.add().CopyFrom(weight)
@@ -146,7 +146,7 @@ def serialize(model: ModelProto) -> bytes:
 
 
 def _between_products(nodes: Iterable[NodeProto]) -> set[int]:
-    """Return the indices of all matrix products and of the nodes between them."""
+    """Return the indices of matrix products and all nodes in between."""
     listed = list(nodes)
     after, after_names = set[int](), set[str]()
     for number, node in enumerate(listed):

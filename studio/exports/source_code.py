@@ -37,10 +37,10 @@ class CollectedSources:
 def collect(
     items: Sequence[Any], known: Collection[str] = (), packages: Collection[str] = _TORCH_ALONE
 ) -> CollectedSources:
-    """Collect the source code of classes and functions, and of all that they use from their own package.
+    """Collect the source code of classes and functions with their dependencies in the same package.
 
-    Methods become functions without `self`. known: names that the file defines elsewhere. packages: allowed imports
-    besides the standard library. Raises ExportError for a name from any other package.
+    Methods become functions without `self`. known: names defined elsewhere in the file. packages: allowed imports
+    besides the standard library. Raises ExportError for names from other packages.
     """
     collector = _Collector(known, frozenset({*packages, *sys.stdlib_module_names}))
     for item in items:
@@ -169,7 +169,7 @@ def _import_name(alias: ast.alias) -> str:
 def format_imports(lines: Collection[str], needed: Collection[str] | None = None) -> str:
     """Merge and sort import statements: the standard library first, then other packages.
 
-    needed: names that the code reads; imports of other names are dropped. None keeps all imports.
+    needed: names used by the code; other imports are dropped. None keeps all imports.
     """
     modules: set[str] = set()
     names: dict[str, set[str]] = defaultdict(set)  # by module

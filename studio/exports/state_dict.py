@@ -76,7 +76,7 @@ class StateDict(ModelExport[Config]):
         weights, loader = paths
         _check_archive(weights)
         try:
-            # In a namespace of its own, so that the loader must define every name it uses.
+            # Run the loader in an empty namespace, to prove that the loader is self-contained.
             module = runpy.run_path(str(loader), run_name="exported_model")
             network = module["load"](weights)
             fill(network, network.state_dict(), weights)  # raises for NaN and infinity

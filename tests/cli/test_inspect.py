@@ -91,7 +91,7 @@ def test_tiles_without_sheets_are_a_warning(tmp_path: Path, studio: Studio) -> N
     write(tmp_path / "one.png", sprite(1, 32))
     warned = studio("inspect", tmp_path, "--tile", "16")
     assert "--tile 16 has no effect" in warned.err and "Add --sheets grid." in warned.err
-    assert "cuts nothing" not in studio("inspect", tmp_path, "--tile", "16", "--sheets", "grid").err
+    assert "has no effect" not in studio("inspect", tmp_path, "--tile", "16", "--sheets", "grid").err
 
 
 def test_it_says_what_is_wrong_with_which_files(folder: Path, tmp_path: Path, studio: Studio) -> None:

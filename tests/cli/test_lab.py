@@ -43,7 +43,7 @@ def test_wrong_usage_is_said_before_anything_is_read(studio: Studio) -> None:
     assert "--seconds must be from 1 to 120" in studio("lab", "threads", "--seconds", "500", code=2).err
     assert "Use a name that ends in .html" in studio("lab", "threads", "--out", "report.pdf", code=2).err
     assert "nowhere" in studio("lab", "threads", "nowhere", code=1).err
-    assert "no result of the number 7" in studio("lab", "--compare", "7", code=2).err
+    assert "There is no result 7" in studio("lab", "--compare", "7", code=2).err
 
 
 def test_help_names_every_experiment(studio: Studio) -> None:
@@ -70,4 +70,4 @@ def test_a_run_is_looked_into(
 def test_a_run_that_is_none_is_said_before_anything_is_read(studio: Studio, folder: Path) -> None:
     assert "needs one run" in studio("lab", "layers", code=2).err
     assert "is not a run" in studio("lab", "layers", str(folder), code=2).err
-    assert "has no checkpoint" in studio("lab", "threads", str(folder), "--checkpoint", "last", code=2).err
+    assert "does not analyse a run" in studio("lab", "threads", str(folder), "--checkpoint", "last", code=2).err

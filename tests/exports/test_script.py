@@ -162,7 +162,7 @@ def test_a_script_that_trains_otherwise_is_refused(tmp_path: Path) -> None:
     paths = form.write(model, tmp_path / "trial.py", Config())
     honest = model.training.loss
     other = _trained(model, loss=lambda *inputs: 1.01 * honest(*inputs))
-    with pytest.raises(ExportError, match="does not train as the studio does"):
+    with pytest.raises(ExportError, match="does not train like the studio"):
         read_back(form, paths, other, Config())
 
 

@@ -1,4 +1,4 @@
-"""Write a network as C source: each operator of its graph becomes a call of a plain function, with a file of weights.
+"""Write a network as C source: operators of the graph become function calls, and constants go into a weights file.
 
-compose.py is the whole way from a torch.export graph with constant shapes to C99 source that needs only libm.
+Start with compose.py, which goes from a torch.export graph with static shapes to C99 source for libm alone.
 """

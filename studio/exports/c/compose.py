@@ -34,7 +34,7 @@ def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
     """Compose the files of a model. target: the C file, which names files and functions. Raises ExportError."""
     prefix, draws = prefix_of(target), model.makes == "sprites"
     if draws and model.size < _SMALLEST:
-        raise ExportError("The C file can't draw sprites of a single pixel.", "Export it as another format.")
+        raise ExportError("The C file can't draw sprites of a single pixel.", "Choose another format.")
     if draws:
         kind, sources = "drawing", ["noise.c", "pixels.c", "drawing.c"]
         program, inputs = step_of(model)

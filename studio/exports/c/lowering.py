@@ -34,7 +34,7 @@ LOWERINGS: dict[str, Lowering] = {}  # by operator name; each takes the builder,
 
 def unsupported(title: str) -> ExportError:
     """Return the error for a network that the C code can't compute. title: what is not supported."""
-    return ExportError(title, "Export it as another format.")
+    return ExportError(title, "Choose another format.")
 
 
 class Builder:

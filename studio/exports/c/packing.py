@@ -115,5 +115,5 @@ class _Words:
         else:
             kind, offset = _MEMORY, offset + self.memory_offsets[lies_in]
         if offset >= _LARGEST_OFFSET:
-            raise ExportError("The model is too large for a web page.", "Export it as another format.")
+            raise ExportError("The model is too large for a web page.", "Choose another format.")
         return kind << 28 | offset

@@ -1,1 +1,1 @@
-"""File formats of drawn sprites: PNG sheets, GIF, APNG, Aseprite, Godot. Each format is a plug-in of one file."""
+"""File formats for sprites: PNG sheets, GIF, APNG, Aseprite, Godot. Each format is a plug-in in a single module."""

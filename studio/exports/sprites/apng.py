@@ -1,7 +1,7 @@
 """Save sprites as an animated PNG that loops forever, with exact pixels.
 
-Pillow is not used, because it merges equal frames and crops frames to their changes. Each frame here is a full RGBA
-image that replaces the previous frame, so that readers need not blend.
+The encoder is our own, because Pillow merges equal frames and crops frames to the changed area. Here, frames are full
+RGBA images, and readers need no blending.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class SpriteSet:
     """Sprites to save, with their names and metadata.
 
     sprites: uint8 [N, H, W, 4], straight alpha.
-    names: one per sprite, or empty. classes: one per sprite (may be ''), or empty.
+    names: a name per sprite, or empty. classes: a class per sprite ('' for none), or empty.
     palette: uint8 [K, 3], the ordered palette of the sprites; None without a palette.
     duration_ms: duration of each frame; the last frame lasts hold_ms longer. Their sum is below 65,536.
     own_durations_ms: duration of each sprite if the durations differ; otherwise empty.
@@ -80,7 +80,7 @@ class SpriteSet:
     def by_class(self) -> dict[str, list[int]]:
         """Return the indices of the sprites by class, in order of first appearance; '' for sprites without a class.
 
-        An animation is never split: all frames have the key of their only class, or 'animation'.
+        An animation is never split: its key is its only class, or 'animation'.
         """
         labels = self.classes or [""] * len(self)
         if self.is_animation:

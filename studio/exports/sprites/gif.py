@@ -1,8 +1,8 @@
 """Save sprites as an animated GIF that loops forever.
 
-Pillow is not used, because it merges equal frames. Each frame is a full image that is cleared before the next frame
-(disposal 2). All frames share a palette if it has room, otherwise each frame has its own. Index 0 is transparent; GIF
-has no semi-transparency.
+The encoder is our own, because Pillow merges equal frames. Frames are full images, cleared before the next frame
+(disposal 2). Frames share a palette of up to 255 colours if possible; otherwise every frame has its own. Index 0
+is transparent. GIF has no semi-transparency.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Gif(SpriteExport):
 
 
 def _in_tables(sprites: SpriteSet) -> tuple[Rgba | None, Iterator[IndexedSprites]]:
-    """Return the shared palette (None if each frame has its own), and the frames, [1, H, W] each."""
+    """Return the shared palette (None for separate palettes) and the frames, [1, H, W] each."""
     hard = _hardened(sprites.sprites)
     together = index_colours(hard, sprites.palette)
     if together is None:

@@ -229,7 +229,7 @@ def test_restarted_command_resumes_its_run(art: Path) -> None:
     assert RunDir(run).progress().state == "finished" and not list(paths.runs().glob("trial *"))
 
     (code, out, err), other = launcher.results(command, words, 3)
-    assert code == DONE and "nothing is left to do" in err and other == (DONE, "", "")
+    assert code == DONE and "is finished." in err and other == (DONE, "", "")
 
 
 def queued(art: Path, **seeds: int) -> list[Path]:
@@ -252,7 +252,7 @@ def test_queue_continues_after_failed_runs(art: Path) -> None:
     flip(spoilt / "data.safetensors")
     launcher, words = Launcher(2), ["queue", "run"]
     (code, _, err), _ = launcher.results(command, words)
-    assert code == FAILED and "The other processes can't go on from there." in err
+    assert code == FAILED and "The other processes lost track of the queue." in err
     for said in ("is damaged", "can't be shared by 2 processes", "became NaN or infinite", "bug has failed."):
         assert said in err
     failed = dict.fromkeys(("spoilt", "small", "nan", "bug"), "failed")
@@ -268,7 +268,10 @@ def test_queue_stops_and_resumes_after_a_restart(art: Path) -> None:
     queued(art, a=0, b=0)
     words = ["queue", "run"]
     (code, out, _), other = Launcher(2).results(command, words, 3, signal.SIGTERM)
-    assert (code, other) == (DONE, (DONE, "", "")) and "2 runs left." in out  # a failure would be tried again
+    assert (code, other) == (
+        DONE,
+        (DONE, "", ""),
+    ) and "2 runs left in the queue." in out  # a failure would be tried again
     assert standings() == {"a": "stopped", "b": "queued"}
     launcher = Launcher(2)
     (code, _, err), killed = launcher.results(command, words, 1)
