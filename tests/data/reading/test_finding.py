@@ -230,7 +230,7 @@ def test_found_files_round_trip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             files.add(file)
         assert list(files) == listed and files[3:5] == listed[3:5] and files[-1] == listed[-1]
         list(files.sort())
-        assert list(files) == sorted(listed, key=lambda file: (file.name, file.where))
+        assert list(files) == sorted(listed, key=lambda file: (file.name, file.path_str))
         assert json.loads(next(file for file in files if file.file_name == "sheet.json").path.read_text())
         assert [file.sibling("sheet.json") for file in files if file.file_name == "sheet.png"]
         assert (odd in [file.file_name for file in files]) is (dropped == [folder])
