@@ -98,12 +98,8 @@ def _candidates(file: SourceFile) -> Iterator[tuple[str, bool]]:
     """Yield (name, same_stem) for JSON files that may describe `file`, first the files with the same stem."""
     same_stem = {find_sibling(file, f"{name}{_SUFFIX}") for name in (file.file_name, file.stem)} - {""}
     yield from ((name, True) for name in sorted(same_stem))
-    yield from ((name, False) for name in _files_naming_image(file) if name not in same_stem)
-
-
-def _files_naming_image(file: SourceFile) -> Sequence[str]:
-    """Return the names of the JSON files with an "image" entry for `file`."""
-    return _by_image(FolderKey(file)).get(casefolded(file.file_name), ())
+    others = _by_image(FolderKey(file)).get(casefolded(file.file_name), ())
+    yield from ((name, False) for name in others if name not in same_stem)
 
 
 @lru_cache(maxsize=8)  # called for every image of a folder
@@ -135,15 +131,15 @@ def _pages(content: Any) -> Iterator[_Page]:
                 yield _Page(_text(texture, "image"), _size(texture), texture["frames"])
     elif isinstance(images, list) and isinstance(frames, list):
         for number, image in enumerate(images):
-            own = [frame for frame in frames if isinstance(frame, list) and _image_index(frame) == number]
+            own = [frame for frame in frames if isinstance(frame, list) and _image_number(frame) == number]
             yield _Page(image if isinstance(image, str) else "", None, own)
     elif isinstance(frames, dict | list):
         meta = content.get("meta")
         yield _Page(_text(meta, "image"), _size(meta), frames, meta.get("slices") if isinstance(meta, dict) else None)
 
 
-def _image_index(frame: list[Any]) -> int | None:
-    """Return an EaselJS frame's index into "images"."""
+def _image_number(frame: list[Any]) -> int | None:
+    """Return the image number in an EaselJS frame [x, y, width, height, image number], 0 if missing."""
     return whole_number(frame[4]) if len(frame) > 4 else 0
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from studio.core import formatting
@@ -87,7 +88,8 @@ def import_sprites(
     try:
         if result is None:
             result = yield from _read_and_assemble(files, problems, sources, options, title, cache_dir)
-            result = replace(result, notes=(*result.notes, *_notes_on_splits(splits, title)))
+            notes = [ImportIssue(each.parent[:-1] or title, each.sentence(), "split folders") for each in splits]
+            result = replace(result, notes=(*result.notes, *notes))
             if not len(result.sprites):
                 raise _nothing_usable(roots, result)
             result = yield from _store_in_cache(entry, result)
@@ -101,7 +103,8 @@ def import_sprites(
             f"The import settings exclude all {len(result.sprites):,} sprites of {title!r}.",
             f"Most common: {most_common_reasons(fixed.quarantine)}. Change the import settings.",
         )
-    if options.leave_out and (unknown := unmatched_patterns(options.leave_out, _all_names(result))):
+    names = chain(result.sprites.names, (issue.name for issue in result.quarantine))
+    if options.leave_out and (unknown := unmatched_patterns(options.leave_out, names)):
         hint = "Correct the name in Exclude; * matches any text."
         yield Notice("warning", f"No sprite matches {unknown[0]!r} to exclude.", hint)
     if cached is None:
@@ -255,17 +258,6 @@ def _store_in_cache(entry: Path | None, result: ImportResult) -> Generator[Event
         title = f"The import could not be cached: {error.strerror or error}."
         yield Notice("info", title, f"Cache folder: {entry.parent}.")
     return result
-
-
-def _all_names(result: ImportResult) -> Iterator[str]:
-    """Yield the names of kept and excluded sprites."""
-    yield from result.sprites.names
-    yield from (issue.name for issue in result.quarantine)
-
-
-def _notes_on_splits(splits: Sequence[SplitFolders], title: str) -> Iterator[ImportIssue]:
-    for split in splits:
-        yield ImportIssue(split.parent[:-1] or title, split.sentence(), "split folders")
 
 
 def _notice_on_equal_names(roots: Sequence[Root]) -> Iterator[Event]:
