@@ -50,7 +50,7 @@ class CapturedStep(Generic[Inputs]):
         _captured_steps.add(self)
 
     def replay(self, inputs: Inputs) -> Tensor:
-        """Run the step with inputs of the same shapes; return its result without waiting for the GPU."""
+        """Replay the captured step with inputs of the same shapes; return its result without waiting for the GPU."""
         torch._foreach_copy_(self._inputs, inputs)
         self._graph.replay()
         return self._result.clone()  # the next replay overwrites the result

@@ -143,7 +143,7 @@ def wrap_device_errors(device: torch.device, full: type[DeviceFullError] = Devic
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until the device has finished all queued work, to time it."""
+    """Wait until the device has finished all queued work. Needed before reading a clock."""
     if device.type in _GPU_TYPES:
         torch.get_device_module(device).synchronize(device)
     elif device.type == "mps":
@@ -312,7 +312,7 @@ def _free_and_total(device: torch.device) -> tuple[int, int]:
 
 
 def _device_title(device: torch.device) -> str:
-    """Return the device's name for errors."""
+    """Return the device's name for error messages."""
     return _NAMES[device.type] + (f" ({device})" if device.type in _GPU_TYPES else "")
 
 

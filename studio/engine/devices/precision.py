@@ -16,7 +16,7 @@ _SCALE_GROWTH_INTERVAL = 2000  # steps without overflow
 
 
 def autocast(device_type: str, precision: str) -> contextlib.AbstractContextManager[object]:
-    """Return the context in which networks run: torch.autocast for 'bf16' and 'fp16', nothing for 'fp32'."""
+    """Return the context manager for running networks: torch.autocast for 'bf16' and 'fp16', nothing for 'fp32'."""
     if precision == "fp32":
         return contextlib.nullcontext()
     return torch.autocast(device_type, dtype=DTYPES[precision])
@@ -51,7 +51,7 @@ class _StepUndo:
         ] = {}  # key: weight, and name of its state or '' for the weight itself
 
     def keep(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        """Copy weights and state before a step."""
+        """Copy the weights and the optimizer state before a step."""
         self._kept = {key: tensor.detach().clone() for key, tensor in self._tensors(optimizer).items()}
 
     @torch.no_grad()
@@ -128,7 +128,7 @@ class LossScaler:
         torch._amp_update_scale_(scale, self._state["sound"], found_inf, 2.0, 0.5, _SCALE_GROWTH_INTERVAL)
 
     def state_tensors(self) -> dict[str, Tensor]:
-        """Return the state for a checkpoint; empty except in fp16."""
+        """Return the loss scale and its counter for a checkpoint; an empty dict except in fp16."""
         return {f"{type(self).__name__}/{name}": value for name, value in self._state.items()}
 
     def load(self, tensors: dict[str, Tensor]) -> None:

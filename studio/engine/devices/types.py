@@ -49,7 +49,7 @@ class Device:
 
 @dataclass(frozen=True)
 class DevicesFound(Event):
-    """All devices, working or not, and the id of the fastest."""
+    """Yielded by `find_devices`: all devices, working or not, and the id of the fastest."""
 
     devices: tuple[Device, ...]
     fastest: str
@@ -98,6 +98,6 @@ class MapReady(Event):
 
 @dataclass(frozen=True, eq=False)
 class CodesDecoded(Event):
-    """Sprites decoded from codes: uint8 [N, S, S, 4]."""
+    """Yielded when an autoencoder has decoded codes. sprites: uint8 [N, S, S, 4]."""
 
     sprites: Rgba

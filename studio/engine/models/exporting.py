@@ -75,7 +75,7 @@ def _progress(percent: float, what: str) -> Progress:
 def _read_back(
     form: ModelExport, paths: Sequence[Path], model: ExportableModel, config: Config
 ) -> Generator[Event, None, Tensor]:
-    """Read a written model back and return its outputs; yields Progress."""
+    """Read an exported file back and return the outputs of its model; yields Progress."""
     what = "reading the file back"
     yield _progress(_WRITTEN_PERCENT, what)
     reading = form.read_back(paths, model, config)

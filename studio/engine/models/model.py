@@ -85,6 +85,6 @@ def _training_style(record: RunRecord, sprites: Sprites) -> PixelStyle:
 
 
 def _training_indices(record: RunRecord, sprites: Sprites) -> Indices:
-    """Return the indices of the training set."""
+    """Return the indices of the sprites in the training set."""
     config = catalog.recipe(record.recipe).Config.from_json(record.config)
     return split_sprites(record, config, sprites).training

@@ -210,7 +210,7 @@ def _check_run(source: ModelSource, run: RunDir) -> Iterator[Check]:
 
 
 def _check_weights(source: ModelSource, run: RunDir) -> Check:
-    """Check whether the weights match the checkpoint in the provenance."""
+    """Check whether the weights of an export match its checkpoint in the run."""
     at = f"the checkpoint at step {number(source.step)}"
     try:
         _, _, weights, _ = load_average_weights(run, str(source.step), catalog.recipe(run.record().recipe))

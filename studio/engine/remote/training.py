@@ -308,7 +308,7 @@ class RemoteTraining:
         return _RemoteState.parse(self._connection.run(_STATE_SCRIPT, self._name))
 
     def _send(self) -> None:
-        """Send the run folder, run.json last."""
+        """Send the run folder to the other machine, run.json last."""
         self._connection.run(_MAKE_FOLDER_SCRIPT, self._name)
         self._connection.send(self._run.path, _SEND_RULES)
         self._connection.send(self._run.path, _SEND_LAST_RULES)
@@ -372,7 +372,7 @@ class RemoteTraining:
         self._blocked_reason = blocked
 
     def _warn_connection_lost(self, lost: ConnectionLostError) -> Iterator[Notice]:
-        """Yield a Notice once per interruption."""
+        """Yield a Notice about the lost connection, once per interruption."""
         self._can_request = False
         if not self._is_disconnected:
             self._is_disconnected = True

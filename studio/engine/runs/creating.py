@@ -1,4 +1,7 @@
-"""Create the folder of a new run: completely, or not at all."""
+"""Create the folder of a new run: completely, or not at all.
+
+A start mark file stays in the folder until the run is complete. It shows that an interrupted creation left the folder.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,8 @@ _START_MARK_TEXT = b"Sprite Training Studio makes a run here. What a start that 
 def new_run(run: RunDir) -> Iterator[contextlib.ExitStack]:
     """Create a run folder and lock it. The block fills the folder and ends with `run.create`.
 
-    Yields an ExitStack of callbacks that run if the block fails; the block can add its own. A failed start leaves no
-    files. A killed start leaves a marked folder that the next start reuses. Raises RunError if the folder has other
+    Yields an ExitStack of callbacks that run if the block fails; the block can add its own. If it fails, no files are
+    left. If the process is killed, the next start reuses the marked folder. Raises RunError if the folder has other
     content or can't be written.
     """
     with wrap_write_errors(run.path):
@@ -49,7 +52,7 @@ def new_run(run: RunDir) -> Iterator[contextlib.ExitStack]:
 
 
 def remove_failed_starts() -> None:
-    """Delete the folders of killed starts in the studio's runs folder."""
+    """Delete folders in the studio's runs folder whose creation was killed."""
     folders: list[Path] = []
     with contextlib.suppress(OSError):  # unreadable folders are reported where they are needed
         folders += [path.parent for path in paths.runs().glob(f"*/{START_MARK}")]
@@ -63,7 +66,7 @@ def remove_failed_starts() -> None:
 
 
 def _require_free(path: Path) -> None:
-    """Raise RunError unless the folder is missing, empty, or left by a killed start."""
+    """Raise RunError unless the folder is missing, empty, or left by a killed creation."""
     with wrap_write_errors(path):
         found = list(path.iterdir()) if path.exists() else []
         others = [entry for entry in found if entry.name not in LOCK_FILES and not files.is_temporary(entry)]
@@ -79,7 +82,7 @@ def _has_start_mark(path: Path) -> bool:
 
 
 def _remove_start_files(run: RunDir) -> None:
-    """Delete the files that a start writes and nothing else; a user's files stay. Raises OSError."""
+    """Delete the files written while creating a run, and nothing else: a user's files stay. Raises OSError."""
     for name in (RECORD_FILE, PROGRESS_FILE, STYLE_FILE, run.data.name, run.start.name):
         (run.path / name).unlink(missing_ok=True)
     for folder in (run.samples, run.checkpoints):
@@ -90,7 +93,9 @@ def _remove_start_files(run: RunDir) -> None:
 
 
 def _undo_start(run: RunDir, *, is_new: bool) -> None:
-    """Delete the files of a start and release the lock; also delete the folder if it is new and otherwise empty."""
+    """Delete the files of a failed creation and release the lock; also delete the folder if it is new and otherwise
+    empty.
+    """
     with contextlib.suppress(OSError):  # report the error that ended the start, not this one
         _remove_start_files(run)
         run.release()

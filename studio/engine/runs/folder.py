@@ -211,7 +211,7 @@ class RunDir:
             yield
 
     def write_progress(self, progress: RunProgress) -> None:
-        """Replace state.json. Raises UnwritableError."""
+        """Replace state.json with new progress. Raises UnwritableError."""
         with self.wrap_write_errors():
             self._write_json(PROGRESS_FILE, msgspec.to_builtins(progress))
 

@@ -40,7 +40,7 @@ _MOST_KNOWN = 8  # runs that a RunReader keeps in memory
 
 @dataclass
 class MetricCurve:
-    """Values of a metric over steps: int64 [n] and float64 [n]."""
+    """A metric over training steps. steps: int64 [n]. values: float64 [n]."""
 
     steps: NDArray[np.int64]
     values: NDArray[np.float64]
@@ -244,7 +244,7 @@ class _HistoryBuilder:
         self._others: list[ValidationLine | QualityLine | LayerStats | CheckpointLine | RolledBack] = []
 
     def add(self, line: MetricsLine) -> None:
-        """Add a parsed line. A ResumeLine removes the later steps."""
+        """Add a line of metrics.jsonl. A ResumeLine removes the later steps."""
         if isinstance(line, ResumeLine):
             self._losses.cut(line.resumed)
             self._others = [other for other in self._others if _step_of(other) <= line.resumed]
@@ -282,7 +282,7 @@ class _LossColumns:
         self._a_tick = {name: array("d") for name in ("lr", "sprites_per_s", "elapsed_s", "memory_bytes")}
 
     def add(self, tick: LossLine) -> None:
-        """Append the steps of a line."""
+        """Append the losses and other values of a tick."""
         end = tick.step + len(tick.loss)
         self._steps.extend(range(tick.step, end))
         self._starts.append(tick.step)

@@ -57,7 +57,7 @@ class RunSummary:
 
 @dataclass(frozen=True)
 class RunsListed(Event):
-    """All runs, newest first."""
+    """Yielded by `list_runs`: all runs, newest first."""
 
     runs: tuple[RunSummary, ...]
 

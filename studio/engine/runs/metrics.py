@@ -17,7 +17,7 @@ _TAIL_BYTES = 1 << 18  # enough for the losses of one tick and the lines after i
 
 @dataclass(frozen=True)
 class LossLine:
-    """A line from a LossChunk: loss and gradient norm of each step of a tick."""
+    """A line of metrics.jsonl from a LossChunk: loss and gradient norm of each step of a tick."""
 
     step: records.Count
     loss: list[float]
@@ -34,7 +34,7 @@ class LossLine:
 
 @dataclass(frozen=True)
 class ValidationLine:
-    """A line from a Validated event: metrics on the validation set."""
+    """A line of metrics.jsonl from a Validated event: metrics on the validation set."""
 
     step: records.Count
     metrics: dict[str, float]
@@ -42,7 +42,7 @@ class ValidationLine:
 
 @dataclass(frozen=True)
 class QualityLine:
-    """A line from a QualityMeasured event: quality of new sprites."""
+    """A line of metrics.jsonl from a QualityMeasured event: quality of new sprites."""
 
     step: records.Count
     quality: Quality
@@ -65,14 +65,14 @@ class LayerStats:
 
 @dataclass(frozen=True)
 class CheckpointLine:
-    """A line for a saved checkpoint."""
+    """A line of metrics.jsonl for a saved checkpoint."""
 
     checkpoint: records.Count
 
 
 @dataclass(frozen=True)
 class ResumeLine:
-    """A line for a resume: lines above with later steps are out of date."""
+    """A line of metrics.jsonl for a resume: earlier lines with later steps are out of date."""
 
     resumed: records.Count
 
@@ -86,7 +86,7 @@ _LINE_TYPES: dict[str, type[MetricsLine]] = {
 
 
 def parse_line(text: bytes) -> MetricsLine | None:
-    """Parse a line; return None if it is damaged or of an unknown kind."""
+    """Parse a line of metrics.jsonl; return None if it is damaged or of an unknown kind."""
     try:
         values = records.parse(text, dict[str, Any])
         kind = next((kind for name, kind in _LINE_TYPES.items() if name in values), None)

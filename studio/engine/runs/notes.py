@@ -91,7 +91,7 @@ def display_name(run: Path) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Replace line breaks and repeated spaces by single spaces."""
+    """Replace line breaks and repeated spaces with single spaces."""
     return nfc(" ".join(text.split()))
 
 

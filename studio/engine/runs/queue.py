@@ -29,7 +29,7 @@ _ENDED = ("finished", "failed", "damaged")
 
 @dataclass(frozen=True)
 class RunQueued(Event):
-    """A new run was added to the queue."""
+    """Yielded when a new run was added to the queue."""
 
     path: Path
 

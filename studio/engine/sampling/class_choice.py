@@ -55,7 +55,7 @@ def read_mixture(text: str) -> list[tuple[str, float]]:
 
 
 def mixture_text(shares: Mapping[str, float]) -> str:
-    """Write a mixture for `read_mixture`. shares: by class name."""
+    """Format a mixture as text for `read_mixture`. shares: by class name."""
     return ",".join(f"{_quoted(name)}:{share:g}" for name, share in shares.items())
 
 

@@ -266,14 +266,14 @@ def draw_in_batches(
 
 
 def solver_states(model: TrainedModel, labels: Tensor, solver: SolverSettings, first: int) -> Iterator[Tensor]:
-    """Yield x after each solver step, float32 [N, 4, S, S]; the last is the finished sprites."""
+    """Yield the unfinished sprites after each solver step, float32 [N, 4, S, S]; the last are finished."""
     if solver.quick and model.distilled is not None:
         return _student_states(model, model.distilled, labels, solver.seed, first)
     return model.recipe.draw(model.network, labels, solver.guidance, solver.steps, solver.seed, first)
 
 
 def _student_states(model: TrainedModel, student: Student, labels: Tensor, seed: int, first: int) -> Iterator[Tensor]:
-    """Yield x after each step of the distilled network."""
+    """Yield the unfinished sprites after each step of the distilled network."""
     assert isinstance(model.recipe, Distils)
     x = model.recipe.noise(model.network, len(labels), seed, first).to(model.device)  # [N, 4, S, S]
     for number in range(student.steps):

@@ -46,7 +46,7 @@ class FilesSnapped(Event):
 
 
 class _Snapper:
-    """Writes recoloured copies of files into one folder."""
+    """Copies image files into a folder with the colours of a palette."""
 
     def __init__(self, palette: Palette, dither: str, out: Path) -> None:
         self._palette, self._dither, self._out = palette, dither, out
@@ -55,7 +55,7 @@ class _Snapper:
         self.pictures = 0
 
     def copy(self, file: SourceFile, source: Source) -> None:
-        """Copy a file and its descriptions. Raises Refused, OSError, ExportError."""
+        """Copy a file and its descriptions. Raises UnreadableFile, OSError, ExportError."""
         if source.name == _ASEPRITE:
             self._write(file, file.file_name, self._aseprite(parse(read_bytes(file))))
         elif source.name in _PICTURES:
@@ -82,7 +82,7 @@ class _Snapper:
         return _file_name(file, "PNG"), encode_png(rgba[0])
 
     def _aseprite(self, ase: AseFile) -> bytes:
-        """Return an Aseprite file with all layers merged into one. Raises Refused."""
+        """Return an Aseprite file with all layers merged into one. Raises UnreadableFile."""
         if ase.frame_count > len(ase.frames):
             raise UnreadableFile("refused", f"it has more than {len(ase.frames):,} frames")
         try:
@@ -156,11 +156,11 @@ def _try_copy(snapper: _Snapper, file: SourceFile, source: Source | None) -> Ite
 
 
 def _file_name(file: SourceFile, kind: str) -> str:
-    """Return the file's name, with a suffix of this picture format."""
+    """Return the file's name with a suffix of this image format."""
     return file.file_name if file.suffix in KIND_SUFFIXES[kind] else f"{file.stem}{KIND_SUFFIXES[kind][0]}"
 
 
 def _encode(form: str, sprites: SpriteSet) -> bytes:
-    """Return the bytes of a sprite file format."""
+    """Return the sprites as the bytes of a file in this format."""
     (data,) = sprite_exports()[form].contents(sprites, Path(form)).values()
     return data

@@ -57,7 +57,7 @@ def copies_too_much(copies: float, real: float, count: int = QUALITY_SPRITES) ->
 
 @dataclass(frozen=True)
 class Measurement:
-    """A quality measurement at a step."""
+    """The measured quality of new sprites at a step of the training."""
 
     step: int
     quality: Quality
@@ -274,7 +274,7 @@ def best_step(measured: Sequence[Measurement]) -> int:
 
 
 def lowest_step(measured: Sequence[Measurement]) -> int:
-    """Return the step of the lowest KID, to which others are compared."""
+    """Return the step of the measurement with the lowest KID."""
     return min(_not_copying(measured), key=_distance).step
 
 

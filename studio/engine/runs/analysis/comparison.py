@@ -54,7 +54,7 @@ class SampleTimeline:
 
 @dataclass(frozen=True, eq=False)
 class ComparedRun:
-    """A run with its unique name in the comparison."""
+    """A run in a comparison of runs, with a unique name."""
 
     name: str
     record: RunRecord
@@ -63,12 +63,12 @@ class ComparedRun:
 
     @cached_property
     def film(self) -> SampleTimeline:
-        """The timeline of its live samples."""
+        """The timeline of the run's live samples."""
         return SampleTimeline.of(self.read)
 
     @property
     def evaluation(self) -> CheckpointEvaluation | None:
-        """The latest evaluation; None without one."""
+        """The newest `studio evaluate` result of the run; None without one."""
         return self.read.evaluations[-1] if self.read.evaluations else None
 
 
@@ -119,7 +119,7 @@ def differences(records: Sequence[RunRecord]) -> list[ComparisonRow]:
 
 
 def side_by_side(columns: Sequence[Mapping[str, str]]) -> list[ComparisonRow]:
-    """Return a row for each key of any column."""
+    """Return a table of the columns side by side: one row for each key that any column has."""
     names = dict.fromkeys(name for column in columns for name in column)
     return [ComparisonRow(name, tuple(column.get(name, "") for column in columns)) for name in names]
 
@@ -172,7 +172,7 @@ def _speed_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
 
 
 def _training_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
-    """Yield the latest metrics that the training measured itself."""
+    """Yield rows for the newest metrics that each training measured."""
     compared = _have_same_sprites(runs)
     yield from _validation_rows([_latest(run.read.history.validation) for run in runs], "Validation {}", runs)
     last = [run.read.history.quality.get("kid") for run in runs]
@@ -197,7 +197,7 @@ def _latest(curves: Mapping[str, MetricCurve]) -> dict[str, float]:
 
 
 def _evaluation_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
-    """Yield the metrics of the latest `studio evaluate`."""
+    """Yield rows for the newest `studio evaluate` results of each run."""
     found = [run.evaluation for run in runs]
     yield ComparisonRow("Evaluated at step", tuple("" if each is None else number(each.step) for each in found))
     judged = tuple(number(each.count) if each is not None and each.count else "" for each in found)

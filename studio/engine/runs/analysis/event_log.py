@@ -23,7 +23,7 @@ FORMAT = "tensorboard"  # name for `studio export --format`
 
 @dataclass(frozen=True)
 class EventLogSaved(Event):
-    """The log was written. path: its folder."""
+    """Yielded when a TensorBoard log is written. path: its folder."""
 
     path: Path
 

@@ -56,7 +56,7 @@ _NOTHING = MetricCurve(np.zeros(0, np.int64), np.zeros(0))
 
 @dataclass(frozen=True)
 class ReportSaved(Event):
-    """The report was written. path: the HTML file."""
+    """Yielded when a report is written. path: the HTML file."""
 
     path: Path
 
@@ -120,7 +120,7 @@ def _page_of(runs: Sequence[ComparedRun]) -> str:
 
 
 def _last_samples(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    """Yield the newest samples of each run."""
+    """Yield the newest live samples of each run as HTML."""
     for run in runs:
         if run.read.samples:
             last = run.read.samples[-1]
@@ -128,7 +128,7 @@ def _last_samples(runs: Sequence[ComparedRun]) -> Iterator[str]:
 
 
 def _samples_at_same_step(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    """Yield the samples of all drawing runs side by side at a few common steps."""
+    """Yield the live samples of several runs side by side, at a few common steps, as HTML."""
     drawing = [run for run in runs if _has_timelapse(run)]
     if len(drawing) < 2:
         return
@@ -148,7 +148,7 @@ def _has_timelapse(run: ComparedRun) -> bool:
 
 
 def _timelapse_frames(run: ComparedRun) -> Iterator[str]:
-    """Yield some live samples of a run in a row."""
+    """Yield some live samples of a run in a row, as HTML."""
     if _has_timelapse(run):
         steps = {sample.step: sample for sample in run.read.samples}
         frames = (
@@ -185,7 +185,7 @@ def _facts(run: ComparedRun) -> Iterator[tuple[str, str]]:
 
 
 def _mistakes(run: ComparedRun) -> Iterator[str]:
-    """Yield a table of the most common confusions of a classifier."""
+    """Yield an HTML table of the most common confusions of a classifier."""
     confusion, names = run.read.history.confusion, run.record.class_names
     if confusion is None or len(confusion) != len(names):
         return

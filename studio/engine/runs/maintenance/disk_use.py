@@ -26,13 +26,13 @@ class DiskUse:
 
     @property
     def size_bytes(self) -> int:
-        """Total size, including shared files."""
+        """The total size, including shared files."""
         return self.own_bytes + sum(size for _, _, size in self.shared)
 
 
 @dataclass(frozen=True)
 class UseMeasured(Event):
-    """The disk space of each run."""
+    """Yielded by `measure_use`: the disk space of each run."""
 
     uses: Mapping[Path, DiskUse]
 
@@ -81,7 +81,7 @@ class Removable:
 
 @dataclass(frozen=True)
 class SpaceFound(Event):
-    """The deletable files. busy: skipped runs in training."""
+    """Yielded by `find_space`: the deletable files. busy: skipped runs in training."""
 
     items: tuple[Removable, ...]
     busy: tuple[Path, ...] = ()
@@ -89,7 +89,7 @@ class SpaceFound(Event):
 
 @dataclass(frozen=True)
 class SpaceFreed(Event):
-    """The number of freed bytes."""
+    """Yielded by `free_space`: the number of freed bytes."""
 
     size_bytes: int
 
@@ -122,7 +122,7 @@ def total_bytes(uses: Iterable[DiskUse]) -> int:
 
 
 def _files(path: Path) -> Iterator[os.stat_result]:
-    """Yield the stat of every file at or under `path`, without following links."""
+    """Yield os.stat_result of every file at or under `path`, without following links."""
     with contextlib.suppress(OSError):  # deleted meanwhile, or access denied
         if not path.is_dir() or path.is_symlink():
             yield path.lstat()
