@@ -136,7 +136,7 @@ class SshConnection:
             raise RunError(f"The studio on {target.host} does not report its torch version.", hint)
         if there != here:
             title = f"{target.host} has {there}; this machine has {here}."
-            raise RunError(title, "Install the same versions on both machines. Nothing was sent.")
+            raise RunError(title, "Install equal versions on both machines. The run was not sent.")
         if path := _RSYNC_FOUND.search(text.replace("\r", "")):
             self._remote_rsync = path[1]
 
@@ -159,7 +159,8 @@ class SshConnection:
         code, stderr = self._rsync([*rules, "--delete", "--", f"{run.absolute()}/", self._remote_folder(run)])
         if any(message in stderr for message in _DISK_FULL):
             raise RunError(
-                f"The disk of {self.target.host} is full.", "Free some space there. The run folder here is complete."
+                f"The disk of {self.target.host} is full.",
+                "Free some space on that machine. The local run folder is complete.",
             )
         if code not in _RSYNC_OK:
             raise command_error(self.target, stderr)

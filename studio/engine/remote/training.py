@@ -292,13 +292,13 @@ class RemoteTraining:
             here = (self._run.path / RECORD_FILE).read_bytes()
         if there not in (b"", here):
             title = f"{self._target} has a different run named {self._name}."
-            raise RunError(title, "Nothing was sent. Choose another remote folder.")
+            raise RunError(title, "The run was not sent. Choose another remote folder.")
 
     def _require_followable(self, more_min: float, *, is_remote: bool) -> None:
         """Raise RunError if this command should not follow the remote training."""
         if not is_remote:
             title = f"{self._name} is training on {self._target}, but was not sent from here."
-            raise RunError(title, "Stop it there first.")
+            raise RunError(title, "Stop the training there first.")
         if more_min:
             title = f"{self._name} is still training on {self._target}."
             raise RunError(title, "Add time after it has ended.")
@@ -368,7 +368,7 @@ class RemoteTraining:
                 yield event
         blocked = "" if found.live is None else found.live.halted
         if blocked and blocked != self._blocked_reason:
-            yield Notice("error", f"{self._target}: {blocked}", "It continues there once this is fixed.")
+            yield Notice("error", f"{self._target}: {blocked}", "The remote training continues after you fix this.")
         self._blocked_reason = blocked
 
     def _warn_connection_lost(self, lost: ConnectionLostError) -> Iterator[Notice]:

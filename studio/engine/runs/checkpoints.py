@@ -275,7 +275,7 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
         if name not in parts:
             raise RunError(
                 "The optimizer's state does not fit this run.",
-                "It belongs to another optimizer. Retrain with the same settings.",
+                "The state belongs to another optimizer. Retrain with the same settings.",
             )
         parts[name][rest] = value
     for name, part in parts.items():

@@ -187,7 +187,7 @@ class RunDir:
         if "split" not in values:  # version 0.1.0 wrote none
             raise RunError(
                 f"{self.path.name} was made by an older version of the studio.",
-                "Retrain with the same settings to use it here.",
+                "Retrain with the same settings.",
             )
         with self._wrap_parse_errors(RECORD_FILE):
             return records.convert(values, RunRecord)

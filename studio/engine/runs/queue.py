@@ -136,7 +136,7 @@ def _locked_entries() -> Iterator[list[_QueueEntry]]:
         paths.home().mkdir(parents=True, exist_ok=True)
         lock = file_systems.acquire_lock(paths.home() / ".queue.lock", _WAIT_S)
         if lock is None:
-            raise RunError("The queue is being changed by another window or command.", "Try again.")
+            raise RunError("Another window or command is changing the queue.", "Try again.")
         try:
             order = _read_entries()
             yield order

@@ -68,7 +68,7 @@ def redraw(
         _check_mask(model, keep)
         if not recipe.knows_inpainting(model.network):
             title = "The model was not trained on inpainting: new pixels may not match the kept ones."
-            hint = "Inpainting is trained in the last fifth of a training. Try a later checkpoint, such as 'last'."
+            hint = "Models learn inpainting in the last fifth of training. Choose a later checkpoint."
             yield Notice("info", title, hint)
     constraints = settings.constraints(silhouette)
     check_constraints(model, constraints)

@@ -368,5 +368,5 @@ def _mixture(model: TrainedModel, text: str) -> NDArray[np.float32]:
     for name, share in read_mixture(text):
         shares[find_class(model.spec.class_names, name)] += share
     if not shares.any():
-        raise UsageError("All shares of the mixture are 0.", "Give at least one class a share.")
+        raise UsageError("The mixture has only shares of 0.", "Give at least one class a share.")
     return np.asarray(shares / shares.sum(), np.float32)

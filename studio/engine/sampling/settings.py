@@ -21,7 +21,7 @@ class GenerateSettings(Config):
 
     count: int = setting(64, "Number of sprites to draw.", label="Number", unit="sprites", low=1, high=MAX_SPRITES)
     class_name: str = setting("", "Class to draw. Empty: all classes, evenly.", label="Class")
-    in_proportion: bool = setting(False, "Draw each class as often as in the training sprites, instead of evenly.")
+    in_proportion: bool = setting(False, "Draw classes in proportion to the training sprites instead of evenly.")
     mix: str = setting(
         "",
         "Mix classes by weight: 'sword:0.6,potion:0.4'. Put a class with a comma in double quotes.",

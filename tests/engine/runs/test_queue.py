@@ -229,7 +229,7 @@ def test_a_queue_that_can_not_be_written_loses_no_run(
     monkeypatch.setattr(queue, "_WAIT_S", 0.0)
     lock = file_systems.acquire_lock(paths.home() / ".queue.lock", 0.0)
     assert lock is not None
-    with pytest.raises(RunError, match="changed by another window"):
+    with pytest.raises(RunError, match="Another window or command"):
         move(late, 0)
     lock.release()
     move(late, 0)

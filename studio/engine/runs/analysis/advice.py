@@ -191,9 +191,7 @@ def advice_by_quality(measured: Sequence[Measurement], evidence: _Evidence = _SH
         why = f"{share} of the new sprites copy yours; {own} are expected by chance."
         return Advised(last.step, "copying", why, best)
     if all(one.looks_real for one in newest):
-        return Advised(
-            last.step, "good enough", "New sprites resemble yours as closely as yours resemble each other.", best
-        )
+        return Advised(last.step, "good enough", "New sprites match your sprites.", best)
     if before:
         lowest = min(before, key=_distance)
         if min(map(_distance, measured[-evidence.patience :])) > lowest.quality.kid - lowest.quality.kid_error / 2:

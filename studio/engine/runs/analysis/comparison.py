@@ -22,7 +22,7 @@ from studio.engine.runs.listing import RunSummary, data_label
 
 TimelineAxis = Literal["step", "time"]
 
-NOTHING_DIFFERS = "Nothing differs: settings, sprites and device are the same."
+NOTHING_DIFFERS = "No differences: equal settings, sprites and device."
 
 _SETTINGS = {item.name: item for item in settings_of(TrainingConfig)}  # common to all recipes
 _FINGERPRINT = 12  # leading digits to show

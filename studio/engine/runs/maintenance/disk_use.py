@@ -58,9 +58,7 @@ CLEANUP_KINDS = (
         "from other steps.",
         is_usual=True,
     ),
-    CleanupKind(
-        "leftovers", "Leftovers of crashes", "Damaged and half-written checkpoints, which are useless.", is_usual=True
-    ),
+    CleanupKind("leftovers", "Leftovers of crashes", "Damaged and half-written checkpoints.", is_usual=True),
     CleanupKind(
         "samples", "Most live samples", f"Keeps {KEPT_SAMPLES} per run, evenly spaced. The timelapse gets coarser."
     ),

@@ -102,7 +102,7 @@ def test_several_runs_get_tabs(qtbot: QtBot, shown: Comparison) -> None:
     assert figures["Validation loss"] == ["lower is better", "0.3333", "0.3333"]
     _choose(qtbot, shown, ONE, NONE, reads=1)
     shown.sections.setCurrentIndex(1)
-    assert "Nothing differs" in shown.settings._nothing.text() and not shown.settings.view.isVisible()
+    assert "No differences" in shown.settings._nothing.text() and not shown.settings.view.isVisible()
     shown.sections.setCurrentIndex(3)
     figures = _table(shown.figures.view)
     assert figures["Validation loss"] == ["lower is better", "0.3333", "best 0.25"]
