@@ -1,4 +1,4 @@
-"""Plain Python that every other package may import: settings, events, errors, files and paths. No torch, no Qt.
+"""Plain Python for every other package: settings, events, errors, files and paths.
 
-Start with config.py (how a setting is declared) and events.py (how long work reports its progress).
+Start with config.py (how to declare a setting) and events.py (how long work reports its progress).
 """

@@ -1,4 +1,4 @@
-"""Type aliases of arrays."""
+"""Type aliases for NumPy arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers for generators. The module imports only the standard library, so benchmarks can import it before torch."""
+"""Run generators. Imports nothing heavy: benchmarks import this module before torch."""
 
 from __future__ import annotations
 
