@@ -20,7 +20,7 @@ from studio.data.import_result import SpritesImported
 from studio.data.options import ImportOptions
 from studio.engine.runs.folder import RunDir
 from studio.lab.outcome import Table
-from studio.lab.results import ExperimentDone, Result, kept
+from studio.lab.results import ExperimentDone, Result, load_results
 
 if TYPE_CHECKING:
     from studio.lab.experiments.base import Experiment
@@ -73,7 +73,7 @@ def lab(args: argparse.Namespace) -> int:
 
 def _compare(args: argparse.Namespace, reporter: Reporter) -> int:
     """Print earlier results one after another. Raises UsageError for an unknown number."""
-    results, _ = kept()
+    results, _ = load_results()
     for number in args.compare:
         if not 1 <= number <= len(results):
             hint = f"'studio lab' lists them: {count(len(results), 'result')}."
@@ -82,7 +82,7 @@ def _compare(args: argparse.Namespace, reporter: Reporter) -> int:
     for number, result in zip(args.compare, chosen, strict=True):
         reporter.write_json(_to_json(result))
         reporter.print(f"\n{number}  {result.title}: {result.question}")
-        subject = result.looked_into() or result.data_title
+        subject = result.examined() or result.data_title
         reporter.print(f"{_date_of(result)}, {result.recipe}, {subject}, {result.device_name}")
         _print_result(result, reporter)
     _save(args, chosen, reporter)
@@ -123,7 +123,7 @@ def _on_sprites(chosen: Experiment, seconds: float, args: argparse.Namespace, re
 def _on_run(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
     """Return the job that analyses the named run. Raises UsageError, RunError."""
     from studio.engine import catalog
-    from studio.lab.running import look_inside
+    from studio.lab.running import examine_run
 
     if len(args.paths) != 1:
         hint = f"{command_line('studio', 'lab', chosen.name, 'RUN')}; 'studio runs' lists all."
@@ -136,7 +136,7 @@ def _on_run(chosen: Experiment, seconds: float, args: argparse.Namespace, report
         raise UsageError(f"'{chosen.title}' can't be done with {run.name}.", obstacle)
     device = find_device(args, probe=True)
     reporter.print(f"{chosen.question} {run.name}, on {device.name}.")
-    return look_inside(chosen, run, args.checkpoint or "best", device, seconds)
+    return examine_run(chosen, run, args.checkpoint or "best", device, seconds)
 
 
 def _sprites(args: argparse.Namespace, reporter: Reporter) -> SpritesImported:
@@ -170,13 +170,13 @@ def _print_list(reporter: Reporter) -> int:
     rows = tuple((item.name, item.subject, item.question, duration(item.seconds)) for item in found)
     table = Table(("experiment", "with", "question", ">takes"), rows)
     reporter.print_table(table.columns, table.rows)
-    results, problems = kept()
+    results, problems = load_results()
     if results or problems:
         reporter.print(f"\nEarlier results, stored in {paths.lab()}:")
     for number, result in enumerate(results, 1):
         reporter.write_json(_to_json(result))
         sentence = result.outcome.sentences[0] if result.outcome.sentences else ""
-        of_run = f", {result.looked_into()}" if result.run else ""
+        of_run = f", {result.examined()}" if result.run else ""
         reporter.print(f"{number:>4}  {_date_of(result)}  {result.title}{of_run}: {sentence}")
     for problem in problems:
         reporter.print(f"      {problem}")

@@ -81,7 +81,9 @@ NAMES: dict[str, dict[str, str]] = {
         "sealed": "add_checksum", "sheet_contents": "sheet_files", "sources_of": "read_provenance",
         "unsealed": "encode_without_checksum",
     },
-    "studio.lab.experiments.base": {"Bench": "ExperimentContext"},
+    "studio.lab.experiments.base": {
+        "Bench": "ExperimentContext", "evenly": "evenly_spaced", "while_finite": "finite_prefix",
+    },
     "studio.recipes.base": {
         "Ability": f"{_CAPABILITIES}.Capability", "EditCondition": f"{_CAPABILITIES}.EditCondition",
         "Given": f"{_CAPABILITIES}.EditCondition", "Student": f"{_CAPABILITIES}.Student",

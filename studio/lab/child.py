@@ -27,14 +27,14 @@ def main() -> None:
     requests, answers = own_streams()
     try:
         experiment, context = receive(requests)
-        threading.Thread(target=_end_with, args=(requests,), daemon=True).start()
+        threading.Thread(target=_exit_with_parent, args=(requests,), daemon=True).start()
         for message in _messages(experiment, context):
             send(answers, message)
     finally:
         os._exit(0)  # at once: the other thread is blocked in a read
 
 
-def _end_with(requests: BinaryIO) -> None:
+def _exit_with_parent(requests: BinaryIO) -> None:
     """End this process when the pipe is closed, because the parent process is gone."""
     try:
         receive(requests)

@@ -66,7 +66,7 @@ def _details(result: Result) -> Iterable[tuple[str, str]]:
         f"{result.data_title}, {count(result.data_count, 'sprite')} of {result.size} x {result.size} pixels",
     )
     if result.run:
-        yield "Run", result.looked_into()
+        yield "Run", result.examined()
     yield "Recipe", result.recipe
     yield "Device", f"{result.device_name} ({result.device})"
     yield "Date", f"{result.created.replace('T', ' ')}, in {duration(result.took_s)}"

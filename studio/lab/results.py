@@ -53,7 +53,7 @@ class Result:
         if not self.read_on[1].startswith(("https://", "http://")) and self.read_on[1]:
             raise ValueError("the documentation link is not a web address")
 
-    def looked_into(self) -> str:
+    def examined(self) -> str:
         """Return the examined run and checkpoint: 'items generator, best (step 1,200)'; empty for sprites."""
         if not self.run:
             return ""
@@ -70,7 +70,7 @@ class ExperimentDone(Event):
     path: Path | None
 
 
-def keep(result: Result) -> Path:
+def save_result(result: Result) -> Path:
     """Write a result to the Lab folder. Raises OSError."""
     name = files.safe_name(f"{result.created[:19].replace('T', ' ').replace(':', '-')} {result.experiment}")
     path = files.free_path(paths.lab() / f"{name}.json")
@@ -78,7 +78,7 @@ def keep(result: Result) -> Path:
     return path
 
 
-def kept() -> tuple[list[Result], list[str]]:
+def load_results() -> tuple[list[Result], list[str]]:
     """Load all stored results, newest first; also return a sentence for each unreadable file. Raises OSError."""
     results, problems = [], []
     for path in sorted(paths.lab().glob("*.json"), reverse=True):

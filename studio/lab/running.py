@@ -27,7 +27,7 @@ from studio.engine.devices.types import Device
 from studio.lab.child import Done
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Outcome
-from studio.lab.results import ExperimentDone, Result, keep
+from studio.lab.results import ExperimentDone, Result, save_result
 
 _log = logging.getLogger(__name__)
 
@@ -51,14 +51,14 @@ def run_experiment(experiment: Experiment, context: ExperimentContext) -> Events
             yield event
     result = result_of(experiment, context, outcome, time.perf_counter() - start_s)
     try:
-        path = keep(result)
+        path = save_result(result)
     except OSError as error:
         path = None
         yield Notice("warning", "The result could not be saved.", f"{error.strerror or error}.")
     yield ExperimentDone(result, path)
 
 
-def look_inside(experiment: Experiment, run: Path, checkpoint: str, device: Device, seconds: float) -> Events:
+def examine_run(experiment: Experiment, run: Path, checkpoint: str, device: Device, seconds: float) -> Events:
     """Examine a run at a checkpoint ('best', 'last' or a step); yields the events of `run_experiment`.
 
     Raises UsageError, RunError, StudioError.
@@ -81,7 +81,9 @@ class _Process:
             self._scratch.cleanup()
             raise StudioError("The experiment's process can't be started.", f"{error}.") from error
         self._requests, self._answers = worker_process.streams_of(self._process)
-        self._thread = threading.Thread(target=self._talk, args=(experiment, context), name="experiment", daemon=True)
+        self._thread = threading.Thread(
+            target=self._exchange, args=(experiment, context), name="experiment", daemon=True
+        )
         self._thread.start()
 
     def events(self) -> Iterator[Event]:
@@ -97,7 +99,7 @@ class _Process:
                 case Done():
                     return
                 case None:
-                    raise StudioError("The experiment's process ended unexpectedly.", self._why())
+                    raise StudioError("The experiment's process ended unexpectedly.", self._death_reason())
                 case JobFailed():
                     _log.error("%s", message.details)
                     raise StudioError(message.title, message.hint) from _Remote(message.details)
@@ -117,7 +119,7 @@ class _Process:
         self._thread.join(_SHUTDOWN_S)
         self._scratch.cleanup()
 
-    def _talk(self, experiment: Experiment, context: ExperimentContext) -> None:
+    def _exchange(self, experiment: Experiment, context: ExperimentContext) -> None:
         """Send the request and receive events; runs on a thread."""
         requests: BinaryIO = self._requests
         try:
@@ -131,7 +133,7 @@ class _Process:
             with suppress(OSError):
                 requests.close()
 
-    def _why(self) -> str:
+    def _death_reason(self) -> str:
         """Return why the process died, as far as known."""
         with suppress(subprocess.TimeoutExpired):
             code = self._process.wait(1.0)

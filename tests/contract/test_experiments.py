@@ -160,4 +160,4 @@ def test_its_report_needs_nothing_else(experiment: Experiment, outcomes: Outcome
         sources = re.findall(r'(?:src|href)="([^"]*)"', page)
         assert all(source.startswith("data:") or source == experiment.read_on[1] for source in sources)
         assert all(html.escape(sentence) in page for sentence in outcome.sentences)
-        assert result.looked_into() in page
+        assert result.examined() in page

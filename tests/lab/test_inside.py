@@ -158,7 +158,7 @@ def test_strongest_channels_come_first_in_full_contrast() -> None:
 def test_chosen_checkpoint_is_reported(folder: Path) -> None:
     context = context_of_run(folder / "generator", "last")
     result = result_of(layers.Layers(), context, _outcome(layers.Layers(), context), 1.0)
-    assert (result.run, result.checkpoint, result.looked_into()) == ("generator", "last", "generator, last (step 8)")
+    assert (result.run, result.checkpoint, result.examined()) == ("generator", "last", "generator, last (step 8)")
     with pytest.raises(UsageError, match="no checkpoint at step 999"):
         _outcome(layers.Layers(), context_of_run(folder / "generator", "999"))
 
@@ -168,7 +168,7 @@ def test_results_from_before_runs_can_be_read() -> None:
     values = dataclasses.asdict(result)
     del values["run"], values["checkpoint"], values["outcome"]["step"]
     read = records.parse(json.dumps(values), Result)
-    assert read == result and not read.looked_into()
+    assert read == result and not read.examined()
 
 
 def test_predicted_numbers_are_shown_next_to_true_ones(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from studio.engine.models.loading import load_model
 from studio.engine.models.model import load_training_set
 from studio.engine.runs.folder import RunDir
 from studio.engine.steps.batches import to_device, to_input
-from studio.lab.experiments.noise_scale import GradientNoise, NoiseScale, Scale, _Gradients, _outcome
+from studio.lab.experiments.noise_scale import GradientNoise, NoiseScale, Scale, _conclusion, _Gradients
 from studio.lab.outcome import Outcome
 from studio.recipes.classifier import Classifier
 from tests.conftest import make_sprites
@@ -109,7 +109,7 @@ def test_experiment_estimates_the_noise_scale_and_leaves_the_run_unchanged(run: 
 
 def test_savings_of_a_larger_batch_are_reported(run: Path) -> None:
     gradients = _Gradients(load_model(run, "last", CPU))
-    outcome = _outcome(Scale(1 / 12, 1 / 120, 2400), gradients, load_model(run, "last", CPU))
+    outcome = _conclusion(Scale(1 / 12, 1 / 120, 2400), gradients, load_model(run, "last", CPU))
     assert [mark.x for mark in outcome.plots[0].marks] == [pytest.approx(12)]
     own = next(row for row in outcome.tables[0].rows if row[0] == "4")
     assert own[1:] == ("1 times", "1 times")
@@ -119,7 +119,7 @@ def test_savings_of_a_larger_batch_are_reported(run: Path) -> None:
 
 def test_insignificant_gradient_gives_a_lower_bound(run: Path) -> None:
     gradients = _Gradients(load_model(run, "last", CPU))
-    outcome = _outcome(Scale(1 / 500, 1 / 250, 2400), gradients, load_model(run, "last", CPU))
+    outcome = _conclusion(Scale(1 / 500, 1 / 250, 2400), gradients, load_model(run, "last", CPU))
     (row,) = outcome.tables[0].rows
     assert not outcome.plots and row == ("0", "2,400", "100")
     assert "the noise scale is probably above 100 sprites" in outcome.sentences[0]

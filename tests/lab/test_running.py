@@ -16,7 +16,7 @@ from studio.core.events import Event, JobFailed, Notice, Progress
 from studio.engine.devices.types import Device
 from studio.lab import child, running
 from studio.lab.outcome import Outcome
-from studio.lab.results import ExperimentDone, keep, kept
+from studio.lab.results import ExperimentDone, load_results, save_result
 from studio.lab.running import result_of, run_experiment
 from tests.lab.fake_experiments import Broken, Dying, FakeExperiment, Refusing, Stuck
 from tests.lab.tools import InProcess, small_context
@@ -36,7 +36,7 @@ def test_result_is_stored() -> None:
     assert isinstance(done, ExperimentDone)
     assert done.result.outcome == Outcome(sentences=("24 sprites, seed 7.",))
     assert (done.result.recipe, done.result.settings["seed"], done.result.data_count) == ("classifier", 7, 24)
-    assert kept() == ([done.result], [])
+    assert load_results() == ([done.result], [])
 
 
 def test_result_that_cannot_be_stored_is_still_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_cancelling_kills_all_child_processes() -> None:
     psutil.wait_procs([grandchild], timeout=5)
     assert not grandchild.is_running()
     assert set(psutil.Process().children(recursive=True)) <= before
-    assert kept() == ([], [])
+    assert load_results() == ([], [])
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_unsuitable_sprites_are_refused() -> None:
 
 def test_damaged_result_is_reported_with_the_others(tmp_path: Path) -> None:
     result = result_of(FakeExperiment(), small_context(), Outcome(sentences=("Sound.",)), 1.0)
-    path = keep(result)
+    path = save_result(result)
     (paths.lab() / "0 torn.json").write_bytes(path.read_bytes()[:100])
     sound = json.loads(path.read_text())
     crooked = {"title": "p", "x": {"title": "", "log": True}, "y": {"title": ""}, "lines": [], "marks": []}
@@ -114,7 +114,7 @@ def test_damaged_result_is_reported_with_the_others(tmp_path: Path) -> None:
         "e": {"outcome": {"tables": [{"columns": ["one"], "rows": [["1", "2"]]}]}},
     }.items():
         (paths.lab() / f"2020 {name}.json").write_text(json.dumps(sound | change))
-    results, problems = kept()
+    results, problems = load_results()
     assert results == [result]
     names = [problem.split()[1] for problem in problems]
     assert names == [*(f"{name}.json" for name in "fedcba"), "torn.json"]

@@ -112,7 +112,7 @@ class Lab(QObject):
     def _inside(self, experiment: Experiment, source: SavedModel) -> Callable[[], Events]:
         device = self._devices.device
         assert device is not None, "call `problem` first"
-        return lambda: running.look_inside(experiment, source.path, source.checkpoint, device, experiment.seconds)
+        return lambda: running.examine_run(experiment, source.path, source.checkpoint, device, experiment.seconds)
 
     def cancel(self) -> None:
         """Cancel the running experiment and discard its results."""
@@ -121,7 +121,7 @@ class Lab(QObject):
 
     def list_results(self) -> None:
         """Load the saved results, including those of the command line."""
-        self._job_queue.run("files", "Loading results", results.kept, self._on_results_read, background=True)
+        self._job_queue.run("files", "Loading results", results.load_results, self._on_results_read, background=True)
 
     def save_report(self, path: Path, chosen: list[Result]) -> None:
         """Write an HTML report about these results."""

@@ -67,7 +67,7 @@ class ExperimentContext:
         """
         chosen, _ = recipe.select(sprites, config)
         if len(chosen) > _MOST_SPRITES:
-            chosen = chosen.take(_some_of(np.arange(len(chosen))))
+            chosen = chosen.take(_spread(np.arange(len(chosen))))
         return cls(recipe, config, chosen, device, seconds)
 
     @classmethod
@@ -85,17 +85,20 @@ class ExperimentContext:
         sprites, _ = yield from with_progress(packed.load_in_slices(folder.data), record.data_count, "sprites checked")
         split = split_sprites(record, config, sprites)
         heldout = np.union1d(split.validation, split.report)
-        chosen = sprites.take(_some_of(heldout if len(heldout) else split.training))
+        chosen = sprites.take(_spread(heldout if len(heldout) else split.training))
         return cls(recipe, config, chosen, device, seconds, run.resolve(), checkpoint, bool(len(heldout)))
 
-    def loaded_model(self) -> Generator[Event, None, TrainedModel]:
+    def load_model(self) -> Generator[Event, None, TrainedModel]:
         """Load the run's model on the device; yields its notices. Raises RunError, UsageError, DeviceError."""
         assert self.run is not None
         model = load_model(self.run, self.checkpoint, self.device)
         yield from model.notices
         return model
 
-    def sprites_in_words(self) -> str:
+    loaded_model = former_names.alias("ExperimentContext.loaded_model", "load_model")
+    sprites_in_words = former_names.alias("ExperimentContext.sprites_in_words", "describe_sprites")
+
+    def describe_sprites(self) -> str:
         """Return 'held-out sprites', or the words for training sprites."""
         return "held-out sprites" if self.is_heldout else "training sprites (without held-out sprites)"
 
@@ -117,7 +120,7 @@ class ExperimentContext:
         return BenchmarkTrainer(self.recipe, config, self.sprites, self.target, precision, use_graph=use_graph)
 
 
-def _some_of(indices: NDArray[np.int64]) -> NDArray[np.int64]:
+def _spread(indices: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return at most 4,096 of the indices, evenly spread."""
     chosen = np.linspace(0, len(indices) - 1, min(len(indices), _MOST_SPRITES)).astype(np.int64)
     return indices[chosen]
@@ -168,7 +171,7 @@ class Experiment(ABC):
         return {}
 
 
-def evenly(count: int, most: int) -> list[int]:
+def evenly_spaced(count: int, most: int) -> list[int]:
     """Return at most `most` of the indices 0 to count - 1, evenly spread, with the first and the last."""
     if count <= most:
         return list(range(count))
@@ -202,7 +205,7 @@ def loss_curve(name: str, losses: list[Tensor], smoothed: float) -> Line:
 
     losses: float32 [] on the device. smoothed: time constant of the smoothing, as a share of all losses.
     """
-    values = while_finite(torch.stack(losses).cpu().numpy())
+    values = finite_prefix(torch.stack(losses).cpu().numpy())
     steps = np.arange(1, len(values) + 1, dtype=np.float64)
     curve = smooth_curve(steps, values, max(1.0, len(losses) * smoothed))
     return Line(name, tuple(steps.tolist()), tuple(curve.tolist()), dots=False)
@@ -213,7 +216,7 @@ def loss_plot(title: str, lines: tuple[Line, ...]) -> Plot:
     return Plot(title, Axis("step"), Axis("loss", min((y for line in lines for y in line.y), default=0.0) > 0), lines)
 
 
-def while_finite(losses: NDArray[np.floating] | list[float]) -> NDArray[np.float64]:
+def finite_prefix(losses: NDArray[np.floating] | list[float]) -> NDArray[np.float64]:
     """Return the losses up to the first NaN or infinity: float64 [n]."""
     values = np.asarray(losses, np.float64)
     return values if np.isfinite(values).all() else values[: np.argmin(np.isfinite(values))]

@@ -60,7 +60,8 @@ for fault in ("none", "learning rate", "no zero_grad"):
     torch.manual_seed(0)  # the same initial weights
     layers = nn.Conv2d(4, 16, 3, padding=1), nn.SiLU(), nn.Conv2d(16, 4, 3, padding=1)
     network = nn.Sequential(*layers).to(device)
-    optimizer = torch.optim.AdamW(network.parameters(), lr=0.1 if fault == "learning rate" else 0.01)
+    rate = 0.1 if fault == "learning rate" else 0.01
+    optimizer = torch.optim.AdamW(network.parameters(), lr=rate)
     for step in range(100):
         loss = nn.functional.mse_loss(network(x), x)
         if fault != "no zero_grad":

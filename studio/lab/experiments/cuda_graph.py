@@ -32,7 +32,7 @@ x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
 network = nn.Sequential(nn.Conv2d(4, 16, 3, padding=1), nn.SiLU(), nn.Conv2d(16, 4, 3, padding=1))
 network.to(device)
 on_cuda = device.startswith("cuda")
-optimizer = torch.optim.AdamW(network.parameters(), capturable=on_cuda)  # its step counter is on the device
+optimizer = torch.optim.AdamW(network.parameters(), capturable=on_cuda)  # counts on the GPU
 
 
 def step():

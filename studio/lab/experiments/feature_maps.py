@@ -19,7 +19,7 @@ from studio.engine.devices import detection
 from studio.engine.devices.precision import autocast
 from studio.engine.models.model import TrainedModel
 from studio.engine.steps.batches import DeviceSprites, to_rgba
-from studio.lab.experiments.base import Experiment, ExperimentContext, evenly
+from studio.lab.experiments.base import Experiment, ExperimentContext, evenly_spaced
 from studio.lab.outcome import Outcome, Picture, Table
 from studio.recipes.base import Batch
 
@@ -71,14 +71,14 @@ class FeatureMaps(Experiment):
     plain = _CODE
 
     def run(self, context: ExperimentContext) -> Events:
-        model = yield from context.loaded_model()
+        model = yield from context.load_model()
         most_frequent = int(context.sprites.class_counts().argmax())
         shown = context.sprites.take([int(np.argmax(context.sprites.labels == most_frequent))])
         (batch,) = DeviceSprites(shown, model.device).plain_batches(1, 1)
         with detection.wrap_device_errors(model.device):
             noisy, outputs = _record_outputs(model, batch)
             stages = list(_stages(model.network, outputs))
-            stages = [stages[index] for index in evenly(len(stages), _STAGES)]
+            stages = [stages[index] for index in evenly_spaced(len(stages), _STAGES)]
         if not stages:
             raise UsageError(
                 "This network has no feature maps, because it has no convolutions.",

@@ -18,7 +18,7 @@ from studio.engine.devices import detection
 from studio.engine.sampling.generate import run_in_precision
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_rgba
-from studio.lab.experiments.base import Experiment, ExperimentContext, evenly
+from studio.lab.experiments.base import Experiment, ExperimentContext, evenly_spaced
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot
 from studio.recipes.base import Recipe
 
@@ -69,7 +69,7 @@ class FromNoise(Experiment):
         return "" if recipe.makes == "sprites" else f"A {recipe.title.lower()} can't draw sprites. Choose a generator."
 
     def run(self, context: ExperimentContext) -> Events:
-        model = yield from context.loaded_model()
+        model = yield from context.load_model()
         frequent = np.argsort(-context.sprites.class_counts(), kind="stable")[:_SPRITES]
         labels = torch.from_numpy(np.resize(frequent, _SPRITES)).to(model.device)
         drawings: list[_Drawing] = []
@@ -137,7 +137,7 @@ class _Drawing:
     def picture(self, names: list[str]) -> Picture:
         """Return a picture with a row per sprite and a column per step."""
         total = len(self.states)
-        indices = evenly(total, _MOST_SHOWN)
+        indices = evenly_spaced(total, _MOST_SHOWN)
         columns = len(indices)
         shown = np.stack([self.states[index] for index in indices], 1)  # [N, columns, S, S, 4]
         steps = "every step" if columns == total else f"{columns} of {total} steps"

@@ -86,7 +86,7 @@ class Hardest(Experiment):
     plain = _CODE
 
     def run(self, context: ExperimentContext) -> Events:
-        model = yield from context.loaded_model()
+        model = yield from context.load_model()
         with detection.wrap_device_errors(model.device):
             order, losses = yield from _losses(model, context.sprites, _SHARE * context.seconds)
             ranked = _RankedSprites(context.sprites.take(order), losses, _depends_on_noise(model))
@@ -182,7 +182,7 @@ class _RankedSprites:
         highest = float(self.losses[0])
         times = f", {highest / median:.2g} times the median of {decimal(median)}" if median > 0 else ""
         yield (
-            f"The hardest of {number(seen)} {context.sprites_in_words()} is {self.sprites.names[0]} ({name}), with "
+            f"The hardest of {number(seen)} {context.describe_sprites()} is {self.sprites.names[0]} ({name}), with "
             f"a loss of {decimal(highest)}{times}."
         )
         if seen < len(context.sprites):

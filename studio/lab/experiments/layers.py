@@ -11,7 +11,7 @@ from studio.core.config import TrainingConfig, settings_of
 from studio.core.events import Events, Progress
 from studio.core.formatting import count, decimal, memory, number, percent
 from studio.engine.runs.history import MetricCurve, read_history
-from studio.lab.experiments.base import Experiment, ExperimentContext, evenly
+from studio.lab.experiments.base import Experiment, ExperimentContext, evenly_spaced
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 
 _MOST_ROWS = 60  # of a table; in larger networks a module's parameters share a row
@@ -46,7 +46,7 @@ for name, weight in network.named_parameters():
     ratio = (weight - before[name]).norm() / weight.norm()
     print(f"{{name}}: update ratio {{ratio:.3f}}, gradient norm {{weight.grad.norm():.3g}}")
 for name, values in inputs_of.items():
-    dead = (values.amax(0) - values.amin(0) == 0).float().mean()  # units with the same value for all samples
+    dead = (values.amax(0) - values.amin(0) == 0).float().mean()  # equal for all samples
     print(f"layer {{name}}: {{100 * dead:.0f}} % of its inputs are dead units")
 """
 
@@ -68,7 +68,7 @@ class Layers(Experiment):
 
     def run(self, context: ExperimentContext) -> Events:
         assert context.run is not None
-        model = yield from context.loaded_model()
+        model = yield from context.load_model()
         curves = read_history(context.run).layers
         weights = dict(model.network.named_parameters())
         tables = [_table_of(model.network)]
@@ -176,7 +176,7 @@ def _plotted(values: Mapping[str, float]) -> list[str]:
         return names
     ends = _ends(values)
     others = [name for name in names if name not in ends]
-    between = [others[index] for index in evenly(len(others), _LINES - 2)]
+    between = [others[index] for index in evenly_spaced(len(others), _LINES - 2)]
     return [name for name in names if name in {*ends, *between}]
 
 

@@ -13,7 +13,7 @@ from studio.core.curves import smooth_curve
 from studio.core.events import Events, Progress
 from studio.core.formatting import decimal, number
 from studio.engine.training.loop import TICK_S
-from studio.lab.experiments.base import Experiment, ExperimentContext, while_finite
+from studio.lab.experiments.base import Experiment, ExperimentContext, finite_prefix
 from studio.lab.experiments.sweep import SETUP
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot
 
@@ -84,14 +84,14 @@ def _affordable_steps(context: ExperimentContext, precision: str) -> Generator[P
 
 def _smoothed(losses: list[float], steps: int) -> NDArray[np.float64]:
     """Return the finite losses, smoothed from both ends: smoothing from the start alone would lag behind."""
-    values = while_finite(losses)
+    values = finite_prefix(losses)
     indices = np.arange(len(values), dtype=np.float64)
     forward, backward = (smooth_curve(indices, each, steps * _SMOOTHING) for each in (values, values[::-1]))
     return np.asarray((forward + backward[::-1]) / 2)
 
 
 def _has_diverged(losses: list[float], steps: int) -> bool:
-    values = while_finite(losses)
+    values = finite_prefix(losses)
     if len(values) < len(losses):
         return True
     curve = smooth_curve(np.arange(len(values), dtype=np.float64), values, steps * _SMOOTHING)

@@ -74,7 +74,7 @@ class NoiseScale(Experiment):
     plain = _CODE
 
     def run(self, context: ExperimentContext) -> Events:
-        model = yield from context.loaded_model()
+        model = yield from context.load_model()
         with detection.wrap_device_errors(model.device):
             gradients, start_s, passed_s = _Gradients(model), time.perf_counter(), 0.0
             while passed_s < context.seconds or gradients.batches < _BLOCKS:
@@ -83,7 +83,7 @@ class NoiseScale(Experiment):
                 yield Progress(
                     min(round(passed_s), round(context.seconds)), round(context.seconds), "seconds of gradients"
                 )
-            yield _outcome(gradients.noise.scale(), gradients, model)
+            yield _conclusion(gradients.noise.scale(), gradients, model)
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class _WithReplacement(DeviceSprites):
         return self.rgba[chosen], self.labels[chosen], self.targets[chosen]
 
 
-def _outcome(scale: Scale, gradients: _Gradients, model: TrainedModel) -> Outcome:
+def _conclusion(scale: Scale, gradients: _Gradients, model: TrainedModel) -> Outcome:
     own = model.config.batch_size
     seen = (
         f"At step {number(model.step)}, from {count(gradients.batches, 'batch', 'batches')} with "

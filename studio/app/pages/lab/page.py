@@ -290,5 +290,5 @@ class LabPage(Page):
 
 def _called(result: Result) -> str:
     """Return a result's name: '2026-11-24 14:37, generator, demo sprites, AMD EPYC'."""
-    what = result.looked_into() or f"{result.recipe}, {result.data_title}"
+    what = result.examined() or f"{result.recipe}, {result.data_title}"
     return f"{result.created[:10]} {result.created[11:16]}, {what}, {result.device_name}"

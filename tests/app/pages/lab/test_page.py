@@ -191,8 +191,8 @@ def test_inspect_a_run_without_sprites(
         click(page.start)
     qtbot.waitUntil(page.start.isVisible, timeout=LONG_MS)
     (found,) = session.lab.results
-    assert found.looked_into() == f"{own_run.name}, last (step 40)"
-    assert found.looked_into() in page.result.currentText()
+    assert found.examined() == f"{own_run.name}, last (step 40)"
+    assert found.examined() in page.result.currentText()
     assert page.findings.sentences.text().splitlines() == list(found.outcome.sentences)
 
 
