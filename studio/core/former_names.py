@@ -65,8 +65,9 @@ NAMES: dict[str, dict[str, str]] = {
     "studio.data.sources.base": {"Picture": "SourceImage", "Refused": "UnreadableFile", "Remark": "SourceIssue"},
     "studio.engine.devices.types": {"GenerateSettings": "studio.engine.sampling.settings.GenerateSettings"},
     "studio.engine.steps.batches": {
-        "Chosen": "studio.engine.steps.batches.RawBatch", "at_most": "stride_subsample", "most_sampled": "max_sampled",
-        "on_device": "to_device", "premultiplied": "premultiply", "sampled": "subsample", "straight": "unpremultiply",
+        "Chosen": "RawBatch", "at_most": "stride_subsample", "most_sampled": "max_sampled",
+        "on_device": "to_device", "premultiplied": "premultiply", "sampled": "subsample", "shifted": "shift",
+        "shuffled": "shuffled_indices", "straight": "unpremultiply", "augmented": "augment",
     },
     "studio.exports.html_page": {
         "figures_table": "numeric_table", "named_rows": "key_value_table", "pixel_picture": "pixel_image",
