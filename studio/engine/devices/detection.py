@@ -184,6 +184,7 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
         nn.Conv2d(4, 64, 3, 2, 1), nn.GroupNorm(4, 64), nn.SiLU(), nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(),
         nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(), nn.Conv2d(64, 4, 3, 1, 1),
     ).to(device)  # fmt: skip
+    # capturable: the step counter lives on the GPU, as a CUDA graph needs.
     optimizer = torch.optim.AdamW(network.parameters(), fused=True, capturable=supports_cuda_graphs(device))
     scaler = LossScaler(network, [optimizer], precision, device)
     sprites = torch.zeros(batch_size, 4, PROBE_SIZE, PROBE_SIZE, device=device)  # [B, 4, S, S]

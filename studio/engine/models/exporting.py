@@ -47,7 +47,7 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
     config = form.Config() if config is None else config
     _check_format(form, model)
     with detection.wrap_device_errors(model.device):
-        exportable, about = exportable_copy(model), provenance.model_card(model)
+        exportable, about = exportable_copy(model), provenance.model_card(model)  # before the first yield
     yield _progress(0, "copying the model")
     wanted = _with_suffix(form, exportable, target)
     chosen = _unused_path(form, wanted, config)

@@ -180,6 +180,7 @@ def _find_card(path: Path) -> Path:
     own = model_cards.card_paths(path)[0]
     if own.exists():
         return own
+    # A companion file, such as the weights of a script, is listed in the card of its main file.
     for card_path in sorted(path.parent.glob(f"*{model_cards.JSON_ENDING}")):
         with contextlib.suppress(BadInputError, DamagedError, OSError):  # the card of another file
             if path.name in model_cards.read_card(card_path).files:

@@ -103,7 +103,7 @@ def scan(folder: Path) -> tuple[Checkpoints, list[Path]]:
         except DamagedError:
             if path.exists():  # else the training has just deleted it as outdated
                 damaged.append(path)
-    return sorted(found, key=lambda entry: entry[1].step), sorted(damaged)
+    return sorted(found, key=lambda entry: entry[1].step), sorted(damaged)  # iterdir has no order
 
 
 def no_valid_checkpoint_error(name: str) -> RunError:
@@ -172,7 +172,7 @@ def _read_verified(path: Path, info: CheckpointInfo, part: str) -> bytes:
             content = (path / f"{part}.safetensors").read_bytes()  # not mmap: Windows can't replace a mapped file
         except _MISSING_FILE_ERRORS as error:
             raise DamagedError(f"Checkpoint {path.name} is incomplete.", f"{part}.safetensors is missing.") from error
-        if hashlib.sha256(content).hexdigest() == info.sha256.get(part):
+        if hashlib.sha256(content).hexdigest() == info.sha256.get(part):  # also detects silent disk errors
             return content
     raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{part}.safetensors was changed after it was written.")
 
@@ -312,7 +312,7 @@ def _read_record(path: Path) -> CheckpointInfo:
 def _seal(info: CheckpointInfo) -> str:
     """Return the SHA-256 of all fields except `seal`."""
     values = dataclasses.asdict(dataclasses.replace(info, seal=""))
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()  # independent of field order
 
 
 def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:

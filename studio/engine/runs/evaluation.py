@@ -59,7 +59,7 @@ def read_evaluations(run: Path) -> tuple[CheckpointEvaluation, ...]:
 
 def save_evaluation(run: Path, found: CheckpointEvaluation) -> Events:
     """Store an evaluation in the run folder, replacing an older one of its checkpoint. Yields a Notice on failure."""
-    others = [other for other in read_evaluations(run) if other.step != found.step]
+    others = [other for other in read_evaluations(run) if other.step != found.step]  # one per checkpoint
     try:
         _write(RunDir(run), [*others, found])
     except UnwritableError as error:

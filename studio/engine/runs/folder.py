@@ -133,7 +133,7 @@ class RunDir:
     def create(self, record: RunRecord) -> None:
         """Write run.json. This turns the folder into a run, so all other files must exist. Raises UnwritableError."""
         with wrap_write_errors(self.path):
-            self._write_json(RECORD_FILE, dataclasses.asdict(record))
+            self._write_json(RECORD_FILE, dataclasses.asdict(record))  # atomic: a run.json is always complete
 
     def acquire(self, wait_s: float = _LOCK_WAIT_S, *, is_new: bool = False) -> None:
         """Lock the run for this process. The operating system releases the lock if the process dies.
@@ -145,7 +145,7 @@ class RunDir:
             if not is_new:
                 self._raise_if_gone()
             elif not self.path.exists():
-                self.path.mkdir(parents=True)
+                self.path.mkdir(parents=True)  # the lock file needs the folder
                 on_error.callback(self.path.rmdir)
             lock = file_systems.acquire_lock(self.path / _LOCK_FILE, wait_s)
             on_error.pop_all()
@@ -218,6 +218,7 @@ class RunDir:
     def append(self, event: LossChunk | Validated | QualityMeasured | LayerStats | Mapping[str, Any]) -> None:
         """Append an event as a line to metrics.jsonl. Raises UnwritableError."""
         with self.wrap_write_errors():
+            # Compact JSON: a night of training writes millions of losses.
             files.append_line(self.path / METRICS_FILE, json.dumps(line_of(event), separators=(",", ":")))
 
     def mark_resume(self, step: int, device: str) -> None:

@@ -106,6 +106,7 @@ def elapsed_at(history: RunHistory, steps: NDArray[np.int64]) -> NDArray[np.floa
     elapsed = history.series.get("elapsed_s")
     if elapsed is None:
         return np.zeros(len(steps))
+    # Interpolates between the ends of ticks, from 0 s at step 0.
     return np.asarray(np.interp(steps, np.append(0, elapsed.steps), np.append(0.0, elapsed.values)))
 
 
@@ -165,7 +166,7 @@ class RunReader:
             known = (record, CurveReader(path), SampleReader(path, record.size))
         self._known[path] = known
         _, curves, samples = known
-        for oldest in list(self._known)[:-_MOST_KNOWN]:
+        for oldest in list(self._known)[:-_MOST_KNOWN]:  # a dict keeps insertion order: least recently used first
             del self._known[oldest]
         history = curves.read()
         yield HistoryRead(
@@ -220,14 +221,14 @@ class MetricsTail:
             self._file, self._read_bytes = (0, 0), 0
             return is_another, iter(())
         file = (about.st_dev, about.st_ino)
-        is_another = file != self._file or about.st_size < self._read_bytes
+        is_another = file != self._file or about.st_size < self._read_bytes  # replaced, or truncated
         if is_another:
             self._file, self._read_bytes = file, 0
         return is_another, self._added()
 
     def _added(self) -> Iterator[MetricsLine]:
         with wrap_read_errors(self._path), self._path.open("rb") as lines:
-            lines.seek(self._read_bytes)
+            lines.seek(self._read_bytes)  # continue behind the last complete line
             for text in lines:
                 if not text.endswith(b"\n"):
                     break  # the training is writing this line
@@ -277,6 +278,7 @@ class _LossColumns:
     """Losses and per-tick values as arrays with 8 bytes per number: a night of training has millions of steps."""
 
     def __init__(self) -> None:
+        # A value per step, and the first and the last step + 1 of each tick; "q" is int64, "d" is float64.
         self._steps, self._starts, self._ends = array("q"), array("q"), array("q")
         self._a_step = {name: array("d") for name in ("loss", "grad_norm")}
         self._a_tick = {name: array("d") for name in ("lr", "sprites_per_s", "elapsed_s", "memory_bytes")}

@@ -81,7 +81,7 @@ def list_runs(extra: Iterable[Path] = ()) -> Events:
     Raises RunError if the studio's folder is unreadable.
     """
     runs = [summarise(path) for path in run_folders(extra)]
-    runs.sort(key=lambda run: run.record.created if run.record else "", reverse=True)
+    runs.sort(key=lambda run: run.record.created if run.record else "", reverse=True)  # ISO 8601 sorts by time
     yield RunsListed(tuple(runs))
 
 
@@ -154,7 +154,7 @@ def remember(run: Path) -> None:
     Does nothing if the list can't be written, or can't be read: a rewritten list would lose all other entries.
     """
     path = run.resolve()
-    if path.parent == paths.runs().resolve():
+    if path.parent == paths.runs().resolve():  # always listed
         return
     with contextlib.suppress(OSError):
         paths.home().mkdir(parents=True, exist_ok=True)
@@ -162,7 +162,7 @@ def remember(run: Path) -> None:
         if lock is None:
             return
         try:
-            entries = [str(path), *(str(other) for other in _read_remembered() if other != path)]
+            entries = [str(path), *(str(other) for other in _read_remembered() if other != path)]  # newest first
             files.write_atomic(_file(), json.dumps(entries[:_MAX_REMEMBERED], indent=2).encode())
         finally:
             lock.release()

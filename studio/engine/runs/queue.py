@@ -65,7 +65,7 @@ def append(run: Path) -> None:
     """Add a run at the end of the queue. Raises RunError."""
     entry = _entry_of(run, RunDir(run).record().created)
     with _locked_entries() as order:
-        order[:] = [*(other for other in order if other != entry), entry]
+        order[:] = [*(other for other in order if other != entry), entry]  # a queued run moves to the end
 
 
 def move(run: Path, to: int, queue: Collection[RunSummary]) -> None:
@@ -108,7 +108,7 @@ def remove_entry(run: Path) -> None:
     """Remove a run from queue.json. Raises RunError."""
     name = str(run.resolve())
     with contextlib.suppress(OSError):
-        if not any(entry.run == name for entry in _read_entries()):
+        if not any(entry.run == name for entry in _read_entries()):  # nothing to remove: no lock, no write
             return
     with _locked_entries() as order:
         order[:] = [entry for entry in order if entry.run != name]

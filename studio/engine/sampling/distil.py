@@ -85,7 +85,7 @@ def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings
 
 def _train_student(model: TrainedModel, settings: DistilSettings) -> Generator[Event, None, Student]:
     """Train the student and return its EMA weights as a network in eval mode. Yields Progress."""
-    rounds = -(-settings.count // _ROUND_SPRITES)
+    rounds = -(-settings.count // _ROUND_SPRITES)  # rounded up
     learner = _StudentTrainer(model, rounds)
     rng = torch.Generator().manual_seed(settings.seed)
     for first in range(0, rounds * _ROUND_SPRITES, _ROUND_SPRITES):
@@ -149,6 +149,7 @@ class _StudentTrainer:
 
     def _update(self) -> None:
         """Take an optimizer step with the learning-rate schedule, then update the EMA weights."""
+        # Linear warm-up, constant, then linear decay to 0 over the second half.
         rate = _RATE * min(1, (self.step + 1) / _WARM_UP) * min(1, 2 * (1 - self.step / self.steps))
         set_learning_rate(self._optimizers, rate)
         trainable = [weight for weight in self.network.parameters() if weight.requires_grad]
@@ -169,7 +170,7 @@ def _teacher_paths(model: TrainedModel, labels: Labels, seed: int, first: int) -
         with batch_size.halve_if_full():
             chosen = torch.from_numpy(labels[part]).to(model.device)
             path = model.recipe.trajectory(model.network, chosen, guidance, seed, first + part.start)
-            states = torch.stack(list(run_in_precision(model, path)), 1)
+            states = torch.stack(list(run_in_precision(model, path)), 1)  # [n, strides + 1, 4, S, S]
         if states is not None:
             yield states
 

@@ -261,7 +261,7 @@ def draw_in_batches(
                     break
             if step < steps:  # stopped early
                 yield Progress(part.stop, count, _PROGRESS_UNIT)
-            made.append(postprocess(to_rgba(x).numpy(), part))
+            made.append(postprocess(to_rgba(x).numpy(), part))  # float32 [n, 4, S, S] -> uint8 [n, S, S, 4]
     return np.concatenate(made)
 
 

@@ -193,7 +193,7 @@ def advice_by_quality(measured: Sequence[Measurement], evidence: _Evidence = _SH
     if all(one.looks_real for one in newest):
         return Advised(last.step, "good enough", "New sprites match your sprites.", best)
     if before:
-        lowest = min(before, key=_distance)
+        lowest = min(before, key=_distance)  # KID is smaller for better sprites
         if min(map(_distance, measured[-evidence.patience :])) > lowest.quality.kid - lowest.quality.kid_error / 2:
             why = f"New sprites have not improved since step {number(lowest.step)}."
             return Advised(last.step, "good enough", why, best)
@@ -217,7 +217,7 @@ def advice_by_metric(
     if len(curve) < evidence.fewest:
         return None
     step, _ = curve[-1]
-    best, value = max(curve, key=lambda pair: pair[1])  # the first of equal values
+    best, value = max(curve, key=lambda pair: pair[1])  # step and value; the first of equal values
     if sum(later > best for later, _ in curve) < evidence.patience or step < evidence.long * best:
         return Advised(step, "improving", metric.improving_text, best)
     if value < _PERFECT and _falls(losses, evidence.patience):  # accuracy may rise again while the loss falls

@@ -167,6 +167,7 @@ def _speed_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
     yield ComparisonRow("Steps", tuple(number(each.step) if each else "" for each in progresses))
     yield ComparisonRow("Time", tuple(duration(each.elapsed_s) if each else "" for each in progresses))
     curves = [run.read.history.series.get("sprites_per_s") for run in runs]
+    # The median ignores warm-up and pauses.
     speeds = [None if curve is None else float(np.median(curve.values)) for curve in curves]
     yield _ranked_row("Speed", ["" if speed is None else rate(speed) for speed in speeds], "high", speeds)
 
@@ -269,7 +270,7 @@ def _best_positions(ranks: Sequence[float | None], errors: Sequence[float]) -> f
     if not known:
         return frozenset()
     least = min(known, key=lambda index: known[index])  # index of the best value
-    chance = [_BY_CHANCE * math.hypot(error, errors[least]) for error in errors]
+    chance = [_BY_CHANCE * math.hypot(error, errors[least]) for error in errors]  # of a difference of two values
     near = {index for index, rank in known.items() if rank - known[least] <= chance[index]}
     return frozenset() if len(near) == len(known) else frozenset(near)
 

@@ -115,7 +115,7 @@ def disk_use(path: Path) -> DiskUse:
 def total_bytes(uses: Iterable[DiskUse]) -> int:
     """Return the total size of several folders; shared files count once."""
     found = list(uses)
-    shared = frozenset[tuple[int, int, int]]().union(*(use.shared for use in found))
+    shared = frozenset[tuple[int, int, int]]().union(*(use.shared for use in found))  # a set counts a file once
     return DiskUse(sum(use.own_bytes for use in found), shared).size_bytes
 
 

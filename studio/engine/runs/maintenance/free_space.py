@@ -60,7 +60,7 @@ def _free_in(run: RunDir, chosen: Sequence[Removable]) -> Iterator[int]:
         return
     run.acquire(wait_s=0.0)
     try:
-        still = {item.path for item in _removable(run)}
+        still = {item.path for item in _removable(run)}  # the run may have trained since the search
         if any(item.kind == "checkpoints" for item in chosen):
             _verify_essential(run)
         yield from _remove([item for item in chosen if item.path in still])
