@@ -25,7 +25,9 @@ _pixels = partial(setting, unit="px", low=0, high=LARGEST_CANVAS)
 class ReadOptions(Config):
     """Import options for reading: how files become square sprites with classes."""
 
-    size: int = _pixels(0, "Canvas side; 0 fits most sprites.", label="Canvas size", low_text="Auto")
+    size: int = _pixels(
+        0, "Canvas side in pixels; 0 picks the size that suits most sprites.", label="Canvas size", low_text="Auto"
+    )
     class_levels: int = setting(
         2, "Number of nested folders that make up a class name.", label="Folder levels used as class", low=1, high=8
     )
@@ -61,10 +63,10 @@ class ReadOptions(Config):
     spacing: int = _pixels(0, "Space between neighbouring tiles. Needs a tile width.", advanced=True)
     sheet_grids: str = _advanced(
         "",
-        "Grids for single sheets, separated by ';'. They override the settings above. NAME=16x24: tiles of 16 x 24 "
+        "Grids for individual sheets, separated by ';'. They override the settings above. NAME=16x24: tiles of 16 x 24 "
         "pixels. NAME=16x24+1+2/3: also a left margin of 1, a top margin of 2 and a spacing of 3 pixels. * in a name "
         "matches any text.",
-        label="Grids of single sheets",
+        label="Grids for individual sheets",
     )
     gap: int = _advanced(
         1, "Largest transparent gap between two parts of one sprite in a packed sheet.", unit="px", low=0, high=16

@@ -238,7 +238,9 @@ def _grids_from_options(files: FoundFiles, text: str) -> Generator[Event, None, 
     grids = match_sheet_grids(text, numbers)
     for pattern in parse_sheet_grids(text):
         if not any(map(exclusion_filter(pattern), grids)):
-            yield Notice("warning", f"No sheet matches {pattern!r}.", "Correct the name in the grids of single sheets.")
+            yield Notice(
+                "warning", f"No sheet matches {pattern!r}.", "Correct the name in the grids for individual sheets."
+            )
     return {numbers[name]: grid for name, grid in grids.items()}
 
 
