@@ -42,7 +42,9 @@ def add_lab_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     parser.add_argument("--seconds", type=float, metavar="X", help=about)
     add_setting_flags(parser, recipe.Config, f"{recipe.name} settings")
     known = experiments().values()
-    on_sprites, on_run = ([_help_line(item) for item in known if item.subject == subject] for subject in _SUBJECTS)
+    on_sprites, on_run = (
+        [f"  {item.name:15}{item.question}" for item in known if item.subject == subject] for subject in _SUBJECTS
+    )
     heading = "analyses of a run (studio lab EXPERIMENT RUN; without settings):"
     parser.epilog = "\n".join(["experiments:", *on_sprites, "", heading, *on_run])
 
@@ -98,10 +100,6 @@ def _save(args: argparse.Namespace, results: Sequence[Result], reporter: Reporte
         path = save_report(named, results)
         reporter.write_json({"type": "FilesSaved", "paths": [path]})
         reporter.print(f"\nThe report is in {path}")
-
-
-def _help_line(experiment: Experiment) -> str:
-    return f"  {experiment.name:15}{experiment.question}"
 
 
 def _on_sprites(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:

@@ -60,9 +60,11 @@ def sheet_json(
     names, durations_ms: one per sprite. classes: one per sprite, or empty; they become folders in the frame names,
     without '..', because other programs use the names as paths.
     """
+    if classes:
+        names = ["/".join([*_folders(label), name]) for label, name in zip(classes, names, strict=True)]
     frames = []
     size = {"w": grid.width, "h": grid.height}
-    for name, (x, y), duration_ms in zip(_with_folders(names, classes), grid.positions(), durations_ms, strict=True):
+    for name, (x, y), duration_ms in zip(names, grid.positions(), durations_ms, strict=True):
         frames.append(
             {
                 "filename": name,
@@ -84,12 +86,6 @@ def sheet_json(
     }
     about = {"frames": frames, "meta": {**{str(key): value for key, value in metadata.items()}, **meta}}
     return (json.dumps(about, indent=1) + "\n").encode()
-
-
-def _with_folders(names: Sequence[str], classes: Sequence[str]) -> list[str]:
-    if not classes:
-        return list(names)
-    return ["/".join([*_folders(label), name]) for label, name in zip(classes, names, strict=True)]
 
 
 def _folders(label: str) -> list[str]:

@@ -130,18 +130,15 @@ def compose_loader(model: ExportableModel, weights_name: str) -> str:
 def _heading(model: ExportableModel, weights_name: str, code: str) -> str:
     """Return the loader's docstring."""
     name = docstring_safe(weights_name)
+    needs = "torch and torchvision" if "from torchvision import" in code else "torch"
     start = command_line("python", loader_path(Path(name)).name, "--help")
     return (
-        f'"""{_WHAT[model.makes]} with the weights in {name}. Needs {_needs(code)} only.\n\n'
+        f'"""{_WHAT[model.makes]} with the weights in {name}. Needs {needs} only.\n\n'
         f"Run it with: {start}; or import it and call load().\n"
         f"Trained for {model.step:,} steps with the recipe {model.recipe!r} of Sprite Training Studio.\n"
         f"{_lineage(model)}\n"
         '"""\n\nfrom __future__ import annotations\n'
     )
-
-
-def _needs(code: str) -> str:
-    return "torch and torchvision" if "from torchvision import" in code else "torch"
 
 
 def _lineage(model: ExportableModel) -> str:

@@ -64,7 +64,8 @@ class WebPage(ModelExport[CConfig]):
             raise ExportError(f"{page.name} can't be read back.", str(error)) from error
         if not verification.checksum_matches(text, *_COMMENT):
             raise ExportError(f"{page.name} is damaged.", "Its checksum is wrong.")
-        if _about_in(text) != about_of(model):
+        about = _ABOUT.search(text)
+        if about is None or json.loads(about[1]) != about_of(model):
             raise ExportError(f"{page.name} contains another model.", "Export again.")
         inside = {name: base64.b64decode(data) for name, data in _INSIDE.findall(text)}
         engine = WasmEngine(inside["engine"], inside["model"])
@@ -136,11 +137,6 @@ def about_of(model: ExportableModel) -> dict[str, Any]:
         "names": list(model.target_names if model.makes == "numbers" else model.class_names),
         "placesApart": int(model.solver.get("places_apart", 0)),
     }  # fmt: skip
-
-
-def _about_in(page: str) -> Any:
-    found = _ABOUT.search(page)
-    return None if found is None else json.loads(found[1])
 
 
 def _read(name: str) -> str:

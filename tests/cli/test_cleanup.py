@@ -39,7 +39,7 @@ def test_a_run_gets_a_name_a_note_a_star_and_tags(runs: list[Path], studio: Stud
     assert studio("note", "Fire & ice", "--name", "", "--no-star").out.startswith("first")
 
 
-def test_a_name_that_two_runs_have_is_asked_about(runs: list[Path], studio: Studio, tmp_path: Path) -> None:
+def test_an_ambiguous_display_name_is_an_error(runs: list[Path], studio: Studio, tmp_path: Path) -> None:
     for run in runs:
         studio("note", run, "--name", "bosses")
     err = studio("film", "bosses", code=WRONG_USAGE).err
@@ -52,7 +52,7 @@ def test_a_name_that_two_runs_have_is_asked_about(runs: list[Path], studio: Stud
     assert "bosses, step" in page and "dragons, step" in page
 
 
-def test_a_folder_name_that_two_runs_share_is_asked_about(runs: list[Path], studio: Studio, tmp_path: Path) -> None:
+def test_an_ambiguous_folder_name_is_an_error(runs: list[Path], studio: Studio, tmp_path: Path) -> None:
     other = shutil.copytree(runs[0], tmp_path / "elsewhere" / "first")
     remember(other)
     err = studio("note", "first", code=WRONG_USAGE).err
@@ -68,7 +68,7 @@ def test_a_run_is_found_by_either_spelling_of_an_accent(runs: list[Path], studio
     assert studio("note", "Drachenkämpfe").out.startswith("Drachenkämpfe")
 
 
-def test_what_runs_take_on_the_disk_is_told(runs: list[Path], studio: Studio) -> None:
+def test_runs_prints_disk_use(runs: list[Path], studio: Studio) -> None:
     sizes = {Path(each["path"]): each["size_bytes"] for each in studio("runs", "--disk", "--json").objects()}
     for run in runs:
         assert sizes[run] == sum(path.stat().st_size for path in run.rglob("*") if path.is_file())

@@ -40,7 +40,7 @@ def mask(tmp_path: Path) -> Path:
     return tmp_path / "mask.png"
 
 
-def test_variations_and_filling_keep_what_they_say(
+def test_variations_and_inpainting_keep_masked_pixels(
     generator_run: Path, sprite: Path, mask: Path, tmp_path: Path, studio: Studio
 ) -> None:
     before = np.asarray(Image.open(sprite).convert("RGBA"))
@@ -71,7 +71,7 @@ def test_sprites_come_in_a_silhouette(
         assert picture.text["silhouette"] == sprite.name  # type: ignore[attr-defined]
 
 
-def test_the_best_of_many_are_like_those_that_are_named(
+def test_best_of_prefers_sprites_like_the_liked_ones(
     generator_run: Path, folder: Path, tmp_path: Path, studio: Studio
 ) -> None:
     words = ["generate", generator_run, "--steps", 2, "--count", 4, "--best-of", 3, "--out", tmp_path / "x.png"]
@@ -79,7 +79,7 @@ def test_the_best_of_many_are_like_those_that_are_named(
     assert len(_cells(tmp_path / "x.png", 4, 4)) == 4
 
 
-def test_a_set_of_corner_tiles_is_a_sheet_that_goes_on(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
+def test_corner_tiles_form_a_seamless_sheet(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
     words = ["generate", generator_run, "--steps", 2, "--mix", "class0:1,class1:1", "--corner-tiles"]
     assert "16 new sprites" in studio(*words, "--out", tmp_path / "tiles.png").out
     assert corner_tiles.corners_match(_cells(tmp_path / "tiles.png", 16, 4))
@@ -103,9 +103,7 @@ def test_between_and_like(generator_run: Path, folder: Path, tmp_path: Path, stu
     assert "5 new sprites" in studio(*words, "--mix", "class0:1,class1:0.5", "--count", 5).out
 
 
-def test_what_does_not_fit_is_fitted_when_asked(
-    generator_run: Path, sprite: Path, tmp_path: Path, studio: Studio
-) -> None:
+def test_fit_resizes_sprites_on_request(generator_run: Path, sprite: Path, tmp_path: Path, studio: Studio) -> None:
     small = tmp_path / "small.png"
     Image.open(sprite).crop((0, 0, 5, 6)).save(small)
     words = ["generate", generator_run, "--from", small, "--strength", 0, "--count", 1, "--out", tmp_path / "y.png"]
@@ -114,7 +112,7 @@ def test_what_does_not_fit_is_fitted_when_asked(
     np.testing.assert_array_equal(_cells(tmp_path / "y.png", 1, 1)[0], fit_to_canvas(load_image(small), SIZE).rgba)
 
 
-def test_flags_that_say_nothing_together(generator_run: Path, sprite: Path, mask: Path, studio: Studio) -> None:
+def test_conflicting_flags_are_errors(generator_run: Path, sprite: Path, mask: Path, studio: Studio) -> None:
     for words, said in (
         (["--strength", 0.3], "Add --from FILE"),
         (["--keep", mask], "Add --from FILE"),

@@ -28,7 +28,7 @@ def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_STEPS", 5)
 
 
-def test_a_generator_is_judged_beside_real_sprites_and_a_cheat(run: Path, tmp_path: Path, studio: Studio) -> None:
+def test_evaluate_compares_a_generator_with_real_and_copied_sprites(run: Path, tmp_path: Path, studio: Studio) -> None:
     words = ["evaluate", run, "--count", "20", "--steps", "1"]
     out = studio(*words).out
     assert out.startswith(
@@ -45,7 +45,7 @@ def test_a_generator_is_judged_beside_real_sprites_and_a_cheat(run: Path, tmp_pa
     assert f'<td class="left">{found["figures"]["new"]["fd_heldout"]:.3g}</td>' in (tmp_path / "run.html").read_text()
 
 
-def test_other_sprites_are_judged_by_the_runs_data(run: Path, folder: Path, tmp_path: Path, studio: Studio) -> None:
+def test_evaluate_accepts_other_sprites(run: Path, folder: Path, tmp_path: Path, studio: Studio) -> None:
     kept = read_evaluations(run)
     out = studio("evaluate", run, folder).out
     assert out.startswith("24 sprites of discs,") and "Class match" not in out
@@ -62,12 +62,12 @@ def test_other_sprites_are_judged_by_the_runs_data(run: Path, folder: Path, tmp_
     assert out.startswith("Excluded files: 13. 'studio inspect --size 8' lists the reasons.\n20 sprites of copy,")
 
 
-def test_a_classifier_says_its_accuracy(classifier_run: Path, studio: Studio) -> None:
+def test_evaluate_prints_the_accuracy_of_a_classifier(classifier_run: Path, studio: Studio) -> None:
     out = studio("evaluate", classifier_run).out
     assert "Validation at step 4" in out and "accuracy" in out
 
 
-def test_a_regression_is_judged_beside_the_mean(regression_run: Path, studio: Studio) -> None:
+def test_evaluate_compares_a_regression_with_the_mean(regression_run: Path, studio: Studio) -> None:
     out = studio("evaluate", regression_run).out
     assert "predicting the mean" in out and "R²" in out and "mean error per cent" in out
     found = studio("evaluate", regression_run, "--json").objects()[-1]
@@ -80,5 +80,5 @@ def test_a_regression_is_judged_beside_the_mean(regression_run: Path, studio: St
     )
 
 
-def test_a_run_that_held_out_too_few_can_not_be_judged(generator_run: Path, studio: Studio) -> None:
+def test_evaluate_needs_enough_validation_sprites(generator_run: Path, studio: Studio) -> None:
     assert "too few" in studio("evaluate", generator_run, code=WRONG_USAGE).err

@@ -53,7 +53,7 @@ def test_size_and_time_are_as_asked_and_nothing_is_overwritten(run: Path, tmp_pa
         assert {shown.shape for shown, _ in frames} == {(32, 128, 4)}
 
 
-def test_a_film_has_a_name_of_its_own_and_says_what_it_lost(
+def test_a_timelapse_gets_a_free_name_and_prints_losses(
     run: Path, tmp_path: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     soft = make_sprites(per_class=1).rgba // 2
@@ -65,7 +65,7 @@ def test_a_film_has_a_name_of_its_own_and_says_what_it_lost(
     assert (run / "my run.gif").is_file()
 
 
-def test_what_can_not_be_filmed_is_said(run: Path, tmp_path: Path, studio: Studio) -> None:
+def test_film_errors(run: Path, tmp_path: Path, studio: Studio) -> None:
     bare = shutil.copytree(run, tmp_path / "bare")
     shutil.rmtree(bare / "samples")
     (tmp_path / "file").write_text("")

@@ -41,7 +41,7 @@ def copy_of(run: Path, target: Path, **changes: object) -> Path:
     return target
 
 
-def test_generate_makes_a_sheet_with_what_made_it(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
+def test_generate_writes_a_sheet_with_metadata(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
     out = tmp_path / "sheet.png"
     words = ["generate", generator_run, "--count", 10, "--seed", 7, "--steps", 2, "--columns", 4, "--out", out]
     assert f"10 new sprites of my generator, step 4: {out}" in studio(*words).out
@@ -78,7 +78,7 @@ def test_generate_makes_files_of_one_class(
         assert said in studio(*words, *wrong, code=WRONG_USAGE).err
 
 
-def test_what_trains_nothing_probes_nothing_and_leaves_the_compiler_alone(generator_run: Path, tmp_path: Path) -> None:
+def test_generate_imports_no_compiler_and_probes_no_device(generator_run: Path, tmp_path: Path) -> None:
     cpu, config = detection._cpu(), RunDir(generator_run).record().config
     changes = {"device": cpu.id, "device_name": cpu.name, "config": {**config, "precision": "auto"}}
     run = copy_of(generator_run, tmp_path / "run", **changes)
@@ -183,7 +183,7 @@ def test_export_says_how_exact_it_is_and_how_to_load_it(
     assert any("already exists" in item.get("title", "") for item in found)
 
 
-def test_export_has_a_place_and_a_format_of_its_own(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
+def test_export_defaults_to_the_exports_folder(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
     run = shutil.copytree(generator_run, tmp_path / "copy")
     studio("export", run)
     assert (run / "exports" / "my generator.safetensors").is_file()

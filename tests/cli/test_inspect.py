@@ -75,7 +75,7 @@ def test_one_of_everything(everything: Path, studio: Studio) -> None:
     assert " more; --all lists them" in shorter and len(shorter.splitlines()) < 150
 
 
-def test_sheets_are_named_with_the_flag_that_cuts_them(tmp_path: Path, studio: Studio) -> None:
+def test_inspect_suggests_the_flag_that_slices_sheets(tmp_path: Path, studio: Studio) -> None:
     for seed in range(3):
         cells = [sprite(10 * seed + cell, 16) for cell in range(6)]
         write(tmp_path / f"{seed}.png", np.concatenate([*cells, np.zeros((16, 32, 4), np.uint8)], axis=1))
@@ -94,7 +94,7 @@ def test_tiles_without_sheets_are_a_warning(tmp_path: Path, studio: Studio) -> N
     assert "has no effect" not in studio("inspect", tmp_path, "--tile", "16", "--sheets", "grid").err
 
 
-def test_it_says_what_is_wrong_with_which_files(folder: Path, tmp_path: Path, studio: Studio) -> None:
+def test_inspect_lists_problems_and_files(folder: Path, tmp_path: Path, studio: Studio) -> None:
     copy = shutil.copytree(folder, tmp_path / "copy")
     shutil.copy(copy / "class0" / "sprite 001.png", copy / "class0" / "twin.png")
     (copy / "class1" / "text.png").write_text("no picture")

@@ -38,7 +38,7 @@ def test_an_experiment_from_question_to_report(
     assert names[0] == "devices" and "threads" in names
 
 
-def test_wrong_usage_is_said_before_anything_is_read(studio: Studio) -> None:
+def test_lab_usage_errors_come_before_the_import(studio: Studio) -> None:
     assert "Choose one of: devices" in studio("lab", "nonsense", "nowhere", code=2).err
     assert "--seconds must be from 1 to 120" in studio("lab", "threads", "--seconds", "500", code=2).err
     assert "Use a name that ends in .html" in studio("lab", "threads", "--out", "report.pdf", code=2).err
@@ -67,7 +67,7 @@ def test_a_run_is_looked_into(
     assert "its own recipe" in studio("lab", "layers", str(run), "--batch-size", "4", code=2).err
 
 
-def test_a_run_that_is_none_is_said_before_anything_is_read(studio: Studio, folder: Path) -> None:
+def test_lab_rejects_missing_runs_before_the_import(studio: Studio, folder: Path) -> None:
     assert "needs one run" in studio("lab", "layers", code=2).err
     assert "is not a run" in studio("lab", "layers", str(folder), code=2).err
     assert "does not analyse a run" in studio("lab", "threads", str(folder), "--checkpoint", "last", code=2).err

@@ -81,7 +81,7 @@ def test_snap_writes_copies_of_the_files(
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-def test_snap_says_what_it_left_out(tmp_path: Path, warm: Path, studio: Studio) -> None:
+def test_snap_lists_excluded_files(tmp_path: Path, warm: Path, studio: Studio) -> None:
     art = tmp_path / "art"
     art.mkdir()
     Image.fromarray(np.full((8, 8, 4), 255, np.uint8)).save(art / "a#1.v2.PNG")

@@ -27,7 +27,7 @@ def test_runs_are_drawn_over_one_another(generator_run: Path, tmp_path: Path, st
     assert last == {"type": "FilesSaved", "paths": [str(tmp_path / "curves 2.png")]}
 
 
-def test_a_plot_has_a_name_of_its_own(
+def test_a_plot_gets_a_free_name(
     generator_run: Path, tmp_path: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = shutil.copytree(generator_run, tmp_path / "one")
@@ -38,7 +38,7 @@ def test_a_plot_has_a_name_of_its_own(
     assert (tmp_path / "one held-out-loss.png").is_file()
 
 
-def test_what_can_not_be_drawn_is_said(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
+def test_plot_errors(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
     run = str(shutil.copytree(generator_run, tmp_path / "run"))
     damaged = shutil.copytree(generator_run, tmp_path / "damaged")
     (damaged / "run.json").write_text("{")

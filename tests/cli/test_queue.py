@@ -44,7 +44,7 @@ def standings() -> dict[str, str]:
     return {run.path.name: run.standing for run in listed.runs}
 
 
-def test_runs_are_trained_in_order_from_what_was_frozen(art: Path, studio: Studio) -> None:
+def test_queued_runs_are_trained_in_order_with_their_settings(art: Path, studio: Studio) -> None:
     assert "The queue is empty." in studio("queue").out and "The queue is empty." in studio("queue", "run").out
     said = studio("queue", "add", art, "--name", "a", "--steps", 2, *SMALL)
     assert "Queued a at position 1 of 1" in said.out and "studio queue run" in said.out
@@ -67,7 +67,7 @@ def test_runs_are_trained_in_order_from_what_was_frozen(art: Path, studio: Studi
     assert "The queue is empty." in studio("queue").out
 
 
-def test_a_run_elsewhere_is_remembered_and_what_is_removed_is_kept(art: Path, tmp_path: Path, studio: Studio) -> None:
+def test_runs_in_other_folders_are_queued_and_kept_when_removed(art: Path, tmp_path: Path, studio: Studio) -> None:
     far = tmp_path / "far away"
     studio("queue", "add", art, "--out", far, "--steps", 2, *SMALL)
     assert remembered_runs() == [far]
@@ -103,7 +103,7 @@ def test_the_queue_goes_on_after_a_failure(art: Path, studio: Studio, monkeypatc
     assert studio("queue", "run", "--json").objects()[-1]["type"] == "QueueEnded"
 
 
-def test_ctrl_c_saves_the_run_which_stays_the_first(art: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_saves_the_run_at_its_position(art: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     add(studio, art, "a", "b")
     with monkeypatch.context() as patch:
         patch.setattr("studio.cli.queue.Control", partial(Control, stop=True))
@@ -114,7 +114,7 @@ def test_ctrl_c_saves_the_run_which_stays_the_first(art: Path, studio: Studio, m
     assert out.index("queue: a") < out.index("queue: b") and standings() == {"a": "finished", "b": "finished"}
 
 
-def test_what_another_process_trains_is_left_to_it(art: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queue_skips_runs_of_another_process(art: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes want one entry: the second takes the next, and says at the end what the other has."""
     first, _ = add(studio, art, "a", "b")
     other = RunDir(first)
@@ -138,7 +138,7 @@ def test_what_another_process_trains_is_left_to_it(art: Path, studio: Studio, mo
     assert standings() == {"a": "queued", "b": "finished"}
 
 
-def test_a_device_that_is_gone_is_replaced(art: Path, studio: Studio) -> None:
+def test_queue_replaces_a_missing_device(art: Path, studio: Studio) -> None:
     (run,) = add(studio, art, "a")
     record = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**record, "device": "cuda:3", "device_name": "A card"}))
@@ -146,7 +146,7 @@ def test_a_device_that_is_gone_is_replaced(art: Path, studio: Studio) -> None:
     assert standings() == {"a": "finished"}
 
 
-def test_a_run_that_has_not_begun_is_said_to_have_no_model_yet(art: Path, tmp_path: Path, studio: Studio) -> None:
+def test_a_queued_run_has_no_model(art: Path, tmp_path: Path, studio: Studio) -> None:
     add(studio, art, "a", "b")
     for words in (["predict", "a", art], ["export", "a"], ["evaluate", "a"], ["map", "a", "--out", tmp_path / "m.png"]):
         assert "a has no checkpoint yet." in studio(*words, code=FAILED).err

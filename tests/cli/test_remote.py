@@ -33,7 +33,7 @@ def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FarMachine:
 
 
 @pytest.mark.slow
-def test_a_training_there_learns_what_one_here_learns(
+def test_remote_training_equals_local_training(
     folder: Path, far: FarMachine, tmp_path: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     far.has_studio("-m", "studio")
@@ -93,7 +93,7 @@ def test_ctrl_c_stops_it_there_and_once_more_leaves_it_alone(
     assert summarise(run).standing == "stopped" and RunDir(run).progress().step > 0
 
 
-def test_what_can_t_be_is_said_before_anything_is_made(
+def test_remote_errors_come_before_the_run_is_created(
     folder: Path, far: FarMachine, studio: Studio, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     words = training(folder, tmp_path / "run", "classifier")

@@ -56,7 +56,7 @@ def _read(path: Path) -> _Page:
     return page
 
 
-def test_a_run_is_told_in_one_page(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
+def test_report_writes_one_html_page(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
     said = studio("report", generator_run, "--out", tmp_path / "run.html", "--json").objects()
     assert said[-1] == {"type": "ReportSaved", "path": str(tmp_path / "run.html")}
     page, record = _read(tmp_path / "run.html"), json.loads((generator_run / "run.json").read_text())
@@ -88,7 +88,7 @@ def test_runs_are_compared(generator_run: Path, tmp_path: Path, studio: Studio) 
     assert "classes" not in (tmp_path / "3 runs.html").read_text().partition("<h2>")[0]
 
 
-def test_a_classifiers_mistakes_are_told(tmp_path: Path, generator_run: Path, studio: Studio) -> None:
+def test_report_contains_the_confusion_matrix(tmp_path: Path, generator_run: Path, studio: Studio) -> None:
     run = shutil.copytree(generator_run, tmp_path / "run")
     names = json.loads((run / "run.json").read_text())["class_names"]
     step = json.loads((run / "state.json").read_text())["step"]
@@ -103,7 +103,7 @@ def test_a_classifiers_mistakes_are_told(tmp_path: Path, generator_run: Path, st
     assert page.row("Validation accuracy") == ["75 %", "higher is better"]
 
 
-def test_what_can_not_be_reported_is_said(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
+def test_report_errors(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
     broken = shutil.copytree(generator_run, tmp_path / "broken")
     (broken / "run.json").write_text("{")
     (tmp_path / "file").write_text("")

@@ -140,7 +140,7 @@ def test_a_job_is_closed_when_showing_fails() -> None:
     assert closed == [True]
 
 
-def test_what_can_not_go_on_says_so_once_and_is_tried_again(
+def test_a_blocked_job_is_reported_once_and_retried(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     waits: list[float] = []

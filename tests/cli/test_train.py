@@ -31,7 +31,7 @@ from tests.engine.tools import CPU, of_kind, own_clock, train_generator
 
 
 @pytest.mark.parametrize("recipe", ["generator", "classifier"])
-def test_a_run_is_made_and_remembered_and_what_it_did_without_is_said(
+def test_train_creates_a_run_and_lists_excluded_files(
     folder: Path, tmp_path: Path, recipe: str, studio: Studio
 ) -> None:
     run, art = tmp_path / "else where" / "trial", shutil.copytree(folder, tmp_path / "art")
@@ -76,7 +76,7 @@ def test_json_tells_everything_a_line_each(folder: Path, tmp_path: Path, studio:
     assert found[-1]["reason"] == "finished" and found[-1]["step"] == 4
 
 
-def test_a_run_gets_a_name_of_its_own_among_the_studios(folder: Path, studio: Studio) -> None:
+def test_a_new_run_gets_a_free_folder(folder: Path, studio: Studio) -> None:
     words = ["train", folder, "--recipe", "classifier", "--steps", "1", *TINY, *SMALL["classifier"]]
     for named in ([], [], ["--name", "../CON"]):
         studio(*words, *named)
@@ -98,7 +98,7 @@ def test_presets_change_settings_and_flags_win(folder: Path, tmp_path: Path, stu
     [([], 3.0, 1000), (["--width", "16"], 3.0, 1000), (["--minutes", "2"], 2.0, 0), (["--steps", "5"], 3.0, 0)],
 )
 @pytest.mark.parametrize("preset", [[], ["--preset", "standard"]], ids=["none", "named"])
-def test_a_length_that_is_asked_for_is_not_a_preset_s(
+def test_a_typed_length_replaces_the_preset_length(
     preset: list[str], flags: list[str], minutes: float, epochs: int
 ) -> None:
     """It would be, where a preset counts epochs: with steps or minutes beside them, they decide."""
@@ -128,9 +128,7 @@ def test_more_minutes_go_on_with_a_finished_run(
 
 
 @pytest.mark.slow
-def test_a_training_that_is_good_enough_ends_if_it_is_to_and_says_why(
-    folder: Path, run_path: Path, studio: Studio
-) -> None:
+def test_early_stopping_prints_its_reason(folder: Path, run_path: Path, studio: Studio) -> None:
     """All held-out sprites are soon named right."""
     words = ["train", folder, "--out", run_path, "--recipe", "classifier", *TINY, *SMALL["classifier"]]
     out, err = studio(*words, "--steps", "1000", "--stop-early")
@@ -193,7 +191,7 @@ def test_a_second_ctrl_c_promises_no_more_than_there_is(
     assert remembered_runs() == ([run_path] if begun else [])
 
 
-def test_known_runs_keep_what_is_elsewhere_once(tmp_path: Path) -> None:
+def test_remembered_runs_have_no_duplicates(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("a", "b", "odd \udc80")]
     for path in [*folders, folders[0], paths.runs() / "inside"]:
         remember(path)

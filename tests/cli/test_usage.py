@@ -72,12 +72,12 @@ def test_every_setting_of_a_recipe_is_a_flag(name: str, studio: Studio) -> None:
         (["demo", "--minutes", "0"], "--minutes must be from"),
     ],
 )
-def test_wrong_usage_is_said_with_exit_code_2(words: list[str], said: str, studio: Studio) -> None:
+def test_usage_errors_have_exit_code_2(words: list[str], said: str, studio: Studio) -> None:
     err = studio(*words, code=WRONG_USAGE).err
     assert said in err and "Traceback" not in err
 
 
-def test_a_failed_job_says_what_and_what_to_do(tmp_path: Path, studio: Studio) -> None:
+def test_a_failed_job_prints_error_and_hint(tmp_path: Path, studio: Studio) -> None:
     out, err = studio("inspect", tmp_path / "nowhere", code=FAILED)
     assert "nowhere" in err and not out and "Traceback" not in err
     assert studio("inspect", tmp_path, "--json", code=FAILED).objects()[-1]["type"] == "JobFailed"
@@ -90,20 +90,20 @@ def raising(error: Exception) -> Callable[..., None]:
     return fail
 
 
-def test_a_bug_is_called_a_bug(monkeypatch: pytest.MonkeyPatch, studio: Studio) -> None:
+def test_a_bug_is_reported_as_a_bug(monkeypatch: pytest.MonkeyPatch, studio: Studio) -> None:
     monkeypatch.setattr("studio.cli.runs.list_runs", raising(ZeroDivisionError("a slip")))
     text = studio("runs", code=FAILED).err
     assert "This is a bug in the studio: ZeroDivisionError: a slip" in text and "Traceback" not in text
     assert "Traceback" in studio("runs", "--debug", code=FAILED).err
 
 
-def test_what_the_system_refuses_is_no_bug(monkeypatch: pytest.MonkeyPatch, studio: Studio) -> None:
+def test_an_os_error_is_not_reported_as_a_bug(monkeypatch: pytest.MonkeyPatch, studio: Studio) -> None:
     refusal = PermissionError(13, "Permission denied", "/somewhere")
     monkeypatch.setattr("studio.cli.runs.list_runs", raising(refusal))
     assert studio("runs", code=FAILED).err == "Permission denied (/somewhere).\n"
 
 
-def test_no_command_opens_the_window_with_the_sprites_that_are_named(
+def test_paths_without_a_command_open_the_window(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from studio.app import launch
@@ -134,7 +134,7 @@ def test_a_program_without_a_console_says_nothing_and_works(monkeypatch: pytest.
     assert main(["inspect", "nothing here"]) == FAILED
 
 
-def test_flags_give_typed_values_and_only_those_that_were_typed() -> None:
+def test_typed_settings_returns_only_typed_flags() -> None:
     parser = argparse.ArgumentParser()
     flags.add_setting_flags(parser, Everything, "all", renamed={"class_name": "class"})
     assert flags.typed_settings(parser.parse_args([]), Everything) == {}

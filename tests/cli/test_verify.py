@@ -43,7 +43,7 @@ def test_sprites_in_other_formats_are_verified(
     assert f"NO  {path.name} was changed after it was saved." in said
 
 
-def test_checks_are_told_as_json(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
+def test_verify_prints_json(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
     model = tmp_path / "model.safetensors"
     studio("export", generator_run, "--out", model)
     *_, found = studio("verify", model, "--run", generator_run, "--json").objects()

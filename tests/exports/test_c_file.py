@@ -52,7 +52,7 @@ def test_int8_is_smaller_and_says_by_how_much_it_differs(recipe: str, tmp_path: 
 
 
 @pytest.mark.parametrize("recipe", with_most_slow(RECIPES))
-def test_the_snippet_runs_in_a_folder_of_its_own(recipe: str, tmp_path: Path) -> None:
+def test_the_snippet_compiles_in_another_folder(recipe: str, tmp_path: Path) -> None:
     done = exported(recipe, tmp_path / f"my {recipe}.c")
     (tmp_path / "main.c").write_text(done.snippets["C"])
     said = run(["cc", *STRICT, "-O1", "main.c", done.paths[0].name, "-o", "main", "-lm"], tmp_path)
@@ -74,7 +74,7 @@ def test_the_snippet_runs_in_a_folder_of_its_own(recipe: str, tmp_path: Path) ->
         assert [line.rpartition(" ")[0] for line in said.splitlines()] == list(names)
 
 
-def test_without_a_compiler_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert "Install a C compiler" in FORM.missing()
     with pytest.raises(ExportError, match="Can't export to"):
@@ -82,7 +82,7 @@ def test_without_a_compiler_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_that_c_cannot_include_is_refused(tmp_path: Path) -> None:
+def test_file_names_with_quotes_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="include"):
         exported("classifier", tmp_path / 'my "best".c')
     assert list(tmp_path.iterdir()) == []

@@ -110,7 +110,7 @@ def test_a_pool_of_uneven_size_keeps_what_makes_it_right(tmp_path: Path) -> None
     torch.testing.assert_close(found, Onnx().live(model, OnnxConfig()))
 
 
-def test_the_file_says_what_it_is(generator: ExportableModel, tmp_path: Path) -> None:
+def test_onnx_metadata_describes_the_model(generator: ExportableModel, tmp_path: Path) -> None:
     proto = written(generator, tmp_path, SAMPLER)
     said = {item.key: item.value for item in proto.metadata_props}
     assert said["title"] == "2026 trial" and said["recipe"] == "generator" and said["step"] == "123"
@@ -157,7 +157,7 @@ def test_half_precision_halves_the_weights_and_leaves_times_as_they_are(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opset", range(15, 26))
-def test_every_opset_that_is_offered_gives_the_same(opset: int, tmp_path: Path) -> None:
+def test_every_opset_gives_equal_outputs(opset: int, tmp_path: Path) -> None:
     form = Onnx()
     for name in ("generator", "classifier", "regression"):
         model, config = small_exportable(name), STEP.replace(opset=opset)
@@ -177,7 +177,7 @@ def test_the_step_can_be_followed_by_the_lines_that_are_shown(
     assert space["result"].shape == (16, 8, 8, 4) and space["result"].dtype == np.uint8
 
 
-def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Onnx().missing() == ""
     monkeypatch.setattr("studio.exports.onnx.find_spec", lambda name: None if name == "onnxruntime" else name)
     assert Onnx().missing() == "Install onnxruntime: pip install onnxruntime."
@@ -192,7 +192,7 @@ def test_a_recipe_without_steps_has_no_step(tmp_path: Path) -> None:
     assert set(Onnx().unused(catalog.recipe("classifier"))) == {"graph", "steps"}
 
 
-def test_what_starts_from_no_noise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recipes_without_noise_input_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(catalog.recipe("vae")), "capabilities", frozenset())
     assert "Toy VAE can't draw from given noise" in Onnx().problem(catalog.recipe("vae"))
 

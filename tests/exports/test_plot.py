@@ -50,7 +50,7 @@ def test_runs_have_their_colours_in_order_and_odd_names(tmp_path: Path) -> None:
     assert set(CURVE_COLOURS[:3]) <= _colours(_save(tmp_path / "runs.png", *lines))
 
 
-def test_values_that_are_not_numbers_are_left_out(tmp_path: Path) -> None:
+def test_nan_values_are_not_plotted(tmp_path: Path) -> None:
     line = _line(100)
     line.values[40:50] = np.nan
     line.values[60] = np.inf

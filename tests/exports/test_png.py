@@ -98,7 +98,7 @@ def test_an_enlarged_picture_has_square_blocks(tmp_path: Path, noise: Rgba) -> N
     assert np.array_equal(large[1::3, 1::3][:6, :6], noise[0])
 
 
-def test_what_can_not_be_saved_is_said(tmp_path: Path, noise: Rgba) -> None:
+def test_png_errors(tmp_path: Path, noise: Rgba) -> None:
     with pytest.raises(ExportError, match="no sprites"):
         save_sheet(tmp_path / "sheet.png", noise[:0])
     with pytest.raises(ExportError, match="2 names for 11 sprites"):

@@ -31,7 +31,7 @@ def test_its_header_tells_all_about_the_model(tmp_path: Path) -> None:
     assert about["size"] == "8" and about["step"] == "123" and about["started_from"] == "[]"
 
 
-def test_its_header_names_the_models_that_it_started_from(tmp_path: Path) -> None:
+def test_the_header_names_the_ancestors(tmp_path: Path) -> None:
     model = dataclasses.replace(small_exportable("generator"), ancestors=[ANCESTOR])
     Safetensors().write(model, tmp_path / "model.safetensors", Config())
     assert json.loads(read(tmp_path / "model.safetensors")[1]["started_from"]) == [ANCESTOR]
@@ -48,7 +48,7 @@ def test_its_header_names_the_models_that_it_started_from(tmp_path: Path) -> Non
         struct.pack("<Q", 64) + b'{"w":{"dtype":"F32","shape":[9999],"data_offsets":[0,39996]}}   ',
     ],
 )
-def test_a_header_that_lies_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_a_false_header_length_is_an_error(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "model.safetensors").write_bytes(data)
     with pytest.raises(ExportError):
         read(tmp_path / "model.safetensors")

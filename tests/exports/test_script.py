@@ -157,7 +157,7 @@ def test_it_reads_numbers_beside_pictures(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_script_that_trains_otherwise_is_refused(tmp_path: Path) -> None:
+def test_a_script_with_another_loss_is_an_error(tmp_path: Path) -> None:
     model, form = small_exportable("vae"), Script()
     paths = form.write(model, tmp_path / "trial.py", Config())
     honest = model.training.loss
@@ -176,7 +176,7 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
         read_back(form, paths, model, Config())
 
 
-def test_what_can_not_be_the_same_is_said() -> None:
+def test_the_script_states_differences_from_the_run() -> None:
     model = dataclasses.replace(small_exportable("generator"), ancestors=[ANCESTOR])
     text = _text(model)
     assert "started from the weights of _starter_" in text and "This script starts from random weights" in text
@@ -192,7 +192,7 @@ def test_only_the_first_paragraphs_of_docstrings_stay() -> None:
     )
 
 
-def test_training_code_is_that_of_the_recipe() -> None:
+def test_training_code_contains_the_recipes_functions() -> None:
     training: TrainingCode = small_exportable("regression").training
     names = {item.__name__ for item in training.portable}
     assert {"loss", "arguments", "statistics", "subsample"} <= names

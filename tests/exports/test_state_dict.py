@@ -121,7 +121,7 @@ def test_the_loader_is_short_and_readable() -> None:
         compile(text, "loader", "exec")
 
 
-def test_the_loader_says_what_the_model_started_from() -> None:
+def test_the_loader_names_the_initial_weights() -> None:
     model = small_exportable("generator")
     assert "Trained from scratch, on its own sprites only." in compose_loader(model, "model.pt")
     text = compose_loader(dataclasses.replace(model, ancestors=[ANCESTOR]), "model.pt")
@@ -130,7 +130,7 @@ def test_the_loader_says_what_the_model_started_from() -> None:
     compile(text, "loader", "exec")
 
 
-def test_code_that_needs_more_than_torch_is_refused(tmp_path: Path) -> None:
+def test_code_with_other_imports_is_an_error(tmp_path: Path) -> None:
     model = small_exportable("generator")
     leaning = dataclasses.replace(model, portable=(*model.portable, np.fft.fftfreq))
     with pytest.raises(ExportError, match=r"also needs "):

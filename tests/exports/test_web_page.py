@@ -91,7 +91,7 @@ def test_a_seed_gives_the_studios_own_sprites(model: TrainedModel, packed: bytes
 
 
 @pytest.mark.parametrize("recipe", ["classifier", pytest.param("regression", marks=pytest.mark.slow)])
-def test_what_is_predicted_is_what_the_model_says(recipe: str) -> None:
+def test_predictions_equal_the_model(recipe: str) -> None:
     model = small_exportable(recipe)
     engine = WasmEngine(ENGINE.read_bytes(), pack_model(model, "fp32"))
     pixels = torch.rand(3, 8, 8, 4, generator=torch.Generator().manual_seed(1))
@@ -126,7 +126,7 @@ def test_names_stay_texts(exportable: ExportableModel, packed: bytes) -> None:
     assert about is not None and json.loads(about[1])["names"] == list(wild.class_names)
 
 
-def test_without_wasmtime_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_wasmtime_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert FORM.missing() == ""
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     assert "pip install wasmtime" in FORM.missing()
@@ -153,7 +153,7 @@ def test_the_engine_calls_python_for_no_number_of_a_layer(exportable: Exportable
     assert 0 < calls < 10 * SIZE**2  # for the noise of a sprite and the time of the step
 
 
-def test_exp_is_that_of_libm() -> None:
+def test_exp_equals_libm() -> None:
     points = np.array([-np.inf, -110, -90, -1, -1e-8, 0, 1e-8, 0.3, 1, 88, 89, 1e6, np.inf, np.nan], np.float32)
     points = np.concatenate([points, np.linspace(-100, 88, 3001, dtype=np.float32)])
     with np.errstate(over="ignore"):

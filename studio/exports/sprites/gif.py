@@ -96,11 +96,8 @@ def _hardened(sprites: Rgba) -> Rgba:
 
 def _indexed_frame(frame: Rgba) -> IndexedSprites:
     """Convert a frame, uint8 [1, H, W, 4], to its own palette; merge similar colours if there are too many."""
-    found = index_colours(frame, None)
-    return found if found is not None else _reduced(frame)
-
-
-def _reduced(frame: Rgba) -> IndexedSprites:
+    if (found := index_colours(frame, None)) is not None:
+        return found
     seen = frame[..., 3] > 0
     picture = Image.fromarray(np.ascontiguousarray(frame[seen][None, :, :3]))
     fewer = picture.quantize(MOST_COLOURS, Image.Quantize.MEDIANCUT, kmeans=1)

@@ -66,9 +66,7 @@ def same_pixels(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
 
 
 @pytest.mark.parametrize(("guidance", "steps"), [(1.0, 1), (1.0, 5), (1.5, 10), (2.0, 3), (0.0, 2), (1.5, 17)])
-def test_what_is_drawn_is_what_the_studio_draws(
-    model: TrainedModel, drawing: Drawing, guidance: float, steps: int
-) -> None:
+def test_c_sprites_equal_the_studios(model: TrainedModel, drawing: Drawing, guidance: float, steps: int) -> None:
     with torch.no_grad():
         *_, expected = model.recipe.draw(model.network, torch.tensor(LABELS), guidance, steps, seed=5)
     for place, label in enumerate(LABELS):
@@ -153,7 +151,7 @@ def test_int8_is_near_in_a_single_look(model: TrainedModel, drawing: Drawing, tm
     assert 1e-4 < difference < 0.05  # it is rounded, by steps of a 127th
 
 
-def test_what_there_is_not_is_refused(drawing: Drawing) -> None:
+def test_unknown_classes_and_steps_are_errors(drawing: Drawing) -> None:
     rgba = np.zeros((SIZE, SIZE, 4), np.uint8)
     for label, steps in ((-2, 10), (3, 10), (0, 0), (0, -1)):
         assert drawing.draw_with(drawing.context, label, 0, 1.5, steps, rgba) == -1
@@ -185,13 +183,13 @@ def test_threads_with_a_context_each_do_not_disturb_each_other(written: Path, dr
         assert all(pool.map(draw, [range(start, 24, 4) for start in range(4)]))
 
 
-def test_memory_is_asked_for_by_opening_alone(written: Path) -> None:
+def test_only_open_allocates_memory(written: Path) -> None:
     before, _, opening = written.read_text().partition("/* Creating contexts from a weights file")
     code = re.sub(r"/\*.*?\*/", "", before, flags=re.DOTALL)  # comments name classifier-free guidance
     assert opening and not re.search(r"\b(malloc|calloc|realloc|free|qsort|fopen)\b", code)
 
 
-def test_nothing_is_shared_but_constants(written: Path) -> None:
+def test_the_object_file_has_no_writable_data(written: Path) -> None:
     """What the compiled file has that can be written: nothing."""
     subprocess.run(["cc", "-std=c99", "-O1", "-c", written.name, "-o", "model.o"], cwd=written.parent, check=True)
     sizes = subprocess.run(["size", "-A", "model.o"], cwd=written.parent, capture_output=True, text=True, check=True)

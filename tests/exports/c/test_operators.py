@@ -140,7 +140,7 @@ with torch.no_grad():
 
 @needs_compiler
 @pytest.mark.parametrize("name", CASES)
-def test_it_gives_what_torch_gives(found: Tensor, name: str) -> None:
+def test_operators_equal_torch(found: Tensor, name: str) -> None:
     number = list(CASES).index(name)
     torch.testing.assert_close(found.split(SIZES)[number], EXPECTED.split(SIZES)[number], rtol=2e-6, atol=2e-6)
 
@@ -174,12 +174,12 @@ def test_every_operator_is_looked_at(program: Program) -> None:
         (Of(lambda a: (a, a)), (ROWS,), "several outputs"),  # type: ignore[arg-type, return-value]
     ],
 )
-def test_what_it_does_not_know_is_refused(module: nn.Module, inputs: tuple[Tensor, ...], reason: str) -> None:
+def test_unsupported_operators_are_errors(module: nn.Module, inputs: tuple[Tensor, ...], reason: str) -> None:
     with pytest.raises(ExportError, match=reason):
         trace(module.eval(), inputs, ["x"])
 
 
-def test_a_network_that_cannot_be_traced_is_refused() -> None:
+def test_untraceable_networks_are_errors() -> None:
     with pytest.raises(ExportError, match="traced") as refused:
         trace(Of(lambda a: a if a.sum() > 0 else -a), (ROWS,), ["x"])
     assert refused.value.hint

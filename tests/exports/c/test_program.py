@@ -30,7 +30,7 @@ def program() -> Program:
     return trace(network, inputs, ["x", "t", "label"])
 
 
-def test_buffers_that_live_at_once_do_not_overlap(program: Program) -> None:
+def test_live_buffers_do_not_overlap(program: Program) -> None:
     places, size = program.memory_offsets()
     lives = dict[Buffer, list[int]]()
     for number, call in enumerate(program.calls):
@@ -89,7 +89,7 @@ def test_int8_is_as_near_as_half_a_step() -> None:
     assert bool(((matrix - numbers * scales).abs() <= 0.5001 * scales).all())
 
 
-def test_only_what_is_called_is_written() -> None:
+def test_only_called_operators_are_written() -> None:
     builder = Builder()
     row = builder.view(torch.zeros(1, 8))
     builder.call("aten_mean", builder.new((1,)), row, 1, 8)
@@ -101,7 +101,7 @@ def test_only_what_is_called_is_written() -> None:
     ("value", "written"),
     [(1.0, "1.0f"), (0.1, "0.1f"), (1e-05, "1e-05f"), (-torch.inf, "-INFINITY"), (1 / 3, "0.33333334f")],
 )
-def test_a_number_reads_back_as_it_was(value: float, written: str) -> None:
+def test_number_literals_round_trip(value: float, written: str) -> None:
     assert source.number(value) == written
     if np.isfinite(value):
         assert np.float32(written.rstrip("f")) == np.float32(value)

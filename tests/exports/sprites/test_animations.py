@@ -21,7 +21,7 @@ def same(frames: list[tuple[Rgba, int]], sprites: Rgba) -> bool:
 
 
 @ANIMATIONS
-def test_frames_that_are_the_same_do_not_become_one(form: str, tmp_path: Path) -> None:
+def test_equal_frames_are_not_merged(form: str, tmp_path: Path) -> None:
     sprites = of_colours(RED, RED, GREEN, RED, RED)
     sprites[3, 2] = 0
     path = written(form, SpriteSet(sprites, duration_ms=250, hold_ms=1750), tmp_path)
@@ -33,7 +33,7 @@ def test_frames_that_are_the_same_do_not_become_one(form: str, tmp_path: Path) -
 
 
 @ANIMATIONS
-def test_what_was_there_is_cleared_away(form: str, tmp_path: Path) -> None:
+def test_frames_replace_previous_frames(form: str, tmp_path: Path) -> None:
     sprites = of_colours(RED, GREEN, BLUE, RED)
     sprites[1, 3:] = sprites[2] = sprites[3, :, :3] = 0
     assert same(played(written(form, SpriteSet(sprites), tmp_path).read_bytes()), sprites)
@@ -61,7 +61,7 @@ def test_a_gif_has_the_palette_in_its_order_or_one_for_each_frame(tmp_path: Path
     assert same(played(path.read_bytes()), many) and notes("gif", SpriteSet(many)) == ""
 
 
-def test_a_gif_says_what_it_can_not_hold(tmp_path: Path) -> None:
+def test_a_gif_notes_lost_alpha_and_colours(tmp_path: Path) -> None:
     sprites = np.concatenate([many_coloured(2, 24), of_colours(RED, size=24)])
     sprites[2, 4, 4:9, 3] = (1, 127, 128, 254, 255)
     given = SpriteSet(sprites)
@@ -82,7 +82,7 @@ def test_a_large_gif_is_whole(tmp_path: Path) -> None:
     assert same(played(written("gif", SpriteSet(sprites), tmp_path).read_bytes()), sprites)
 
 
-def test_an_apng_keeps_soft_alpha_and_what_made_it(tmp_path: Path) -> None:
+def test_an_apng_keeps_alpha_and_metadata(tmp_path: Path) -> None:
     sprites = np.random.default_rng(0).integers(0, 256, (4, 9, 9, 4), dtype=np.uint8)
     sprites[..., 3] |= 1
     path = written("apng", SpriteSet(sprites, about={"seed": 7, "model": "naïve 剣"}), tmp_path)
@@ -91,7 +91,7 @@ def test_an_apng_keeps_soft_alpha_and_what_made_it(tmp_path: Path) -> None:
         assert image.text["model"] == "naïve 剣" and image.text["seed"] == "7"  # type: ignore[attr-defined]
 
 
-def test_a_gif_says_what_made_it(tmp_path: Path) -> None:
+def test_a_gif_has_a_note(tmp_path: Path) -> None:
     about = {"model": "naïve " * 100, "seed": 7}
     with Image.open(written("gif", SpriteSet(of_colours(RED), about=about), tmp_path)) as image:
         comment = image.info["comment"].decode("ascii")

@@ -40,7 +40,7 @@ def test_the_palette_keeps_its_order_after_the_transparent_colour(tmp_path: Path
     assert notes("indexed_sheet", given) == ""
 
 
-def test_what_the_palette_lacks_comes_after_it(tmp_path: Path) -> None:
+def test_extra_colours_follow_the_palette(tmp_path: Path) -> None:
     sprites = of_colours(SOFT, GREEN, RED, RED)
     given = SpriteSet(sprites, palette=palette(BLUE))
     path = written("indexed_sheet", given, tmp_path)
@@ -64,7 +64,7 @@ def test_too_many_colours_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("form", "pixels"), [("sheet", "RGBA8888"), ("indexed_sheet", "I8")])
-def test_the_json_beside_says_what_is_where(form: str, pixels: str, tmp_path: Path) -> None:
+def test_the_sheet_json_lists_positions(form: str, pixels: str, tmp_path: Path) -> None:
     given = SpriteSet(
         of_colours(RED, GREEN, BLUE), classes=["item/cup", "../x", "item/cup"], columns=2, about={"seed": 7},
         duration_ms=50, hold_ms=25,
