@@ -23,7 +23,7 @@ from studio.core.files import remove, write_atomic
 from studio.core.shell import command_line
 from studio.exports.base import PROBE, ExportableModel, ModelExport, fill
 from studio.exports.loader_code import LOAD, NUMBERS, PROBABILITIES, READ_IMAGE, SAMPLE
-from studio.exports.source_code import collect, docstring_safe, format_imports
+from studio.exports.source_code import collect, docstring_safe, first_paragraphs, format_imports
 
 _OWN_IMPORTS = {
     "sprites": ("import argparse", "import struct", "import zlib"),
@@ -120,7 +120,7 @@ def compose_loader(model: ExportableModel, weights_name: str) -> str:
         _heading(model, weights_name, found.code),
         format_imports(lines) + "\n",
         _constants(model, weights_name),
-        "\n" + found.code,
+        "\n" + first_paragraphs(found.code) + "\n",
         LOAD.format(network=model.architecture["class"]),
         _USAGE[model.makes],
     ]
