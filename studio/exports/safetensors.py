@@ -60,7 +60,7 @@ def sort_header(data: bytes) -> bytes:
     """Sort the header of a file. The library writes it in random order, but equal models should give equal files."""
     end = 8 + int.from_bytes(data[:8], "little")
     header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":")).encode()
-    header += b" " * (-len(header) % 8)  # tensors start at multiples of 8 bytes
+    header += b" " * (-len(header) % 8)  # align the tensors to 8 bytes
     return len(header).to_bytes(8, "little") + header + data[end:]
 
 

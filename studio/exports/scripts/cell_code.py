@@ -100,7 +100,7 @@ def make_batch(sprites: Sprites, training: NDArray[np.int64], step: int, rng: to
 {augmented}    return Batch({values})
 '''
 
-# The fields that a batch can have, in order: declaration and value.
+# Possible fields of a batch, in order: declaration and value.
 BATCH_FIELDS = {
     "x": ("Tensor  # float32 [B, 4, S, S], premultiplied RGBA in [-1, 1]", "to_input(rgba)"),
     "y": ("Tensor  # int64 [B], class indices", "torch.tensor(sprites.labels[indices]).to(DEVICE)"),

@@ -11,7 +11,7 @@ from studio.exports.base import ExportableModel
 from studio.exports.scripts import cell_code as code
 from studio.exports.source_code import collect
 
-PACKAGES = ("torch", "numpy")  # that copied sources may import
+PACKAGES = ("torch", "numpy")  # allowed imports of copied sources
 
 
 @dataclass(frozen=True)

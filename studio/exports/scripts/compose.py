@@ -26,7 +26,7 @@ from studio.exports.source_code import (
 )
 
 _WIDTH = 120
-# Imports that the code of the cells may need; `format_imports` drops the unused ones.
+# Possible imports of the cells; `format_imports` drops unused names.
 _OWN_IMPORTS = (
     "import copy",
     "import csv",
@@ -128,7 +128,7 @@ def _heading(model: ExportableModel, target: Path, code: str) -> str:
             f"The run itself started from the weights of {others}. This script starts from random weights."
         )
     first, *rest = (textwrap.fill(text, _WIDTH - 4) for text in paragraphs)
-    start = f"Run it with: {command_line('python', docstring_safe(target.name))}"  # not wrapped, so it can be pasted
+    start = f"Run it with: {command_line('python', docstring_safe(target.name))}"  # unwrapped, for copy and paste
     return "\n\n".join([first, start, *rest])
 
 
