@@ -21,7 +21,7 @@ Value = int | float | bool | str
 
 @dataclass(frozen=True)
 class Setting:
-    """A field of a config, described for forms and parsers. `low` and `high` are inclusive."""
+    """Description of a config field: name, type, default, help and limits. `low` and `high` are inclusive."""
 
     name: str
     kind: type  # int, float, bool or str
@@ -52,7 +52,7 @@ class Setting:
         return typing.cast(Value, value)
 
     def parse(self, text: str) -> Value:
-        """Return the checked value that `text` spells. Raises UsageError."""
+        """Parse `text` as a value of this setting; return the checked value. Raises UsageError."""
         try:
             value: Value = _PARSERS[self.kind](text.strip())
         except (ValueError, KeyError):
@@ -60,7 +60,7 @@ class Setting:
         return self.check(value)
 
     def bounds(self) -> str:
-        """Return the range in words: 'from 1 to 512', 'at least 0', or ''."""
+        """Return the allowed range in words: 'from 1 to 512', 'at least 0', or ''."""
         if self.low is not None and self.high is not None:
             return f"from {_format_bound(self.low)} to {_format_bound(self.high)}"
         if self.low is not None:
@@ -141,7 +141,7 @@ class Config:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Return the config that `to_json` wrote, in this version of the studio or an older one.
+        """Create a config from the settings that `to_json` returned, in this or an older version of the studio.
 
         Raises UsageError for an unknown name, a missing setting or an invalid value.
         """
@@ -173,12 +173,12 @@ _settings: dict[type[Config], tuple[Setting, ...]] = {}
 
 
 def legacy_defaults(config_type: type[Config]) -> dict[str, Value]:
-    """Return, by name, the values that older runs used in place of settings added later."""
+    """Return, by setting name, values that reproduce the behaviour of runs from before the setting existed."""
     return {item.name: item.legacy_default for item in settings_of(config_type) if item.legacy_default is not None}
 
 
 def with_current_names(config_type: type[Config], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `values`, settings by name as an older version wrote them, under the current names of the settings."""
+    """Return a copy of the settings `values`, with former names of settings replaced by current names."""
     current = {item.former_name: item.name for item in settings_of(config_type) if item.former_name}
     return {current.get(name, name): value for name, value in values.items()}
 
@@ -199,7 +199,7 @@ LENGTH_SETTINGS = frozenset({"minutes", "steps", "epochs"})  # settings for the 
 
 @dataclass(frozen=True)
 class TrainingConfig(Config):
-    """Training settings of every recipe. A recipe's config adds its own settings and may change the defaults."""
+    """Training settings shared by all recipes (kinds of models). Each recipe adds settings in a subclass."""
 
     minutes: float = setting(10.0, "Training time without pauses.", unit="min", low=0.05, high=100_000.0)
     steps: int = setting(
@@ -289,7 +289,7 @@ class TrainingConfig(Config):
     )  # fmt: skip
 
     def with_changed_minutes(self, before: TrainingConfig) -> Self:
-        """Return these settings, without `steps` and `epochs` if the user has only changed the minutes.
+        """Return these settings; set `steps` and `epochs` to 0 if the user has changed `minutes` instead of them.
 
         before: the settings before the user's change.
         """
@@ -298,9 +298,9 @@ class TrainingConfig(Config):
         return self.replace(steps=0, epochs=0) if is_new else self
 
     def budget_steps(self, sprites: int) -> int:
-        """Return the number of steps to train on `sprites` sprites: `steps` or `epochs`, whichever ends first.
+        """Return the number of training steps: the smaller limit of `steps` and `epochs`; 0 without both limits.
 
-        0: the minutes decide.
+        sprites: number of training sprites. Without both limits, `minutes` limits the training.
         """
         by_epochs = math.ceil(self.epochs * sprites / self.batch_size)
         return min(filter(None, (self.steps, by_epochs)), default=0)

@@ -24,11 +24,12 @@ _NOTHING = np.zeros(0)
 
 
 def smooth_curve(steps: Values, values: Values, constant: float, done: Values = _NOTHING) -> Values:
-    """Smooth a curve, float64 [n], with an exponential moving average; a constant <= 0 returns the values unchanged.
+    """Smooth a curve, float64 [n], with an exponential moving average.
 
-    s[0] = x[0], s[k] = d s[k-1] + (1 - d) x[k] with d = exp(-(step[k] - step[k-1]) / constant), at most k / (k + 5):
-    early averages span only the last fifth of the curve, so a high start is soon forgotten. s stays where x is not
-    finite. constant: time constant in steps. done: known first averages; only the following averages are returned.
+    constant: time constant in steps; <= 0 returns the values unchanged. done: averages from an earlier call; only the
+    averages after them are returned. Computes s[0] = x[0], s[k] = d s[k-1] + (1 - d) x[k] with
+    d = exp(-(step[k] - step[k-1]) / constant), at most k / (k + 5): early averages span only the last fifth of the
+    curve and soon forget a high start. Where x is not finite, s keeps its value.
     """
     first = len(done)
     if constant <= 0 or first >= len(steps):
@@ -67,9 +68,9 @@ def envelope(steps: Values, values: Values, low: float, high: float, columns: in
 
 
 def decimate(steps: Values, values: Values, low: float, high: float, columns: int) -> tuple[Values, Values]:
-    """Thin out a smooth curve to one or two points per column.
+    """Thin out a smooth curve, from step `low` to `high`, to one or two points per plot column.
 
-    Keeps indices that are multiples of a power of two, so a growing curve keeps its points and does not flicker.
+    Keeps indices that are multiples of a power of two, so the plot of a growing curve does not flicker.
     """
     first, last = _window(steps, low, high)
     count = last - first
@@ -110,9 +111,9 @@ def values_range(
 
 
 def _bounds(steps: Values, values: Values, settled: float, *, skip_outliers: bool) -> Range | None:
-    """Return the smallest and the largest finite value of a curve; None for an empty curve.
+    """Return the smallest and the largest finite value of a curve; None without finite values.
 
-    settled: step from which the values of a long curve count. skip_outliers: ignore the extremes of a long curve.
+    settled: ignore earlier steps of a long curve. skip_outliers: ignore the extremes of a long curve.
     """
     finite = np.isfinite(values)
     steps, values = steps[finite], values[finite]
@@ -129,7 +130,10 @@ def _bounds(steps: Values, values: Values, settled: float, *, skip_outliers: boo
 
 
 def _means(values: Values, decays: Values, before: float) -> Values:
-    """Compute s = d s + (1 - d) x over `values`, continuing from `before`; a NaN `before` starts a new average."""
+    """Return the moving averages s[k] = d[k] s[k-1] + (1 - d[k]) x[k].
+
+    values: x. decays: d. before: s[-1]; NaN starts a new average.
+    """
     known = np.isfinite(values)
     if not known.any():
         return np.full(len(values), before)
@@ -144,9 +148,9 @@ def _means(values: Values, decays: Values, before: float) -> Values:
 
 
 def _recur(keep: Values, add: Values, first: float) -> Values:
-    """Compute s[k] = keep[k] s[k-1] + add[k] with s[-1] = first.
+    """Return the recurrence s[k] = keep[k] s[k-1] + add[k] with s[-1] = first.
 
-    All blocks are computed at once from 0; then each block adds what it inherits from the block before.
+    Computes all blocks in parallel, each from 0, then adds the final value of the block before.
     """
     count = len(keep)
     length = min(count, _BLOCK)

@@ -52,7 +52,7 @@ def discover(package: ModuleType, base: type[P]) -> dict[str, P]:
 
 
 def find_plugin(plugins: dict[str, P], name: str, what: str) -> P:
-    """Return the plug-in of that name. Raises UsageError with the known names. what: the kind of plug-in, in words."""
+    """Return the plug-in named `name`. Raises UsageError that lists all names. what: kind of plug-in, for the error."""
     if name not in plugins:
         raise UsageError(f"There is no {what} named {name!r}.", f"Choose one of: {', '.join(plugins)}.")
     return plugins[name]

@@ -48,7 +48,7 @@ class RunError(StudioError):
 class UnwritableError(RunError):
     """A run folder that can't be written, perhaps only temporarily: the disk is full or disconnected.
 
-    remedy: hint for the user. while_halted: hint while a training waits for the folder.
+    remedy: hint for the user. while_halted: hint while a training waits until the folder is writable.
     """
 
     remedy = "Free some space or choose another folder."

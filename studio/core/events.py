@@ -42,7 +42,7 @@ class Notice(Event):
 
 @dataclass(frozen=True)
 class Blocked(Notice):
-    """A job is blocked, for example by a full disk; no work is lost. Advancing the job tries again."""
+    """A job is blocked, for example by a full disk; no work is lost. Requesting the next event tries again."""
 
     json_type = "Halted"
 
@@ -58,7 +58,7 @@ class JobFailed(Event):
 
 @dataclass(frozen=True)
 class Progress(Event):
-    """Progress: `done` out of `total` units of `what` ('sprites read'); total 0 means unknown."""
+    """Progress of a job: `done` out of `total` units of `what` ('sprites read'); total 0 means unknown."""
 
     done: int
     total: int
@@ -86,7 +86,7 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, eq=False)
 class LossChunk(Event):
-    """The training steps of a tick.
+    """Losses and gradient norms of consecutive training steps.
 
     losses, grad_norms: float32 [n], for steps first_step .. first_step + n - 1. The gradient norm is 0 for a step
     skipped because its loss scale was too large for fp16.
@@ -162,9 +162,10 @@ class SamplesReady(Event):
 
 @dataclass(frozen=True)
 class SamplesSpaced(Event):
-    """Seconds of training between live samples: `asked_s` from the settings, `actual_s` because drawing is slow.
+    """Live samples are drawn less often than set, because drawing is slow.
 
-    drawing_s: seconds to draw the newest samples.
+    asked_s, actual_s: set and actual seconds of training between samples. drawing_s: seconds to draw the newest
+    samples.
     """
 
     asked_s: float
@@ -212,10 +213,10 @@ class RunFinished(Event):
 
 @dataclass(frozen=True, eq=False)
 class SpritesGenerated(Event):
-    """Generated sprites and their class indices, int64 [N]; -1 without a requested class.
+    """Generated sprites, and the class requested for each: int64 [N], -1 for none.
 
-    keep: bool [N, S, S], given pixels that stay unchanged; None without any. titles: a title for each sprite, or empty
-    if class and position say enough.
+    keep: bool [N, S, S], pixels copied unchanged from input sprites; None if no pixels were copied. titles: a title
+    for each sprite, or empty if class and position say enough.
     """
 
     sprites: Rgba
@@ -244,10 +245,10 @@ class NumbersPredicted(Event):
 
 @dataclass(frozen=True)
 class Evaluated(Event):
-    """Quality figures by name (see `core.metrics.FIGURES`) of several sets of sprites.
+    """Quality figures of several sets of sprites: figures[set][name], with names from `core.metrics.FIGURES`.
 
-    'new': the sprites to judge. 'real': real sprites compared with other real sprites, the best possible result.
-    'cheat': the training sprites themselves.
+    Sets: 'new', the sprites to judge; 'real', real sprites, the best possible result; 'cheat', the training sprites,
+    as if a model had copied them.
     """
 
     title: str

@@ -41,10 +41,10 @@ def flush(path: Path) -> None:
 
 
 def acquire_lock(path: Path, wait_s: float) -> BaseFileLock | None:
-    """Acquire the lock file `path`; return None if another process holds the lock for `wait_s`. Freed at exit.
+    """Acquire a lock on the file `path`; return None if another process still holds the lock after `wait_s` seconds.
 
-    On a file system without locks, a file with the process id stands for the lock, so that a lock left by a crash is
-    detected. Raises OSError.
+    The lock is released at exit. On a file system without locks, a file with the process id replaces the lock; the id
+    reveals a lock left by a crash. Raises OSError.
     """
     try:
         return _acquire(FileLock(path), wait_s)
@@ -57,7 +57,7 @@ def acquire_lock(path: Path, wait_s: float) -> BaseFileLock | None:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether some process holds the lock, found by trying to acquire it; False if that is impossible."""
+    """Whether a process holds the lock file `path`; False if the folder is not writable. Tries to acquire the lock."""
     try:
         exists = path.exists() or path.with_name(f"{path.name}-file").exists()
         if not exists or not os.access(path.parent, os.W_OK):
@@ -71,9 +71,9 @@ def is_locked(path: Path) -> bool:
 
 
 def new_limitations(folder: Path) -> str:
-    """Describe features that the folder's file system lacks; return '' for none or if already reported.
+    """Describe, for users, features that the folder's file system lacks, once per file system.
 
-    Also returns '' for an unreadable folder: writing to it raises the error.
+    Returns '' without such features, on later calls, and for an unreadable folder.
     """
     try:
         number = folder.stat().st_dev
@@ -88,7 +88,7 @@ def new_limitations(folder: Path) -> str:
 
 
 def _acquire(lock: BaseFileLock, wait_s: float) -> BaseFileLock | None:
-    """Acquire a lock; return None after `wait_s`."""
+    """Acquire a lock and return it; return None if the lock is not free within `wait_s` seconds."""
     try:
         lock.acquire(timeout=wait_s, poll_interval=_POLL_S)
     except Timeout:

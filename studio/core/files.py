@@ -106,7 +106,8 @@ def publish(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
 def export_together(contents: Mapping[Path, bytes]) -> None:
     """Write several files, all or none.
 
-    First writes the new files and copies of existing files to disk, then replaces; an error restores the old files.
+    First writes the new files and backups of existing files to disk, then replaces the files; an error restores the
+    backups.
     Raises ExportError.
     """
     with contextlib.ExitStack() as temporaries, contextlib.ExitStack() as undo_on_error:
@@ -139,7 +140,7 @@ def _write_beside(target: Path, data: bytes, temporaries: contextlib.ExitStack) 
 
 
 def _put_back(before: Path, target: Path) -> None:
-    """Restore the old file if the system allows it."""
+    """Replace `target` by its backup `before`; ignore errors."""
     with contextlib.suppress(OSError):
         _replace(before, target)
 
@@ -176,7 +177,7 @@ def is_temporary(path: Path) -> bool:
 
 @lru_cache(maxsize=64)
 def _sweep_stale(folder: Path) -> None:
-    """Remove the files and folders that killed writes left in `folder`, once per process."""
+    """Remove old temporary files and folders left in `folder` by killed processes; runs once per folder."""
     for path in folder.glob(f"{TEMPORARY}*"):
         with contextlib.suppress(OSError):  # removed by another process, or no permission
             if is_temporary(path) and not path.is_symlink() and time.time() - path.stat().st_mtime > _STALE_S:
@@ -184,10 +185,9 @@ def _sweep_stale(folder: Path) -> None:
 
 
 def remove(path: Path) -> Path | None:
-    """Remove a file or a folder if it exists; return the path of the rest if a folder was removed only in part.
+    """Remove a file or folder, if it exists; return the present path of a partly removed folder, else None.
 
-    A folder is renamed to a temporary name first: a crash leaves no damaged folder under the old name, and
-    `_sweep_stale` removes the rest.
+    A folder is first renamed to a temporary name: a crash leaves no damaged folder under the old name.
     """
     if path.is_dir() and not path.is_symlink():
         renamed = path
@@ -243,7 +243,7 @@ def safe_name(text: str, fallback: str = "unnamed") -> str:
 def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
     """Return `path` if free, else the first free path from 'name 2.ext', 'name 3.ext', ...
 
-    beside: suffixes for accompanying files; their paths must be free, too.
+    beside: suffixes of files to write beside it; their paths must be free, too.
     """
     candidate, number = path, 2
     while any(map(os.path.lexists, (candidate, *map(candidate.with_suffix, beside)))):
@@ -268,7 +268,10 @@ def why_unwritable(target: Path) -> str:
 
 
 def output_path(path: Path, beside: Sequence[str] = (), *, replace: bool) -> Path:
-    """Return `path` if `replace` (the user agreed to replace the file), else a free path like `free_path`."""
+    """Return `path` if `replace` (the user agreed to replace the file), else a free path with a number added.
+
+    beside: suffixes of files to write beside it; their paths must be free, too.
+    """
     return path if replace else free_path(path, beside)
 
 

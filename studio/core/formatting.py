@@ -121,7 +121,7 @@ def _short(value: float) -> str:
 
 
 def describe_error(error: Exception, *, otherwise: str) -> tuple[str, str]:
-    """Return the title and hint of an error. otherwise: title for bugs of the studio itself."""
+    """Return a title and a hint for an error, to show to users. otherwise: title for a bug in the studio."""
     if isinstance(error, StudioError):
         return error.title, error.hint
     if isinstance(error, OSError) and error.filename:

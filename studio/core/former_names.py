@@ -115,7 +115,7 @@ def install() -> None:
 
 
 def alias(old: str, new: str) -> property:
-    """Return a property that reads the attribute `new`; old: 'Class.name' as the warning shows it."""
+    """Return a deprecated property that reads the attribute `new`. old: former name, 'Class.name', for the warning."""
 
     def read(instance: object) -> Any:
         _warn(old, new)
@@ -125,7 +125,7 @@ def alias(old: str, new: str) -> property:
 
 
 def rename_members(kind: type) -> None:
-    """In a plug-in class, store members with former names under their present ones; call it in `__init_subclass__`."""
+    """Rename members of a plug-in class from former to present names. Call from `__init_subclass__`."""
     for base in kind.__mro__[1:]:
         for old, new in MEMBERS.get(f"{base.__module__}.{base.__qualname__}", {}).items():
             if old in vars(kind) and new not in vars(kind):
@@ -134,10 +134,11 @@ def rename_members(kind: type) -> None:
 
 
 class _Finder:
-    """Loads a module of MODULES as an empty module that looks up its attributes in the present one.
+    """Import finder for former names of modules and of their attributes.
 
-    It also gives each module of NAMES a `__getattr__` for former names. It has no base class, because importlib.abc
-    would import importlib.resources, which takes several milliseconds.
+    A former module name (MODULES) loads an empty module that reads attributes from the present module. A module with
+    renamed attributes (NAMES) gets a `__getattr__`. The finder has no base class, because importing importlib.abc
+    takes several milliseconds.
     """
 
     def find_spec(
@@ -167,7 +168,7 @@ class _Finder:
 
 
 def _attribute(module: str, imported: str, name: str) -> Any:
-    """Return an attribute of `module` by its present or former name, for code that imported `imported`."""
+    """Return an attribute of `module` by its present or former name. imported: module name in the plug-in's import."""
     present = NAMES.get(module, {}).get(name, name)
     if present == name and imported == module:
         raise AttributeError(f"module {imported!r} has no attribute {name!r}")

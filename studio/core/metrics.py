@@ -81,7 +81,7 @@ BETTER: Mapping[Better, str] = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of an evaluation of sprites. unit: '' for a plain number, '%' for a share."""
+    """A quality figure of generated sprites: key, title and unit. unit: '' for a plain number, '%' for a share."""
 
     name: str
     title: str
@@ -89,7 +89,7 @@ class Figure:
     unit: Literal["", "%"] = ""
 
     def format(self, figures: Mapping[str, float]) -> str:
-        """Format this figure from `figures`, with its standard error if included; '' without a value."""
+        """Format this figure's value, with its standard error if known. figures: values by name; '' if missing."""
         value = figures.get(self.name)
         if value is None:  # figures of the model itself
             return ""
@@ -138,6 +138,6 @@ class Quality:
 
     @classmethod
     def from_figures(cls, figures: Mapping[str, float]) -> Quality | None:
-        """Return the quality in `figures` by name; None if a field is missing."""
+        """Create a Quality from quality figures by name; return None if a field is missing."""
         names = [field.name for field in fields(cls)]
         return cls(*(figures[name] for name in names)) if figures.keys() >= set(names) else None

@@ -9,13 +9,13 @@ from studio.core.events import Event, Events
 
 
 class Observer:
-    """A listener for every event of a job. Subclasses override the methods they need."""
+    """Base of classes that observe a job's events. Subclasses override the methods they need."""
 
     def before(self, event: Event) -> None:
-        """Handle an event before `observed` yields it."""
+        """Handle an event before the job's caller receives the event."""
 
     def after(self, event: Event) -> Events:
-        """Yield further events after `event`; called when the receiver asks for the next event."""
+        """Yield further events after the job's caller has handled `event`."""
         yield from ()
 
     def close(self) -> None:
@@ -23,7 +23,7 @@ class Observer:
 
 
 def observed(events: Events, observers: Sequence[Observer]) -> Events:
-    """Yield the events of a job; observers see each before it is yielded, and in reverse order afterwards."""
+    """Yield a job's events; call every observer's `before` and, in reverse order, `after` around each event."""
     with contextlib.closing(events), contextlib.ExitStack() as at_the_end:
         for observer in observers:
             at_the_end.callback(observer.close)

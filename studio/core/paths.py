@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def assets() -> Path:
-    """Return the folder of icons, demo sprites and the guide: inside an installed package, beside it in a checkout."""
+    """Return the folder of icons, demo sprites and the guide, of an installed package or a source checkout."""
     installed = _PACKAGE / "assets"
     return installed if installed.is_dir() else _PACKAGE.parent / "assets"
 

@@ -45,7 +45,7 @@ def prepare_for_training() -> None:
 def termination_signals() -> tuple[signal.Signals, ...]:
     """Return the signals that ask this process to end: Ctrl+C, SIGTERM, and a closed terminal.
 
-    The last is omitted if `nohup` lets the process outlive its terminal.
+    SIGHUP is omitted if `nohup` lets the process outlive its terminal.
     """
     asking = [signal.SIGINT, signal.SIGTERM]
     if _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN:

@@ -23,7 +23,7 @@ _WORDS = {
 
 
 def parse(text: bytes | str, kind: type[T]) -> T:
-    """Return the record in a JSON text. Raises ValueError with a message for users."""
+    """Parse a JSON text as a record of type `kind`. Raises ValueError with a message for users."""
     try:
         values = json.loads(text)  # metrics may be NaN: Python's json writes and reads NaN, msgspec.json does not
     except RecursionError:
@@ -32,7 +32,7 @@ def parse(text: bytes | str, kind: type[T]) -> T:
 
 
 def convert(values: object, kind: type[T]) -> T:
-    """Return a record made of values from JSON; fields that `kind` lacks are ignored. Raises ValueError."""
+    """Convert decoded JSON `values` to a record of type `kind`; ignore extra fields. Raises ValueError."""
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
@@ -40,7 +40,7 @@ def convert(values: object, kind: type[T]) -> T:
 
 
 def _explain(message: str) -> str:
-    """Turn a message of msgspec into plain words.
+    """Rewrite an error message from msgspec for users.
 
     'Expected `str`, got `int` - at `$.created`' -> "'created' holds a whole number where a text belongs"
     """

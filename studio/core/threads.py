@@ -22,9 +22,10 @@ _MAX_WAITING = 16  # batches in the queue: a slow consumer must not fill the mem
 
 
 def run_in_thread(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
-    """Run a generator of counts on a thread: yields Progress at least every 25 ms and returns the generator's result.
+    """Run `work`, a generator of counts, on a thread; yield Progress and return the result of `work`.
 
-    total, what: as in Progress. Closing this generator closes `work` at its next count.
+    total, what: fields of Progress, yielded at least every 25 ms. Closing this generator closes `work` at its next
+    count.
     """
     results: list[T] = []
 
@@ -40,9 +41,10 @@ def run_in_thread(work: Generator[int, None, T], total: int, what: str) -> Gener
 
 
 def run_in_threads(work: Callable[[J], Iterator[T]], jobs: Sequence[J], threads: int) -> Generator[list[T], None, None]:
-    """Run `work(job)` for every job on up to `threads` threads and yield the results like `run_workers`.
+    """Run `work(job)` for every job on up to `threads` threads; yield the results of all jobs in batches.
 
-    The results of one job keep their order.
+    The results of each job keep their order. Yields an empty batch after 25 ms without results. Raises errors of
+    `work`.
     """
 
     def run_jobs(jobs_left: Iterator[J]) -> Iterator[T]:
@@ -76,7 +78,7 @@ class _ThreadDone(NamedTuple):
 
 
 class _Threads(Generic[J, T]):
-    """Threads with shared queues for jobs and results. running: number of running threads."""
+    """Worker threads with shared queues of jobs and results. running: number of running threads."""
 
     def __init__(self, workers: Sequence[Callable[[Iterator[J]], Iterator[T]]], jobs: Sequence[J]) -> None:
         self._jobs: queue.SimpleQueue[J] = queue.SimpleQueue()
@@ -129,7 +131,7 @@ class _Threads(Generic[J, T]):
             self._send(_ThreadDone())
 
     def _jobs_left(self, batch: list[T]) -> Iterator[J]:
-        """Yield jobs from the shared queue; send the collected results before every job."""
+        """Yield jobs from the shared queue; send the results collected in `batch` before every job."""
         while not self._stopped.is_set():
             self._send_batch(batch)
             try:

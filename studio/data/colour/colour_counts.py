@@ -77,7 +77,7 @@ def _sprites_with(rgba: Rgba, colours: Rgba) -> NDArray[np.int64]:
 
 
 def _firsts(rows: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Mark the entries of sorted rows [N, P] that differ from the entry before: bool [N, P]."""
+    """Mark the first of equal entries in each sorted row of [N, P]: bool [N, P]."""
     first = np.ones(rows.shape, np.bool_)
     first[:, 1:] = rows[:, 1:] != rows[:, :-1]
     return first

@@ -25,8 +25,8 @@ class Constraints:
     """Constraints on generated sprites.
 
     mirror: a value from MIRRORS. seamless: a value from SEAMLESS. outline: 'none', 'dark' or a colour like '#1a1c2c'.
-    silhouette: uint8 [S, S], required alpha per pixel, or None. corners: require matching borders (see
-    `pixels.corner_tiles`).
+    silhouette: uint8 [S, S], required alpha per pixel, or None. corners: whether the sprites are a set of 16 corner
+    tiles, whose borders must match.
     """
 
     mirror: str = NONE
@@ -41,12 +41,12 @@ class Constraints:
 
     @property
     def mirror_axes(self) -> tuple[bool, bool]:
-        """Whether sprites are mirrored left-right and top-bottom."""
+        """Whether sprites are mirrored left-right, and whether top-bottom."""
         return self.mirror in (MIRRORS[1], BOTH), self.mirror in (MIRRORS[2], BOTH)
 
     @property
     def seamless_axes(self) -> tuple[bool, bool]:
-        """Whether sprites tile seamlessly, horizontally and vertically."""
+        """Whether sprites tile seamlessly horizontally, and whether vertically."""
         return self.seamless in (SEAMLESS[1], BOTH), self.seamless in (SEAMLESS[2], BOTH)
 
     @property
@@ -55,10 +55,9 @@ class Constraints:
         return None if self.silhouette is None else self._mirrored(self.silhouette[None])[0]
 
     def apply(self, sprites: Rgba, keep: NDArray[np.bool_] | None = None) -> Rgba:
-        """Return sprites, uint8 [N, S, S, 4], with symmetry, silhouette, outline and matching tile borders applied.
+        """Return a copy of sprites, uint8 [N, S, S, 4], that meets all constraints except seamless tiling.
 
-        keep: bool [N, S, S], pixels that stay unchanged. Seamless tiling can't be applied afterwards; the model draws
-        it.
+        keep: bool [N, S, S], pixels that stay unchanged. Only the model can draw sprites that tile seamlessly.
         """
         made, alpha = self._mirrored(sprites), self.alpha
         if alpha is not None:
@@ -75,7 +74,7 @@ class Constraints:
         return made if keep is None else np.where(keep[..., None], sprites, made)
 
     def _mirrored(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return uint8 [N, S, S, ...] with the mirrored halves replaced."""
+        """Return sprites [N, S, S, ...] with the left or upper half mirrored onto the other half."""
         for mirror, axis in zip(self.mirror_axes, (2, 1), strict=True):
             if mirror:
                 first, half = np.split(pixels, [-(-pixels.shape[axis] // 2)], axis)[0], pixels.shape[axis] // 2
@@ -134,8 +133,8 @@ def evaluate_constraints(
 ) -> Iterator[ConstraintCheck]:
     """Check sprites, uint8 [N, S, S, 4], against the constraints, a palette and alpha levels.
 
-    palette: uint8 [K, 3], the allowed opaque colours; None: any. keep: bool [N, S, S], given pixels. alphas: bool [N,
-    256], allowed alpha values of each sprite, used without a silhouette; None: any.
+    palette: uint8 [K, 3], the allowed opaque colours; None: any. keep: bool [N, S, S], pixels kept
+    unchanged. alphas: bool [N, 256], allowed alpha values of each sprite, used without a silhouette; None: any.
     """
     if palette is not None:
         numbers, known = _numbers(sprites), np.unique(_numbers(palette))
@@ -187,7 +186,10 @@ def seam_differences(sprites: Rgba, axis: int) -> NDArray[np.float64]:
 
 
 def _check(title: str, fails: NDArray[np.bool_], kept: NDArray[np.bool_] | None) -> ConstraintCheck:
-    """Count the sprites without failed pixels, and the sprites with failures in kept pixels only."""
+    """Return the number of sprites that meet a constraint, and of sprites that fail only in kept pixels.
+
+    fails: bool [N, S, S], pixels that violate the constraint. kept: bool [N, S, S], pixels kept unchanged.
+    """
     failed = np.asarray(fails.any((1, 2)))
     but_kept = failed & ~(fails & ~kept).any((1, 2)) if kept is not None else np.zeros_like(failed)
     return ConstraintCheck(title, int((~failed).sum()), failed.size, int(but_kept.sum()))

@@ -38,10 +38,10 @@ _LMS_TO_OKLAB = (
 
 
 def extract_palette(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int64]]:
-    """Return the most used opaque colours of uint8 [N, S, S, 4]: uint8 [K, 4], and their pixel counts, int64 [K].
+    """Return the most used opaque colours of sprites, and the number of pixels of each colour.
 
-    Most used first; K <= limit. Sets with more than four million pixels are sampled evenly and deterministically; the
-    counts are then estimates.
+    rgba: uint8 [N, S, S, 4]. Returns colours uint8 [K, 4], most used first, K <= limit, and counts int64 [K].
+    Sets with more than four million pixels are sampled evenly and deterministically; the counts are then estimates.
     """
     step = sampling_step(rgba)
     pixels = as_uint32(rgba[::step])
@@ -52,12 +52,12 @@ def extract_palette(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int6
 
 
 def sampling_step(rgba: Rgba) -> int:
-    """Return n so that `extract_palette` reads every n-th sprite of uint8 [N, S, S, 4]; 1 for all sprites."""
+    """Return the step n with which `extract_palette` samples every n-th sprite of uint8 [N, S, S, 4]."""
     return max(1, -(-rgba.size // 4 // _MOST_PIXELS))
 
 
 def display_order(colours: Rgba) -> NDArray[np.int64]:
-    """Return indices that sort uint8 [K, 4] for display: greys from dark to light, then by hue. int64 [K]."""
+    """Return the order, int64 [K], of colours, uint8 [K, 4], for display: greys from dark to light, then hues."""
     lab = to_oklab(colours[..., :3])
     chroma = np.hypot(lab[:, 1], lab[:, 2])
     turn = np.arctan2(lab[:, 2], lab[:, 1]) / (2 * np.pi) % 1.0
@@ -77,7 +77,7 @@ def to_oklab(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 
 def nearest_colours(colours: NDArray[np.float64], palette: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the index of the nearest palette colour for each colour: int64 [n]; the first for ties.
+    """Return the index of the nearest palette colour for each colour: int64 [n]. Ties go to the first colour.
 
     colours: OKLab [n, 3]. palette: OKLab [K, 3].
     """
@@ -92,7 +92,7 @@ def nearest_colours(colours: NDArray[np.float64], palette: NDArray[np.float64]) 
 
 
 def farthest_colours(colours: Rgba, count: int) -> Rgba:
-    """Select at most `count` colours from uint8 [K, 4] that represent the others well: uint8 [k, 4], order kept.
+    """Return at most `count` colours that represent uint8 [K, 4] well: uint8 [k, 4], in the same order.
 
     Farthest-point sampling in OKLab (Gonzalez 1985), starting with the first colour.
     """
@@ -108,7 +108,10 @@ def farthest_colours(colours: Rgba, count: int) -> Rgba:
 
 
 def distance_slices(count: int, each: int) -> Iterator[slice]:
-    """Yield slices of range(count), small enough to compute `each` distances per item in little memory."""
+    """Yield slices that split `count` colours into batches, to limit the memory for their distances.
+
+    each: number of distances per colour.
+    """
     rows = max(1, _AT_ONCE // max(1, each))
     return (slice(start, start + rows) for start in range(0, count, rows))
 

@@ -46,19 +46,19 @@ class PixelStyle:
     class_counts: tuple[int, ...]
 
     def merged(self, labels: NDArray[np.int64]) -> PixelStyle:
-        """Return the style for one picture (class 0) that combines sprites from these classes."""
+        """Return a style with a single class (0), for a picture joined from sprites of the classes `labels`."""
         classes = np.unique(labels).tolist()
         levels = sorted({level for label in classes for level in self.alpha_levels[label]})
         colours, counts = (sum(of_each[label] for label in classes) for of_each in (self.colours, self.class_counts))
         return PixelStyle((colours,), self.palette, (tuple(levels),), (counts,))
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values; the palette as hexadecimal digits."""
+        """Return the style as values for JSON, with the palette as hexadecimal digits."""
         return {**vars(self), "palette": self.palette.tobytes().hex()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> PixelStyle:
-        """Return the style that `to_json` wrote. Raises ValueError with a message for users."""
+        """Create a style from the output of `to_json`. Raises ValueError with a message for users."""
         kept = records.convert(values, _StyleRecord)
         palette = np.frombuffer(bytes.fromhex(kept.palette), np.uint8).reshape(-1, 3)
         return cls(kept.colours, palette, kept.alpha_levels, kept.class_counts)
@@ -66,7 +66,7 @@ class PixelStyle:
 
 @dataclass(frozen=True)
 class _StyleRecord:
-    """A PixelStyle on disk."""
+    """JSON record of a PixelStyle."""
 
     colours: tuple[records.Count, ...]
     palette: str
@@ -75,7 +75,7 @@ class _StyleRecord:
 
 
 def measure_style(sprites: Sprites) -> PixelStyle:
-    """Return the style of these sprites; large sets are sampled. An empty class has the style of the whole set."""
+    """Measure the style of `sprites`; large sets are sampled. A class without sprites gets the whole set's style."""
     step = max(1, -(-len(sprites) // _SAMPLE_SIZE), -(-sprites.rgba.nbytes // _SAMPLE_BYTES))
     labels, rgba = sprites.labels[::step], np.ascontiguousarray(sprites.rgba[::step])
     pixels = as_uint32(rgba).reshape(len(rgba), -1)
@@ -90,7 +90,7 @@ def measure_style(sprites: Sprites) -> PixelStyle:
 
 
 def _alpha_levels(rgba: Rgba) -> tuple[int, ...]:
-    """Return the most used semi-transparent alpha levels, merging nearby levels; () for hardly any such pixels."""
+    """Return the most used alpha levels from 1 to 254, merging nearby levels; () if hardly any pixel has one."""
     counts = np.bincount(rgba[..., 3].ravel(), minlength=256)
     visible, soft = counts[1:].sum(), np.where(np.isin(np.arange(256), (0, 255)), 0, counts)
     total, found = soft.sum(), list[int]()
@@ -143,9 +143,9 @@ def to_pixel_art(
 
 
 def _nearest(centres: NDArray[np.float64], palette: NDArray[np.float64], own: int) -> NDArray[np.int64]:
-    """Return the index of the nearest colour for each centre, OKLab [n, 3]: int64 [n].
+    """Return the index of the nearest palette colour for each centre, OKLab [n, 3]: int64 [n].
 
-    palette: OKLab [K, 3]. The first `own` colours, of kept pixels, win if they are near enough.
+    palette: OKLab [K, 3]. own: number of colours, at the start of the palette, that win if near enough.
     """
     found = nearest_colours(centres, palette)
     if own:
@@ -156,9 +156,9 @@ def _nearest(centres: NDArray[np.float64], palette: NDArray[np.float64], own: in
 
 
 def allowed_alphas(labels: NDArray[np.int64], style: PixelStyle) -> NDArray[np.bool_]:
-    """Return which alpha values the classes allow: bool [N, 256].
+    """Return the alpha values allowed for each sprite by its class: bool [N, 256].
 
-    labels: int64 [N]; -1 for any class.
+    labels: int64 [N], class of each sprite; -1 for any class.
     """
     rows = np.zeros((len(style.alpha_levels) + 1, 256), bool)
     rows[:, [0, 255]] = True
@@ -196,7 +196,7 @@ def _without_orphans(indices: NDArray[np.int64], palette: NDArray[np.float64]) -
 
 @dataclass(frozen=True)
 class PixelArtFigures:
-    """Figures from 0 to 1, except `colours`; 0 without visible pixels.
+    """Measures of pixel art, from 0 to 1 except `colours`; 0 without visible pixels.
 
     half_transparent: share of semi-transparent among visible pixels. colours: median number of visible colours per
     sprite, ignoring alpha. off_palette: share of visible pixels in colours that the reference sprites lack.

@@ -54,7 +54,7 @@ def map_to_palette(rgba: Rgba, palette: Palette, dither: str = NO_DITHER) -> Rgb
 def _mixes(
     colours: NDArray[np.float64], palette: NDArray[np.float64], near: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the palette index to mix with the nearest colour, int64 [n], and its share, 0 to 0.5, float64 [n].
+    """Choose a second palette colour to dither with the nearest: index, int64 [n], and share, float64 [n], 0 to 0.5.
 
     colours: OKLab [n, 3]. palette: OKLab [K, 3]. near: int64 [n], the nearest palette indices. The share is the
     position of the colour on the line from the nearest to the other palette colour. The chosen mix has the smallest
@@ -74,7 +74,7 @@ def _mixes(
 
 
 def _used(rgba: Rgba) -> NDArray[np.uint32]:
-    """Return the distinct visible colours, with full alpha, sorted: uint32 [n]."""
+    """Return the distinct colours of visible pixels, sorted and made opaque: uint32 [n]."""
     found = np.zeros(0, np.uint32)
     for part in sprite_slices(rgba):
         found = np.union1d(found, as_uint32(rgba[part])[rgba[part, ..., 3] > 0] | OPAQUE)
@@ -86,8 +86,8 @@ def merge_near_colours(
 ) -> Generator[Progress, None, NDArray[np.int64]]:
     """Map each colour, uint8 [K, 3], to the index of a similar, more used colour: int64 [K]. Yields Progress.
 
-    Visits colours by falling `counts`, int64 [K]. A colour becomes the nearest kept colour within `distance` (as in
-    `oklab_with_toe`); without a near colour, it is kept.
+    Visits colours by falling `counts`, int64 [K]. A colour becomes the nearest kept colour within `distance`, in
+    OKLab with toe; a colour without a near colour is kept.
     """
     labs = oklab_with_toe(colours)
     # With cells as wide as the distance, nearer colours lie in the same cell or its 26 neighbours.

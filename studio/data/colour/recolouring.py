@@ -24,8 +24,8 @@ _BATCH_SIZE = 64
 class ColourMode:
     """How to recolour generated sprites.
 
-    true_pixels: convert to pixel art (see `pixel_art`); False leaves sprites as drawn. palette: used instead of the
-    training sprites' palette. dither: one of quantizing.DITHERS, for `palette`.
+    true_pixels: reduce colours and alpha to pixel art; False leaves sprites as drawn. palette: replaces the training
+    sprites' palette. dither: one of quantizing.DITHERS, for `palette`.
     """
 
     true_pixels: bool = True
@@ -43,8 +43,8 @@ def recolour_sprites(
 ) -> Generator[Progress, None, Rgba]:
     """Recolour sprites, uint8 [N, S, S, 4], of classes int64 [N], and apply the constraints.
 
-    keep: bool [N, S, S], pixels that stay unchanged. Yields Progress after each part. Raises BadInputError for a
-    palette without visible colours.
+    style: pixel style of the training sprites. choice: how to recolour. keep: bool [N, S, S], pixels that stay
+    unchanged. Yields Progress. Raises BadInputError for a palette without visible colours.
     """
     if not choice.true_pixels:
         return constraints.apply(drawn, keep)

@@ -48,7 +48,7 @@ def run_checks(sprites: Sprites, options: ImportOptions, cache_dir: Path | None 
 
 
 def _small_classes(sprites: Sprites) -> Iterator[ImportIssue]:
-    """Yield the sprites of classes smaller than SMALL_CLASS, if there are several classes."""
+    """Yield an issue for every sprite in a class with fewer than SMALL_CLASS sprites, if there are several classes."""
     counts = sprites.class_counts()
     small = np.flatnonzero(counts < SMALL_CLASS)
     if len(sprites.class_names) > 1:
@@ -59,7 +59,7 @@ def _small_classes(sprites: Sprites) -> Iterator[ImportIssue]:
 
 
 def _like_named(sprites: Sprites) -> Iterator[ImportIssue]:
-    """Yield the sprites of all like-named classes except the largest."""
+    """Yield an issue for every sprite in a class named like a larger class except for case or spaces."""
     chosen = preferred_spellings(sprites)
     largest = [chosen.get(spelling_key(name), name) for name in sprites.class_names]
     for name, label in zip(sprites.names, sprites.labels.tolist(), strict=True):
@@ -71,7 +71,7 @@ def _like_named(sprites: Sprites) -> Iterator[ImportIssue]:
 
 
 def _many_colours(sprites: Sprites) -> Generator[Event, None, list[ImportIssue]]:
-    """Return the sprites with more than MANY_COLOURS colours."""
+    """Return an issue for every sprite with more than MANY_COLOURS colours."""
     items = []
     for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
         used = colours_per_sprite(sprites.rgba[part])
@@ -84,7 +84,7 @@ def _many_colours(sprites: Sprites) -> Generator[Event, None, list[ImportIssue]]
 
 
 def _near_colours(sprites: Sprites) -> Generator[Event, None, list[ImportIssue]]:
-    """Return the sprites that have fewer colours once similar colours are merged."""
+    """Return an issue for every sprite with colours similar enough to merge."""
     change = yield from near_colour_merger(sprites.rgba, HARDLY_SEEN)
     items = []
     for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
@@ -97,9 +97,9 @@ def _near_colours(sprites: Sprites) -> Generator[Event, None, list[ImportIssue]]
 
 
 def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[ImportIssue], int]]:
-    """Return sprites with colours outside the palette shared by nearly all sprites, and the palette's size.
+    """Find the palette of nearly all sprites; return issues for sprites with other colours, and the palette's size.
 
-    Returns ([], 0) without a shared palette.
+    Returns ([], 0) if the sprites share no palette.
     """
     shared: Counter[int] = Counter()
     for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
@@ -125,14 +125,14 @@ def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[ImportIs
 
 
 def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
-    """Yield the distinct visible colours of each sprite, with full alpha: uint32 [n]."""
+    """Yield, for each sprite, the distinct colours of its visible pixels, made opaque: uint32 [n]."""
     pixels = as_uint32(rgba)
     for sprite, alpha in zip(pixels, rgba[..., 3], strict=True):
         yield np.unique(sprite[alpha > 0] | OPAQUE)
 
 
 def _similar(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, list[ImportIssue]]:
-    """Return sprites that differ from an earlier sprite in a few pixels only."""
+    """Return an issue for every sprite that differs from an earlier sprite in only a few pixels."""
     found = (yield from find_near_duplicates(sprites, cache_dir)).similar.first_matches()
     pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
     names = [(sprites.names[first], sprites.names[second]) for first, second in pairs]

@@ -12,7 +12,7 @@ from studio.data.sprites import Sprites
 
 
 def spelling_groups(class_names: Sequence[str]) -> list[list[int]]:
-    """Return groups of class indices whose names differ only in case and in spaces around their parts."""
+    """Return groups of class indices whose class names differ only in case or spaces."""
     groups: dict[str, list[int]] = {}
     for index, name in enumerate(class_names):
         groups.setdefault(spelling_key(name), []).append(index)
@@ -20,19 +20,22 @@ def spelling_groups(class_names: Sequence[str]) -> list[list[int]]:
 
 
 def spelling_key(class_name: str) -> str:
-    """Return the key of a class name: equal for names that differ only in case or in spaces."""
+    """Return a key for comparing class names: equal keys for names that differ only in case or spaces."""
     return _strip_parts(class_name.casefold())
 
 
 def preferred_spellings(sprites: Sprites) -> Mapping[str, str]:
-    """Map the key of each group to the name of the group's largest class, without outer spaces."""
+    """Choose a name for each group of classes whose names differ only in case or spaces.
+
+    Returns the name of the group's largest class, by `spelling_key` of the group.
+    """
     counts, names = sprites.class_counts(), sprites.class_names
     largest = [max(group, key=lambda index: counts[index]) for group in spelling_groups(names)]
     return {spelling_key(names[index]): _strip_parts(names[index]) or names[index] for index in largest}
 
 
 def merge_spellings(sprites: Sprites, chosen: Mapping[str, str]) -> Sprites:
-    """Merge classes with equal keys. chosen: the result of `preferred_spellings`."""
+    """Merge classes whose names differ only in case or spaces. chosen: new names, from `preferred_spellings`."""
     renamed = [chosen.get(spelling_key(name), name) for name in sprites.class_names]
     class_names = tuple(sorted(set(renamed)))
     new: NDArray[np.int64] = np.array([class_names.index(name) for name in renamed], np.int64)

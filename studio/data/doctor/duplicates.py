@@ -66,7 +66,10 @@ def _with_duplicates(imported: ImportResult, why_not: Callable[[str, str], Impor
 
 
 def _with_substitutes(sprites: Sprites, substitutes: Mapping[int, Duplicate]) -> Sprites:
-    """Return the sprites with the names, classes and numbers of the duplicates. Empty classes are removed."""
+    """Give sprites the names, classes and numbers of their duplicates; remove empty classes.
+
+    substitutes: duplicate by the sprite's index.
+    """
     names, labels, targets = list(sprites.names), sprites.labels.copy(), sprites.targets.copy()
     label_of = {name: label for label, name in enumerate(sprites.class_names)}
     for index, duplicate in substitutes.items():
@@ -83,7 +86,11 @@ def _with_substitutes(sprites: Sprites, substitutes: Mapping[int, Duplicate]) ->
 
 
 def _quarantine(imported: ImportResult, substitutes: Mapping[int, Duplicate]) -> Iterator[ImportIssue]:
-    """Yield issues for sprites that stay excluded; they are now duplicates of the substitute."""
+    """Yield the import's issues about excluded sprites, updated for replaced sprites.
+
+    substitutes: duplicate that replaces a sprite, by the sprite's index. Other duplicates of the sprite become
+    duplicates of the substitute; the substitute's own issue is dropped.
+    """
     replaced = [one for one in imported.duplicates if one.first in substitutes]
     duplicates = {(one.item.name, one.item.group): one for one in replaced}
     for item in imported.quarantine:
@@ -99,7 +106,10 @@ def _quarantine(imported: ImportResult, substitutes: Mapping[int, Duplicate]) ->
 
 
 def _notes(imported: ImportResult, substitutes: Mapping[str, Duplicate]) -> Iterator[ImportIssue]:
-    """Yield the notes about pixels under the duplicate's name; drop notes about an excluded file."""
+    """Yield the import's notes; rename notes about replaced sprites' pixels, and drop notes about their files.
+
+    substitutes: duplicate that replaces a sprite, by the sprite's name.
+    """
     for note in imported.notes:
         duplicate = substitutes.get(note.name)
         if duplicate is None:

@@ -26,7 +26,7 @@ _ENOUGH = 200  # sprites to estimate the scale from
 
 @dataclass(frozen=True)
 class Fix:
-    """A change of import settings. title: text of the button."""
+    """A one-click change of import settings. title: text of the button. changes: new values by setting."""
 
     title: str
     changes: Mapping[str, Value]
@@ -45,7 +45,10 @@ MERGE_CLASSES = Fix("Merge these classes", {"merge_classes": True})
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """Files or sprites with a common problem. left_out: excluded from the import. advice: what the problem means."""
+    """Files or sprites with a common problem.
+
+    left_out: whether they are excluded from the import. advice: explanation of the problem.
+    """
 
     group: str
     items: tuple[ImportIssue, ...]
@@ -55,7 +58,7 @@ class Finding:
 
     @property
     def title(self) -> str:
-        """The group in words, in lower case."""
+        """The problem's name for users, in lower case."""
         return _TITLES.get(self.group, self.group)
 
 
@@ -63,8 +66,8 @@ class Finding:
 class SpritesChecked(Event):
     """Results from the slower checks on imported sprites.
 
-    items: like the notes from an import. looked_at: number of checked sprites; large sets are sampled. palette_colours:
-    size of a palette shared by nearly all sprites, or 0.
+    items: an issue for each sprite with a problem. looked_at: number of checked sprites; large sets are sampled.
+    palette_colours: size of a palette shared by nearly all sprites, or 0.
     """
 
     json_type = "Examined"
@@ -90,7 +93,7 @@ def list_findings(
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """What a fix may depend on."""
+    """Import result and options from which fixes are derived. palette_colours: size of a shared palette, or 0."""
 
     found: SpritesImported
     options: ImportOptions
@@ -128,13 +131,13 @@ def exclude_fix(names: Sequence[str], options: ImportOptions) -> Fix:
 
 
 def slice_fix(options: ImportOptions) -> Fix:
-    """Return a fix that slices pictures that look like sheets, using their own grids."""
+    """Return a fix that slices sheets into sprites, each by its own detected grid."""
     changes: Mapping[str, Value] = {"sheets": "grid", "tile": 0, "size": 0}
     return Fix("Slice into sprites", {name: to for name, to in changes.items() if getattr(options, name) != to})
 
 
 def canvas_fix(found: SpritesImported) -> Fix | None:
-    """Return a fix to a canvas that fits every picture up to 256 pixels; None if the canvas is large enough."""
+    """Return a fix that enlarges the canvas to fit all pictures up to 256 pixels; None if the canvas fits already."""
     largest = max((max(size) for size in found.sizes if max(size) <= COMMON_SIZES[-1]), default=0)
     fitting = next(size for size in COMMON_SIZES if size >= largest)
     if fitting <= found.sprites.size:
@@ -150,7 +153,7 @@ def _larger_canvas(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
 
 
 def _original_size(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
-    """Use the commonest scale if most sprites show it: it then also applies to sprites too plain to show any."""
+    """Yield a fix that undoes upscaling: by one factor for all sprites if most share the factor, else per sprite."""
     sprites, wanted = case.found.sprites, {item.name for item in items[:_ENOUGH]}
     some = [sprites.rgba[index] for index, name in enumerate(sprites.names) if name in wanted]
     if not some:

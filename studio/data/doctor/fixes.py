@@ -46,10 +46,10 @@ _Change = Callable[[Rgba], Rgba]  # uint8 [N, S, S, 4] -> the same shape
 def apply_fixes(
     imported: ImportResult, options: ImportOptions, folder: Path | None
 ) -> Generator[Event, None, ImportResult]:
-    """Apply `options` to an import; yields Progress and returns the changed import, with a reason for each exclusion.
+    """Apply `options` to an import; return the changed import, with a reason for each excluded sprite.
 
-    Returns `imported` itself if nothing changes. Large sets go to a scratch file in `folder`. Raises BadInputError for
-    an unusable palette, and OSError if the disk is full.
+    Yields Progress. Returns `imported` itself without changes. Large sets go to a scratch file in `folder`. Raises
+    BadInputError for an unusable palette, and OSError if the disk is full.
     """
     is_excluded = exclusion_filter(options.leave_out)
     if options.merge_classes:
@@ -83,7 +83,7 @@ def apply_fixes(
 
 
 def _with_merged_classes(imported: ImportResult) -> ImportResult:
-    """Return the import with like-named classes merged, in its sprites and its duplicates."""
+    """Merge classes whose names differ only in case or spaces, in the sprites and duplicates of an import."""
     spellings = preferred_spellings(imported.sprites)
     if not spellings:
         return imported
@@ -95,7 +95,10 @@ def _with_merged_classes(imported: ImportResult) -> ImportResult:
 
 
 def exclusion_filter(names: str) -> Callable[[str], bool]:
-    """Return a predicate for sprite names that match `names`, a text like ImportOptions.leave_out."""
+    """Return a function that tells whether a sprite's name matches any pattern in `names`.
+
+    names: patterns separated by ';', with wildcards like * (ImportOptions.leave_out).
+    """
     patterns = _patterns(names)
     plain = {pattern for pattern in patterns if not set(pattern) & set("*?[")}
     others = "|".join(translate(pattern) for pattern in patterns if pattern not in plain)
@@ -104,7 +107,7 @@ def exclusion_filter(names: str) -> Callable[[str], bool]:
 
 
 def unmatched_patterns(names: str, sprites: Iterable[str]) -> list[str]:
-    """Return patterns in `names`, a text like ImportOptions.leave_out, that match no sprite."""
+    """Return the patterns that match no sprite. names: patterns separated by ';'. sprites: names of all sprites."""
     known = list(sprites)
     plain = set(known)
     typed = [pattern for pattern in _patterns(names) if re.sub(r"\[(.)\]", r"\1", pattern) not in plain]
@@ -116,7 +119,7 @@ def _patterns(names: str) -> list[str]:
 
 
 def as_patterns(names: list[str]) -> str:
-    """Return the names as ImportOptions.leave_out lists them, with wildcard characters in brackets."""
+    """Join sprite names to a text of patterns separated by ';', with wildcard characters in brackets."""
     return _SEPARATOR.join(re.sub(r"[*?\[;]", _bracketed, name) for name in names)
 
 
@@ -157,9 +160,9 @@ def _apply(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generator
 
 
 def near_colour_merger(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
-    """Return a function that merges similar colours; yields Progress.
+    """Return a function that merges similar colours of sprites. Yields Progress.
 
-    distance: as in `merge_near_colours`. In very large sets, rare colours stay unmerged.
+    distance: largest distance of merged colours, in OKLab with toe. In very large sets, rare colours stay unmerged.
     """
     colours, counts = extract_palette(_some_opaque(rgba), _EVERY_COLOUR)
     becomes = yield from merge_near_colours(colours[:, :3], counts, distance)
@@ -178,7 +181,7 @@ def near_colour_merger(rgba: Rgba, distance: float) -> Generator[Event, None, _C
 
 
 def _reduce_all(rgba: Rgba, options: ImportOptions) -> _Change | None:
-    """Return a function that maps every sprite to the set's dominant colours; None without a limit."""
+    """Return a function that maps all sprites to the set's dominant colours; None without a limit in `options`."""
     count = options.colours_all
     if not count:
         return None
@@ -196,7 +199,7 @@ def _map_all(rgba: Rgba, options: ImportOptions) -> _Change | None:
 
 
 def _reduce_each(rgba: Rgba, options: ImportOptions) -> _Change | None:
-    """Return a function that reduces every sprite to its dominant colours; None without a limit."""
+    """Return a function that limits each sprite to its own dominant colours; None without a limit in `options`."""
     count = options.colours_each
     if not count:
         return None
@@ -212,7 +215,7 @@ def _reduce_each(rgba: Rgba, options: ImportOptions) -> _Change | None:
 
 
 def _some_opaque(rgba: Rgba) -> Rgba:
-    """Return a sample of the sprites, as large as `extract_palette` uses, with visible pixels made opaque."""
+    """Return an even sample of the sprites with visible pixels made opaque. `extract_palette` reads all of it."""
     return _opaque(rgba[:: sampling_step(rgba)])
 
 
@@ -239,7 +242,7 @@ def _count_changed(before: Rgba, after: Rgba) -> NDArray[np.int64]:
 
 
 class _Selection:
-    """The kept sprites, and a reason for each excluded one."""
+    """Selects sprites to keep, and collects the reason for each excluded sprite in `left_out`."""
 
     def __init__(self, sprites: Sprites) -> None:
         self._all = sprites
@@ -254,7 +257,7 @@ class _Selection:
                     self._drop(index, "chosen", EXCLUDED_BY_NAME)
 
     def exclude_empty_and_equal(self, *, keep_equal: bool) -> None:
-        """Exclude sprites that a change has made empty or, unless `keep_equal`, equal to an earlier sprite."""
+        """Exclude empty sprites and, unless `keep_equal`, sprites with the same pixels as an earlier sprite."""
         first: dict[bytes, int] = {}
         for index in np.flatnonzero(self._kept).tolist():
             pixels = self._all.rgba[index]
@@ -266,7 +269,7 @@ class _Selection:
                 self._drop(index, "duplicate", f"the same pixels as {self._all.names[earlier]} after the changes")
 
     def exclude_similar(self) -> Generator[Event, None, None]:
-        """Exclude sprites similar to an earlier kept sprite. In a chain a-b-c, c stays if only b resembles it."""
+        """Exclude sprites similar to an earlier kept sprite. Yields Progress."""
         indices = np.flatnonzero(self._kept)
         similar = yield from find_similar(self._all.rgba[indices])
         pairs = zip(indices[similar.first].tolist(), indices[similar.second].tolist(), strict=True)
