@@ -25,16 +25,17 @@ _TIPS = {
     "sprites": "Open and check the training sprites.",
     "train": "Train a model and watch its progress.",
     "generate": "Generate sprites, or predict classes.",
-    "runs": "All trained models.",
-    "lab": "Experiments with training, on your sprites and devices.",
+    "runs": "Compare and manage your runs.",
+    "lab": "Run experiments on your sprites and devices.",
 }
 _SCHEMES = (("system", "Follow system"), ("light", "Light"), ("dark", "Dark"))
 
 
 class Menus(QObject):
-    """Fills the menu bar. Actions that need a page are connected by the window.
+    """Fills the menu bar with actions. The window connects the actions that need a page.
 
-    page_requested: name of a page. recent_chosen: path of a folder. scheme_chosen: 'system', 'light' or 'dark'.
+    page_requested: name of the page to show. recent_chosen: path of the folder to open. scheme_chosen: 'system',
+    'light' or 'dark'.
     """
 
     page_requested = Signal(str)
@@ -105,16 +106,16 @@ class Menus(QObject):
         _enable(self.watch, busy)
 
     def set_page(self, page: Page) -> None:
-        """Set the shown page. Undo and Redo act on the page if it has a history."""
+        """Store the shown page and refresh the menus. Undo and Redo act on the page if it has an undo history."""
         self._page = page
         self.refresh()
 
     def _undo_page(self) -> Page | None:
-        """Return the shown page if it has an undo history. Otherwise return None: Undo changes the import options."""
+        """Return the shown page if it has its own undo history; None if Undo reverts import options instead."""
         return self._page if self._page is not None and self._page.has_undo else None
 
     def _step_titles(self) -> tuple[str, str]:
-        """Return the titles of the undo and redo steps; empty for none."""
+        """Return the titles of the next undo step and the next redo step; an empty title if there is no step."""
         page, opened = self._undo_page(), self._session.open_sprites.opened
         if page is not None:
             return page.undo_title(), page.redo_title()
@@ -227,7 +228,7 @@ class NavigationRail(QFrame):
         theme.set_role(self, "")
 
     def show_page(self, name: str) -> None:
-        """Check the button of a page."""
+        """Mark the button of the page `name` as checked."""
         self._buttons[name].setChecked(True)
 
     @Slot(int)
@@ -238,7 +239,7 @@ class NavigationRail(QFrame):
 class Commands(QObject):
     """Executes menu actions that need no page.
 
-    open_requested: (list of Path) open these files. watched: the window follows a run of another process.
+    open_requested: (list of Path) open these files. watched: the window now follows a run of another process.
     """
 
     open_requested = Signal(object)

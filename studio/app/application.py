@@ -32,7 +32,7 @@ _COLLECT_MS = 50  # with a longer interval, collecting a large young generation 
 
 
 class Studio(QObject):
-    """Creates session and window. Slow work starts after the first paint."""
+    """The application: creates the session and the window. Slow work starts after the first paint."""
 
     def __init__(self, app: QApplication, demo: bool = False, sprites: Sequence[Path] = ()) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Studio(QObject):
 
     @Slot()
     def _on_import_ended(self) -> None:
-        """Exclude the imported objects (up to half a million) from collection, except during a training."""
+        """Exclude the imported objects (up to half a million) from garbage collection, unless a run is open."""
         self._collector.stop_skipping(freeze=not self.session.training.is_busy())
 
     @Slot()
@@ -90,7 +90,7 @@ class Studio(QObject):
 
 
 class MainThreadCollector(QObject):
-    """Replaces automatic garbage collection by a timer on the main thread, with the same thresholds."""
+    """Replaces Python's automatic garbage collection by a timer on the main thread, with the same thresholds."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -102,30 +102,30 @@ class MainThreadCollector(QObject):
 
     @Slot()
     def begin(self) -> None:
-        """Start the timer and freeze the existing objects: collecting torch's modules alone takes 30 ms."""
+        """Start the timer and exclude existing objects from collection: torch's modules alone would take 30 ms."""
         if not self._timer.isActive():
             gc.freeze()
             self._timer.start()
 
     @Slot()
     def skip_oldest(self) -> None:
-        """Skip the oldest generation during an import, whose many objects stay alive."""
+        """Collect only the young generations during an import, because the many new objects stay alive."""
         self._oldest = 1
 
     def stop_skipping(self, *, freeze: bool) -> None:
-        """Collect the oldest generation again. freeze: exclude all objects that exist now."""
+        """Resume collecting the oldest generation. freeze: exclude all objects that exist now from collection."""
         self._oldest = 2
         if freeze and self._timer.isActive():
             gc.freeze()
 
     def end(self) -> None:
-        """Stop the timer and unfreeze all objects, so that they are freed at exit."""
+        """Stop the timer and include the excluded objects in collection again, which frees them at exit."""
         self._timer.stop()
         gc.unfreeze()
 
     @Slot()
     def collect_due(self) -> None:
-        """Collect the oldest generation above its threshold."""
+        """Collect garbage up to the oldest generation whose count exceeds the threshold, if any."""
         counts, thresholds = gc.get_count(), gc.get_threshold()
         for generation in range(self._oldest, -1, -1):
             if counts[generation] > thresholds[generation]:
@@ -134,10 +134,10 @@ class MainThreadCollector(QObject):
 
 
 class Interrupt(QObject):
-    """Turns operating system signals into a Qt signal. happened: a signal requests to quit.
+    """Emits the Qt signal `happened` when an operating system signal, such as Ctrl+C, asks the process to quit.
 
-    A second Ctrl+C ends the process immediately. Further other signals are ignored, because shells, `make` and systems
-    that shut down send them repeatedly.
+    A second Ctrl+C ends the process immediately. Other repeated signals are ignored, because shells, `make` and a
+    system shutdown send several.
     """
 
     happened = Signal()
@@ -154,12 +154,12 @@ class Interrupt(QObject):
         self._wakeup_before = -1
 
     def install(self) -> None:
-        """Install the handlers. The socket wakes the Qt event loop, so that Python can run them."""
+        """Install the signal handlers. A socket wakes the Qt event loop, so that Python can run the handlers."""
         self._before = {number: signal.signal(number, self._handle) for number in termination_signals()}
         self._wakeup_before = signal.set_wakeup_fd(self._writing.fileno())
 
     def uninstall(self) -> None:
-        """Restore the previous handlers."""
+        """Restore the previous signal handlers."""
         signal.set_wakeup_fd(self._wakeup_before)
         for number, handler in self._before.items():
             signal.signal(number, handler)

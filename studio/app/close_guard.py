@@ -1,6 +1,6 @@
-"""Closing the window while a run trains in it: ask, stop and save the run, and wait for that up to a timeout.
+"""Closes the window while a run trains in it: asks the user, then stops and saves the run, up to a timeout.
 
-A run in other processes continues.
+A run that trains in other processes continues.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from studio.app.state.training.training import CurrentTraining
 from studio.core.events import Blocked, Notice
 
 _SAVE_TIMEOUT_MS = 60_000
-_SAVED = "It is saved before closing, and you can resume it next time."
+_SAVED = "Save the run and close the window? You can resume the run later."
 _LOST = "Closing now loses the progress since the last checkpoint."
 _ALL_LOST = "The run has no checkpoint. Closing now loses all progress."
 
@@ -40,7 +40,7 @@ class CloseGuard(QObject):
         training.state_changed.connect(self._on_training_changed)
 
     def may_close(self) -> bool:
-        """Return whether the window can close now; ask the user if a run trains in it."""
+        """Return whether the window can close now. If a run trains in this window, ask the user and return False."""
         if not self._training.runs_in_window():
             return True
         if not self._is_closing:
@@ -55,7 +55,7 @@ class CloseGuard(QObject):
 
     @Slot()
     def close_after_saving(self) -> None:
-        """Save the run; emit `ready` when that is done, or `cancelled` if it fails."""
+        """Stop and save the run, then emit `ready`; emit `cancelled` if saving fails."""
         self._is_closing = True
         if self._training.runs_in_window():
             self._training.stop_for_close(force=self._forces)
@@ -113,7 +113,7 @@ class CloseGuard(QObject):
         self.ready.emit()
 
     def _handle_blocked(self) -> None:
-        """Handle a run that can't be saved for now: close without saving if forced, else stay open."""
+        """React to a run that can't be saved now: close without saving if forced, else keep the window open."""
         if self._forces:
             self.close_after_saving()
         else:
@@ -122,5 +122,5 @@ class CloseGuard(QObject):
 
     @Slot()
     def _on_timeout(self) -> None:
-        """Close although the device hangs: only the last checkpoint remains."""
+        """Close without waiting any longer for a hanging device. Only the last checkpoint remains."""
         self.ready.emit()

@@ -73,7 +73,7 @@ class BusNotifier(Notifier):
             self._pending[self._call("Notify", "susssasa{sv}i", values)] = True
 
     def withdraw(self) -> None:
-        """Close the shown notifications, and pending ones as soon as their ids arrive."""
+        """Close the shown notifications, and close pending notifications when the service reports their ids."""
         self._pending = dict.fromkeys(self._pending, False)
         if not self._shown:
             return
@@ -83,7 +83,7 @@ class BusNotifier(Notifier):
         self._shown.clear()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the D-Bus connection."""
         if self._readable is not None:
             self._readable.setEnabled(False)
             self._readable.deleteLater()
@@ -103,7 +103,7 @@ class BusNotifier(Notifier):
         self._readable.activated.connect(self._on_readable)
 
     def _call(self, method: str, signature: str, values: tuple[Any, ...]) -> int:
-        """Send a call and return its serial."""
+        """Send a D-Bus method call without waiting for the reply, and return the serial number of the call."""
         from jeepney import DBusAddress, new_method_call
 
         assert self._bus is not None
@@ -116,7 +116,7 @@ class BusNotifier(Notifier):
 
     @contextlib.contextmanager
     def _closing_on_error(self) -> Iterator[None]:
-        """Close the connection on an error; the next notification connects again."""
+        """Context manager that closes the D-Bus connection on an error. The next notification connects again."""
         from jeepney import DBusErrorResponse
 
         try:
@@ -148,7 +148,7 @@ class BusNotifier(Notifier):
             self._handle_signal(fields[HeaderFields.member], body)
 
     def _handle_signal(self, signal: str, body: tuple[Any, ...]) -> None:
-        """Handle a signal about a shown notification."""
+        """Handle a D-Bus signal about a shown notification."""
         if signal == "ActivationToken":  # sent before a click; Wayland raises a window only with it
             os.environ["XDG_ACTIVATION_TOKEN"] = body[1]
         elif signal == "ActionInvoked":
@@ -193,7 +193,7 @@ def system_notifier(parent: QObject | None = None) -> Notifier:
 class RunAnnouncer(QObject):
     """Shows desktop notifications about runs while another program is in front. A click raises the window.
 
-    A run that was stopped is not announced: the user has just stopped it.
+    A run that the user has stopped is not announced.
     """
 
     def __init__(self, training: CurrentTraining, settings: Settings, window: QWidget, notifier: Notifier) -> None:
@@ -251,9 +251,9 @@ class RunAnnouncer(QObject):
 
 
 class SleepInhibitor(QObject):
-    """Keeps the machine awake while a run trains in this window; a paused run lets it sleep.
+    """Keeps the machine awake while a run trains in this window; during a pause, the machine may sleep.
 
-    Training in other processes inhibits sleep by itself.
+    Processes that train a run outside this window keep the machine awake themselves.
     """
 
     def __init__(self, training: CurrentTraining, parent: QObject | None = None) -> None:

@@ -22,9 +22,9 @@ _STEPS = (
     "Drop a folder of sprites on the window. Its sub-folders become classes.",
     "On the Train page, press Start. The fastest device is already chosen.",
     "Watch the samples. Pause or stop at any time: nothing is lost.",
-    "On the Generate page, generate sprites, also during the training.",
-    "Edit opens a sprite in the editor: draw in it, or select a part and press Redraw selection.",
-    "For tiles, set Seamless under Advanced; a mix of two classes also makes a set of 16 matching tiles.",
+    "Generate sprites on the Generate page, even while the model trains.",
+    "Press Edit to open a sprite. Draw, or select a part and press Redraw selection.",
+    "For tiles, set Seamless under Advanced. Mix two classes to make a set of 16 matching tiles.",
     "For an animation, choose two sprites, press Tween, and save the frames as a GIF.",
     "Save sprites as PNG files or a sheet, or export the model for other programs.",
 )
@@ -39,11 +39,11 @@ _SHORTCUTS = (
     ("Ctrl+V", "Paste an image into the editor (Generate page)"),
     ("Ctrl+E", "Export the model"),
     ("Delete", "Exclude the selected sprites; move the selected runs to the trash"),
-    ("Ctrl+Z, Ctrl+Shift+Z", "Undo and redo on this page; restore rejected sprites or runs"),
+    ("Ctrl+Z, Ctrl+Shift+Z", "Undo and redo on the shown page; restore rejected sprites or deleted runs"),
     ("Alt+Left, Alt+Right", "Previous and next batch"),
     ("F2, Ctrl+D", "Rename or star a run (Runs page)"),
     ("Ctrl+1 to Ctrl+5", "Switch pages"),
-    ("F1", "This list"),
+    ("F1", "Show first steps and shortcuts"),
     ("Ctrl+Q", "Quit; a running training is saved"),
 )
 
@@ -97,7 +97,7 @@ def choose_save_file(
     """Let the user choose a file to write; return None if cancelled.
 
     kinds: a Qt filter like 'PNG (*.png);;CSV (*.csv)'; a name with another suffix gets the chosen filter's suffix.
-    replaces: ask before replacing an existing file; False: never replace, choose a free name instead.
+    replaces: ask before replacing an existing file. If False, choose a free file name instead.
     """
     stem, dot, suffix = name.rpartition(".")
     proposed = (
@@ -122,8 +122,8 @@ def choose_save_sprites(
 ) -> tuple[Path, SpriteExport] | None:
     """Let the user choose a file for sprites and its format; return None if cancelled.
 
-    The suffix of the typed name decides the format, else the chosen filter. Existing files, with their companion files,
-    are replaced only after a question. plays: offer only formats of animations. name: its suffix preselects a format.
+    The suffix of the typed name decides the format; without a suffix, the chosen filter decides. The user is asked
+    before files are replaced. plays: offer only animation formats. name: proposed name; its suffix preselects a format.
     """
     forms = [form for form in sprite_exports().values() if form.plays or not plays]
     kinds = {f"{form.title} (*{form.suffix})": form for form in forms}
@@ -148,7 +148,7 @@ def choose_save_sprites(
 def run_save_dialog(
     parent: QWidget, title: str, start: Path, kinds: str, proposed: str = "", *, confirms: bool = True
 ) -> tuple[Path | None, str]:
-    """Run the system's save dialog; return the typed path, None if cancelled, and the chosen filter.
+    """Run the system's save dialog and return the typed path (None if cancelled) and the chosen filter.
 
     confirms: the dialog asks before replacing an existing file.
     """
@@ -181,7 +181,7 @@ class SaveDialog(QFileDialog):
 
 
 def _may_replace(parent: QWidget, paths: list[Path]) -> bool:
-    """Ask before replacing existing files that the system's dialog did not ask about; True if none exists."""
+    """Return whether `paths` may be written; if some of these files exist, ask the user."""
     existing = [path.name for path in paths if os.path.lexists(path)]
     if not existing:
         return True
@@ -208,7 +208,7 @@ def _remember_folder(chosen: str, settings: Settings) -> Path | None:
 
 
 def _palette_suffixes() -> dict[str, str]:
-    """Return the format title of each palette suffix. If formats share a suffix, the first format writes the file."""
+    """Return the format title for each palette file suffix. If formats share a suffix, the first format counts."""
     found: dict[str, str] = {}
     for form in palette_formats():
         for suffix in form.suffixes:
@@ -220,7 +220,7 @@ _HELP_PX = (800, 640)  # fits into the smallest window
 
 
 class HelpDialog(QDialog):
-    """First steps and keyboard shortcuts."""
+    """The help dialog, which lists first steps and keyboard shortcuts."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""Starts the window. A check before the import of Qt reports why no window can open; Qt would abort the process."""
+"""Starts the window. Checks before importing Qt whether a window can open, because Qt would abort the process."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def main(demo: bool = False, paths: Sequence[Path] = ()) -> int:
 
 
 def has_screen() -> bool:
-    """Return whether a display responds, or the chosen Qt platform needs none."""
+    """Return whether Qt can connect to a display. Only an X server is tested; other displays count as usable."""
     if sys.platform != "linux" or os.environ.get("WAYLAND_DISPLAY") or os.environ.get("QT_QPA_PLATFORM"):
         return True
     return bool(os.environ.get("DISPLAY")) and _display_answers()
@@ -103,7 +103,7 @@ def _log_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> Non
 
 
 def _display_answers() -> bool:
-    """Return whether an X server responds at DISPLAY: without one, Qt aborts."""
+    """Return whether the X server at DISPLAY responds. Qt aborts the process if the server does not respond."""
     try:
         xcb = ctypes.CDLL("libxcb.so.1")
     except OSError:
@@ -123,7 +123,7 @@ def _uses_xcb() -> bool:
 
 
 def _missing_dependency(library: Path) -> str:
-    """Return the name of the library that `library` fails to load without; empty for none."""
+    """Return the name of a missing library that `library` needs to load; empty if none is missing."""
     if not library.exists():
         return ""
     try:

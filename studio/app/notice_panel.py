@@ -24,7 +24,11 @@ def _always() -> bool:
 
 
 class NoticeCard(QFrame):
-    """A message in full. clicked, other_clicked: the first or second button was clicked. closed: remove the card."""
+    """A card that shows a message in full: title, hint, details and buttons.
+
+    clicked, other_clicked: the user clicked the first or the second button. closed: remove the card. expires: close the
+    card after enough time to read it; errors never expire.
+    """
 
     clicked = Signal()
     other_clicked = Signal()
@@ -34,7 +38,6 @@ class NoticeCard(QFrame):
         self, level: Level, title: str, hint: str, details: str = "", button: str = "", other: str = "", *,
         expires: bool = True,
     ) -> None:  # fmt: skip
-        """expires: the message closes after enough time to read it; errors always stay."""
         super().__init__()
         self.level = level
         self.texts = (title, hint)
@@ -90,7 +93,7 @@ class NoticeCard(QFrame):
         return theme.icon(self.level, theme.level_colours(theme.colours())[self.level]).pixmap(20, 20)
 
     def count_down(self, counts: bool) -> None:
-        """Restart or stop the expiry timer."""
+        """Restart the expiry timer if the message expires and `counts` is True; otherwise stop the timer."""
         if self.expires and counts:
             self.timer.start()
         else:
@@ -149,7 +152,7 @@ class NoticePanel(QFrame):
         self.show()
 
     def event(self, event: QEvent) -> bool:
-        """Adjust the height to the messages."""
+        """Adjust the popup's height when the layout of the messages changes."""
         handled = super().event(event)
         if event.type() == QEvent.Type.LayoutRequest:
             self.resize(self.width(), self._box.totalHeightForWidth(self.width()))
@@ -162,7 +165,7 @@ class NoticePanel(QFrame):
 
 
 class NoticeLabel(QWidget):
-    """A message in one line: the title, then the hint, elided to the available width."""
+    """A label that shows a message in one line: the title, then the hint, elided to the available width."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -179,7 +182,7 @@ class NoticeLabel(QWidget):
         return self._full_title_px() + self._hint_px()
 
     def title_px(self) -> int:
-        """Return the title's width in pixels: a long title leaves up to half of the line to the hint."""
+        """Return the title's width in pixels. A long title leaves up to half of the line to the hint."""
         room = self.width()
         return min(self._full_title_px(), max(room // 2, room - self._hint_px()))
 

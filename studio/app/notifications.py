@@ -28,8 +28,8 @@ class NoticeBar(QWidget):
     """A line with the newest message; its button opens the list of all messages over the page.
 
     The hidden line keeps its space, so that a message never moves the page. With more than _MAX_CARDS messages the
-    oldest closes, preferably one that expires. A message expires while the line shows it, the window is active and the
-    pointer is outside the line.
+    oldest closes, preferably an expiring message. A message expires only while the line shows the message, the window
+    is active and the pointer is outside the line.
     retry_requested, end_requested: resume a blocked training, or end it without saving. undo_requested: undo the last
     action. fix_requested: (Fix) import the open files again with this fix.
     """
@@ -45,8 +45,8 @@ class NoticeBar(QWidget):
         self._frame = QFrame()
         theme.set_role(self._frame, "notice")
         self._icon, self._line = QLabel(), NoticeLabel()
-        self._act = factory.button("Act", "First action for this message.")
-        self._other = factory.button("Other", "Second action for this message.")
+        self._act = factory.button("Act", "Run the first action for this message.")
+        self._other = factory.button("Other", "Run the second action for this message.")
         self._more = factory.button("More", "Show all messages in full.", role="flat")
         self._close = factory.tool_button("close", "Close message", "Close this message.")
         self._close.setIconSize(QSize(16, 16))
@@ -85,7 +85,7 @@ class NoticeBar(QWidget):
 
     @Slot(object)
     def show_notice(self, notice: Notice) -> None:
-        """Show a message with the buttons of its class."""
+        """Show a message with the buttons for its class, such as Undo for `UndoOffered`."""
         if isinstance(notice, Blocked):
             card = self.add(notice.level, notice.title, notice.hint, button="Try again", other="End without saving")
             card.clicked.connect(self.retry_requested)
@@ -141,19 +141,19 @@ class NoticeBar(QWidget):
         return card
 
     def event(self, event: QEvent) -> bool:
-        """Stop the expiry while the window is inactive."""
+        """Stop the expiry timer while the window is inactive."""
         handled = super().event(event)
         if event.type() in (QEvent.Type.WindowActivate, QEvent.Type.WindowDeactivate):
             self._count_down()
         return handled
 
     def enterEvent(self, event: QEnterEvent) -> None:
-        """Stop the expiry while the pointer is over the line."""
+        """Stop the expiry timer while the pointer is over the message line."""
         super().enterEvent(event)
         self._count_down()
 
     def leaveEvent(self, event: QEvent) -> None:
-        """Restart the expiry when the pointer leaves the line."""
+        """Restart the expiry timer when the pointer leaves the message line."""
         super().leaveEvent(event)
         self._count_down()
 
@@ -196,7 +196,7 @@ class NoticeBar(QWidget):
             card.count_down(card is self.shown() and not held)
 
     def _update_more_button(self) -> None:
-        """Show the More button if the line does not show everything."""
+        """Show the More button if the line hides details, other messages or a part of the text."""
         card = self.shown()
         if card is None:
             return
@@ -232,7 +232,10 @@ class NoticeBar(QWidget):
             self._remove(self._cards[-1])
 
     def _make_room(self, new: NoticeCard) -> None:
-        """Close messages above the limit: expiring ones first, and never a lasting message for an expiring one."""
+        """Close messages above the limit to make room for `new`: expiring messages first, then the oldest.
+
+        A lasting message never closes for an expiring message.
+        """
         while len(self._cards) > _MAX_CARDS:
             expiring = [card for card in self._cards if card.expires and card is not new]
             if not expiring and new.expires:
@@ -253,7 +256,7 @@ class NoticeBar(QWidget):
 
 
 class UncaughtErrors(QObject):
-    """Logs and reports uncaught exceptions of all threads. happened: (JobFailed)."""
+    """Logs uncaught exceptions of all threads and reports them. happened: (JobFailed) an exception was reported."""
 
     happened = Signal(object)
 

@@ -12,7 +12,10 @@ from studio.core.events import Notice
 
 
 class Offers(QObject):
-    """Shows the session's offers and removes the outdated ones. resumed: the user resumed the offered run."""
+    """Offers to resume an interrupted run, start the queue or reopen a sprite; removes outdated offers.
+
+    resumed: the user resumed the offered run.
+    """
 
     resumed = Signal()
 

@@ -27,7 +27,7 @@ _DOING: Mapping[State, str] = {
 
 
 class StatusBar(QStatusBar):
-    """Shows the newest foreground job, or else the training; the device and the memory in use."""
+    """The status bar: shows the newest foreground job or the training, the device, and the memory in use."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -42,8 +42,8 @@ class StatusBar(QStatusBar):
         self._cancel = factory.button("Cancel", "Cancel this job.", role="flat")
         self._device = factory.text(wrap=False)
         self._memory = factory.text(wrap=False)
-        self._device.setToolTip("The device that trains, or the chosen device.")
-        self._memory.setToolTip("Memory in use: on the training device, or else by the studio.")
+        self._device.setToolTip("Device of the open run, or the device chosen for the next run.")
+        self._memory.setToolTip("Memory in use on the training device, or by the studio if nothing trains.")
         self._lay_out()
         self._delay = QTimer(self)
         self._delay.setSingleShot(True)

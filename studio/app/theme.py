@@ -142,7 +142,7 @@ def apply(app: QApplication, scheme: Scheme = "system") -> Theme:
 
 
 def colours() -> Colours:
-    """Return the current colours."""
+    """Return the colours of the current theme."""
     window = QGuiApplication.palette().color(QPalette.ColorRole.Window)
     return DARK if window.lightness() < 128 else LIGHT
 
@@ -156,7 +156,7 @@ def icon(name: str, colour: str = "") -> QIcon:
 
 
 def set_role(widget: QWidget, role: Role) -> None:
-    """Set the role by which the stylesheet styles a label, button or frame."""
+    """Set the widget's role, which decides how the stylesheet styles a label, button or frame."""
     widget.setProperty("role", role)
     style = widget.style()
     style.unpolish(widget)

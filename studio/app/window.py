@@ -177,12 +177,12 @@ class Window(QMainWindow):
             self._notify_missing("No model to export yet.", "Train a model, or choose a run on the Runs page.")
 
     def _notify_missing(self, title: str, hint: str) -> None:
-        """Show what is missing until the page, the samples or the model change."""
+        """Show a message about missing samples or a missing model; remove it when the page or the choice changes."""
         before = self._exportable_state()
         self.session.notify(title, hint, holds=lambda: self._exportable_state() == before)
 
     def _exportable_state(self) -> tuple[object, ...]:
-        """Return the state that decides whether the window has samples to save and a model to export."""
+        """Return a value that changes when samples to save or a model to export may have become available."""
         training, chosen = self.session.training, [run.path for run in self.runs.selected()]
         made = self.generate.results.result()
         return self.page(), made, chosen, training.path, training.samples is None, training.has_checkpoint
@@ -205,7 +205,7 @@ class Window(QMainWindow):
 
     @Slot()
     def store(self) -> None:
-        """Store changes regularly, in case of a crash; show an error once until storing works again."""
+        """Store unsaved changes, in case of a crash. Show an error once, until storing works again."""
         self._store(leaving=False)
 
     def _store(self, *, leaving: bool) -> None:

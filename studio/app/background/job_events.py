@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SpritesColoured(SpritesGenerated):
-    """Generated sprites in the chosen colours. palette: name of the palette that they use, or empty.
+    """Generated sprites after recolouring. palette: name of the chosen palette, or empty.
 
-    colours: uint8 [K, 3], the allowed colours; None for any. badges: results of the checks. source: their provenance as
-    JSON (`ModelSource`), or empty if unknown. note: a message for the user.
+    colours: uint8 [K, 3], the allowed colours; None for all colours. badges: results of the constraint checks. source:
+    the sprites' provenance as JSON (`ModelSource`), or empty if unknown. note: a message for the user.
     """
 
     palette: str = ""
@@ -52,7 +52,7 @@ class RunCheckpoints(Event):
 
 @dataclass(frozen=True)
 class OnlySheets(Event):
-    """The imported paths contain no sprites, but images that are too large for a sprite.
+    """An import found only images that are too large for a sprite.
 
     recognised: the images that look like sprite sheets.
     """
@@ -64,11 +64,11 @@ class OnlySheets(Event):
 
 @dataclass(frozen=True)
 class StateNotice(Notice):
-    """A message about a state of the window, which removes the message when `holds` returns False."""
+    """A message that the window removes when `holds` returns False."""
 
     holds: Callable[[], bool] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
 class UndoOffered(Notice):
-    """A message about an action that can be undone."""
+    """A message about an action, with a button that undoes the action."""

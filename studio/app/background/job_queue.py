@@ -34,7 +34,7 @@ class JobOptions(TypedDict, total=False):
 
 
 def ignore(_: object) -> None:
-    """Do nothing with an event or a result."""
+    """Ignore an event or a result: the callback of jobs without a receiver."""
 
 
 class JobQueue(QObject):
@@ -109,7 +109,7 @@ class JobQueue(QObject):
         """Call `operation` on a worker thread, then `on_success` in the main thread with its result.
 
         operation: returns the result, or a generator that yields events and returns the result. on_event: called in the
-        main thread with each of these events, `JobEnded` last. options: as in `start`.
+        main thread with each event, `JobEnded` last. options: background, urgent, cancellable, kind and about.
         """
         receive = partial(_receive, on_success, on_event)
         return self.start(worker, title, _events_of(operation), receive, **options)
@@ -142,16 +142,16 @@ class JobQueue(QObject):
             self._workers[self._running[job]].resume(job)
 
     def prioritize(self, job: Job) -> None:
-        """Run a job before all others; resume it if it is paused."""
+        """Run this job before all other jobs, and resume a paused job."""
         if job in self._running:
             self._workers[self._running[job]].prioritize(job)
 
     def set_wakeup_interval(self, seconds: float) -> None:
-        """Set the minimum time between two wake-ups of the main thread for losses: each slows a training on the CPU."""
+        """Set the minimum time between two wake-ups of the main thread by a training's losses."""
         self._workers["engine"].wakeup_interval_s = seconds
 
     def shut_down(self, wait_ms: int) -> bool:
-        """Close all jobs and end both threads. Return False after `wait_ms` with a busy thread."""
+        """Close all jobs and end both threads. Return False if a thread is still busy after `wait_ms`."""
         for worker in self._workers.values():  # before waiting, so that the second worker starts no job meanwhile
             worker.begin_shut_down()
         ended = all([worker.shut_down(wait_ms) for worker in self._workers.values()])  # noqa: C419 - shut down both
@@ -208,24 +208,24 @@ class JobQueue(QObject):
             self.progressed.emit(job, event)
 
     def _store_message(self, job: Job, notice: Notice) -> None:
-        """Store the message of a job until a later job of its kind starts or succeeds."""
+        """Remember a job's message, which expires when a later job of the same kind starts or succeeds."""
         if job.kind:
             self._messages.append((job, notice))
 
     def withdraw(self, prefix: str) -> None:
-        """Withdraw the messages of jobs with a kind that starts with `prefix`."""
+        """Withdraw the messages of all jobs whose kind starts with `prefix`."""
         for kind in {job.kind for job, _ in self._messages if job.kind.startswith(prefix)}:
             self._withdraw(kind)
 
     def _withdraw(self, kind: str, except_job: Job | None = None) -> None:
-        """Withdraw the messages of jobs of a kind, but not of `except_job`."""
+        """Withdraw the messages of all jobs of this kind except `except_job`."""
         for message in [each for each in self._messages if each[0].kind == kind and each[0] is not except_job]:
             self._messages.remove(message)
             self.withdrawn.emit(message[1])
 
 
 def _deferred(make_events: Callable[[], Events]) -> Events:
-    """Make the generator on the worker thread, where its module may be imported."""
+    """Call `make_events` on the worker thread, which may import modules, and yield the events."""
     yield from make_events()
 
 

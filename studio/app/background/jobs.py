@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 def load_torch_libraries() -> None:
     """Map torch's shared libraries (1 GB) into the process.
 
-    An import would do this while it holds the interpreter, for 0.4 s at a stretch; a foreign call releases it. If this
-    fails, the import maps the libraries as usual.
+    Importing torch would hold the interpreter lock meanwhile, for 0.4 s at a stretch; a ctypes call releases the lock.
+    If mapping fails here, the import maps the libraries as usual.
     """
     spec = importlib.util.find_spec("torch")
     if sys.platform == "win32" or spec is None or spec.origin is None:
@@ -52,7 +52,7 @@ def load_torch_libraries() -> None:
 def find_plugins() -> tuple[Mapping[str, Recipe], Mapping[str, ModelExport], Mapping[str, Experiment]]:
     """Import the engine and return all recipes, export formats and experiments.
 
-    The first optimizer step imports for another one to three seconds: take it here, before a user waits.
+    Also take an optimizer step: the first step imports modules for one to three seconds.
     """
     import torch
 
@@ -74,7 +74,7 @@ def find_devices() -> Events:
 
 
 def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: Sequence[Device]) -> Events:
-    """Time real training steps on each device."""
+    """Measure the training speed of each device with real training steps."""
     from studio.engine.steps.benchmark import measure
     from studio.recipes.base import Spec
 
@@ -94,14 +94,14 @@ class TrainingRequest(NamedTuple):
 
 
 def queue_run(request: TrainingRequest) -> Events:
-    """Create a run that waits in the queue."""
+    """Create a run that waits in the training queue."""
     from studio.engine.training.create import create_queued_run
 
     yield from create_queued_run(_new_run(request))
 
 
 def prepare_run(request: TrainingRequest) -> Generator[Event, None, Path]:
-    """Create a run that several processes will train and return its folder."""
+    """Create a run for training in several processes, and return the run folder."""
     from studio.engine.distributed.ranks import Ranks
     from studio.engine.training.create import create_run
 
@@ -112,7 +112,7 @@ def prepare_run(request: TrainingRequest) -> Generator[Event, None, Path]:
 
 
 def _new_run(request: TrainingRequest) -> NewRun:
-    """Load the model to start from and choose the folder of the run."""
+    """Return the arguments for creating a run: load the model to start from and choose a free folder."""
     from studio.engine.training.create import NewRun
     from studio.engine.training.parents import load_parent
 
@@ -123,7 +123,7 @@ def _new_run(request: TrainingRequest) -> NewRun:
 
 
 def train(request: TrainingRequest, control: Control) -> Events:
-    """Train a new run in a folder of its own."""
+    """Train a new run in a new folder."""
     from studio.engine.training.loop import train_new
 
     path, sprites, recipe, config, device, parent = _new_run(request)
@@ -149,7 +149,7 @@ def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
 
 
 class _RecordReader(Observer):
-    """Yields the run's record after `RunStarted`."""
+    """A training observer that yields the run's record after the event `RunStarted`."""
 
     def after(self, event: Event) -> Events:
         from studio.engine.runs.folder import RunDir

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A model in a run folder. checkpoint: 'best', 'last' or a step."""
+    """A checkpoint of a run. path: the run folder. checkpoint: 'best', 'last' or a step number."""
 
     path: Path
     checkpoint: str
@@ -46,10 +46,10 @@ class SavedModel:
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    """Generated sprites before recolouring, with the arguments for `recolour`.
+    """Generated sprites before recolouring, with everything that is needed to recolour them.
 
-    style: the style of the training sprites. constraints: for the recoloured sprites. source, note: see
-    SpritesColoured.
+    style: the pixel style of the training sprites. constraints: the rules for the recoloured sprites. source:
+    provenance as JSON. note: a message for the user.
     """
 
     made: SpritesGenerated
@@ -60,7 +60,7 @@ class _Drawn:
 
 
 def recent(items: Sequence[T], size_bytes: Callable[[T], int]) -> list[T]:
-    """Return the newest items, oldest first: at most MOST_RECENT with MOST_RECENT_MB, but always the last item."""
+    """Return the newest items within MOST_RECENT and MOST_RECENT_MB, oldest first; always keep the last item."""
     kept: list[T] = []
     room = MOST_RECENT_MB * 2**20
     for item in reversed(items):
@@ -72,7 +72,7 @@ def recent(items: Sequence[T], size_bytes: Callable[[T], int]) -> list[T]:
 
 
 class ModelCache:
-    """The last loaded model and recent results, for the next job. Used on the engine thread only.
+    """Caches the last loaded model and recently generated sprites. Used on the engine thread only.
 
     drawn: recently generated sprites before recolouring, newest last.
     """
@@ -96,7 +96,7 @@ class ModelCache:
         return self._training_sprites[1:]
 
     def load(self, source: SavedModel | Control, device: Device) -> Generator[Notice, None, TrainedModel]:
-        """Return the live model of a training, or load a model from a run; yield its notices. Raises StudioError."""
+        """Return the live model of a training, or load a checkpoint and yield its notices. Raises StudioError."""
         if not isinstance(source, SavedModel):
             if source.live is None:
                 raise StudioError(
@@ -121,7 +121,7 @@ class ModelCache:
     def load_for_inpainting(
         self, source: SavedModel | Control, device: Device
     ) -> Generator[Notice, None, TrainedModel]:
-        """Return the model for inpainting: 'last' instead of 'best' if only 'last' has learnt inpainting."""
+        """Load a model for inpainting; use 'last' in place of 'best' if only 'last' has learnt inpainting."""
         if not isinstance(source, SavedModel) or source.checkpoint != "best":
             return (yield from self.load(source, device))
         from studio.engine.models.loading import find_checkpoint
@@ -147,7 +147,7 @@ class SpriteSelection:
     """Sprites to save, with their file names. about: metadata for the files, by key.
 
     classes: class name of each sprite, or empty. palette: uint8 [K, 3], the colours of the sprites. is_animation: the
-    sprites are frames. sources: provenance of each sprite as in NamedSprite, or empty.
+    sprites are frames. sources: provenance of each sprite as JSON, or empty.
     """
 
     sprites: Rgba
@@ -163,16 +163,16 @@ class SpriteSelection:
         return dataclasses.replace(self, about={}, sources=())
 
     def texts_of(self, chosen: slice) -> dict[str, str]:
-        """Return the metadata for a file with some of the sprites."""
+        """Return the metadata for a file that contains the sprites in `chosen`."""
         return {**self.about, **provenance_metadata(self.sources[chosen])}
 
 
 @dataclass(frozen=True, eq=False)
 class EditRequest:
-    """A request to edit sprites, or to choose by them. kind: the function of `sampling.edit`, or `rerank.best_of`.
+    """A request to edit sprites ('redraw', 'between', 'more_like'), or to rank new sprites by the user's ('best_of').
 
     sprites: uint8 [M, S, S, 4]. class_names: of each sprite, empty if unknown. keep: bool [S, S], the pixels to keep
-    when inpainting. silhouette: uint8 [S, S], the alpha of each pixel. Tweens take neither.
+    when inpainting. silhouette: uint8 [S, S], the alpha of each pixel. For tweens, leave both None.
     """
 
     kind: Literal["redraw", "between", "more_like", "best_of"]
@@ -214,14 +214,14 @@ def generate(
 
 
 def _inpainting_note(source: SavedModel | Control, model: TrainedModel) -> str:
-    """Return a note if another checkpoint inpaints, or none has learnt inpainting; else an empty text."""
+    """Return a note if the model has not learnt inpainting or replaces the chosen checkpoint; else an empty text."""
     if not _knows_inpainting(model):
-        return "This checkpoint has not learnt to fill in. A later checkpoint may fit better."
+        return "This checkpoint has not learnt to fill in. Try a later checkpoint."
     if isinstance(source, SavedModel) and source.checkpoint == "best":
         from studio.engine.models.loading import find_checkpoint
 
         if model.step != find_checkpoint(source.path, "best")[1].step:
-            return f"Filled in by the last checkpoint, step {model.step:,}: 'Best' has not learnt to fill in."
+            return f"The last checkpoint, step {model.step:,}, filled in the sprites. 'Best' has not learnt to fill in."
     return ""
 
 
@@ -240,7 +240,10 @@ def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest)
 
 
 def recolour(cache: ModelCache, colours: ColourMode, labels: NDArray[np.int64] | None = None) -> Events:
-    """Recolour the recent sprites with this array of labels; without labels, the latest sprites."""
+    """Recolour recently generated sprites and yield them.
+
+    labels: the labels array of the sprites to recolour, compared by identity; None for the latest sprites.
+    """
     from studio.data.colour.constraints import evaluate_constraints
     from studio.data.colour.pixel_art import allowed_alphas
     from studio.data.colour.recolouring import recolour_sprites
@@ -261,11 +264,14 @@ def recolour(cache: ModelCache, colours: ColourMode, labels: NDArray[np.int64] |
 
 
 def _empty_note(sprites: Rgba, constraints: Constraints) -> str:
-    """Return a note about empty sprites: seamless drawing fails for models of objects that never touch the border."""
+    """Return a note if seamless drawing made empty sprites, else an empty text.
+
+    Seamless drawing fails for models of objects that never touch the border.
+    """
     empty = int((~sprites[..., 3].any((1, 2))).sum())
     if not empty or not any(constraints.seamless_axes):
         return ""
-    return f"{empty:,} of {len(sprites):,} sprites are empty. Seamless needs a model of tiles."
+    return f"{empty:,} of {len(sprites):,} sprites are empty. For Seamless, use a model of tiles."
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +316,7 @@ def list_checkpoints(run: Path) -> RunCheckpoints:
 
 
 def distil(source: SavedModel, device: Device) -> Events:
-    """Distil a checkpoint into a network for fast drawing; list the run's checkpoints before `Distilled`."""
+    """Distil a checkpoint into a network that draws faster; yield the run's checkpoints before `Distilled`."""
     from studio.engine.sampling.distil import DistilSettings, distil
 
     with contextlib.closing(distil(source.path, source.checkpoint, device, DistilSettings())) as events:
@@ -342,7 +348,7 @@ def save_file(path: Path, picked: SpriteSelection) -> list[Path]:
 
 
 def save_film(run: Path, path: Path, form: SpriteExport, saves_details: bool) -> Generator[Event, None, list[Path]]:
-    """Write a timelapse of a run's samples and return the files."""
+    """Write a timelapse of a run's samples and return the files. saves_details: include generation details."""
     from studio.engine.runs.analysis.timelapse import timelapse
 
     film = timelapse(run)
@@ -352,7 +358,7 @@ def save_film(run: Path, path: Path, form: SpriteExport, saves_details: bool) ->
 def save_samples(
     run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
 ) -> Generator[Event, None, list[Path]]:
-    """Write samples of a run with their source and return the files."""
+    """Write the samples that a run drew at `step`, with their provenance, and return the files."""
     from studio.engine.runs.folder import RunDir
     from studio.engine.runs.source import provenance_at
 

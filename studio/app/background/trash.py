@@ -26,7 +26,7 @@ class TrashedRun:
 def trash_runs(paths: Sequence[Path]) -> Generator[Event, None, list[TrashedRun]]:
     """Move runs to the system's trash and return the moved runs; yield a Notice for each failure.
 
-    The system's trash restores runs even after a crash of the window.
+    The system's trash can restore the runs even if the window crashes.
     """
     moved = []
     for path in paths:

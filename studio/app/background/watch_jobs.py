@@ -16,7 +16,7 @@ from studio.engine.runs.listing import remember
 
 
 def watch(run: Path) -> Events:
-    """Yield the events of a training from its run folder, and `JobIdle` after each read.
+    """Follow a training: yield its events from the run folder, and `JobIdle` after each read.
 
     Raises RunError if the training fails or is lost.
     """
@@ -39,7 +39,7 @@ def watch(run: Path) -> Events:
 def launch(processes: TrainingProcesses) -> Events:
     """Launch processes that train a run, and follow the run until they have ended.
 
-    torchrun may restart the processes, so a lost training may continue.
+    A lost heartbeat does not end the job, because torchrun may restart the processes.
     """
     watcher = RunWatcher(processes.run)
     processes.start()
@@ -66,7 +66,7 @@ def _is_over(run: Path) -> bool:
 
 
 def _end(run: Path) -> RunFinished:
-    """Return how a run without a heartbeat has ended. Raises RunError if it has failed."""
+    """Return the final event of a run that ended without a heartbeat. Raises RunError if the run failed."""
     progress = RunDir(run).progress()
     if progress.state == "failed":
         raise RunError(f"{run.name} has failed.", progress.message)

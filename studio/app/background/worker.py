@@ -31,7 +31,7 @@ _PUT_TIMEOUT_S = 0.5  # for a full mailbox: the main thread may be waiting for t
 
 @dataclass(frozen=True)
 class JobPaused(Event):
-    """The job is paused; earlier events of the job were delivered."""
+    """The worker has paused the job. The earlier events of the job were delivered."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class JobIdle(Event):
 
 @dataclass(frozen=True, eq=False)
 class JobResult(Event):
-    """The return value of an operation of `JobQueue.run`."""
+    """The return value of an operation that `JobQueue.run` has called."""
 
     value: Any
 
@@ -86,7 +86,7 @@ class Job:
 class Worker(QThread):
     """A thread that advances its jobs one event at a time; background jobs only while no other job is ready.
 
-    events_waiting: the mailbox has events; emitted once until `drain`.
+    events_waiting: the mailbox has events; emitted once until the next call of `drain`.
     """
 
     events_waiting = Signal()
@@ -104,7 +104,7 @@ class Worker(QThread):
         self._heap = HeapTrimmer()
 
     def submit(self, job: Job) -> None:
-        """Add a job behind the submitted jobs. After `begin_shut_down`, close the job immediately."""
+        """Append a job to the thread's jobs. After `begin_shut_down`, close the job immediately."""
         with self._changed:
             if self._closing:
                 job.events.close()
@@ -125,7 +125,7 @@ class Worker(QThread):
         self._wake(job, JobState.READY)
 
     def prioritize(self, job: Job) -> None:
-        """Run a job before all others; resume it if it is paused."""
+        """Run this job before all other jobs, and resume a paused job."""
         self._wake(job, JobState.PRIORITIZED)
 
     def cancel(self, job: Job) -> None:
@@ -177,13 +177,13 @@ class Worker(QThread):
         self._set_state(job, state)
 
     def _pause_unless_woken(self, job: Job, wakeups: int) -> None:
-        """Pause a blocked or idle job, unless `job.wakeups` has changed from `wakeups`."""
+        """Pause a blocked or idle job. wakeups: value of `job.wakeups`; if the value has changed, do nothing."""
         with self._changed:
             if job.wakeups == wakeups and job.state in (JobState.READY, JobState.PRIORITIZED):
                 job.state = JobState.PAUSING
 
     def _next(self) -> Job | None:
-        """Wait for a job and return the most urgent; None when the worker is closing and all jobs have ended."""
+        """Wait for a ready job and return the most urgent job; None when the worker closes and all jobs have ended."""
         with self._changed:
             while True:
                 if ready := [job for job in self._jobs if self._closing or job.state is not JobState.PAUSED]:
@@ -230,7 +230,10 @@ class Worker(QThread):
         self._post(job, failure(error))
 
     def _post(self, job: Job, event: Event) -> None:
-        """Put an event into the mailbox and wake the main thread, for frequent events once per `wakeup_interval_s`."""
+        """Put an event into the mailbox and wake the main thread.
+
+        Losses and progress of background jobs wake the main thread at most once per `wakeup_interval_s`.
+        """
         logs.log_event(event)
         self._mailbox.put(job, event)
         now = time.monotonic()
@@ -245,7 +248,7 @@ class Worker(QThread):
 class Mailbox:
     """A thread-safe queue of events with a limited size.
 
-    `put` joins consecutive losses, replaces progress by newer progress, and waits briefly while the queue is full.
+    `put` merges consecutive losses, replaces progress by newer progress, and waits briefly while the queue is full.
     """
 
     def __init__(self) -> None:
@@ -255,7 +258,7 @@ class Mailbox:
         self._announced = False
 
     def put(self, job: Job, event: Event) -> None:
-        """Add an event, or join it with the previous event of the job."""
+        """Add an event, or merge the event into the previous event of the job."""
         with self._lock:
             if len(self._entries) >= _CAPACITY:
                 self._lock.wait(_PUT_TIMEOUT_S)
@@ -278,7 +281,7 @@ class Mailbox:
         return [(job, _joined(events)) for job, events in entries]
 
     def needs_wakeup(self) -> bool:
-        """Return whether to signal the main thread; True once until `drain`."""
+        """Return whether the main thread needs a wake-up: True at the first call after each `drain`."""
         with self._lock:
             needed, self._announced = not self._announced, True
             return needed
@@ -298,7 +301,7 @@ def _continues(before: Event, event: Event) -> bool:
 
 
 def _joined(events: list[Event]) -> Event:
-    """Join consecutive `LossChunk`s into one; return a single event unchanged."""
+    """Merge consecutive `LossChunk` events into one event; return a single event unchanged."""
     chunks = [event for event in events if isinstance(event, LossChunk)]
     if len(chunks) < 2:
         return events[-1]
@@ -311,7 +314,7 @@ def _joined(events: list[Event]) -> Event:
 
 
 def failure(error: Exception) -> JobFailed:
-    """Return the event for an error; errors other than StudioError include their traceback."""
+    """Return the `JobFailed` event for an error, with the traceback if the error is not a StudioError."""
     title, hint = formatting.describe_error(error, otherwise="Unexpected error in the studio.")
     is_expected = isinstance(error, StudioError)
     return JobFailed(title, hint, "" if is_expected else "".join(traceback.format_exception(error)))
