@@ -42,7 +42,7 @@ class AutoencoderConfig(TrainingConfig):
         high=512,
     )
     code: int = setting(
-        32, "Numbers in the code of a sprite. More reproduce it more exactly; fewer bring similar sprites closer.",
+        32, "Numbers in the code of a sprite. More numbers reproduce sprites better; fewer group similar sprites.",
         unit="numbers", label="Code",
         low=2, high=1024,
     )  # fmt: skip
@@ -72,11 +72,12 @@ _ANY = 0.1  # share of the sprites that train the prior of any class
 
 
 class CodeNetwork(nn.Module):
-    """Encodes sprites x [B, 4, S, S] as codes [B, code], and decodes them.
+    """Network that encodes sprites x [B, 4, S, S] as codes [B, code], and decodes codes to sprites.
 
     Works at half resolution through pixel-unshuffle (a quarter from 96 pixels on), with two coarser levels. S may be
     any size: the border is padded.
-    prior: for each class, and last for any class, the mean of its codes and the logarithm of their deviation.
+    prior: weight [classes + 1, 2 * code], mean and log standard deviation of each class's codes; the last row is for
+    sprites of any class.
     """
 
     def __init__(self, size: int, classes: int, width: int, code: int, colours: int) -> None:
@@ -105,7 +106,7 @@ class CodeNetwork(nn.Module):
         nn.init.zeros_(self.prior.weight)
 
     def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the mean of each code and the logarithm of its standard deviation, both float32 [B, code]."""
+        """Encode sprites x; return the mean and log standard deviation of their codes, both float32 [B, code]."""
         border = (0, self.padding, 0, self.padding)
         # [B, deep, side, side]
         h = self.down(self.enter(F.pixel_unshuffle(F.pad(x, border, value=-1.0), self.patch)))
@@ -113,7 +114,7 @@ class CodeNetwork(nn.Module):
         return mean, log_std.clamp(-10.0, 10.0)
 
     def features(self, code: Tensor) -> Tensor:
-        """Return the features of decoded sprites, [B, channels, S, S], for the palette head."""
+        """Decode codes [B, code] to features [B, channels, S, S], the input of the palette head."""
         h = self.bottom(self.expand(code).unflatten(1, (-1, self.side, self.side)))  # [B, deep, side, side]
         h = self.middle(F.interpolate(h, scale_factor=2.0, mode="nearest"))  # [B, width, 2 * side, 2 * side]
         h = self.fine(F.interpolate(h, scale_factor=2.0, mode="nearest"))  # [B, width, 4 * side, 4 * side]
@@ -121,13 +122,13 @@ class CodeNetwork(nn.Module):
         return h[:, :, : self.size, : self.size]
 
     def decode(self, code: Tensor) -> Tensor:
-        """Return the decoded sprites, float32 [B, 4, S, S]."""
+        """Decode codes [B, code] to sprites, float32 [B, 4, S, S]."""
         return self.head.expected(self.features(code).permute(0, 2, 3, 1), _SHARPNESS).permute(0, 3, 1, 2)
 
     def codes_of(self, label: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and log standard deviation of the codes of classes, both float32 [B, code].
+        """Return the mean and log standard deviation of codes by class, both float32 [B, code].
 
-        label: int64 [B], or float32 [B, classes + 1], shares of classes.
+        label: class indices int64 [B], or float32 [B, classes + 1], the weight of each class in a mixture.
         """
         known = label @ self.prior.weight if label.is_floating_point() else self.prior(label)
         mean, log_std = known.float().chunk(2, 1)
@@ -135,7 +136,7 @@ class CodeNetwork(nn.Module):
 
 
 class Autoencoder(Recipe[AutoencoderConfig, CodeNetwork]):
-    """Reconstructs sprites from codes, and draws new ones from random codes in one step, without guidance."""
+    """Variational autoencoder: encodes sprites as codes, and draws new sprites from random codes in one step."""
 
     name = "autoencoder"
     title = "Autoencoder"
@@ -182,7 +183,7 @@ class Autoencoder(Recipe[AutoencoderConfig, CodeNetwork]):
     def evaluate(
         self, network: CodeNetwork, batches: Iterable[Batch], config: AutoencoderConfig, spec: Spec
     ) -> Evaluation:
-        """Return the loss at the mean codes, and the share of pixels whose most likely colour is right."""
+        """Return the loss and the share of pixels in the right colour, for sprites decoded from their mean codes."""
         total, right, count = 0.0, 0.0, 0
         for batch in batches:
             mean, log_std = network.encode(batch.x)
@@ -238,15 +239,18 @@ def _by_pixel(values: Tensor) -> Tensor:
 
 
 def _error(network: CodeNetwork, features: Tensor, x: Tensor) -> Tensor:
-    """Return the cross-entropy of the colours in nats per pixel. features: [B, H, W, channels]. x: [B, H, W, 4]."""
+    """Return the cross-entropy of the predicted colours in nats per pixel, float32 [].
+
+    features: [B, H, W, channels], input of the palette head. x: [B, H, W, 4], the true colours.
+    """
     even = torch.full(x.shape[:-1], 1 / x[..., 0].numel(), device=x.device)
     return colour_loss(network.head, features, x, even, torch.zeros_like(even))
 
 
 def _divergence(mean: Tensor, log_std: Tensor, prior_mean: Tensor, prior_log_std: Tensor) -> Tensor:
-    """Return the Kullback-Leibler divergence of normal codes from their class's prior, in nats: [B].
+    """Return the KL divergence of normally distributed codes from their priors, in nats: [B].
 
-    All arguments: [B, code]; deviations are logarithms.
+    All arguments: [B, code].
     """
     apart = (mean - prior_mean).square() + (2 * log_std).exp()
     return (prior_log_std - log_std + apart / (2 * (2 * prior_log_std).exp()) - 0.5).sum(1)

@@ -53,7 +53,7 @@ class Batch:
     whole: int = 0
 
     def micro_batches(self, count: int, generator: torch.Generator) -> Iterator[tuple[Batch, BatchRng]]:
-        """Split the batch into `count` micro-batches or fewer; yields each with its rows of the random numbers."""
+        """Split the batch into at most `count` micro-batches; yields each with its random number generator."""
         size, drawn = len(self.x), list[Tensor]()
         count = min(count, size)
         for start, stop in pairwise(size * number // count for number in range(count + 1)):
@@ -63,26 +63,26 @@ class Batch:
 
 
 def evenly_spread(first: int, count: int) -> Tensor:
-    """Return well-spread numbers float64 [count] in [0, 1), on the CPU, for the indices from `first` on.
+    """Return elements `first` to `first + count - 1` of a sequence that covers [0, 1) evenly: float64, on the CPU.
 
-    Multiples of the golden ratio cover [0, 1) evenly, whatever their number.
+    Consecutive elements differ by the golden ratio modulo 1.
     """
     return (0.5 + _GOLDEN * torch.arange(first, first + count, dtype=torch.float64)) % 1
 
 
 class BatchRng:
-    """Random numbers for the sprites of a micro-batch, on its device: rows of the whole batch's random numbers.
+    """Random number generator of a micro-batch, independent of the number of micro-batches and processes.
 
-    The first micro-batch draws numbers for the whole batch; the other micro-batches reuse them in the same order. The
-    result does not depend on the number of micro-batches or processes.
+    The first micro-batch draws numbers for the whole batch; the others reuse them in the same order. Each micro-batch
+    returns the rows of its own sprites.
     """
 
     def __init__(
         self, generator: torch.Generator, batch: Batch, rows: slice = slice(None), drawn: list[Tensor] | None = None
     ) -> None:
-        """Create a generator for some rows of a batch.
+        """Create the generator of the micro-batch `rows` of `batch`.
 
-        rows: the micro-batch's rows in `batch`. drawn: numbers drawn so far for the whole batch, shared by all parts.
+        drawn: random tensors drawn for the whole batch, a list shared by all micro-batches.
         """
         start, stop, _ = rows.indices(len(batch.x))
         self._generator, self._device = generator, batch.x.device
@@ -108,7 +108,7 @@ class BatchRng:
 
 @dataclass(frozen=True)
 class Spec:
-    """The shape of the data: sprite size in pixels, and the names of classes and numbers."""
+    """The shape of the training data: sprite size in pixels, names of the classes and of the numbers to predict."""
 
     size: int
     class_names: tuple[str, ...]
@@ -116,15 +116,15 @@ class Spec:
 
     @classmethod
     def of(cls, sprites: Sprites) -> Spec:
-        """Return the spec of a set of sprites."""
+        """Create a spec with the size, class names and number names of these sprites."""
         return cls(sprites.size, sprites.class_names, sprites.target_names)
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A named set of settings ('Quick').
+    """Named settings for a training, such as 'Quick'.
 
-    about_s: estimated seconds of a training, if `changes` do not state its time; else 0.
+    changes: values by name of the setting. about_s: estimated training time in seconds; 0 if `changes` sets the time.
     """
 
     title: str
@@ -135,10 +135,10 @@ class Preset:
 
 @dataclass(frozen=True)
 class TrainingBudget:
-    """The resources of a training; 0 stands for unknown.
+    """The sprites, speed and devices available to a training; 0 stands for unknown.
 
     sprites: number of sprites. sprites_per_s: training speed of the recipe's default network on all devices together.
-    parent_settings: settings fixed by the parent's weights; None without a parent.
+    parent_settings: settings fixed by the weights of another run that the training starts from; None for new weights.
     devices: number of devices that share each batch.
     """
 
@@ -152,7 +152,7 @@ class TrainingBudget:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Metrics on the validation set.
+    """Metrics of a network on the validation set.
 
     metrics: always holds 'loss'. confusion: int64 [K, K] on the CPU, rows are true classes; None if there are no
     classes.
@@ -168,11 +168,10 @@ class Evaluation:
 
 
 class Recipe(ABC, Generic[ConfigT, NetworkT]):
-    """One kind of model: its config, its network and their use. A recipe is stateless; the network holds what it
-    learns.
+    """Base class of a kind of model: its settings, network, loss, evaluation and use. Recipes hold no state.
 
-    makes='sprites': define `draw`. makes='labels': the network returns logits [B, K]. makes='numbers': the network
-    returns numbers [B, T] in their own units. Networks take x as in `Batch`.
+    With makes='sprites' a subclass defines `draw`. With makes='labels' its network returns logits [B, K], with
+    makes='numbers' numbers [B, T] in their own units. Networks take float32 [B, 4, S, S], premultiplied RGBA.
     """
 
     name: str = ""
@@ -208,7 +207,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     def best_by(self) -> Metric | None:
         """The validation metric that selects the best checkpoint.
 
-        None for generators: on few sprites their validation loss rises while new sprites still get better.
+        None for models that draw sprites: on few sprites their validation loss rises while new sprites still improve.
         """
         return None if self.makes == "sprites" else self.headline
 
@@ -220,7 +219,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return sprites, []
 
     def defaults(self, budget: TrainingBudget) -> ConfigT:
-        """Return the default settings for a budget; presets and the user change them."""
+        """Return the default settings for a training with this budget."""
         usual = self.Config()
         if budget.parent_settings is not None:
             usual = usual.replace(**{**self.fine_tuning, **budget.parent_settings})
@@ -228,16 +227,16 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return usual.replace(batch_size=larger) if larger > usual.batch_size else usual
 
     def presets(self, budget: TrainingBudget) -> tuple[Preset, ...]:
-        """Return trainings that suit the budget, the standard one in the middle."""
+        """Return the presets that suit the budget, with the standard preset in the middle."""
         return ()
 
     def usual_changes(self, budget: TrainingBudget) -> Mapping[str, Value]:
-        """Return the changes of the standard preset, or nothing without presets."""
+        """Return the settings that the standard preset changes; empty if the recipe has no presets."""
         presets = self.presets(budget)
         return presets[len(presets) // 2].changes if presets else {}
 
     def cost(self, size: int) -> float:
-        """Return `relative_cost` for sprites of `size` x `size` pixels.
+        """Return the training time of a sprite of `size` x `size` pixels, in the unit of `relative_cost`.
 
         A quarter of the cost is independent of the size: the optimizer step and the launch of each operation.
         """
@@ -245,34 +244,34 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
 
     @abstractmethod
     def arguments(self, config: ConfigT, spec: Spec) -> dict[str, Value]:
-        """Return the keyword arguments of `network_class`: plain values that exports can write down."""
+        """Return the keyword arguments for creating the network, as plain values for exports."""
 
     def network_class(self, config: ConfigT) -> type[NetworkT]:
         """Return the class of the network for these settings."""
         return self.Network
 
     def build(self, config: ConfigT, spec: Spec) -> NetworkT:
-        """Create a network on the CPU. The initial weights come from the global generator of torch."""
+        """Create a network on the CPU, with random weights from the global generator of torch."""
         return self.network_class(config)(**self.arguments(config, spec))
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
-        """Return the names of the rows of each weight that has a row per class or number.
+        """Return the names of the rows of each weight that has a row per class or number, by the weight's name.
 
-        The key is the weight's name. A last row without a name stands for any class. A training with a parent copies
-        rows with equal names.
+        A training that starts from another run's weights copies rows with equal names. A weight may end with an unnamed
+        row for any class.
         """
         return {}
 
     def statistics(self, sprites: Sprites, config: ConfigT) -> Mapping[str, Tensor]:
-        """Return the values of the network's buffers that depend on the training sprites, by buffer name."""
+        """Compute the network's buffers that depend on the training sprites; return the values by buffer name."""
         return {}
 
     @abstractmethod
     def loss(self, network: NetworkT, batch: Batch, config: ConfigT, rng: BatchRng) -> Tensor:
-        """Return the scalar to minimise, on the device: a mean over the batch. All randomness comes from `rng`."""
+        """Return the training loss, a scalar on the device, averaged over the batch. Draw random numbers from `rng`."""
 
     def weight(self, batch: Batch) -> float | Tensor:
-        """Return the number of items that `loss` averages over in this batch, to weight micro-batches.
+        """Return the weight of a micro-batch's loss: the number of items that `loss` averages over.
 
         A tensor is a scalar on the batch's device.
         """
@@ -280,25 +279,25 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
 
     @abstractmethod
     def evaluate(self, network: NetworkT, batches: Iterable[Batch], config: ConfigT, spec: Spec) -> Evaluation:
-        """Return metrics over the batches of the validation set. They do not depend on the batch size.
+        """Compute metrics over the batches of the validation set; the result must not depend on the batch size.
 
-        Runs in eval mode without gradients. If the device runs out of memory, it is called again with smaller batches.
+        Runs in eval mode without gradients. If the device runs out of memory, the studio retries with smaller batches.
         """
 
     @staticmethod
     def draw(
         network: NetworkT, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
     ) -> Iterator[Tensor]:
-        """Draw one sprite per label; yields x as in `Batch` after each solver step, the finished sprites last.
+        """Draw one sprite per label; yields x [N, 4, S, S] after each solver step, the finished sprites last.
 
         labels: int64 [N] on the network's device, -1 for any class; with the capability 'mix' also float32 [N, K],
         shares of classes. guidance: guidance scale, 1 for none. A sprite depends on the seed and its index, which
-        counts from `first`. Loaders of exported models contain the source of this function: beside the studio it may
-        only use torch.
+        counts from `first`. Exported models contain the source of this function, which may import only torch and the
+        studio.
         """
         raise NotImplementedError("this recipe draws no sprites")
 
     def predict(self, network: NetworkT, x: Tensor) -> Tensor:
-        """Return class probabilities float32 [B, K], or numbers float32 [B, T] in their own units. x: as in `Batch`."""
+        """Return class probabilities float32 [B, K], or numbers float32 [B, T] in their own units, for sprites x."""
         outputs = network(x).float()
         return outputs.softmax(1) if self.makes == "labels" else outputs  # type: ignore[no-any-return]

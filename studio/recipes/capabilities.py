@@ -1,7 +1,7 @@
-"""Optional capabilities of a recipe, each a protocol: a recipe that defines the methods has the capability.
+"""Optional capabilities of a recipe (a kind of model), as protocols: a recipe that defines the methods conforms.
 
-Code that needs a capability asks `isinstance(recipe, DrawsMaps)`. `Recipe.capabilities` names capabilities for the
-window, the command line and exports; several of them share the methods of one protocol.
+Code that needs a capability tests `isinstance(recipe, DrawsMaps)`. `Recipe.capabilities` lists capabilities for the
+window, the command line and exports; some share a protocol.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Capability = Literal[
 
 @dataclass(frozen=True, eq=False)
 class EditCondition:
-    """Constraints on new sprites that start from existing ones; all tensors are on the network's device.
+    """Constraints on new sprites that are drawn from existing ones; all tensors are on the network's device.
 
-    sprites: float32 [N, 4, S, S] as x in `Batch`, one for each new sprite.
-    strength: 0 to 1, the share of the way back to noise.
+    sprites: float32 [N, 4, S, S], premultiplied RGBA in [-1, 1], the existing sprite for each new one.
+    strength: 0 to 1, the share of noise mixed in at the start; 1 starts from noise alone.
     keep: float32 [N, 1, S, S], inpainting mask, 1 where pixels stay; None: no pixel is kept.
     mirror: whether the right half mirrors the left half, and the lower half the upper half.
     seamless: whether the sprite tiles horizontally, and vertically.
@@ -59,30 +59,34 @@ class Student(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, x: Tensor, step: int, labels: Tensor) -> Tensor:
-        """Return the states [N, 4, S, S] after this step from x [N, 4, S, S].
+        """Advance the states x [N, 4, S, S] by one drawing step; return the new states.
 
+        step: index from 0 to `steps` - 1.
         labels: int64 [N], -1 for any class, or float32 [N, K], shares of classes.
         """
 
 
 @runtime_checkable
 class DrawsFromNoise(Protocol):
-    """Draws from noise that the caller passes, as exported programs do."""
+    """Draws sprites from noise that the caller passes, as in exported programs."""
 
     @staticmethod
     def noise(network: Any, count: int, seed: int, first: int = 0) -> Tensor:
-        """Return the noise that `draw` starts from, float32 [count, ...], on the CPU."""
+        """Return the noise for `count` sprites, float32 [count, ...], on the CPU. first: index of the first sprite."""
 
     @staticmethod
     def draw_from(
         network: Any, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int
     ) -> Iterator[Tensor]:
-        """Draw like `Recipe.draw`, from this noise. It can be traced if guidance is a float32 tensor [1]."""
+        """Draw one sprite per label from this noise; yields x [N, 4, S, S] after each step.
+
+        Can be traced for export if guidance is a float32 tensor [1].
+        """
 
 
 @runtime_checkable
 class Encodes(Protocol):
-    """Turns sprites into codes: similar sprites have similar codes."""
+    """Turns sprites into codes, vectors that are similar for similar sprites."""
 
     @staticmethod
     def encode(network: Any, x: Tensor) -> Tensor:
@@ -91,11 +95,11 @@ class Encodes(Protocol):
 
 @runtime_checkable
 class Decodes(Protocol):
-    """Turns codes into sprites."""
+    """Turns codes, vectors of a few numbers, into sprites."""
 
     @staticmethod
     def decode(network: Any, codes: Tensor) -> Tensor:
-        """Return sprites x [B, 4, S, S] for codes float32 [B, D], from `encode` or interpolated."""
+        """Return the sprites x [B, 4, S, S] that codes float32 [B, D] stand for."""
 
 
 @runtime_checkable
@@ -106,54 +110,55 @@ class EditsSprites(Protocol):
     def redraw(
         network: Any, condition: EditCondition, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
     ) -> Iterator[Tensor]:
-        """Draw like `Recipe.draw`, from the sprites of the condition. Kept pixels may change a little."""
+        """Redraw the condition's sprites; yields x [N, 4, S, S] after each step. Kept pixels may change a little."""
 
     @staticmethod
     def knows_inpainting(network: Any) -> bool:
-        """Return whether the network was trained with inpainting masks; without, new pixels fit less well."""
+        """Return whether the network was trained with inpainting masks, which makes filled areas fit better."""
 
 
 @runtime_checkable
 class BlendsSprites(Protocol):
-    """Draws sprites between others."""
+    """Interpolates between sprites."""
 
     @staticmethod
     def blend(network: Any, sprites: Tensor, labels: Tensor, shares: Tensor, steps: int) -> Iterator[Tensor]:
         """Interpolate between sprites; yields x [N, 4, S, S] after each step. The result is deterministic.
 
-        sprites: x [M, 4, S, S]. labels: int64 [M], their classes. shares: float32 [N, M], the weight of each input
-        sprite in each output; a weight of 1 nearly reproduces the sprite.
+        sprites: x [M, 4, S, S]. labels: int64 [M], classes of the sprites. shares: float32 [N, M], the weight of each
+        input sprite in each output; a weight of 1 nearly reproduces the sprite.
         """
 
 
 @runtime_checkable
 class DrawsMaps(Protocol):
-    """Draws one large picture without borders."""
+    """Draws a map: one large seamless picture, with a mixture of classes for each pixel."""
 
     @staticmethod
     def draw_map(
         network: Any, shares: Mapping[int, Tensor], ties: Tensor, guidance: float, steps: int, seed: int
     ) -> Iterator[Tensor]:
-        """Draw a map; yields x [1, 4, H, W] after each step. H and W are multiples of a sprite's size.
+        """Draw a large picture; yields x [1, 4, H, W] after each step. H and W are multiples of a sprite's size.
 
-        shares: by class index, the share of this class in each pixel, float32 [H, W]; the shares sum to 1.
+        shares: by class index, the weight of the class in each pixel, float32 [H, W]; the weights sum to 1.
         ties: int64 [H, W], group numbers from 0 without gaps; all pixels of a group come out equal.
         """
 
 
 @runtime_checkable
 class Distils(DrawsFromNoise, Protocol):
-    """Has a student network that learns to draw in a few steps, from the same noise."""
+    """Can be distilled: a student network learns to draw the same sprites in fewer steps."""
 
     @staticmethod
     def student(network: Any) -> Student:
-        """Return a student that starts as a copy of the network, on its device. Only trainable parameters require
-        gradients.
+        """Create an untrained student as a copy of the network, on its device.
+
+        Only trainable parameters require gradients.
         """
 
     @staticmethod
     def trajectory(network: Any, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
-        """Draw as the teacher; yields x at the start of each student step and the final x.
+        """Draw with the teacher network; yields x [N, 4, S, S] at the start of each student step, then the sprites.
 
         labels: int64 [N] on the network's device.
         """

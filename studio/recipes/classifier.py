@@ -45,7 +45,7 @@ class ClassifierConfig(PredictorConfig):
 
 
 class Classifier(Recipe[ClassifierConfig, Predictor]):
-    """Predicts the class of a sprite."""
+    """Model that predicts the class of a sprite."""
 
     name = "classifier"
     title = "Classifier"
@@ -103,7 +103,7 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
     def evaluate(
         self, network: Predictor, batches: Iterable[Batch], config: ClassifierConfig, spec: Spec
     ) -> Evaluation:
-        """Return cross-entropy, accuracy and the confusion matrix."""
+        """Return the cross-entropy, accuracy and confusion matrix on the validation set."""
         losses, labels, guesses = [], [], []
         for batch in batches:
             logits = network(batch.x).float()  # [B, K]

@@ -32,10 +32,10 @@ SHARPEST = 100.0  # multiplies the logits from _CRISP_FROM on: only the most lik
 
 
 def choose_palette(rgba: NDArray[np.uint8], count: int) -> Tensor:
-    """Return a palette of at most `count` colours for uint8 [N, S, S, 4]: float32 [count, 4], as x in `Batch`.
+    """Return a palette for sprites uint8 [N, S, S, 4]: float32 [count, 4], premultiplied RGBA in [-1, 1].
 
-    Sets with more colours are grouped by k-means, and the colour nearest to each centre is taken. The most frequent
-    colours come first; unused entries at the end have an alpha of -2.
+    If the sprites have more colours, k-means groups them and the palette takes the colour nearest to each centre. The
+    most frequent colours come first; unused entries at the end have an alpha of -2.
     """
     some = rgba[:: max(1, rgba.size // 4 // _MOST_PIXELS)]
     # Four bytes as one integer: np.unique sorts integers faster than rows.
@@ -53,7 +53,7 @@ def choose_palette(rgba: NDArray[np.uint8], count: int) -> Tensor:
 
 
 def reduce_palette(palette: Tensor, count: int) -> Tensor:
-    """Return at most `count` representative colours [n, 4] of a palette [colours, 4], both float32 on the CPU."""
+    """Choose at most `count` representative colours [n, 4] of a palette [colours, 4], both float32 on the CPU."""
     colours = palette[palette[:, 3] > _EMPTY]
     if len(colours) <= count:
         return colours
@@ -62,7 +62,7 @@ def reduce_palette(palette: Tensor, count: int) -> Tensor:
 
 
 def _premultiplied(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return premultiplied and rounded colours uint8 [pixels, 4]."""
+    """Convert sprites uint8 [N, S, S, 4] to premultiplied, rounded colours uint8 [pixels, 4]."""
     colours = rgba.reshape(-1, 4).astype(np.uint16)
     colours[:, :3] = (colours[:, :3] * colours[:, 3:] + 127) // 255
     return np.ascontiguousarray(colours.astype(np.uint8))
@@ -98,10 +98,11 @@ def _full_precision(device: torch.device) -> Iterator[None]:
 
 
 class PaletteHead(nn.Module):
-    """Predicts logits of the palette's colours from features [B, S, S, channels] of each pixel.
+    """Network head that predicts each pixel's palette colour from its features [B, S, S, channels].
 
-    The key of a colour is computed from its RGBA values, so the head also works with the palette of other sprites.
-    palette: float32 [colours, 4], as x in `Batch`; random until it is set to the training sprites' palette.
+    The logit of a colour is the product of the features and a key. Keys are computed from RGBA values, so that the
+    head also works with the palette of other sprites.
+    palette: float32 [colours, 4], premultiplied RGBA in [-1, 1]; random until set to the training sprites' palette.
     """
 
     palette: Tensor
@@ -116,7 +117,10 @@ class PaletteHead(nn.Module):
         nn.init.normal_(self.leave.weight, std=0.05)
 
     def expected_at(self, features: Tensor, t: Tensor) -> Tensor:
-        """Return the expected colour at times t [B], float32 [B, S, S, 4]; late, this is the most likely colour."""
+        """Return the expected colour of each pixel at times t [B] of drawing: float32 [B, S, S, 4].
+
+        In the last step, from _CRISP_FROM on, this is the most likely colour.
+        """
         return self.expected(features, ((t - _CRISP_FROM) * 1e5).clamp(_SOFTENED, SHARPEST)[:, None, None, None])
 
     def expected(self, features: Tensor, sharpness: Tensor | float) -> Tensor:
@@ -151,10 +155,10 @@ class PaletteHead(nn.Module):
 
 
 class _ColourLoss(torch.autograd.Function):
-    """The sum of `colour_loss` and its gradients, computed for some pixels at a time.
+    """Autograd function of the colour loss: computes the loss and its gradients in chunks of pixels.
 
-    queries: float32 [n, numbers], of each pixel. keys: float32 [colours, numbers], so that logits = queries @ keys.T.
-    palette: float32 [colours, 4]. colours: float32 [n, 4], the true ones. ce_weight, mse_weight: float32 [n].
+    queries: float32 [n, numbers], of each pixel. keys: float32 [colours, numbers]; logits = queries @ keys.T.
+    palette: float32 [colours, 4]. colours: float32 [n, 4], the true colours. ce_weight, mse_weight: float32 [n].
 
     On a CPU one large table of logits would take a third of a training step: the system maps its memory anew in each
     step, and the table does not fit into the cache. The backward pass is computed along with the forward pass, while
@@ -204,8 +208,7 @@ class _ColourLoss(torch.autograd.Function):
 
 
 def colour_loss(head: PaletteHead, features: Tensor, colours: Tensor, ce_weight: Tensor, mse_weight: Tensor) -> Tensor:
-    """Return the colour loss, float32 []: a weighted sum of cross-entropies in nats and squared errors of expected
-    colours.
+    """Return the weighted sum of the pixels' cross-entropies in nats and squared colour errors, float32 [].
 
     features: [..., channels]. colours: [..., 4], the true colours; the nearest palette colour is the target class.
     ce_weight, mse_weight: [...], the weight of each pixel. Only features and head get gradients.
@@ -218,9 +221,9 @@ def colour_loss(head: PaletteHead, features: Tensor, colours: Tensor, ce_weight:
 
 
 def choose_rows(size: int, offset: Tensor) -> Tensor:
-    """Return evenly spaced rows to train on in a step: int64 [B, rows].
+    """Choose evenly spaced rows of each sprite for a training step; return their indices, int64 [B, rows].
 
-    size: height of the sprites. offset: [B, 1] in [0, 1), the position of the first row between two rows.
+    size: height of the sprites. offset: [B, 1] in [0, 1), shift of the rows as a share of their distance.
     """
     least, most = _TRAINED_PIXELS
     count = min(size, max(1, min(max(least, size**2 // 2), most) // size))
@@ -229,7 +232,7 @@ def choose_rows(size: int, offset: Tensor) -> Tensor:
 
 
 def select_rows(values: Tensor, rows: Tensor) -> Tensor:
-    """Return these rows, int64 [B, rows], of values [B, channels, S, S], channels last: [B, rows, S, channels]."""
+    """Gather rows, int64 [B, rows], of values [B, channels, S, S]; return [B, rows, S, channels]."""
     every = values.permute(0, 2, 3, 1).flatten(0, 1)  # [B * S, S, channels]
     first = torch.arange(0, len(every), values.shape[2], device=rows.device)  # the index of each sprite's row 0
     chosen: Tensor = every.index_select(0, (first[:, None] + rows).flatten()).unflatten(0, rows.shape)

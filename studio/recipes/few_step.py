@@ -24,7 +24,10 @@ _LEADING_COLOURS = 64
 
 
 def trajectory(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
-    """Draw with the teacher; yields the states where the student's steps begin, and the sprites."""
+    """Draw with the teacher network; yields x [N, 4, S, S] at the start of each student step, then the sprites.
+
+    labels: int64 [N] on the network's device, -1 for any class.
+    """
     noise = draw_noise(len(labels), network.size, seed, first).to(labels.device)
     velocity = guided_velocity(SoftColours(network), known_labels(network, labels), guidance)
     states = itertools.chain([noise], solve(velocity, noise, timesteps(_TEACHER_STEPS)))
@@ -32,11 +35,11 @@ def trajectory(network: UNet, labels: Tensor, guidance: float, seed: int, first:
 
 
 class FewStepStudent(Student):
-    """The student: a copy of the generator's network and a smaller palette head for all steps but the last.
+    """A copy of the generator's network that learns to draw in a few steps.
 
-    times: float32 [steps + 1], the start of each step, and the end. leading: the smaller head, with _LEADING_COLOURS
-    colours; all steps together take a third of the time that they would take with the full head. In eval mode the last
-    step returns the most likely colour of each pixel.
+    times: float32 [steps + 1], the start of each step, and the end. leading: a palette head with _LEADING_COLOURS
+    colours for all steps but the last; with it all steps together take a third of the time. In eval mode the last step
+    returns the most likely colour of each pixel.
     """
 
     times: Tensor
@@ -64,7 +67,7 @@ class FewStepStudent(Student):
         return x + (t_next - t) / (1 - t) * (sprite - x)
 
     def _guess(self, features: Tensor, *, is_last: bool) -> Tensor:
-        """Return the predicted sprite, float32 [B, 4, S, S]."""
+        """Predict the clean sprites, float32 [N, 4, S, S], from the network's features [N, channels, S, S]."""
         head = self.network.head if is_last else self.leading
         if head is None:
             return features.float()
@@ -72,9 +75,9 @@ class FewStepStudent(Student):
         return head.expected(features.permute(0, 2, 3, 1), sharpness).permute(0, 3, 1, 2)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """Load weights as torch does, whatever the number of steps and colours.
+        """Load weights, after resizing the student to their number of steps and colours.
 
-        Students from before the times were stored have five steps and one head.
+        Weights of older students lack `times`: they have five steps and one palette head.
         """
         if "times" not in state_dict:
             times = _times(_BOUNDARIES_RGBA if self.leading is None else _BOUNDARIES_LEGACY)

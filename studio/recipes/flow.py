@@ -27,7 +27,10 @@ CONSTANTS = MappingProxyType(
 
 
 def draw_noise(count: int, size: int, seed: int, first: int = 0) -> Tensor:
-    """Return the noise that sprites start from, float32 [count, 4, size, size], on the CPU; see `normal_rows`."""
+    """Return the noise that sprites are drawn from, float32 [count, 4, size, size], on the CPU.
+
+    The noise of a sprite depends only on the seed and its index, which counts from `first`.
+    """
     return normal_rows(count, (4, size, size), seed, first)
 
 
@@ -57,11 +60,11 @@ def timesteps(steps: int, start: float = 0.0) -> list[float]:
 def guided_velocity(
     network: Any, labels: Tensor, guidance: float | Tensor, keep: Tensor | None = None
 ) -> Callable[[Tensor, float], Tensor]:
-    """Return the velocity towards sprites of these classes, with classifier-free guidance (Ho & Salimans 2022).
+    """Return a velocity function towards sprites of these classes, with classifier-free guidance.
 
     labels: int64 [N], or float32 [N, classes + 1], shares of classes.
-    guidance: the guidance scale, a number or float32 [1]; 1 is without guidance. It applies from _GUIDED_FROM to
-    _GUIDED_TO.
+    guidance: the guidance scale (Ho & Salimans 2022), a number or float32 [1]; 1 is without guidance. It applies at
+    times from _GUIDED_FROM to _GUIDED_TO.
     keep: float32 [N, 1, S, S], the inpainting mask for the network.
     """
     any_class = torch.full(labels.shape[:1], network.classes, device=labels.device)
@@ -84,7 +87,7 @@ def guided_velocity(
 
 
 class CircularPadding:
-    """A network whose 3x3 convolutions use circular padding, so that it draws seamless sprites.
+    """Wraps a network so that its 3x3 convolutions use circular padding, which draws seamless sprites.
 
     across, down: whether to wrap horizontally and vertically; the other direction keeps zero padding.
     """
@@ -114,10 +117,10 @@ class CircularPadding:
 
 
 def tiled_velocity(velocity: Callable[[Tensor, float], Tensor], size: int) -> Callable[[Tensor, float], Tensor]:
-    """Return the velocity of one large state [1, 4, H, W] without borders, from overlapping tiles of size x size.
+    """Return a velocity function for one large seamless state [1, 4, H, W], from tiles of `size` x `size` pixels.
 
-    Each pixel is in four tiles, which overlap by half their size. Their velocities are averaged with weights that fall
-    off towards the edges of a tile (MultiDiffusion, Bar-Tal et al. 2023). H and W are multiples of `size`.
+    Tiles overlap by half, and the velocities of the four tiles at a pixel are averaged with weights that fall off
+    towards the edges of a tile (MultiDiffusion, Bar-Tal et al. 2023). H and W are multiples of `size`.
     """
     ramp = 1 - (torch.arange(size) + 0.5 - size / 2).abs() / (size / 2)  # [size], 1 in the middle, 0 at the edges
     weight, half = ramp[:, None] * ramp, size // 2  # [size, size]
@@ -139,7 +142,7 @@ def tiled_velocity(velocity: Callable[[Tensor, float], Tensor], size: int) -> Ca
 
 
 def average_tied(x: Tensor, ties: Tensor) -> Tensor:
-    """Return the state [1, 4, H, W] with each group of tied pixels replaced by the group's mean.
+    """Replace each group of tied pixels in the state x [1, 4, H, W] by the group's mean.
 
     ties: int64 [H, W], group numbers from 0 without gaps.
     """
@@ -150,7 +153,7 @@ def average_tied(x: Tensor, ties: Tensor) -> Tensor:
 
 
 def mirror_halves(x: Tensor, left_right: bool, top_bottom: bool) -> Tensor:
-    """Return the states with the left half mirrored onto the right half, the upper onto the lower half, or both."""
+    """Mirror the left half of states x [..., H, W] onto the right half, the upper onto the lower half, or both."""
     for mirror, axis in ((left_right, -1), (top_bottom, -2)):
         if mirror:
             half = x.narrow(axis, 0, x.shape[axis] // 2)
@@ -159,11 +162,10 @@ def mirror_halves(x: Tensor, left_right: bool, top_bottom: bool) -> Tensor:
 
 
 def solve(velocity: Callable[[Tensor, float], Tensor], x: Tensor, times: Sequence[float]) -> Iterator[Tensor]:
-    """Integrate the velocity from the state x at the first time to the last time, 1; yields the state after each step.
+    """Integrate the velocity from the state x along the times, which end at 1; yields the state after each step.
 
-    Uses the second-order method of Adams and Bashforth: it extrapolates the change of the velocity from the previous
-    step, so that each step needs one network evaluation. The last step is an Euler step to the sprite that the network
-    predicts.
+    Uses the second-order Adams-Bashforth method, with one network evaluation per step. The last step is an Euler step
+    to the predicted sprite.
     """
     v_before, t_before = None, 0.0  # of the previous step
     for t, t_next in itertools.pairwise(times):
@@ -174,7 +176,7 @@ def solve(velocity: Callable[[Tensor, float], Tensor], x: Tensor, times: Sequenc
 
 
 def invert(velocity: Callable[[Tensor, float], Tensor], sprites: Tensor, steps: int) -> Tensor:
-    """Return the noise that the velocity leads to these sprites, approximately: integrate from t = 1 back to t = 0.
+    """Integrate back from sprites at t = 1 to noise at t = 0; drawing from it gives nearly the same sprites.
 
     Uses Heun's method with even steps and two network evaluations per step, because drawing does not correct errors of
     the inversion.
@@ -188,9 +190,9 @@ def invert(velocity: Callable[[Tensor, float], Tensor], sprites: Tensor, steps: 
 
 
 def blend_noise(noise: Tensor, shares: Tensor) -> Tensor:
-    """Mix M states of noise [M, 4, S, S] by weights float32 [N, M]; return [N, 4, S, S] with the norm of noise.
+    """Mix M noise tensors [M, 4, S, S] by weights float32 [N, M]; return [N, 4, S, S] with the norm of noise.
 
-    For two states this is spherical interpolation. A plain weighted sum of independent noise has too small a norm: the
+    For two tensors this is spherical interpolation. A plain weighted sum of independent noise has too small a norm: the
     root of the sum of squared weights.
     """
     mixed = torch.einsum("nm,mchw->nchw", shares, noise)

@@ -100,7 +100,7 @@ _BEFORE_SEAMS = 0.6  # share of the steps for the fill itself; the seams take th
 
 
 class Generator(Recipe[GeneratorConfig, UNet]):
-    """Draws new sprites of each class."""
+    """Model that draws new sprites of a class from noise."""
 
     name = "generator"
     title = "Generator"
@@ -153,7 +153,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         return error / (1 - share / 2)
 
     def evaluate(self, network: UNet, batches: Iterable[Batch], config: GeneratorConfig, spec: Spec) -> Evaluation:
-        """Return the training loss at evenly spread quantiles of the training times, with noise of a fixed seed.
+        """Return the loss on validation sprites, at evenly spread training times and with noise of a fixed seed.
 
         The time and noise of a sprite depend only on its index, so the result does not depend on the batch size.
         """
@@ -188,10 +188,10 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     def redraw(
         network: UNet, condition: EditCondition, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
     ) -> Iterator[Tensor]:
-        """Redraw sprites: add noise up to the strength, then sample from there (SDEdit, Meng et al. 2022).
+        """Redraw sprites: mix in noise, then sample from there (SDEdit, Meng et al. 2022).
 
-        Weaker strengths take fewer steps, at least two. After inpainting, the new pixels along the seam are redrawn
-        several times: they fit the kept pixels better once both sides are known.
+        The condition's strength sets the amount of noise; less noise takes fewer steps, at least two. After inpainting,
+        the new pixels along the seam are redrawn several times, because they fit better once both sides are known.
         """
         kept, seams = condition.keep, [seam for seam in _SEAMS if seam[1] < condition.strength]
         if kept is None or not seams or not Generator.knows_inpainting(network):
@@ -260,10 +260,11 @@ def _draw_from(network: UNet, noise: Tensor, labels: Tensor, guidance: float | T
 def _velocity(
     network: UNet, labels: Tensor, guidance: float, condition: EditCondition, noise: Tensor
 ) -> Callable[[Tensor, float], Tensor]:
-    """Return the velocity that keeps to the condition: kept pixels and known alpha go straight from noise to sprite.
+    """Return a velocity function that fulfils an edit condition.
 
-    A network trained with masks sees the kept pixels themselves. Other networks see them as noisy as the rest of x_t
-    (Lugmayr et al. 2022), which gives worse results.
+    Kept pixels and known alpha move straight from `noise` to their final value. A network trained with inpainting
+    masks sees kept pixels without noise. Other networks see them as noisy as the rest of x_t (Lugmayr et al. 2022),
+    which gives worse results.
     """
     sprites, keep = condition.sprites, condition.keep
     sees_kept = keep is not None and Generator.knows_inpainting(network)
@@ -283,7 +284,7 @@ def _velocity(
 def _redrawn(
     network: UNet, condition: EditCondition, labels: Tensor, guidance: float, steps: int, seed: int, first: int
 ) -> Iterator[Tensor]:
-    """Sample from the condition's sprites with noise added; yields x after each step, the sprites last."""
+    """Mix noise into the condition's sprites and redraw them; yields x [N, 4, S, S] after each step."""
     start = 1 - condition.strength
     noise = draw_noise(len(condition.sprites), network.size, seed, first).to(condition.sprites.device)
     noise = mirror_halves(noise, *condition.mirror)
@@ -293,9 +294,9 @@ def _redrawn(
 
 
 def _inpainting_mask(batch: Batch, share: float, rng: BatchRng) -> Tensor:
-    """Draw inpainting masks float32 [B, 1, S, S], 1 where pixels are kept, for a share of the sprites.
+    """Draw random inpainting masks float32 [B, 1, S, S], 1 where pixels are kept, for a share of the sprites.
 
-    The hidden area is a box, everything but a box, or blobs, of any size. Sprites without a mask keep nothing.
+    Hides a box, everything except a box, or blobs, of any size. Masks of the other sprites are 0.
     """
     if not share:
         return torch.zeros_like(batch.x[:, :1])
@@ -313,10 +314,10 @@ def _inpainting_mask(batch: Batch, share: float, rng: BatchRng) -> Tensor:
 
 
 def _error(network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor, keep: Tensor, rows: Tensor) -> Tensor:
-    """Return the loss of predictions at times t [B] on the lines from `noise` to the batch's sprites.
+    """Return the network's loss at times t [B] between `noise` (t = 0) and the batch's sprites (t = 1).
 
-    Without a palette: the MSE of the velocity. With a palette: half of it and the cross-entropy of the colours in nats
-    per pixel, in these rows of the sprites, int64 [B, rows]. Pixels with keep == 1 do not count.
+    Without a palette, the loss is the MSE of the velocity. With a palette, it is half of the MSE plus the cross-entropy
+    of the colours in nats per pixel, in these rows of the sprites, int64 [B, rows]. Pixels with keep == 1 do not count.
     """
     t = t.clamp(max=LATEST)
     mix = t[:, None, None, None]

@@ -19,15 +19,15 @@ def group_norm(channels: int) -> nn.GroupNorm:
 
 
 def whole_groups(width: int) -> int:
-    """Round a width up to a multiple of 16, which `group_norm` can divide."""
+    """Round a number of channels up to a multiple of 16, for whole groups in `group_norm`."""
     return -(-width // 16) * 16
 
 
 class ResidualBlock(nn.Module):
-    """Two 3x3 convolutions and a shortcut; GroupNorm and hard swish (Howard et al. 2019) before each convolution.
+    """Residual block of two 3x3 convolutions, each after GroupNorm and hard swish (Howard et al. 2019).
 
     condition: channels of a conditioning vector [B, condition], which scales and shifts the second norm (FiLM, Perez et
-    al. 2018); 0: none. The last convolution starts at zero, so that a new block returns its input.
+    al. 2018); 0 for none. The last convolution starts at zero: a new block returns its shortcut.
     """
 
     def __init__(self, inputs: int, outputs: int, condition: int = 0, stride: int = 1) -> None:
@@ -51,8 +51,9 @@ class ResidualBlock(nn.Module):
 
 
 class Attention(nn.Module):
-    """Self-attention over all positions of [B, channels, H, W] (Vaswani et al. 2017), added to its input; starts at
-    zero.
+    """Adds self-attention over all positions to its input [B, channels, H, W] (Vaswani et al. 2017).
+
+    The output layer starts at zero, so that a new module returns its input.
     """
 
     def __init__(self, channels: int, heads: int = 4) -> None:

@@ -12,13 +12,13 @@ _FEWEST_SEEN = 12_800  # sprites in a training, with repetitions: fewer teach no
 
 @dataclass(frozen=True)
 class Planner:
-    """How a recipe's training scales.
+    """Plans presets for the number of sprites and the speed of the device.
 
-    width: of the default network.
-    widths: of the networks that presets choose from, rising.
-    slowing: exponent of the slow-down of wider networks: time per step grows with width ** slowing.
-    most_epochs: epochs after which sprites are memorised.
-    most_tuning_epochs: the same for a training with a parent.
+    width: channels of the recipe's default network.
+    widths: channels that presets choose from, rising.
+    slowing: time per step grows with width ** slowing.
+    most_epochs: epochs after which a network has memorised its sprites.
+    most_tuning_epochs: most_epochs for a training that starts from another run's weights.
     """
 
     width: int
@@ -28,10 +28,10 @@ class Planner:
     most_tuning_epochs: int
 
     def preset(self, title: str, summary: str, minutes: float, enough: int, budget: TrainingBudget) -> Preset:
-        """Return a preset of at most `minutes`, with the widest network that sees `enough` sprites in this time.
+        """Create a preset of at most `minutes`, with the widest network that trains on `enough` sprites in this time.
 
-        If few sprites would be memorised earlier, the preset trains for as many epochs as suit them; its help says so
-        instead of `summary`.
+        enough: sprites seen, with repetitions. With few sprites, which a network soon memorises, the preset limits the
+        epochs instead of the minutes, and its help explains the short training instead of `summary`.
         """
         fixed = None if budget.parent_settings is None else int(budget.parent_settings["width"])
         if not budget.sprites_per_s:
@@ -59,7 +59,7 @@ class Planner:
 
 
 def _too_few(sprites: int) -> str:
-    """Explain why a training on few sprites is short."""
+    """Return a preset's help that explains why a training on few sprites is short."""
     if sprites == 1:
         return "One sprite is too few: the model can only memorise it."
     return f"Suits {formatting.count(sprites, 'sprite')}; a longer training would only memorise them."

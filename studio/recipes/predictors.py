@@ -57,7 +57,10 @@ RELATIVE_COST = 4.1  # see Recipe.relative_cost
 
 
 class Predictor(nn.Module):
-    """Returns outputs [B, outputs] for x [B, 4, S, S]: a linear layer `leave` over features [B, features]."""
+    """Base class of networks that predict outputs [B, outputs] from sprites x [B, 4, S, S].
+
+    A subclass computes features [B, features]; the linear layer `leave` turns them into outputs.
+    """
 
     leave: nn.Linear
     dropout: float
@@ -66,7 +69,7 @@ class Predictor(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Return the outputs.
+        """Return the outputs [B, outputs] for sprites x [B, 4, S, S].
 
         mask: dropout mask [B, features] for training, drawn by the caller from a seeded generator.
         """
@@ -113,9 +116,9 @@ class Perceptron(Predictor):
 
 
 class TorchvisionNetwork(Predictor):
-    """A network of torchvision.models with random weights, adapted to small RGBA sprites: its first layer has four
-    input channels and reduces the resolution less.
+    """A network of torchvision.models with random weights, adapted to small RGBA sprites.
 
+    The first layer has four input channels and reduces the resolution less.
     BatchNorm is replaced by GroupNorm (Wu & He 2018), because batch statistics would make micro-batches differ from
     whole batches. Dropout and stochastic depth (Huang et al. 2016) inside the network are off: their random numbers
     would not depend on the step's seed.
@@ -149,12 +152,12 @@ class TorchvisionNetwork(Predictor):
 
 
 def predictor_class(network: str) -> type[Predictor]:
-    """Return the network class for a value of the setting `network`."""
+    """Return the network class that the setting `network` names."""
     return {OWN: ResNet, TUTORIAL: Perceptron}.get(network, TorchvisionNetwork)
 
 
 def predictor_arguments(config: PredictorConfig, spec: Spec) -> dict[str, Value]:
-    """Return the arguments of `predictor_class`, except the number of outputs."""
+    """Return the keyword arguments that create the network, except the number of outputs."""
     if config.network == OWN:
         return {"width": config.width, "dropout": config.dropout}
     if config.network == TUTORIAL:

@@ -42,14 +42,14 @@ _SMALLEST_SHARE = 1e-6  # of the largest value: float32 can't resolve a smaller 
 
 @dataclass(frozen=True)
 class RegressionConfig(PredictorConfig):
-    """The settings of the regression, equal to the shared ones."""
+    """The settings of the regression."""
 
 
 class Regressor(nn.Module):
-    """Predicts numbers [B, targets] in their own units from x [B, 4, S, S].
+    """Network that predicts numbers [B, targets] in their own units from sprites x [B, 4, S, S].
 
-    The body predicts normalised numbers. The buffers `mean` and `deviation`, [targets] each, convert them, so that an
-    exported network returns the same numbers.
+    The body predicts normalised numbers. The buffers `mean` and `deviation`, [targets] each, convert them to their own
+    units, in exported networks too.
     """
 
     mean: Tensor
@@ -71,28 +71,28 @@ class Regressor(nn.Module):
 
 
 class ResNetRegressor(Regressor):
-    """A regressor with the studio's residual network."""
+    """A regressor whose body is the studio's residual network."""
 
     def __init__(self, targets: int, width: int, dropout: float) -> None:
         super().__init__(ResNet(targets, width, dropout))
 
 
 class PerceptronRegressor(Regressor):
-    """A regressor with the tutorials' network."""
+    """A regressor whose body is the perceptron of the PyTorch tutorials."""
 
     def __init__(self, targets: int, size: int, dropout: float) -> None:
         super().__init__(Perceptron(size, targets, dropout))
 
 
 class TorchvisionRegressor(Regressor):
-    """A regressor with a network of torchvision."""
+    """A regressor whose body is a network of torchvision."""
 
     def __init__(self, targets: int, network: str, dropout: float) -> None:
         super().__init__(TorchvisionNetwork(network, targets, dropout))
 
 
 class Regression(Recipe[RegressionConfig, Regressor]):
-    """Predicts the numbers of a sprite."""
+    """Model that predicts numbers of a sprite, for example a price."""
 
     name = "regression"
     title = "Regression"
@@ -122,11 +122,11 @@ class Regression(Recipe[RegressionConfig, Regressor]):
         return (
             PLANNER.preset("Quick", "A first impression of how predictable the numbers are.", 1.0, 40_000, budget),
             PLANNER.preset("Standard", "Good predictions on most sprite sets.", 3.0, 120_000, budget),
-            PLANNER.preset("Best", "Somewhat more exact.", 10.0, 220_000, budget),
+            PLANNER.preset("Best", "Somewhat more exact predictions.", 10.0, 220_000, budget),
         )
 
     def statistics(self, sprites: Sprites, config: RegressionConfig) -> Mapping[str, Tensor]:
-        """Return mean and standard deviation of each number; a constant number gets a deviation of 1."""
+        """Return the mean and standard deviation of each target number; constant numbers get a deviation of 1."""
         targets = sprites.targets.astype(np.float64)
         known = ~np.isnan(targets)
         counts = np.maximum(1, known.sum(0))
@@ -155,7 +155,7 @@ class Regression(Recipe[RegressionConfig, Regressor]):
     def evaluate(
         self, network: Regressor, batches: Iterable[Batch], config: RegressionConfig, spec: Spec
     ) -> Evaluation:
-        """Return the loss, R2 and the mean absolute error; the baseline always predicts the mean."""
+        """Return the loss, R2 and mean absolute error on the validation set; the baseline predicts the mean."""
         parts = [(network.body(batch.x).float(), batch.targets) for batch in batches]
         scores, targets = torch.cat([part for part, _ in parts]), torch.cat([part for _, part in parts])
 
@@ -173,11 +173,11 @@ class Regression(Recipe[RegressionConfig, Regressor]):
 
 
 def accuracy_figures(predicted: Tensor, true: Tensor, names: Sequence[str]) -> dict[str, float]:
-    """Return R2 and the mean absolute error of numbers float64 [N, T]; true numbers may be NaN.
+    """Return R2 and the mean absolute error of predicted numbers, both float64 [N, T]; true numbers may be NaN.
 
     r2: the mean over numbers that vary; 0 is as good as predicting the mean, 1 is perfect.
-    mae: in the number's own unit; for up to 8 numbers one for each ('mae price'), otherwise the mean. It is left out
-    for numbers without any true value.
+    mae: for 2 to 8 numbers an error for each in its own unit ('mae price'), otherwise the mean error. Numbers without
+    true values are left out.
     """
     known = ~true.isnan()
     counts = known.sum(0).clamp(min=1)

@@ -17,13 +17,14 @@ _TIME_SHIFT = 0.05  # in t - shift * t * (1 - t)
 
 
 class UNet(nn.Module):
-    """Predicts the velocity [B, 4, S, S] from (x_t [B, 4, S, S], t [B] in [0, 1), label [B]).
+    """U-Net that predicts the velocity [B, 4, S, S] from (x_t [B, 4, S, S], t [B] in [0, 1), label [B]).
 
     label: class index, `classes` for any class; or float32 [B, classes + 1], shares of classes.
-    keep: [B, 1, S, S], 1 where x_t holds pixels of the final sprite (inpainting); the velocity there is meaningless.
-    changes: [B, 3], `Batch.augment_labels`, so that augmentation does not leak into samples (Karras et al. 2022).
+    keep: inpainting mask [B, 1, S, S], 1 where x_t holds pixels of the final sprite; their velocity is meaningless.
+    changes: the augmentation [B, 3] as in `Batch.augment_labels`; knowing it, the network draws new sprites without
+    augmentation (Karras et al. 2022).
     colours: size of the palette. The network predicts logits of the colours for each pixel; the sprite is their mean,
-    and in the last step the most likely colour. 0: it predicts RGBA.
+    and in the last step the most likely colour. With 0 colours the network predicts RGBA.
 
     The network works at half resolution through pixel-unshuffle (a quarter from 96 pixels on) and has two coarser
     levels of the same width, because in short trainings the finest level contributes most. S may be any size: the
@@ -64,7 +65,7 @@ class UNet(nn.Module):
         nn.init.zeros_(self.keep.weight)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """Load weights as torch does; weights from before inpainting get zeros for `keep`."""
+        """Load weights; older weights, which lack the inpainting layer `keep`, get zeros for this layer."""
         default = {"keep.weight": torch.zeros_like(self.keep.weight)}
         return super().load_state_dict({**default, **state_dict}, strict, assign)
 
@@ -76,7 +77,7 @@ class UNet(nn.Module):
         return (self.sprite(features, t) - x) / (1 - t)[:, None, None, None]
 
     def sampling_times(self, t: Tensor) -> Tensor:
-        """Return the times to condition the network on while sampling: slightly earlier than t.
+        """Return times [B] slightly earlier than t, for conditioning the network while sampling.
 
         Sampled states are noisier than training states of the same time (time-shift sampler, Li et al. 2024). Networks
         without a palette are not shifted, which was not measured.
@@ -84,7 +85,7 @@ class UNet(nn.Module):
         return t if self.head is None else t - _TIME_SHIFT * t * (1 - t)
 
     def sprite(self, features: Tensor, t: Tensor) -> Tensor:
-        """Return the predicted clean sprite, float32 [B, 4, S, S], from the features of x_t."""
+        """Convert features of x_t at times t to the predicted clean sprites, float32 [B, 4, S, S]."""
         if self.head is None:
             return features.float()
         return self.head.expected_at(features.permute(0, 2, 3, 1), t).permute(0, 3, 1, 2)
@@ -92,7 +93,7 @@ class UNet(nn.Module):
     def features(
         self, x: Tensor, t: Tensor, label: Tensor, changes: Tensor | None = None, keep: Tensor | None = None
     ) -> Tensor:
-        """Return the features of x, [B, channels, S, S]: the input of the palette head, or RGBA without a palette."""
+        """Run the U-Net; return features [B, channels, S, S] for the palette head, or RGBA without a palette."""
         condition = self.time(t) + (label @ self.label.weight if label.is_floating_point() else self.label(label))
         if changes is not None:
             condition = condition + self.changes(changes)
@@ -119,9 +120,9 @@ class UNet(nn.Module):
 
 
 class SoftColours:
-    """The network without the choice of the most likely colour in the last step.
+    """Wraps a network to predict the mean colour of each pixel even in the last step.
 
-    For distillation and inversion, which need a smooth velocity.
+    Distillation and inversion need this smooth velocity.
     """
 
     def __init__(self, network: UNet) -> None:
@@ -135,9 +136,10 @@ class SoftColours:
 
 
 def known_labels(network: UNet, labels: Tensor) -> Tensor:
-    """Return labels as the network takes them.
+    """Convert labels to network inputs: `classes` instead of -1 for any class, or shares with a column for it.
 
     labels: int64 [N] with -1 for any class, or float32 [N, classes], shares of classes.
+    Returns int64 [N] or float32 [N, classes + 1].
     """
     if labels.is_floating_point():
         return F.pad(labels, (0, 1))  # [N, classes + 1], no share of any class
