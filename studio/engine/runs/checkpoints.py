@@ -47,8 +47,8 @@ _MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError, IsADirectoryError
 class CheckpointInfo:
     """The content of checkpoint.json.
 
-    number: counts the checkpoints of a run from 1. metrics: validation metrics at this step. sha256: of each file, by
-    part.
+    number: 1 for the first checkpoint of a run, then 2, and so on. metrics: validation metrics at this step. sha256:
+    SHA-256 of each tensor file, by the file's name without suffix.
     """
 
     step: records.Count
@@ -60,9 +60,10 @@ class CheckpointInfo:
 
 
 def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Path:
-    """Write a checkpoint into `folder` and return its path. `info.sha256` is set here.
+    """Write a checkpoint into the checkpoints folder of a run and return its path.
 
-    parts: tensors of each file, by the names in PARTS. Raises OSError and leaves no files behind.
+    info: content of checkpoint.json; `sha256` and `seal` are filled in here. parts: tensors of each file, by the names
+    in PARTS. Raises OSError and leaves no files behind.
     """
     target = checkpoint_path(folder, info.step)
     with files.atomic_path(target) as temporary:
@@ -78,7 +79,7 @@ def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Pa
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
-    """Return the path of the checkpoint of a step, whether it exists or not."""
+    """Return the path for the checkpoint of a step; the checkpoint may not exist."""
     return folder / f"{CHECKPOINT_PREFIX}{step:08d}"
 
 
@@ -88,9 +89,10 @@ def list_checkpoints(folder: Path) -> Checkpoints:
 
 
 def scan(folder: Path) -> tuple[Checkpoints, list[Path]]:
-    """Return the checkpoints of `list_checkpoints`, and the folders of checkpoints with a damaged checkpoint.json.
+    """Return the valid checkpoints of a run, ascending by step, and the paths of damaged checkpoints.
 
-    Raises OSError for an unreadable file: a network drive may recover, so this is not damage.
+    Checks only checkpoint.json. Raises OSError for an unreadable file, which doesn't count as damaged because a network
+    drive may recover.
     """
     try:
         paths = [path for path in folder.iterdir() if path.name.startswith(CHECKPOINT_PREFIX)]
@@ -112,20 +114,26 @@ def no_valid_checkpoint_error(name: str) -> RunError:
 
 
 def quarantine(path: Path) -> None:
-    """Rename a damaged checkpoint so that it is no longer listed. Raises OSError."""
+    """Rename a damaged checkpoint to hide it from the list of checkpoints. Raises OSError."""
     target = path.with_name(_QUARANTINE_PREFIX + path.name)
     files.remove(target)
     files.retry_in_use(lambda: path.rename(target))
 
 
 def remove_quarantined(folder: Path) -> None:
-    """Delete the quarantined checkpoints, once a newer valid checkpoint exists. Raises OSError."""
+    """Delete the renamed damaged checkpoints of a run. Raises OSError.
+
+    Call this once a newer valid checkpoint exists.
+    """
     for path in folder.glob(f"{_QUARANTINE_PREFIX}*"):
         files.remove(path)
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Return quarantined and half-written checkpoints, which are useless while no training runs. Raises OSError."""
+    """Return the paths of damaged and half-written checkpoints of a run. Raises OSError.
+
+    They may be deleted while no training runs.
+    """
     return sorted(
         path for path in folder.iterdir() if path.name.startswith(_QUARANTINE_PREFIX) or files.is_temporary(path)
     )
@@ -144,7 +152,7 @@ def add_distilled(folder: Path, step: int, tensors: Tensors) -> None:
 
 
 def add_metrics(folder: Path, step: int, metrics: Mapping[str, float]) -> None:
-    """Add metrics that were measured later to the checkpoint of `step`, if it still exists. Raises OSError."""
+    """Add metrics to a saved checkpoint; do nothing if it was deleted. Raises OSError."""
     for path, info in list_checkpoints(folder):
         if info.step == step:
             _write_record(path, dataclasses.replace(info, metrics={**info.metrics, **metrics}))
@@ -199,9 +207,10 @@ def check_finite(tensors: Tensors, name: str) -> None:
 
 
 def rotate(folder: Path, best_by: Metric | None, *, in_use: Container[int | None] = ()) -> None:
-    """Delete old checkpoints. Raises OSError.
+    """Delete old checkpoints of a run. Raises OSError.
 
-    Keeps the `essential_checkpoints`, the newest two, those numbered 1, 2, 4, 8, ..., and the steps `in_use`.
+    Keeps the checkpoints that must stay (`essential_checkpoints`), the newest two, the checkpoints numbered 1, 2, 4, 8,
+    ..., and the steps `in_use`. best_by: validation metric that selects the best checkpoint.
     """
     found = list_checkpoints(folder)
     keep = essential_checkpoints(found, best_by) | {path for path, _ in found[-2:]}
@@ -212,10 +221,10 @@ def rotate(folder: Path, best_by: Metric | None, *, in_use: Container[int | None
 
 
 def essential_checkpoints(found: Checkpoints, best_by: Metric | None) -> set[Path]:
-    """Return the checkpoints that must stay: the newest, and the best by `best_checkpoint`.
+    """Return the checkpoints that must stay: the newest, the best, and candidates for the best.
 
-    Also keeps checkpoints that a later quality measurement may turn into the best: the best, the one with the lowest
-    KID, and the newest of the measured checkpoints. Without measurements, keeps the checkpoint with the lowest
+    Candidates: the checkpoint with the best new sprites, the one with the lowest KID, and the newest with a measured
+    quality. A later measurement may make each of them the best. Without measurements: the checkpoint with the lowest
     validation loss.
     """
     steps = {found[-1][1].step} if found else set()
@@ -228,11 +237,11 @@ def essential_checkpoints(found: Checkpoints, best_by: Metric | None) -> set[Pat
 
 
 def best_checkpoint(found: Checkpoints, best_by: Metric | None) -> Path | None:
-    """Return the checkpoint to use; None without a checkpoint.
+    """Return the path of the best checkpoint; None without a checkpoint.
 
-    Judges by the quality of new sprites, or else by the validation metric `best_by`; see `advice.best_saved_step`.
-    Without both, returns the newest checkpoint from the lowest validation loss on that doesn't copy training sprites;
-    if all copy, the one that copies least.
+    Judges by the quality of new sprites, or else by the validation metric `best_by`. If neither was measured, looks
+    from the checkpoint with the lowest validation loss on: returns the newest without too many copies of training
+    sprites, or else the one with the fewest copies.
     """
     paths = {info.step: path for path, info in found}
     name = best_by.name if best_by else ""
@@ -245,13 +254,13 @@ def best_checkpoint(found: Checkpoints, best_by: Metric | None) -> Path | None:
 
 
 def from_lowest_loss(found: Checkpoints) -> Checkpoints:
-    """Return the checkpoints from the lowest validation loss on; all checkpoints if no loss is known."""
+    """Return the checkpoint with the lowest validation loss and all later ones; all checkpoints if no loss is known."""
     losses = [info.metrics.get(LOSS.name, math.inf) for _, info in found]
     return found[losses.index(min(losses)) :] if found else found
 
 
 def _excess_copies(info: CheckpointInfo) -> float:
-    """Return the share of copies among a checkpoint's sprites; 0 if acceptable or unmeasured."""
+    """Return the share of new sprites that copy training sprites; 0 if the share is acceptable or unmeasured."""
     copies, real = info.metrics.get("copies", 0.0), info.metrics.get("copies_real", 0.0)
     return copies if advice.copies_too_much(copies, real, advice.FINAL_SPRITES) else 0.0
 
@@ -267,7 +276,10 @@ def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:
 
 
 def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensors) -> None:
-    """Load the tensors of `optimizer_tensors`. Raises RunError if they belong to another network or optimizer."""
+    """Load saved optimizer state, as returned by `optimizer_tensors`, into the optimizers.
+
+    Raises RunError if the state belongs to another network or optimizer.
+    """
     by_name = {type(optimizer).__name__: optimizer for optimizer in optimizers}
     parts: dict[str, Tensors] = {name: {} for name in by_name}
     for key, value in tensors.items():
@@ -289,7 +301,10 @@ def _measurements(found: Checkpoints) -> list[advice.Measurement]:
 
 
 def _write_record(path: Path, info: CheckpointInfo) -> None:
-    """Write or replace checkpoint.json. Integers become floats first, because the file is read back as floats."""
+    """Write checkpoint.json, replacing an older file.
+
+    Converts integers to floats before the checksum is computed, because the file is read back as floats.
+    """
     metrics = {name: float(value) for name, value in info.metrics.items()}
     info = dataclasses.replace(info, elapsed_s=float(info.elapsed_s), metrics=metrics)
     values = dataclasses.asdict(dataclasses.replace(info, seal=_seal(info)))
@@ -316,7 +331,10 @@ def _seal(info: CheckpointInfo) -> str:
 
 
 def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
-    """Load the state of one optimizer; tensors are named '<index of the weight>/<name>'."""
+    """Load saved state into one optimizer; weights without saved state keep their current state.
+
+    tensors: state named '<index of the weight>/<name>'. Raises RunError if the state doesn't fit.
+    """
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]  # in the order of the keys
     # Weights that are newer than the checkpoint keep their current state.
     state: dict[int, Tensors] = {index: dict(values) for index, values in optimizer.state_dict()["state"].items()}

@@ -27,11 +27,11 @@ _START_MARK_TEXT = b"Sprite Training Studio makes a run here. What a start that 
 
 @contextlib.contextmanager
 def new_run(run: RunDir) -> Iterator[contextlib.ExitStack]:
-    """Create a run folder and lock it. The block fills the folder and ends with `run.create`.
+    """Create a run folder for a `with` block to fill; delete its files again if the block fails.
 
-    Yields an ExitStack of callbacks that run if the block fails; the block can add its own. If it fails, no files are
-    left. If the process is killed, the next start reuses the marked folder. Raises RunError if the folder has other
-    content or can't be written.
+    The block holds the run's lock and must end with `run.create`; afterwards the lock is kept. Yields an ExitStack for
+    callbacks that run if the block fails. A folder left by a killed process is reused. Raises RunError if the folder
+    has other content or can't be written.
     """
     with wrap_write_errors(run.path):
         is_new = not run.path.exists()
@@ -52,7 +52,7 @@ def new_run(run: RunDir) -> Iterator[contextlib.ExitStack]:
 
 
 def remove_failed_starts() -> None:
-    """Delete folders in the studio's runs folder whose creation was killed."""
+    """Delete half-created run folders of killed processes from the studio's runs folder."""
     folders: list[Path] = []
     with contextlib.suppress(OSError):  # unreadable folders are reported where they are needed
         folders += [path.parent for path in paths.runs().glob(f"*/{START_MARK}")]
@@ -76,7 +76,10 @@ def _require_free(path: Path) -> None:
 
 
 def _has_start_mark(path: Path) -> bool:
-    """Whether a run is being created in this folder, or was when its process was killed. Raises OSError."""
+    """Return whether the folder holds a run that is being created, or that a killed process left half-created.
+
+    Raises OSError.
+    """
     mark = path / START_MARK
     return not (path / RECORD_FILE).exists() and mark.is_file() and mark.read_bytes() == _START_MARK_TEXT
 

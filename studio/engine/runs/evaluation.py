@@ -19,11 +19,11 @@ _FILE = "evaluation.json"
 
 @dataclass(frozen=True)
 class CheckpointEvaluation:
-    """Metrics of one checkpoint and the sets they were measured on.
+    """The results of evaluating one checkpoint.
 
-    figures: by name. beside: a baseline by name: real sprites, or predicting the mean; may be empty. heldout_count,
-    training_count: sizes of the sets. count: number of new sprites; 0 for a recipe that draws nothing. settings: how
-    the new sprites were drawn.
+    figures: metrics by name. beside: metrics of a baseline, either real sprites or predicting the mean; may be empty.
+    heldout_count, training_count: number of held-out and training sprites. count: number of new sprites; 0 for a
+    classifier or regression. settings: how the new sprites were drawn.
     """
 
     step: records.Count
@@ -67,7 +67,7 @@ def save_evaluation(run: Path, found: CheckpointEvaluation) -> Events:
 
 
 def remove_evaluations_after(run: RunDir, step: int) -> None:
-    """Delete evaluations of checkpoints after `step`, where training resumes. Raises UnwritableError."""
+    """Delete the evaluations of checkpoints later than `step`, where training resumes. Raises UnwritableError."""
     known = read_evaluations(run.path)
     kept = [found for found in known if found.step <= step]
     if len(kept) < len(known):

@@ -60,10 +60,10 @@ _LOCK_WAIT_S = 1.0  # longer than listing runs holds the lock; a training holds 
 
 @dataclass(frozen=True)
 class Ancestor:
-    """A model in the chain of models before a run: its parent, the parent's parent, and so on.
+    """An earlier model that a run builds on: its parent, the parent's parent, and so on.
 
-    title, step: run and checkpoint. data_title, data_fingerprint, licence: of the training sprites, as in RunRecord and
-    `data.rights`. sha256: of the weights file.
+    A parent is the model whose weights a run starts from. title, step: run and checkpoint of this model. data_title,
+    data_fingerprint, licence: of its training sprites. sha256: of its weights file.
     """
 
     title: str
@@ -76,7 +76,7 @@ class Ancestor:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """The content of run.json. `config` holds the recipe's settings as JSON."""
+    """The content of run.json. config: the training and recipe settings as JSON values."""
 
     name: str
     recipe: str
@@ -101,7 +101,7 @@ class RunRecord:
 
     @property
     def parent(self) -> str:
-        """The title of the model that the run started from; empty for a run from scratch."""
+        """The title of the model whose weights the run started from; empty for a run from scratch."""
         return self.ancestors[0].title if self.ancestors else ""
 
 
@@ -120,7 +120,10 @@ class RunProgress(msgspec.Struct, frozen=True, rename={"nan_rollbacks": "setback
 
 
 class RunDir:
-    """One run folder. Reading works at any time; take the lock with `acquire` before you write."""
+    """The folder of one run: paths, lock, and reading and writing of its files.
+
+    Reading works at any time. Take the lock with `acquire` before you write.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -131,7 +134,10 @@ class RunDir:
         self._lock: BaseFileLock | None = None  # None while this object does not hold the lock
 
     def create(self, record: RunRecord) -> None:
-        """Write run.json. This turns the folder into a run, so all other files must exist. Raises UnwritableError."""
+        """Write run.json, which turns the folder into a run. Raises UnwritableError.
+
+        All other files of the run must exist before.
+        """
         with wrap_write_errors(self.path):
             self._write_json(RECORD_FILE, dataclasses.asdict(record))  # atomic: a run.json is always complete
 
@@ -161,10 +167,10 @@ class RunDir:
 
     @contextlib.contextmanager
     def held_on_success(self, *, is_new: bool = False) -> Iterator[contextlib.ExitStack]:
-        """Take the lock for the block and keep it afterwards; release it if the block fails. Raises RunError.
+        """Lock the run before a `with` block; release the lock only if the block fails. Raises RunError.
 
-        Yields an ExitStack of callbacks that run if the block fails; the block can add its own. is_new: as in
-        `acquire`.
+        Yields an ExitStack for callbacks that run if the block fails. is_new: create a missing folder; otherwise the
+        folder must hold a run.
         """
         self.acquire(is_new=is_new)
         with contextlib.ExitStack() as on_error:
@@ -173,7 +179,7 @@ class RunDir:
             on_error.pop_all()
 
     def is_busy(self) -> bool:
-        """Whether a process holds the lock, for example a training."""
+        """Return whether a process holds the lock of the run, for example a training."""
         return self._lock is not None or file_systems.is_locked(self.path / _LOCK_FILE)
 
     def record(self) -> RunRecord:
@@ -201,10 +207,9 @@ class RunDir:
 
     @contextlib.contextmanager
     def wrap_write_errors(self) -> Iterator[None]:
-        """Turn an OSError of the block, which writes into this folder, into UnwritableError.
+        """Turn an OSError of a `with` block that writes into this folder into an UnwritableError.
 
-        Raises RunGoneError before the block if the run was deleted: a write would create the folder again, without
-        run.json.
+        Raises RunGoneError before the block if the run was deleted, so that the block doesn't create the folder again.
         """
         with wrap_write_errors(self.path):
             self._raise_if_gone()
@@ -222,7 +227,7 @@ class RunDir:
             files.append_line(self.path / METRICS_FILE, json.dumps(line_of(event), separators=(",", ":")))
 
     def mark_resume(self, step: int, device: str) -> None:
-        """Append a line to metrics.jsonl: training resumes from `step` on `device`. Raises UnwritableError."""
+        """Record in metrics.jsonl that training resumes from `step` on `device`. Raises UnwritableError."""
         with self.wrap_write_errors():
             files.append_line(self.path / METRICS_FILE, "")  # end a line that a crash has cut off
         self.append({"resumed": step, "device": device})
@@ -230,7 +235,7 @@ class RunDir:
     def save_confusion(self, validated: Validated) -> None:
         """Replace confusion.json if the validation has a confusion matrix. Raises UnwritableError.
 
-        Only the newest matrix is shown; in metrics.jsonl, old matrices would add up.
+        Stored apart from metrics.jsonl, because only the newest matrix is needed.
         """
         if validated.confusion is not None:
             values = {"step": validated.step, "counts": validated.confusion.tolist()}
@@ -244,7 +249,7 @@ class RunDir:
         files.remove(self.path / START_MARK)
 
     def saved_step(self) -> int:
-        """Return the step of the newest checkpoint, judged by folder names; 0 without a checkpoint."""
+        """Return the step of the newest checkpoint, 0 without a checkpoint. Reads only folder names."""
         names = (path.name.removeprefix(CHECKPOINT_PREFIX) for path in self.checkpoints.glob(f"{CHECKPOINT_PREFIX}*"))
         return max((int(name) for name in names if name.isdecimal()), default=0)
 
@@ -265,7 +270,7 @@ class RunDir:
 
     @contextlib.contextmanager
     def _wrap_parse_errors(self, name: str) -> Iterator[None]:
-        """Turn a ValueError of the block into a DamagedError that names the file."""
+        """Turn a ValueError of a `with` block into a DamagedError that names the file."""
         try:
             yield
         except ValueError as error:
@@ -276,7 +281,7 @@ class RunDir:
 
 
 def file_exists(path: Path) -> bool:
-    """Return whether a file exists. Raises OSError if the drive can't tell, where Path.exists would return False."""
+    """Return whether a file exists. Raises OSError if an unreachable drive can't tell."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -291,7 +296,7 @@ def newer_version_error(name: str) -> RunError:
 
 @contextlib.contextmanager
 def wrap_read_errors(path: Path) -> Iterator[None]:
-    """Turn an OSError of the block, which reads `path`, into a RunError. FileNotFoundError passes unchanged."""
+    """Turn an OSError of a `with` block that reads `path` into a RunError, except FileNotFoundError."""
     try:
         yield
     except FileNotFoundError:
@@ -303,7 +308,7 @@ def wrap_read_errors(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def wrap_write_errors(path: Path) -> Iterator[None]:
-    """Turn an OSError of the block, which writes into the run folder `path`, into an UnwritableError."""
+    """Turn an OSError of a `with` block that writes into the run folder `path` into an UnwritableError."""
     try:
         yield
     except OSError as error:

@@ -48,11 +48,11 @@ class MetricCurve:
 
 @dataclass
 class RunHistory:
-    """The curves of a run by metric name.
+    """All curves of a run, by metric name.
 
     series: 'loss' and 'grad_norm' per step; learning rate, speed, time and memory per tick. validation: metrics on the
-    validation set. quality: KID, copies and others of new sprites. layers: for each name in LAYER_FIGURES, a curve per
-    layer; empty unless layer statistics were logged. confusion: int64 [K, K]. checkpoints: steps.
+    validation set. quality: KID, share of copies and other metrics of new sprites. layers: a curve per layer for each
+    name in LAYER_FIGURES; empty unless layer statistics were logged. confusion: int64 [K, K]. checkpoints: steps.
     """
 
     series: dict[str, MetricCurve] = field(default_factory=dict)
@@ -66,9 +66,9 @@ class RunHistory:
 
 @dataclass(frozen=True)
 class PlottedCurve:
-    """A curve that the window and the command line can plot.
+    """A kind of curve that the window and the command line can plot, such as the training loss.
 
-    name: for --curve. title: for people. kind, key: where RunHistory stores it.
+    name: for the option --curve. title: for users. kind, key: attribute of RunHistory and key in it.
     """
 
     name: str
@@ -78,7 +78,7 @@ class PlottedCurve:
     smoothing_steps: float = 0.0  # default smoothing
 
     def curve(self, history: RunHistory) -> MetricCurve | None:
-        """Return this curve of a run; None if the run has no values for it."""
+        """Return the curve of this kind from a run's history; None if the run has no values for it."""
         curves: dict[str, MetricCurve] = getattr(history, self.kind)
         found = curves.get(self.key)
         return found if found is not None and len(found.steps) else None
@@ -96,13 +96,13 @@ PLOTTED_CURVES = (
 
 
 def compared_curves(history: RunHistory) -> dict[str, MetricCurve]:
-    """Return all plotted curves of a run, by title."""
+    """Return the curves of a run that can be plotted, by title."""
     found = {figure.title: figure.curve(history) for figure in PLOTTED_CURVES}
     return {title: curve for title, curve in found.items() if curve is not None}
 
 
 def elapsed_at(history: RunHistory, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the seconds of training at each step, float64 [n]; 0 without recorded times."""
+    """Return the training time in seconds at each of the steps, float64 [n]; 0 without recorded times."""
     elapsed = history.series.get("elapsed_s")
     if elapsed is None:
         return np.zeros(len(steps))
@@ -117,7 +117,10 @@ def trained_so_far(history: RunHistory) -> tuple[int, float]:
 
 
 def budget_used(record: RunRecord, steps: int, elapsed_s: float) -> float:
-    """Return the used share of the training budget, 0 to 1, by the run's original settings."""
+    """Return the used share of a run's training budget, 0 to 1.
+
+    steps, elapsed_s: trained so far. The budget is read from the settings in `record`; 1 if they are damaged.
+    """
     names = ("minutes", "steps", "epochs", "batch_size")
     try:
         config = TrainingConfig(**{name: record.config[name] for name in names if name in record.config})
@@ -128,9 +131,9 @@ def budget_used(record: RunRecord, steps: int, elapsed_s: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class HistoryRead(Event):
-    """A run's curves, its live samples (oldest first) and the evaluations of its checkpoints.
+    """The curves, live samples and evaluations of a run, yielded when they were read.
 
-    used_up: used share of the budget, 0 to 1.
+    samples: oldest first. used_up: used share of the training budget, 0 to 1.
     """
 
     path: Path
@@ -151,7 +154,7 @@ def read_history(path: Path) -> RunHistory:
 
 
 class RunReader:
-    """Reads runs repeatedly and parses only new lines and new samples. For one thread."""
+    """Reads runs repeatedly; each time, parses only new lines and new samples. Not thread-safe."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[RunRecord, CurveReader, SampleReader]] = {}
@@ -183,7 +186,7 @@ class _Confusion:
 
 
 class CurveReader:
-    """Reads the curves of one run; each `read` parses only added lines."""
+    """Reads the curves of one run repeatedly; each time, parses only new lines of metrics.jsonl."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -245,7 +248,7 @@ class _HistoryBuilder:
         self._others: list[ValidationLine | QualityLine | LayerStats | CheckpointLine | RolledBack] = []
 
     def add(self, line: MetricsLine) -> None:
-        """Add a line of metrics.jsonl. A ResumeLine removes the later steps."""
+        """Add a parsed line of metrics.jsonl. A ResumeLine removes the steps that are trained again."""
         if isinstance(line, ResumeLine):
             self._losses.cut(line.resumed)
             self._others = [other for other in self._others if _step_of(other) <= line.resumed]
@@ -255,7 +258,7 @@ class _HistoryBuilder:
             self._others.append(line)
 
     def history(self, confusion: ConfusionAtStep | None) -> RunHistory:
-        """Return all curves, and the confusion matrix if its step was validated."""
+        """Return all curves, and the confusion matrix if metrics.jsonl has a validation at its step."""
         validations = [(line.step, line.metrics) for line in self._others if isinstance(line, ValidationLine)]
         qualities = [(line.step, asdict(line.quality)) for line in self._others if isinstance(line, QualityLine)]
         is_current = confusion is not None and any(step == confusion[0] for step, _ in validations)
@@ -275,7 +278,10 @@ def _step_of(line: ValidationLine | QualityLine | LayerStats | CheckpointLine | 
 
 
 class _LossColumns:
-    """Losses and per-tick values as arrays with 8 bytes per number: a night of training has millions of steps."""
+    """Losses per step and other values per tick, in compact arrays with 8 bytes per number.
+
+    A night of training has millions of steps.
+    """
 
     def __init__(self) -> None:
         # A value per step, and the first and the last step + 1 of each tick; "q" is int64, "d" is float64.
@@ -295,7 +301,7 @@ class _LossColumns:
             values.append(getattr(tick, name))
 
     def cut(self, step: int) -> None:
-        """Remove `step` and all later steps, which are trained again."""
+        """Remove the values of `step` and all later steps, because training resumes there."""
         steps, ticks = bisect_left(self._steps, step), bisect_left(self._starts, step)
         a_step: list[array[Any]] = [self._steps, *self._a_step.values()]
         a_tick: list[array[Any]] = [self._starts, self._ends, *self._a_tick.values()]
@@ -307,7 +313,7 @@ class _LossColumns:
             self._ends[-1] = min(self._ends[-1], step)
 
     def series(self) -> dict[str, MetricCurve]:
-        """Return the curves by name; empty before the first tick."""
+        """Return the curves by metric name; empty before the first tick."""
         if not self._starts:
             return {}
         steps, ends = np.array(self._steps, dtype=np.int64), np.array(self._ends, dtype=np.int64)
@@ -318,7 +324,7 @@ class _LossColumns:
 
 
 def read_confusion(path: Path) -> ConfusionAtStep | None:
-    """Read confusion.json as written by `RunDir.save_confusion`; return None if it is missing or invalid."""
+    """Read the confusion matrix and its step from confusion.json; return None if the file is missing or invalid."""
     try:
         found = records.parse(path.read_bytes(), _Confusion)
         counts = np.array(found.counts, dtype=np.int64)  # rows of different lengths raise ValueError
@@ -328,7 +334,10 @@ def read_confusion(path: Path) -> ConfusionAtStep | None:
 
 
 def _curves_by_name(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, MetricCurve]:
-    """Return a curve for each metric of the last entry. entries: steps, and metrics by name."""
+    """Return the curves by metric name. entries: pairs of step and metrics, oldest first.
+
+    Skips metrics that the last entry lacks.
+    """
     curves = {}
     for name in entries[-1][1] if entries else ():
         having = [(step, figures[name]) for step, figures in entries if name in figures]
@@ -338,7 +347,10 @@ def _curves_by_name(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[
 
 
 def _layer_curves(lines: Sequence[LayerStats]) -> dict[str, dict[str, MetricCurve]]:
-    """Return a curve per layer for each statistic, for the layers in the newest line."""
+    """Return a curve per layer for each layer statistic: {statistic: {layer: curve}}.
+
+    Skips layers that the newest line lacks.
+    """
     found: dict[str, dict[str, MetricCurve]] = {}
     for index, figure in enumerate(LAYER_FIGURES if lines else ()):
         rows = [(line.step, {name: row[index] for name, row in line.layers.items()}) for line in lines]

@@ -32,11 +32,11 @@ RunStatus = Literal["queued", "training", "interrupted", "finished", "stopped", 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A row of the list of runs.
+    """A run in the list of runs.
 
     standing: state of the run. problem: why a damaged run can't be read. notes: the user's name, note, star and tags.
-    saved_step: step of the newest checkpoint, 0 without a checkpoint. step, elapsed_s: trained so far; newer than
-    `progress` while the run trains.
+    saved_step: step of the newest checkpoint, 0 without a checkpoint. step, elapsed_s: trained so far; while the run
+    trains, newer than `progress`.
     """
 
     path: Path
@@ -51,7 +51,7 @@ class RunSummary:
 
     @property
     def title(self) -> str:
-        """The run's display name: the user's name for it, or its folder's."""
+        """The run's display name: the name that the user gave it, or its folder's."""
         return self.notes.name or nfc(self.path.name)
 
 
@@ -63,14 +63,20 @@ class RunsListed(Event):
 
 
 def runs_by_name(paths: Iterable[Path]) -> dict[str, Path]:
-    """Return runs by display name, without duplicates; runs that share a name get their parent folder added."""
+    """Return run folders by display name, without duplicates.
+
+    Runs with the same display name are named 'parent folder/folder'.
+    """
     found = {path: display_name(path) for path in {path.resolve(): path for path in paths}}
     short = list(found.values())
     return {name if short.count(name) == 1 else f"{path.parent.name}/{path.name}": path for path, name in found.items()}
 
 
 def data_label(record: RunRecord) -> str:
-    """Return the training data as text: 'items (60)' or 'items (60), from starter'."""
+    """Return the title and number of a run's training sprites: 'items (60)'.
+
+    A run that started from another model adds its name: 'items (60), from starter'.
+    """
     start = f", from {record.parent}" if record.parent else ""
     return f"{record.data_title} ({formatting.number(record.data_count)}){start}"
 
@@ -104,7 +110,7 @@ def _may_be_run(path: Path) -> bool:
 
 
 def summarise(path: Path) -> RunSummary:
-    """Return the summary of a run; a damaged run gets the standing 'damaged'."""
+    """Read a run folder and return its summary. An unreadable run has the standing 'damaged' and a problem text."""
     run, notes = RunDir(path), read_notes(path)
     try:
         record, is_busy = run.record(), run.is_busy()
@@ -125,7 +131,10 @@ def summarise(path: Path) -> RunSummary:
 
 
 def _trained_so_far(path: Path) -> tuple[int, float] | None:
-    """Return steps and seconds of a running training; None without new steps, or for an unreadable metrics.jsonl."""
+    """Return the steps and seconds of a running training from metrics.jsonl.
+
+    Returns None without new steps, or if the file is unreadable.
+    """
     try:
         tick = newest_loss_line(path / METRICS_FILE)
     except OSError:
@@ -134,14 +143,20 @@ def _trained_so_far(path: Path) -> tuple[int, float] | None:
 
 
 def resume_hint(saved_step: int) -> str:
-    """Return a sentence about what Resume will do. saved_step: as in RunSummary."""
+    """Return a sentence for users: the step from which Resume continues.
+
+    saved_step: step of the newest checkpoint, 0 without a checkpoint.
+    """
     if saved_step:
         return f"Resume continues from the checkpoint at step {formatting.number(saved_step)}."
     return "No checkpoint was saved: Resume starts again from step 0."
 
 
 def remembered_runs() -> list[Path]:
-    """Return the remembered run folders, newest first; some may be deleted or on an unplugged drive."""
+    """Return the remembered runs outside the studio's runs folder, newest first.
+
+    Some may be deleted or on an unplugged drive.
+    """
     try:
         return _read_remembered()
     except OSError:
@@ -149,9 +164,9 @@ def remembered_runs() -> list[Path]:
 
 
 def remember(run: Path) -> None:
-    """Remember a run folder outside the studio's runs folder.
+    """Remember a run folder outside the studio's runs folder, for the list of runs.
 
-    Does nothing if the list can't be written, or can't be read: a rewritten list would lose all other entries.
+    Does nothing if the file of remembered runs is unreadable, to keep its other entries, or can't be written.
     """
     path = run.resolve()
     if path.parent == paths.runs().resolve():  # always listed
@@ -169,7 +184,10 @@ def remember(run: Path) -> None:
 
 
 def _read_remembered() -> list[Path]:
-    """Return the remembered paths; empty for a missing or damaged list. Raises OSError if it is unreadable."""
+    """Return the remembered run folders; empty if their file is missing or damaged.
+
+    Raises OSError if the file is unreadable.
+    """
     try:
         found = records.parse(_file().read_bytes(), list[Any])
     except (FileNotFoundError, ValueError):

@@ -17,7 +17,7 @@ _TAIL_BYTES = 1 << 18  # enough for the losses of one tick and the lines after i
 
 @dataclass(frozen=True)
 class LossLine:
-    """A line of metrics.jsonl from a LossChunk: loss and gradient norm of each step of a tick."""
+    """A line of metrics.jsonl with the losses and gradient norms of a few training steps (a tick)."""
 
     step: records.Count
     loss: list[float]
@@ -53,10 +53,10 @@ LAYER_FIGURES = ("update", "gradient", "dead")  # the values of a layer in Layer
 
 @dataclass(frozen=True)
 class LayerStats:
-    """Statistics of each layer for the step before `step`, by layer name; see training/layer_stats.py.
+    """A line of metrics.jsonl with three statistics of each layer, for the step before `step`.
 
-    The three values of a layer: norm of the update / norm of the weights, norm of the gradient, and share of dead units
-    among its inputs (units with a constant output); None without a measured input.
+    layers: by layer name: norm of the update / norm of the weights, norm of the gradient, and share of dead units (with
+    a constant output) among the layer's inputs; None if the inputs were not measured.
     """
 
     step: records.Count
@@ -96,7 +96,7 @@ def parse_line(text: bytes) -> MetricsLine | None:
 
 
 def newest_loss_line(path: Path) -> LossLine | None:
-    """Return the last training steps in a metrics.jsonl; None without steps since the last resume.
+    """Return the newest training steps of a metrics.jsonl; None without steps since the last resume or rollback.
 
     Reads only the end of the file. Raises OSError.
     """
@@ -114,7 +114,7 @@ def newest_loss_line(path: Path) -> LossLine | None:
 
 
 def line_of(event: LossChunk | Validated | QualityMeasured | LayerStats | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON values of an event, with numbers rounded to float32 precision."""
+    """Return an event as a line of metrics.jsonl: JSON values by key, numbers rounded to float32 precision."""
     if isinstance(event, LossChunk):
         return {
             "step": event.first_step,

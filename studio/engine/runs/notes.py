@@ -57,7 +57,8 @@ def change_notes(
 ) -> RunNotes:
     """Change the notes of a run and return the new notes; None leaves a field unchanged.
 
-    Doesn't overwrite a damaged file, which may still hold a note. Raises RunError, and UsageError as `check_notes`.
+    A damaged file is not overwritten, because it may still hold a note. Raises RunError, and UsageError for texts that
+    are too long or too many tags.
     """
     before = _read(run)
     notes = RunNotes(
@@ -86,7 +87,7 @@ def split_tags(text: str) -> tuple[str, ...]:
 
 
 def display_name(run: Path) -> str:
-    """Return the run's display name: the user's name for it, or its folder's."""
+    """Return the run's display name: the name that the user gave it, or its folder's."""
     return read_notes(run).name or nfc(run.resolve().name)
 
 

@@ -36,16 +36,19 @@ class RunQueued(Event):
 
 @dataclass(frozen=True)
 class _QueueEntry:
-    """An entry of queue.json. created: time of creation in run.json, to detect another run in the same folder."""
+    """An entry of queue.json.
+
+    created: time of creation from run.json; tells the run from a later run in the same folder.
+    """
 
     run: str
     created: str
 
 
 def queued_runs(runs: Iterable[RunSummary]) -> tuple[RunSummary, ...]:
-    """Return the runs in the queue in order, including those in training; skip ended and deleted runs.
+    """Return the runs of the queue in order, including runs in training; leaves out ended and deleted runs.
 
-    An unreadable queue.json only loses the order.
+    runs: all known runs. If queue.json is unreadable, the order is the order of creation.
     """
     known = {_entry_of(run.path, run.record.created): run for run in runs if run.record is not None}
     listed: list[_QueueEntry] = []
@@ -57,7 +60,10 @@ def queued_runs(runs: Iterable[RunSummary]) -> tuple[RunSummary, ...]:
 
 
 def next_run(queue: Iterable[RunSummary], passed: Collection[Path] = ()) -> RunSummary | None:
-    """Return the first run in the queue that no process trains, except the `passed` runs; None if there is none."""
+    """Return the next run of the queue to train; None if there is none.
+
+    Skips runs that a process already trains, and the run folders in `passed`.
+    """
     return next((run for run in queue if run.standing != "training" and run.path not in passed), None)
 
 
@@ -69,7 +75,10 @@ def append(run: Path) -> None:
 
 
 def move(run: Path, to: int, queue: Collection[RunSummary]) -> None:
-    """Move a run to index `to` of the queue, counted from 0. queue: as `queued_runs` returned it. Raises RunError."""
+    """Move a run to index `to` of the queue, counted from 0. Raises RunError.
+
+    queue: the current queue, from `queued_runs`.
+    """
     shown = [_entry_of(queued.path, queued.record.created) for queued in queue if queued.record is not None]
     moved = next((entry for entry in shown if entry.run == str(run.resolve())), None)
     if moved is None:
@@ -98,7 +107,7 @@ def mark_failed(run: Path, why: str) -> None:
 
 
 def remove_if_ended(run: Path) -> None:
-    """Remove a run from the queue if it has ended; ignore write errors."""
+    """Remove a run from the queue if it has ended. Does nothing if its files can't be read or written."""
     with contextlib.suppress(RunError):
         if RunDir(run).progress().state in _ENDED:
             remove_entry(run)
@@ -128,9 +137,9 @@ def _set_state(path: Path, state: RunState, message: str = "", *, only: Collecti
 
 @contextlib.contextmanager
 def _locked_entries() -> Iterator[list[_QueueEntry]]:
-    """Lock queue.json and yield its entries to be changed; write them if the block succeeds.
+    """Lock queue.json and yield its entries for a `with` block to change; write them if the block succeeds.
 
-    Raises RunError; an unreadable file is not overwritten.
+    Raises RunError. An unreadable file is not overwritten.
     """
     with wrap_write_errors(paths.home()):
         paths.home().mkdir(parents=True, exist_ok=True)
@@ -160,7 +169,7 @@ def _read_entries() -> list[_QueueEntry]:
 
 
 def _is_gone(run: Path) -> bool:
-    """Return whether a run folder was deleted; a folder on an unplugged drive doesn't count."""
+    """Return whether a run folder was deleted. A run on an unplugged drive is not deleted."""
     return run.parent.is_dir() and not run.is_dir()
 
 

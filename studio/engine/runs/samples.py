@@ -27,10 +27,10 @@ _Key = tuple[int, int, int]  # step, modification time in ns, and size in bytes 
 
 
 def save_samples(run: RunDir, samples: SamplesReady) -> Path:
-    """Write live samples as a PNG, with the captions in a text chunk. Raises UnwritableError.
+    """Write live samples as a PNG and return its path. Raises UnwritableError.
 
-    Deletes some older images beyond MAX_SAMPLE_IMAGES. The write is atomic but not durable: a power failure may lose
-    the newest image.
+    Stores the captions in a text chunk of the PNG. Deletes some older images beyond MAX_SAMPLE_IMAGES. The write is
+    atomic but not durable: a power failure may lose the newest image.
     """
     target = run.samples / f"{samples.step:08d}.png"
     text = PngInfo()
@@ -44,7 +44,10 @@ def save_samples(run: RunDir, samples: SamplesReady) -> Path:
 
 
 def thin_samples(run: RunDir, in_use: Collection[int] = ()) -> None:
-    """Delete sample images beyond MAX_SAMPLE_IMAGES, evenly over the run; keep the steps `in_use`. Raises OSError."""
+    """Delete sample images so that at most MAX_SAMPLE_IMAGES remain, evenly spaced over the run. Raises OSError.
+
+    in_use: steps whose images stay.
+    """
     found = sample_paths(run)
     for step in found.keys() - {*thin_steps(list(found), MAX_SAMPLE_IMAGES), *in_use}:
         files.remove(found[step])
@@ -61,10 +64,10 @@ def sample_paths(run: RunDir) -> dict[int, Path]:
 
 
 def thin_steps(steps: Sequence[int], most: int) -> list[int]:
-    """Return at most `most` of these ascending steps: the first, the last, and evenly spaced steps in between.
+    """Return at most `most` of the ascending steps: the first, the last, and evenly spaced steps in between.
 
-    Repeatedly drops the step with the closest neighbours. If a run thins its images after each new image, its gaps
-    differ by at most a factor of about two.
+    Repeatedly drops the step with the closest neighbours. After repeated thinning of a growing list, gaps differ by at
+    most a factor of about two.
     """
     kept: NDArray[np.int64] = np.array(steps, dtype=np.int64)
     if len(kept) > 2 * most:
@@ -75,24 +78,27 @@ def thin_steps(steps: Sequence[int], most: int) -> list[int]:
 
 
 def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
-    """Return the live samples in a run folder, oldest first. size: width of a sprite in pixels.
+    """Return the live samples of a run, oldest first. Raises RunError.
 
-    Skips unreadable images, and images in between if there are too many for memory. Raises RunError.
+    path: the run folder. size: width of a sprite in pixels. Skips unreadable images, and some images in between if
+    memory would not hold all.
     """
     return SampleReader(path, size).read()
 
 
 class SampleReader:
-    """Loads the live samples of a run and keeps them in memory, so that the next `read` loads only new images."""
+    """Reads the live samples of a run repeatedly; each time, loads only new images.
+
+    path: the run folder. size: width of a sprite in pixels.
+    """
 
     def __init__(self, path: Path, size: int) -> None:
-        """path: the run folder. size: width of a sprite in pixels."""
         self._run, self._size = RunDir(path), size
         self._most = max(2, min(MAX_SAMPLE_IMAGES, _MAX_LOADED_BYTES // (_SPRITES_PER_SAMPLE * size * size * 4)))
         self._loaded: dict[_Key, SamplesReady | None] = {}
 
     def read(self) -> tuple[SamplesReady, ...]:
-        """Load new images, drop the deleted ones and return all samples, oldest first. Raises RunError."""
+        """Load new images and return all live samples, oldest first. Raises RunError."""
         with wrap_read_errors(self._run.samples):
             paths = sample_paths(self._run)
         found: dict[_Key, SamplesReady | None] = {}
@@ -106,7 +112,10 @@ class SampleReader:
 
 
 def _load(path: Path, step: int, size: int) -> SamplesReady | None:
-    """Load one image of live samples; return None for a damaged image. Raises OSError, also for some damage."""
+    """Load the live samples of one step from a PNG; return None for a damaged image.
+
+    size: width of a sprite in pixels. Raises OSError, also for some damaged images.
+    """
     try:
         with Image.open(path) as image:
             if max(image.size) > _MAX_SIDE_PX:

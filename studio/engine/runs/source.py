@@ -1,4 +1,4 @@
-"""The provenance that files made by a run carry: run, checkpoint, sprites, licence."""
+"""The provenance of a run, stored in the files made by its model: run, checkpoint, sprites, licence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from studio.exports.model_cards import ModelSource, sha256_of
 
 
 def provenance_at(run: RunDir, step: int, weights_sha256: str = "") -> ModelSource:
-    """Return the provenance of files that a run makes at `step`. Raises RunError."""
+    """Return the provenance to store in files made by a run's model at `step`. Raises RunError."""
     record = run.record()
     rights = Rights.from_origin(record.data_origin)
     with wrap_read_errors(run.path / RECORD_FILE):

@@ -20,10 +20,10 @@ MIN_REPORT_SPRITES = 400  # held-out sprites; a third of fewer would be too smal
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Sprite indices of the three sets: int64, sorted.
+    """The training set, validation set and test set of a run, as sorted sprite indices: int64.
 
-    training: the model learns from these. validation: measured during training, selects the best checkpoint. report:
-    the test set of `studio evaluate`; disjoint from `validation` if `is_report_apart`, else the same array.
+    training: sprites that the model learns from. validation: measured during training; selects the best checkpoint.
+    report: the test set of `studio evaluate`; the same array as `validation` if the run has no separate test set.
     """
 
     training: Indices
@@ -32,7 +32,7 @@ class Split:
 
     @property
     def is_report_apart(self) -> bool:
-        """Whether the test set is disjoint from the validation set."""
+        """Whether the run has a separate test set, disjoint from the validation set."""
         return self.report is not self.validation
 
 
@@ -44,11 +44,11 @@ def split_sprites(record: RunRecord, config: TrainingConfig, sprites: Sprites) -
 
 
 def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
-    """Hold out about `share` of the groups of each class, see `heldout_groups`.
+    """Split sprites into training, validation and test set; groups of similar sprites stay together.
 
-    A test set that comes with the data set becomes the report set, and also the validation set if nothing else is held
-    out. Without it, every third held-out group goes to the report set, if at least 400 sprites are held out and the
-    groups allow a fair split.
+    Holds out about `share` of the groups of each class. A data set with a test set keeps it, and also validates on it
+    if no other sprites are held out. Otherwise every third held-out group becomes the test set, if at least 400 sprites
+    are held out and the groups allow a fair split.
     """
     is_test = sprites.is_test & ~sprites.is_test.all()  # bool [N]; a set of test sprites alone is split normally
     test, others = np.flatnonzero(is_test), np.flatnonzero(~is_test)
@@ -70,8 +70,8 @@ def heldout_groups(
     """Choose about `share` of the groups of each class, small and large groups alike, as the validation set.
 
     groups, labels: int64 [N], group and class of each sprite. Returns the chosen groups, and the group of each sprite,
-    both numbered from 0. Groups are never split; the first sprite decides the class of its group. Every class keeps
-    training sprites, and a very small set holds out nothing.
+    with groups renumbered from 0. The class of a group is the class of its first sprite. Every class keeps training
+    sprites; a very small set holds out no groups.
     """
     # G groups. first: [G], index of the first sprite; group: [N]; sizes: [G].
     _, first, group, sizes = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
@@ -88,10 +88,10 @@ def heldout_groups(
 
 
 def split_in_halves(groups: Indices) -> tuple[Indices, Indices]:
-    """Split sprites into two halves and return their indices, to compare real sprites with other real sprites.
+    """Split sprites into two halves and return the indices of each half.
 
-    groups: int64 [N], group of each sprite. Every second group goes to the second half, because similar sprites share a
-    group. If the groups are too few or too large, every second sprite does.
+    Used to compare real sprites with other real sprites. groups: int64 [N], group of each sprite. The halves share no
+    group of similar sprites, unless the groups are too few or too large.
     """
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     is_second = sizes.argsort(kind="stable").argsort()[group] % 2 == 1  # [N]; every second group by size

@@ -30,9 +30,10 @@ _ADVISING = [metric for metric in METRICS.values() if metric.improving_text]
 
 @dataclass(frozen=True)
 class _Evidence:
-    """The measurements required before giving advice.
+    """The number of measurements required before giving advice.
 
-    Validations are frequent, so `patience` of them pass quickly. They must also last until step `long` * best step.
+    Validations may be frequent, so their metrics must also not improve from the best step until step `long` * best
+    step.
     """
 
     fewest: int  # measurements
@@ -46,9 +47,9 @@ _STOP = _Evidence(fewest=6, in_a_row=4, patience=8, long=2.0)
 
 
 def copies_too_much(copies: float, real: float, count: int = QUALITY_SPRITES) -> bool:
-    """Whether the share of copies exceeds the share among real sprites by COPY_MARGIN and two standard errors.
+    """Return whether new sprites copy training sprites clearly more often than real sprites do by chance.
 
-    copies, real: shares, each of `count` sprites.
+    copies, real: shares of copies, each among `count` sprites. Clearly: by COPY_MARGIN and two standard errors.
     """
     together = (copies + real) / 2
     error = math.sqrt(together * (1 - together) * 2 / count)  # of a difference of two binomial shares
@@ -69,22 +70,22 @@ class Measurement:
 
     @property
     def looks_real(self) -> bool:
-        """Whether the KID matches that of real sprites, within the error.
+        """Whether the KID of the new sprites is lower than the KID of real sprites, or equal within the standard error.
 
-        kid_real is below 0 if held-out sprites have near-duplicates in the training set.
+        The KID of real sprites is below 0 if held-out sprites have near-duplicates in the training set.
         """
         return self.quality.kid <= self.quality.kid_real + self.quality.kid_error
 
 
 class Adviser:
-    """Gives advice on a training while it runs.
+    """Gives advice on a training while it runs: improving, good enough, or copying.
 
-    advice: newest advice; None before the first. stop_advice: advice on which the training may stop; None without
-    enough measurements.
+    past: metrics from before the run was resumed. used_up: returns the used share of the budget, 0 to 1. advice: the
+    newest advice to show; None before the first. stop_advice: the newest advice to stop, which needs more measurements;
+    None to go on.
     """
 
     def __init__(self, past: RunHistory, used_up: Callable[[], float]) -> None:
-        """past: metrics from before the run was resumed. used_up: returns the used share of the budget, 0 to 1."""
         self._measured, self._used_up = measurements(past), used_up
         self._curves = {metric: metric_curve(past, metric) for metric in _ADVISING}
         self._losses = metric_curve(past, LOSS)
@@ -93,7 +94,7 @@ class Adviser:
         self.stop_advice = self._stop_advice()
 
     def follow(self, events: Events) -> Events:
-        """Forward `events`; yields an Advised after each measurement or checkpoint that changes the advice."""
+        """Forward the events of a training, and yield an Advised whenever the advice changes."""
         for event in events:
             yield event
             advised = self._advice_after(event)
@@ -128,7 +129,7 @@ class Adviser:
         return None if found is None or found.verdict == "improving" else self._with_best_checkpoint(found)
 
     def _with_best_checkpoint(self, found: Advised) -> Advised:
-        """Return the advice with the step of the best checkpoint, or its own step before the first checkpoint."""
+        """Return the advice with the step of the best checkpoint, or the current step before the first checkpoint."""
         metric, curve = next(((metric, curve) for metric, curve in self._curves.items() if curve), (None, []))
         saved = self._all_saved()
         best = best_saved_step(saved, self._measured, metric, curve) or (saved[-1] if saved else found.step)
@@ -138,7 +139,10 @@ class Adviser:
         return sorted({*self._saved, *(one.step for one in self._measured)})
 
     def _is_new(self, advised: Advised) -> bool:
-        """Return whether to announce the advice. A best checkpoint that moves along with the training is not new."""
+        """Return whether to announce the advice: its verdict changed, or an older checkpoint became the best.
+
+        While new sprites still improve, only a changed verdict counts.
+        """
         if self.advice is None or advised.verdict != self.advice.verdict:
             return True
         moves_along = advised.verdict == "improving" or advised.best_step in (advised.step, *self._all_saved()[-1:])
@@ -211,8 +215,8 @@ def advice_by_metric(
 ) -> Advised | None:
     """Return the advice by a metric that should rise, such as accuracy; None after too few values.
 
-    curve, losses: steps and values on the validation set. While the loss falls, a flat metric may still rise: accuracy
-    moves in jumps.
+    curve, losses: steps and values on the validation set. A flat metric counts as improving while the loss falls,
+    because accuracy moves in jumps.
     """
     if len(curve) < evidence.fewest:
         return None
@@ -233,11 +237,10 @@ def _falls(losses: StepValues, patience: int) -> bool:
 
 
 def advice_by_loss(curve: StepValues) -> Advised | None:
-    """Return the advice for a generator without quality measurements, by its validation loss; None after too few
-    values.
+    """Return the advice by the validation loss; None after too few values.
 
-    Recommends the newest model: on few sprites, the loss rises while new sprites still improve. The loss says nothing
-    about copies.
+    For a generator without quality measurements. Recommends the newest model, because on few sprites the loss rises
+    while new sprites still improve. The loss can't detect copies.
     """
     if len(curve) < _SHOW.fewest:
         return None
@@ -256,15 +259,15 @@ def _newest_advice(
     losses: StepValues,
     evidence: _Evidence = _SHOW,
 ) -> Advised | None:
-    """Return the advice by new sprites if measured often enough, else by the recipe's validation metrics."""
+    """Return the advice by the quality of new sprites, or by validation metrics after too few quality measurements."""
     by_metrics = (advice_by_metric(metric, curve, losses, evidence) for metric, curve in curves.items())
     return advice_by_quality(measured, evidence) or next(filter(None, by_metrics), None)
 
 
 def best_step(measured: Sequence[Measurement]) -> int:
-    """Return the newest step with the lowest KID, within its error, that doesn't copy.
+    """Return the step with the best new sprites: the newest whose KID equals the lowest, within its standard error.
 
-    If all measurements copy, returns the one with the fewest copies, leaving out sprites that look like no real sprite.
+    Ignores steps whose sprites copy training sprites. If all steps copy, returns the step with the fewest copies.
     """
     original = _not_copying(measured)
     lowest = min(original, key=_distance)
@@ -272,14 +275,14 @@ def best_step(measured: Sequence[Measurement]) -> int:
 
 
 def lowest_step(measured: Sequence[Measurement]) -> int:
-    """Return the step of the measurement with the lowest KID."""
+    """Return the step with the lowest KID among the steps whose sprites don't copy training sprites."""
     return min(_not_copying(measured), key=_distance).step
 
 
 def _not_copying(measured: Sequence[Measurement]) -> Sequence[Measurement]:
-    """Return the measurements without copying; if all copy, the one with the fewest copies.
+    """Return the measurements whose sprites don't copy training sprites; if all copy, the one with the fewest copies.
 
-    Leaves out sprites unlike any real sprite first: they copy nothing but are useless.
+    First leaves out measurements with sprites unlike any real sprite, such as noise.
     """
     alike = [one for one in measured if one.quality.kid < _UNLIKE_ANY_KID] or measured
     return [one for one in alike if not one.copies_too_much] or [min(alike, key=_copies)]

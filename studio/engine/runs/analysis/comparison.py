@@ -31,7 +31,10 @@ _BY_CHANCE = 2.0  # standard errors; chance exceeds them once in twenty times
 
 @dataclass(frozen=True, eq=False)
 class SampleTimeline:
-    """The live samples of a run, oldest first, with steps and seconds of training: float64 [n]."""
+    """The live samples of a run, oldest first, with the training step and time of each.
+
+    steps, seconds: float64 [n].
+    """
 
     samples: Sequence[SamplesReady]
     steps: NDArray[np.float64]
@@ -39,16 +42,16 @@ class SampleTimeline:
 
     @classmethod
     def of(cls, read: HistoryRead) -> SampleTimeline:
-        """Create the timeline of all samples of a run."""
+        """Create the timeline of all live samples of a run."""
         steps = np.array([sample.step for sample in read.samples], np.int64)
         return cls(read.samples, steps.astype(np.float64), elapsed_at(read.history, steps))
 
     def positions(self, by: TimelineAxis) -> NDArray[np.float64]:
-        """Return the positions of the samples on an axis, ascending: float64 [n]."""
+        """Return the step, or the seconds of training, of each sample, ascending: float64 [n]."""
         return self.steps if by == "step" else self.seconds
 
     def nearest(self, position: float, by: TimelineAxis) -> int:
-        """Return the index of the sample nearest to a position. The timeline must not be empty."""
+        """Return the index of the sample nearest to a step or time. The timeline must not be empty."""
         return int(np.abs(self.positions(by) - position).argmin())
 
 
@@ -90,7 +93,10 @@ class ComparisonRow:
 
 
 def settings_texts(record: RunRecord) -> dict[str, str]:
-    """Return the settings of a run as texts by label, including settings newer than the run."""
+    """Return the settings of a run as texts by label.
+
+    Settings that did not exist when the run was made have the value that the run was trained with.
+    """
     config = with_current_names(TrainingConfig, record.config)
     newer = {name: value for name, value in legacy_defaults(TrainingConfig).items() if name not in config}
     return {_label(name): _setting(name, value) for name, value in {**config, **newer}.items()}
@@ -119,21 +125,21 @@ def differences(records: Sequence[RunRecord]) -> list[ComparisonRow]:
 
 
 def side_by_side(columns: Sequence[Mapping[str, str]]) -> list[ComparisonRow]:
-    """Return a table of the columns side by side: one row for each key that any column has."""
+    """Return a table with a column per run and a row for each label. columns: texts of each run by label."""
     names = dict.fromkeys(name for column in columns for name in column)
     return [ComparisonRow(name, tuple(column.get(name, "") for column in columns)) for name in names]
 
 
 def comparison_rows(runs: Sequence[ComparedRun]) -> list[ComparisonRow]:
-    """Return the metrics of runs: progress, metrics measured during training, and the latest evaluations.
+    """Return the metrics of runs as table rows: progress, metrics measured during training, and the latest evaluations.
 
-    Marks the best values where they are comparable; see `explain_best`.
+    Marks the best values if the runs are comparable.
     """
     return [row for row in (*_speed_rows(runs), *_training_rows(runs), *_evaluation_rows(runs)) if any(row.texts)]
 
 
 def explain_best(runs: Sequence[ComparedRun]) -> str:
-    """Return the meaning of the 'best' marks, or the reason for no marks."""
+    """Return a sentence for users: what 'best' means in the table, or why no value is marked as best."""
     if not _have_same_sprites(runs):
         return "No best values are marked: the runs use different sprites or hold out different ones."
     marks = "'best': no other run is better by more than chance."
@@ -143,7 +149,10 @@ def explain_best(runs: Sequence[ComparedRun]) -> str:
 
 
 def shared_positions(films: Sequence[SampleTimeline], by: TimelineAxis) -> list[float]:
-    """Return all positions of samples up to the end of the shortest timeline; ignores empty timelines."""
+    """Return the steps or times at which any run has a sample, up to the end of the shortest run.
+
+    Ignores runs without samples.
+    """
     found = [film.positions(by) for film in films if len(film.samples)]
     if not found:
         return []
@@ -173,7 +182,7 @@ def _speed_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
 
 
 def _training_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
-    """Yield rows for the newest metrics that each training measured."""
+    """Yield a row for each metric measured during training, with the newest value of each run."""
     compared = _have_same_sprites(runs)
     yield from _validation_rows([_latest(run.read.history.validation) for run in runs], "Validation {}", runs)
     last = [run.read.history.quality.get("kid") for run in runs]
@@ -198,7 +207,7 @@ def _latest(curves: Mapping[str, MetricCurve]) -> dict[str, float]:
 
 
 def _evaluation_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
-    """Yield rows for the newest `studio evaluate` results of each run."""
+    """Yield a row for each metric in the newest `studio evaluate` results of the runs."""
     found = [run.evaluation for run in runs]
     yield ComparisonRow("Evaluated at step", tuple("" if each is None else number(each.step) for each in found))
     judged = tuple(number(each.count) if each is not None and each.count else "" for each in found)
@@ -233,13 +242,19 @@ def _validation_rows(
 
 
 def _value_with_real(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> str:
-    """Return the value, followed by that of real sprites if matching real sprites is the goal."""
+    """Return the value of a metric as text, for example '0.12 (real 0.10)'.
+
+    Adds the value of real sprites only for metrics that should equal it.
+    """
     text, aim = figure.format(new), figure.format(real) if figure.better == "as real" else ""
     return f"{text} (real {aim})" if text and aim else text
 
 
 def _rank(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> float | None:
-    """Return the value, or its distance from real sprites if matching real sprites is the goal."""
+    """Return the value of new sprites for ranking; None if it is missing.
+
+    For metrics that are best if equal to real sprites, returns the distance from real sprites.
+    """
     if figure.name not in new or figure.better != "as real":
         return new.get(figure.name)
     return abs(new[figure.name] - real[figure.name]) if figure.name in real else None
@@ -261,10 +276,10 @@ def _ranked_row(
 
 
 def _best_positions(ranks: Sequence[float | None], errors: Sequence[float]) -> frozenset[int]:
-    """Return the indices of the lowest rank and of ranks above it by no more than chance.
+    """Return the indices of the best values: the lowest rank, and ranks above it by no more than chance.
 
-    Returns no indices for fewer than two finite ranks, or if all are equally good. errors: standard errors of the
-    ranks.
+    ranks: one number per run, lower is better. errors: their standard errors. Returns no indices for fewer than two
+    finite ranks, or if all are equally good.
     """
     known = {index: rank for index, rank in enumerate(ranks) if rank is not None and math.isfinite(rank)}
     if not known:
@@ -276,13 +291,13 @@ def _best_positions(ranks: Sequence[float | None], errors: Sequence[float]) -> f
 
 
 def _have_same_sprites(runs: Sequence[ComparedRun]) -> bool:
-    """Whether all runs have the same sprites and the same validation set."""
+    """Return whether all runs have the same sprites and the same validation set."""
     records = [run.record for run in runs]
     held_out = {tuple(record.config.get(name) for name in ("holdout", "seed")) for record in records}
     return len({(record.data_fingerprint, record.size, record.split) for record in records}) == len(held_out) == 1
 
 
 def _have_same_recipe(runs: Sequence[ComparedRun]) -> bool:
-    """Whether all runs have the same recipe and equal recipe settings."""
+    """Return whether all runs have the same kind of model (recipe) with equal recipe settings."""
     own = [{name: value for name, value in run.record.config.items() if name not in _SETTINGS} for run in runs]
     return len({run.record.recipe for run in runs}) == 1 and all(each == own[0] for each in own)

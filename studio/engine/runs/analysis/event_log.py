@@ -29,10 +29,10 @@ class EventLogSaved(Event):
 
 
 def save_event_log(run: Path, folder: Path) -> Events:
-    """Write a TensorBoard log into a new folder in `folder`: yields Progress, then EventLogSaved.
+    """Write a TensorBoard log of a run: yields Progress, then EventLogSaved.
 
-    Names the folder after the run and never overwrites files. Raises RunError, and ExportError if TensorBoard's package
-    is missing or writing fails.
+    Creates a new folder in `folder`, named after the run; never overwrites files. Raises RunError, and ExportError if
+    TensorBoard's package is missing or writing fails.
     """
     check_installed()
     record = RunDir(run).record()
@@ -68,7 +68,10 @@ def _write(folder: Path, record: RunRecord, read: HistoryRead) -> Events:
 
 
 def _curves(read: HistoryRead) -> dict[str, MetricCurve]:
-    """Return all curves by TensorBoard tag; TensorBoard groups tags by the part before the slash."""
+    """Return all curves of a run by TensorBoard tag, such as 'training/loss'.
+
+    TensorBoard groups tags by the part before the slash.
+    """
     history = read.history
     kinds = {"training": history.series, "held-out": history.validation, "quality": history.quality}
     kinds |= {f"layers-{figure}": curves for figure, curves in history.layers.items()}

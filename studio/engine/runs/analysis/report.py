@@ -90,7 +90,10 @@ def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> 
 
 
 def plot_line(figure: PlottedCurve, history: RunHistory, label: str) -> PlotLine | None:
-    """Return a run's curve for a plot, the training loss together with the validation loss; None without values."""
+    """Return a run's curve as a line for a plot; None without values.
+
+    A line of the training loss also holds the validation loss.
+    """
     curve = figure.curve(history)
     heldout = VALIDATION_LOSS.curve(history) if figure is TRAINING_LOSS else None
     if curve is None and heldout is None:
@@ -143,12 +146,12 @@ def _samples_at_same_step(runs: Sequence[ComparedRun]) -> Iterator[str]:
 
 
 def _has_timelapse(run: ComparedRun) -> bool:
-    """Return whether a run has several different samples."""
+    """Return whether a run has at least two live samples with different sprites."""
     return len(run.read.samples) > 1 and samples_change(run.read.samples)
 
 
 def _timelapse_frames(run: ComparedRun) -> Iterator[str]:
-    """Yield some live samples of a run in a row, as HTML."""
+    """Yield a row of live samples as HTML, to show the progress of a run."""
     if _has_timelapse(run):
         steps = {sample.step: sample for sample in run.read.samples}
         frames = (
@@ -165,7 +168,7 @@ def _picture(title: str, sprites: Rgba, most_px: int) -> str:
 
 
 def _plots(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    """Yield a plot for each curve, with one line per run; the validation loss shares the plot of the training loss."""
+    """Yield an HTML plot for each curve, with one line per run. Training and validation loss share a plot."""
     for figure in PLOTTED_CURVES:
         lines = [line for run in runs if (line := plot_line(figure, run.read.history, run.name)) is not None]
         if lines and figure is not VALIDATION_LOSS:

@@ -26,10 +26,11 @@ _MOST_PIXELS = 1 << 26  # in all frames together
 
 
 def timelapse(run: Path, scale: int | None = None, seconds: float | None = None) -> SpriteSet:
-    """Return the timelapse of a run, one frame for each live sample.
+    """Return an animation of a run's live samples, one frame per sample.
 
-    scale: enlargement of a sprite pixel; None fits a usual frame width. seconds: length without the longer last frame;
-    None shows each frame for 0.25 s. Raises UsageError, and RunError if the run has no samples or they never change.
+    scale: enlargement of a sprite pixel; None enlarges frames to at most 512 pixels wide. seconds: length without the
+    longer last frame; None shows each frame for 0.25 s. Raises UsageError, and RunError if the run has no samples or
+    they never change.
     """
     record = RunDir(run).record()
     samples = read_samples(run, record.size)
@@ -49,7 +50,7 @@ def timelapse(run: Path, scale: int | None = None, seconds: float | None = None)
 def samples_change(samples: Sequence[SamplesReady]) -> bool:
     """Return whether the sprites differ between samples; True for a single sample.
 
-    A recipe that draws nothing shows the same held-out sprites in every sample.
+    They never change for a classifier or regression, whose samples always show the same held-out sprites.
     """
     return len(samples) == 1 or any(
         not np.array_equal(samples[0].sprites, sample.sprites) for sample in reversed(samples[1:])
@@ -77,7 +78,10 @@ def _enlarge(frames: Rgba, scale: int | None) -> Rgba:
 
 
 def _frame_ms(frames: int, seconds: float | None) -> int:
-    """Return the duration of a frame in ms. frames: their number. Raises UsageError."""
+    """Return the duration of a frame in ms. frames: number of frames. seconds: total length; None uses the default.
+
+    Raises UsageError if frames would be too short or too long.
+    """
     if seconds is None:
         return _FRAME_MS
     least, most = frames * _SHORTEST_MS / 1000, frames * _LONGEST_MS / 1000

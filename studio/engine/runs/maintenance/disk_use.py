@@ -15,10 +15,10 @@ KEPT_SAMPLES = 32  # live samples kept in each run
 
 @dataclass(frozen=True)
 class DiskUse:
-    """The disk space of a folder.
+    """The disk space of a file or folder.
 
-    own_bytes: of files with a single name. shared: hard-linked files as (device, inode, bytes); a run often shares its
-    sprites with the import cache and other runs.
+    own_bytes: size of files that are not hard-linked. shared: hard-linked files as (device, inode, bytes). A run often
+    shares its sprites with the import cache and other runs by hard links.
     """
 
     own_bytes: int = 0
@@ -26,7 +26,7 @@ class DiskUse:
 
     @property
     def size_bytes(self) -> int:
-        """The total size, including shared files."""
+        """The total size, including hard-linked files."""
         return self.own_bytes + sum(size for _, _, size in self.shared)
 
 
@@ -39,9 +39,9 @@ class UseMeasured(Event):
 
 @dataclass(frozen=True)
 class CleanupKind:
-    """A kind of deletable files.
+    """A kind of deletable files, for example old checkpoints.
 
-    title, loses: for people; `loses` says what deleting costs. is_usual: whether it is selected by default.
+    title, loses: texts for users; `loses` says what the user loses. is_usual: whether the kind is selected by default.
     """
 
     name: str
@@ -113,7 +113,7 @@ def disk_use(path: Path) -> DiskUse:
 
 
 def total_bytes(uses: Iterable[DiskUse]) -> int:
-    """Return the total size of several folders; shared files count once."""
+    """Return the total size of files and folders; hard-linked files count once."""
     found = list(uses)
     shared = frozenset[tuple[int, int, int]]().union(*(use.shared for use in found))  # a set counts a file once
     return DiskUse(sum(use.own_bytes for use in found), shared).size_bytes

@@ -20,8 +20,9 @@ from studio.engine.runs.samples import sample_paths, thin_steps
 
 
 def find_space(runs: Sequence[Path], *, with_cache: bool = False) -> Events:
-    """Find deletable files, with_cache also in the import cache: yields Progress after each run, then one
-    SpaceFound.
+    """Find deletable files of runs: yields Progress after each run, then one SpaceFound.
+
+    with_cache: also list cached imports. Skips runs in training.
     """
     found, busy = list[Removable](), list[Path]()
     for done, path in enumerate(runs, 1):
@@ -36,8 +37,8 @@ def find_space(runs: Sequence[Path], *, with_cache: bool = False) -> Events:
 def free_space(items: Sequence[Removable]) -> Events:
     """Delete files found by `find_space`: yields Progress, a Notice for each skipped run, then one SpaceFreed.
 
-    Locks each run and searches it again first, because the run may have trained since. Before it deletes checkpoints,
-    it verifies the essential checkpoints.
+    Locks each run and searches again first, because the run may have trained since. Before deleting checkpoints,
+    verifies the checkpoints that must stay.
     """
     freed_bytes = done = 0
     by_run: dict[Path | None, list[Removable]] = {}
@@ -100,13 +101,13 @@ def _removable(run: RunDir) -> list[Removable]:
 
 
 def _checkpoints(run: RunDir) -> tuple[checkpoints.Checkpoints, set[Path]]:
-    """Return the checkpoints of a run and the paths of the essential ones. Raises RunError, UsageError, OSError."""
+    """Return the checkpoints of a run, and the paths that must stay. Raises RunError, UsageError, OSError."""
     found = checkpoints.list_checkpoints(run.checkpoints)
     return found, checkpoints.essential_checkpoints(found, catalog.recipe(run.record().recipe).best_by)
 
 
 def _verify_essential(run: RunDir) -> None:
-    """Raise DamagedError unless the essential checkpoints are intact: else an older checkpoint may be the last hope."""
+    """Verify the checkpoints that must stay, before other checkpoints are deleted. Raises DamagedError."""
     with wrap_read_errors(run.path):
         found, essential = _checkpoints(run)
         for path, info in found:
@@ -115,7 +116,7 @@ def _verify_essential(run: RunDir) -> None:
 
 
 def _removable_cache() -> list[Removable]:
-    """Return the cached imports. An open import keeps its file until it is closed."""
+    """Return all cached imports as deletable files; an empty list if the cache is unreadable."""
     try:
         found = sorted(paths.cache().iterdir())
     except OSError:
