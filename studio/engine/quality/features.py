@@ -185,7 +185,7 @@ def _learn(found: TrainedFeatures, training: Sprites, precision: str) -> Generat
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         for optimizer in optimizers:
             optimizer.step()
-        yield Progress(step + 1, _STEPS, "steps of feature training")
+        yield Progress(step + 1, _STEPS, "steps")
     network.zero_grad(set_to_none=True)
     network.eval()
 
