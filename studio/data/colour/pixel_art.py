@@ -156,9 +156,9 @@ def _nearest(centres: NDArray[np.float64], palette: NDArray[np.float64], own: in
 
 
 def allowed_alphas(labels: NDArray[np.int64], style: PixelStyle) -> NDArray[np.bool_]:
-    """Return the alpha values allowed for each sprite by its class: bool [N, 256].
+    """Return the alpha values that each sprite's class allows: bool [N, 256].
 
-    labels: int64 [N], class of each sprite; -1 for any class.
+    labels: int64 [N], classes; -1 for any class.
     """
     rows = np.zeros((len(style.alpha_levels) + 1, 256), bool)
     rows[:, [0, 255]] = True

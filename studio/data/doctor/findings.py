@@ -197,7 +197,7 @@ def _shared_palette(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
 
 # Settings that choose sprites; "Revert to the files" keeps them.
 _CHOICES = ("similar", "leave_out", "class_minimum", "merge_classes")
-_SLICING = "Pictures with several sprites. Slice them into separate sprites."
+_SLICING = "The pictures contain several sprites. Slice them into separate sprites."
 _TITLES = {
     "chosen": "excluded",
     "incomplete": "missing layer",
@@ -221,21 +221,22 @@ _TITLES = {
 }
 
 _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
-    "unreadable": ("Damaged, truncated, or not a picture.", None),
-    "unsupported": ("Unsupported file types. Save drawings as PNG; unpack archives.", None),
-    "refused": ("Too large, or not a regular file (link, pipe or device).", None),
-    "no access": ("No read access. Check permissions and drive, then open the folder again.", None),
+    "unreadable": ("The files are damaged, truncated, or not pictures.", None),
+    "unsupported": ("The studio can't read these file types. Save drawings as PNG; unpack archives.", None),
+    "refused": ("The files are too large, or not regular files (links, pipes or devices).", None),
+    "no access": ("The studio has no read access. Check permissions and drive, then open the folder again.", None),
     "duplicate": ("Duplicates are skipped so that no validation sprite is also trained on.", None),
     "wrong size": ("These pictures don't fit the canvas.", _larger_canvas),
     "looks like a sheet": (_SLICING, _slice),
-    "empty": ("Fully transparent.", None),
+    "empty": ("The pictures have no visible pixels.", None),
     "similar": ("Excluded: each nearly equals a kept sprite.", Fix("Include them", {"similar": "keep"})),
-    "small class": ("Excluded: their classes are too small.", Fix("Include them", {"class_minimum": 1})),
-    "chosen": ("Excluded by you.", Fix("Include them", {"leave_out": ""})),
+    "small class": ("Excluded: the classes of these sprites are too small.", Fix("Include them", {"class_minimum": 1})),
+    "chosen": ("You excluded these sprites.", Fix("Include them", {"leave_out": ""})),
 }
 
 _KEPT: Mapping[str, tuple[str, _Fixes]] = {
-    "cut sheet": ("Sliced into sprites.", Fix("Don't slice", {"sheets": "as they are", "sheet_grids": ""})),
+    "cut sheet": ("The sheets were sliced into sprites.",
+                  Fix("Don't slice", {"sheets": "as they are", "sheet_grids": ""})),
     "looks like a sheet": (_SLICING, _slice),
     "left over": ("The sheet's last column or row does not fit the grid. Change the tile size, spacing or margin, or "
                   "use each sheet's own grid.", _own_grid),
@@ -247,34 +248,34 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "converted": ("These files have more than 8 bits per channel or are not RGB: colours may differ slightly.", None),
     "animation": ("Repeated frames were skipped, and very long animations were shortened.", None),
     "blend mode": ("Layers with an unknown blend mode were drawn in normal mode.", _exclude),
-    "incomplete": ("A layer is missing: the tiles come from another file.", _exclude),
+    "incomplete": ("A layer is missing, because its tiles come from another file.", _exclude),
     "magenta ground": ("Programs without alpha use magenta (255, 0, 255) as transparent. A model would learn to draw "
                        "magenta.", Fix("Make magenta transparent", {"clear_magenta": True})),
     "sizes": ("These icons hold several sizes. The studio read the largest.", None),
-    "turned": ("Rotated as the EXIF entry says.", None),
-    "labels": ("Invalid lines in labels.csv, and sprites without a line.", None),
+    "turned": ("The studio rotated these pictures by their EXIF entry.", None),
+    "labels": ("labels.csv has invalid lines, or lacks lines for sprites.", None),
     "ambiguous numbers": ("A dot or comma in these numbers may separate decimals or thousands.", _decimal_marks),
     "split folders": ("Sibling folders named train, val and test are the splits of a data set, not classes. Sprites in "
                       "test are not used for training.", SPLITS_AS_CLASSES),
-    "test set": ("For testing the finished model. Not trained on, unless the folder has only test sprites.", None),
+    "test set": ("Sprites for testing the finished model are not trained on, unless the folder has no others.", None),
     "no classes": ("The label file is missing: put it beside this file to get classes.", None),
-    "soft alpha": ("Semi-transparent pixels. If edges should be hard, remove semi-transparency: a model learns from "
-                   "what you show it.", Fix("Remove semi-transparency", {"alpha_threshold": _HALF})),
-    "upscaled": ("Every pixel is a block of pixels. At original size, training takes a fraction of the time.",
+    "soft alpha": ("A model trained on semi-transparent pixels draws them, too. If edges should be hard, remove "
+                   "semi-transparency.", Fix("Remove semi-transparency", {"alpha_threshold": _HALF})),
+    "upscaled": ("These sprites were enlarged. At original size, training takes a fraction of the time.",
                  _original_size),
-    "smooth": ("Blurry or photo-like; can't be scaled back.", _exclude),
-    "odd shape": ("One pixel wide or high.", _exclude),
-    "mended": ("Their pixels were changed by your import settings.", _revert),
+    "smooth": ("The pictures are blurry or photo-like, and can't be scaled back.", _exclude),
+    "odd shape": ("The pictures are only one pixel wide or high.", _exclude),
+    "mended": ("Your import settings changed pixels of these sprites.", _revert),
     "similar": ("Near-duplicates: these get extra weight, and may be in both training and validation set. Animation "
                 "frames are fine.", Fix("Keep one of each", {"similar": "leave out"})),
     "small class": (f"A model learns little from fewer than {SMALL_CLASS} sprites per class. Use fewer folder levels "
                     "as class, add sprites, or exclude these.", Fix("Exclude", {"class_minimum": SMALL_CLASS})),
-    "like-named": ("Their classes differ from other classes only in upper and lower case or in spaces.", MERGE_CLASSES),
-    "many colours": (f"More than {MANY_COLOURS} colours in a sprite: usually from scaling, JPEG or painting.",
+    "like-named": ("The class names differ from other class names only in case or spaces.", MERGE_CLASSES),
+    "many colours": (f"The sprites have more than {MANY_COLOURS} colours, usually from scaling, JPEG or painting.",
                      Fix("Reduce to 32 colours", {"colours_each": 32})),
-    "near colours": ("Nearly identical colours, often from scaling.",
+    "near colours": ("The sprites have nearly identical colours, often from scaling.",
                      Fix("Merge similar colours", {"merge_colours": HARDLY_SEEN})),
     "off palette": ("Nearly all sprites share a palette; these use further colours.", _shared_palette),
-    "outlier": ("Unlike all other sprites.", _exclude),
-    "wrong class": ("May belong to another class.", _exclude),
+    "outlier": ("These sprites look unlike all other sprites.", _exclude),
+    "wrong class": ("These sprites may belong to another class.", _exclude),
 }  # fmt: skip

@@ -14,7 +14,7 @@ def display_ms(duration_ms: int) -> int:
 
 
 class Disposal(Enum):
-    """How to treat a frame's area before the next frame is drawn."""
+    """What happens to a frame's area before the next frame is drawn."""
 
     KEEP = auto()
     CLEAR = auto()

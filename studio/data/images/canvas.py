@@ -26,10 +26,10 @@ _FEWEST_CELLS = 4  # blocks in each direction; three blocks can be part of a dra
 
 
 def propose_canvas_size(sizes: Mapping[tuple[int, int], int]) -> int:
-    """Return the smallest common canvas for nine out of ten pictures. sizes: counts by (width, height).
+    """Return the smallest canvas size, from COMMON_SIZES, that fits nine out of ten pictures.
 
-    Ignores pictures too large for every canvas, and a few pictures that look like sheets. Returns the largest canvas if
-    no picture is left.
+    sizes: number of pictures by (width, height). Pictures larger than every canvas, and a few that look like sheets,
+    don't count. Without other pictures, returns the largest size.
     """
     fitting = {size: count for size, count in sizes.items() if max(size) <= COMMON_SIZES[-1]}
     middle = _holding(fitting, 0.5)
@@ -39,7 +39,7 @@ def propose_canvas_size(sizes: Mapping[tuple[int, int], int]) -> int:
 
 
 def _holding(sizes: Mapping[tuple[int, int], int], share: float) -> int:
-    """Return the smallest common canvas that fits this share of the pictures."""
+    """Return the smallest size from COMMON_SIZES that fits at least `share` of the pictures."""
     total = sum(sizes.values())
     for canvas in COMMON_SIZES:
         if total and sum(count for size, count in sizes.items() if max(size) <= canvas) >= share * total:
@@ -48,7 +48,7 @@ def _holding(sizes: Mapping[tuple[int, int], int], share: float) -> int:
 
 
 def looks_like_sheet(width: int, height: int, canvas: int) -> bool:
-    """Whether a picture is a strip or block of whole canvases, or too large for one sprite."""
+    """Whether a picture has the size of a sheet: many times the `canvas`, or a strip or block of whole canvases."""
     cells = (width // canvas) * (height // canvas)
     if width % canvas or height % canvas:
         return cells >= _SHEET_CELLS
@@ -61,7 +61,7 @@ def as_uint32(rgba: Rgba) -> NDArray[np.uint32]:
 
 
 def as_rgba(numbers: NDArray[np.uint32]) -> Rgba:
-    """Convert uint32 [...] from `as_uint32` back to uint8 [..., 4]; a view if possible."""
+    """View uint32 [...], one number per pixel, as uint8 [..., 4]; copies only non-contiguous arrays."""
     return np.ascontiguousarray(numbers, "<u4").view(np.uint8).reshape(*numbers.shape, 4)
 
 
@@ -104,8 +104,8 @@ def paste_centred(rgba: Rgba, canvas: Rgba) -> None:
 def upscaling_factor(rgba: Rgba) -> int:
     """Return the whole number by which a sprite, uint8 [H, W, 4], was upscaled; 1 without evidence.
 
-    In an upscaled sprite, neighbouring columns and rows differ only at every n-th position. The evidence needs at least
-    four blocks in each direction and a change at most block borders.
+    An upscaled sprite consists of blocks of equal pixels. The evidence needs at least four blocks in each direction and
+    a change of colour at most borders between blocks.
     """
     box = visible_bounds(rgba)
     if box is None:
@@ -139,7 +139,7 @@ def undo_upscaling(rgba: Rgba, scale: int) -> Rgba:
 
 
 def _changes(pixels: NDArray[np.uint32], axis: int) -> list[int]:
-    """Return the positions along `axis` where a row or column differs from the one before."""
+    """Return the indices of rows (axis 0) or columns (axis 1) that differ from the row or column before."""
     before, after = (pixels[:-1], pixels[1:]) if axis == 0 else (pixels[:, :-1], pixels[:, 1:])
     differs = (before != after).any(axis=1 - axis)
     return [int(position) + 1 for position in np.flatnonzero(differs)]
@@ -148,8 +148,8 @@ def _changes(pixels: NDArray[np.uint32], axis: int) -> list[int]:
 def looks_smooth(rgba: Rgba) -> bool:
     """Whether a picture is shaded like a photo or a smoothed enlargement.
 
-    In smooth pictures, brightness continues in the same direction from pixel to pixel, so the changes between steps are
-    no larger than the steps. In pixel art, upscaled or not, they are 1.5 to 2 times as large.
+    In smooth pictures, the second differences of brightness are no larger than the first differences. In pixel art,
+    upscaled or not, the second differences are 1.5 to 2 times as large.
     """
     if min(rgba.shape[:2]) < 3:
         return False

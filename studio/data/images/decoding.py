@@ -123,7 +123,7 @@ def decode(data: bytes, suffix: str) -> Decoded:
 
 
 def _open(data: bytes, kind: str) -> Image.Image:
-    """Decode the first frame, with the reader for `kind` only."""
+    """Decode the first frame of a picture file. kind: Pillow's name for the format; other formats are not tried."""
     if kind in _PLUGINS:
         importlib.import_module(f"PIL.{_PLUGINS[kind]}ImagePlugin")
     if kind == "BMP" and (rgba := bmp.decode_bmp(data)) is not None:
@@ -168,7 +168,7 @@ def _check_pcx(data: bytes) -> None:
 
 
 def _opaque_if_undefined(rgba: Rgba, data: bytes, kind: str) -> Rgba:
-    """Return the picture, made opaque if a 32-bit TGA or icon file leaves its undeclared fourth channel at 0."""
+    """Make a 32-bit TGA or icon picture opaque if its alpha is undeclared and 0; return other pictures unchanged."""
     is_undefined = kind == "TGA" and data[16] == 32 and not data[17] & 0x0F
     is_undefined |= kind == "ICO" and data[ico.BITS_AT : ico.BITS_AT + 2] == b"\x20\0"
     if is_undefined and not rgba[..., 3].any():
@@ -222,7 +222,10 @@ def to_rgba(image: Image.Image, key: tuple[int, ...] | None = None, depth: int =
 
 
 def _matches(rgba: Rgba, key: tuple[int, ...], depth: int) -> NDArray[np.bool_]:
-    """Return where the picture has the transparent colour: bool [H, W]. At 16 bits, only the upper 8 are compared."""
+    """Return the pixels with the transparent colour `key`: bool [H, W].
+
+    depth: bits per channel of `key`. At 16 bits, only the upper 8 bits are compared.
+    """
     mask = (1 << depth) - 1
     scaled = [value >> 8 if depth == 16 else (value & mask) * 255 // mask for value in key]
     colour = np.array(scaled if len(scaled) == 3 else scaled * 3, dtype=np.int64)

@@ -28,7 +28,7 @@ SAME_SHARE = 0.02  # share of visible pixels; frames that differ in fewer look t
 
 @dataclass(eq=False, slots=True)
 class _FrameCounts:
-    """Counts of an animation's frames: found in the file, decoded, kept. stopped: why reading ended early, or ''."""
+    """Number of an animation's frames found in the file, decoded, and kept. stopped: why reading ended early, or ''."""
 
     found: int = 0
     read: int = 0
@@ -50,8 +50,8 @@ class Animation:
 def read_animation(data: bytes, suffix: str) -> Animation:
     """Read all frames of a picture file, repeated frames included; a still picture has one frame.
 
-    suffix: as for `decode`. Raises UnreadableFile for unreadable files, damaged animations and more than MOST_FRAMES
-    frames.
+    suffix: the file's suffix, in lower case with its dot. Raises UnreadableFile for unreadable files, damaged
+    animations and more than MOST_FRAMES frames.
     """
     counts = _FrameCounts()
     frames = list(islice(_encoded_frames(data, counts), MOST_FRAMES + 1))
@@ -72,7 +72,7 @@ def read_pictures(data: bytes, suffix: str) -> Iterator[SourceImage | SourceIssu
     """Yield the picture in `data`, or the differing frames of an animation ('frame 1', 'frame 5'), and issues.
 
     Yields at least one picture. Raises UnreadableFile before the first picture, for any invalid data, and never
-    afterwards. suffix: as for `decode`.
+    afterwards. suffix: the file's suffix, in lower case with its dot.
     """
     counts = _FrameCounts()
     frames = _encoded_frames(data, counts)
@@ -88,14 +88,17 @@ def read_pictures(data: bytes, suffix: str) -> Iterator[SourceImage | SourceIssu
 
 
 def _still(data: bytes, suffix: str, frames: Sequence[EncodedFrame], counts: _FrameCounts) -> Decoded:
-    """Decode a picture with at most one frame, `frames`. Raises UnreadableFile."""
+    """Decode a still picture, or an animation with a single frame. Raises UnreadableFile.
+
+    frames: the frames found in an animation, at most one; empty for a still picture.
+    """
     # Pillow fills the screen around a smaller GIF frame with a colour; viewers leave the area transparent.
     inset = data.startswith(_GIF) and frames and not _fills(frames[0])
     return next(_rendered(iter(frames), suffix, counts)) if inset else decode(data, suffix)
 
 
 def _encoded_frames(data: bytes, counts: _FrameCounts) -> Iterator[EncodedFrame]:
-    """Yield the frames up to the first damaged one and count them; none for a still picture."""
+    """Yield an animation's frames before the first damaged frame, and count them; ends at once for still pictures."""
     if data.startswith(_GIF):
         frames = gif.split_frames(data)
     elif data.startswith(b"RIFF"):
@@ -113,9 +116,10 @@ def _encoded_frames(data: bytes, counts: _FrameCounts) -> Iterator[EncodedFrame]
 
 
 def _rendered(frames: Iterator[EncodedFrame], suffix: str, counts: _FrameCounts) -> Iterator[Decoded]:
-    """Yield the screen after each frame, colour zeroed under alpha 0, until a limit or a damaged frame.
+    """Compose an animation: yield the screen after each frame, up to a limit or a damaged frame.
 
-    Raises UnreadableFile for a damaged first frame. The issues are those of the frame's picture.
+    Colour is zeroed under alpha 0. Each screen has the issues of its frame. Raises UnreadableFile for a damaged first
+    frame.
     """
     screen = np.zeros((0, 0, 4), np.uint8)
     left = MOST_PIXELS
@@ -144,7 +148,7 @@ def _fills(frame: EncodedFrame) -> bool:
 
 
 def _drawn(screen: Rgba, frame: EncodedFrame, rgba: Rgba) -> Rgba:
-    """Draw a frame on the screen, in place; return a copy of the screen before the frame's disposal."""
+    """Draw a frame on `screen`, return a copy as displayed, then apply the frame's disposal to `screen`, in place."""
     area = screen[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width]
     rgba = rgba[: area.shape[0], : area.shape[1]]  # crop to the screen
     after = area.copy() if frame.disposal is Disposal.RESTORE else 0
@@ -161,8 +165,9 @@ def _blended(below: Rgba, above: Rgba) -> Rgba:
 
 
 def _distinct(rendered: Iterator[Decoded], counts: _FrameCounts) -> Iterator[SourceImage | SourceIssue]:
-    """Yield frames that differ from the last kept frame and from all kept frames exactly, with the first frame's
-    issues.
+    """Yield frames that differ clearly from the last kept frame and equal no kept frame.
+
+    Also yields the first frame's issues.
     """
     last: Rgba | None = None
     seen: set[bytes] = set()

@@ -73,7 +73,7 @@ def _palette_flags(colours: bytes) -> int:
 
 
 def _end_of_blocks(data: bytes, offset: int) -> int:
-    """Return the end of the data blocks at `offset`: every block begins with its length, the last block is empty."""
+    """Return the offset after the data blocks at `offset`. A block begins with its length; length 0 ends the blocks."""
     while offset < len(data):
         length = data[offset]
         offset += length + 1

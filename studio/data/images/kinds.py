@@ -68,7 +68,7 @@ _UNREAD_ARCHIVES = (".rar", ".7z", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The kind of a picture, in Pillow's words, and its size in pixels; 0 if only Pillow can read the size."""
+    """A picture's format, by Pillow's name, and its size in pixels; 0 if only Pillow can read the size."""
 
     kind: str
     width: int = 0

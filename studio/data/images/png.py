@@ -27,7 +27,7 @@ class Png:
     """A checked PNG file.
 
     data: the file without irrelevant chunks. depth: bits per channel. key: the transparent colour (one grey value, or
-    red, green and blue) in `depth` bits; None without, or with alpha in palette or pixels. animated: has several
+    red, green and blue) in `depth` bits; None if absent, or if palette or pixels have alpha. animated: has several
     frames.
     """
 
@@ -114,7 +114,9 @@ _LARGEST_SHARED = 768  # bytes of a full palette; every frame gets a copy, so la
 
 
 def split_frames(data: bytes) -> Iterator[EncodedFrame]:
-    """Yield the frames in order, without a default image that is not a frame; nothing for a still PNG.
+    """Yield the frames of an animated PNG in order; ends at once for a still PNG.
+
+    Skips a default image that is not part of the animation.
 
     Raises UnreadableFile for truncated or damaged files.
     """

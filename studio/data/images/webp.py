@@ -13,7 +13,7 @@ _PIXELS = (b"ALPH", b"VP8 ", b"VP8L")
 
 
 def split_frames(data: bytes) -> Iterator[EncodedFrame]:
-    """Yield the frames in order; nothing for a still WebP. Raises UnreadableFile for truncated or damaged files."""
+    """Yield the frames of an animated WebP; ends at once for a still WebP. Raises UnreadableFile for damaged files."""
     if len(data) < 30 or data[12:16] != b"VP8X" or not data[20] & _IS_ANIMATED:
         return
     screen = (_three_bytes(data, 24) + 1, _three_bytes(data, 27) + 1)

@@ -19,7 +19,7 @@ _NONE = 0xFFFF
 
 
 class AdobeTable(PaletteFormat):
-    """Adobe colour table. Tried last: a text or picture may have the same length."""
+    """Adobe colour table. Files are tested for other formats first: a text or picture may have the same length."""
 
     name = "act"
     title = "Adobe colour table"

@@ -20,7 +20,7 @@ Colour = tuple[int, int, int, int]  # red, green, blue and alpha from 0 to 255
 
 @dataclass(frozen=True, slots=True)
 class NamedColour:
-    """A colour read from a file. where: its position for error messages ('line 12')."""
+    """A colour read from a palette file. where: its position in the file, for error messages ('line 12')."""
 
     where: str
     colour: Colour
@@ -61,7 +61,7 @@ class PaletteFormat(ABC):
 
 
 def palette_from(entries: Iterable[NamedColour], name: str = "") -> Palette:
-    """Return a palette of these colours. Raises Unreadable for no colours or too many."""
+    """Create a palette from colours read from a file. Raises Unreadable for no colours or too many."""
     found: list[NamedColour] = []
     for entry in entries:
         if len(found) == MOST_COLOURS:

@@ -21,7 +21,7 @@ _LARGEST_FILE = 1 << 20  # bytes
 
 @cache
 def palette_formats() -> tuple[PaletteFormat, ...]:
-    """Return all palette formats, in trial order."""
+    """Return all palette formats, in the order in which they are tried on a file."""
     return tuple(discover(studio.data.palettes, PaletteFormat).values())  # type: ignore[type-abstract]
 
 

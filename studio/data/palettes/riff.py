@@ -15,7 +15,7 @@ _VERSION = 0x0300
 
 
 class RiffPalette(PaletteFormat):
-    """Windows palette. Tried after the text formats: new .pal files are text, which more programs read."""
+    """Windows palette (.pal). New .pal files are written as text instead, which more programs read."""
 
     name = "riff"
     title = "Windows palette"

@@ -18,7 +18,7 @@ _MOST_PIXELS = 1 << 20  # enough for the most colours in blocks of 16 x 16
 
 
 class PngStrip(PaletteFormat):
-    """Picture of a palette. Duplicate colours and transparent pixels are skipped. Written as a single row."""
+    """Palette as a small picture. Reading skips duplicate colours and transparent pixels; writing makes one row."""
 
     name = "strip"
     title = "picture of a palette"

@@ -16,7 +16,7 @@ _HEX = re.compile(r"#?([0-9a-fA-F]{6})([0-9a-fA-F]{2})?")
 
 
 def first_bytes(data: bytes) -> bytes:
-    """Return the first bytes of a file without leading blanks, for recognising a format."""
+    """Return the first bytes of a file, without leading whitespace, to recognise its format."""
     return data.removeprefix(_BOM)[:_MAGIC_BYTES].lstrip()
 
 

@@ -22,7 +22,7 @@ _CORNERS = np.array([[1, 1, 1, 0], [1, 1, 0, 1], [0, 1, 0, 0], [1, 0, 0, 0]], bo
 
 
 def corner_kinds() -> NDArray[np.bool_]:
-    """Return which corners have the second terrain, tile by tile: bool [16, 4].
+    """Return the corners of each tile that have the second terrain: bool [16, 4].
 
     Order: upper left, upper right, lower left, lower right.
     """
@@ -45,10 +45,10 @@ def split_tiles(picture: Rgba) -> Rgba:
 
 @dataclass(frozen=True, eq=False)
 class TileMap:
-    """Terrain and ties of the 4 x 4 picture, for tiles of `size` pixels.
+    """Layout of a picture with 4 x 4 corner tiles: terrain per pixel, and groups of pixels that must be equal.
 
-    share: float32 [4 * size, 4 * size], share of the second terrain at each pixel. ties: int64 [4 * size, 4 * size];
-    pixels with equal numbers must be equal.
+    share: float32 [H, W], share of the second terrain per pixel. ties: int64 [H, W], group number per pixel; pixels in
+    a group must be equal. H and W: 4 times the tile size in pixels.
     """
 
     share: NDArray[np.float32]
@@ -56,7 +56,7 @@ class TileMap:
 
     @classmethod
     def of(cls, size: int) -> TileMap:
-        """Compute the map. Raises UsageError for tiles without pixels between their borders."""
+        """Compute the layout for tiles of `size` pixels. Raises UsageError for tiles too small for two borders."""
         if size <= 2 * BORDER:
             raise UsageError(f"Tiles of {size} x {size} pixels are too small for corner tiles.", "Use a larger canvas.")
         ties = _ties(size)
@@ -67,14 +67,14 @@ class TileMap:
         return cls(share.astype(np.float32), ties)
 
     def apply_ties(self, picture: Rgba) -> Rgba:
-        """Return a picture, uint8 [1, 4 * size, 4 * size, 4], with tied pixels set to the first of them."""
+        """Return a picture, uint8 [1, 4 * size, 4 * size, 4], with each group of tied pixels set to its first pixel."""
         pixels = picture.reshape(-1, 4)
         _, first = np.unique(self.ties, return_index=True)
         return pixels[first[self.ties.ravel()]].reshape(picture.shape)
 
 
 def _smooth(size: int) -> NDArray[np.float64]:
-    """Interpolate the corners bilinearly: share of the second terrain at each pixel, 0 to 1."""
+    """Return the share of the second terrain at each pixel, 0 to 1, by bilinear interpolation between the corners."""
     places = (np.arange(GRID_SIDE * size) + 0.5) / size
     number, within = np.divmod(places, 1)
     here, there = number.astype(int), (number.astype(int) + 1) % GRID_SIDE
@@ -83,7 +83,11 @@ def _smooth(size: int) -> NDArray[np.float64]:
 
 
 def _ties(size: int) -> NDArray[np.int64]:
-    """Number the pixels: near a corner by its terrain, near a border by the terrains of its ends, else individually."""
+    """Return a group number for each pixel; pixels of a group must be equal in all tiles.
+
+    Groups pixels near corners by the corner's terrain, and near borders by the terrains at the border's ends. Other
+    pixels have a group each.
+    """
     tile, within = np.divmod(np.arange(GRID_SIDE * size), size)
     is_far = within >= size - BORDER
     border = (tile + is_far) % GRID_SIDE  # nearest border; distance from it, -BORDER to BORDER - 1

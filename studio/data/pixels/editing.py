@@ -24,7 +24,7 @@ _MOST_STEPS = 100  # undo limit
 
 @dataclass(frozen=True, eq=False)
 class EditedSprite:
-    """A sprite, uint8 [S, S, 4], and its kept pixels, bool [S, S]; a model redraws other pixels. Read-only."""
+    """A sprite, uint8 [S, S, 4], and its kept pixels, bool [S, S]; a model redraws the other pixels. Immutable."""
 
     sprite: Rgba
     keep: Mask
@@ -35,11 +35,11 @@ class EditedSprite:
         return cls(sprite, np.ones(sprite.shape[:2], bool))
 
     def with_keep(self, where: Mask, stays: bool) -> EditedSprite:
-        """Return a copy with these pixels kept, or to be redrawn."""
+        """Return a copy with the pixels in `where` kept (`stays`), or else marked to be redrawn."""
         return EditedSprite(self.sprite, np.where(where, stays, self.keep))
 
     def paint(self, where: Mask, colour: NDArray[np.uint8]) -> EditedSprite:
-        """Return a copy with these pixels in `colour`, uint8 [4]."""
+        """Return a copy with the pixels in `where` painted in `colour`, uint8 [4]."""
         return EditedSprite(np.where(where[..., None], colour, self.sprite), self.keep)
 
     def equals(self, other: EditedSprite) -> bool:
@@ -76,14 +76,14 @@ def same_colour_mask(sprite: Rgba, place: Point) -> Mask:
 
 
 def flood_fill_mask(sprite: Rgba, place: Point) -> Mask:
-    """Return the pixels of `same_colour_mask` connected to `place` horizontally or vertically."""
+    """Return the pixels of equal colour connected to `place` horizontally or vertically."""
     label = label_components(same_colour_mask(sprite, place), diagonal=False)
     return np.asarray(label == label[place[1], place[0]])
 
 
 @dataclass(frozen=True, eq=False)
 class Stroke:
-    """The pixels covered by a tool from `start` to `last`. width: size of the pencil in pixels."""
+    """A stroke of a drawing tool from `start` to `last`. covered: pixels to paint. width: pencil size in pixels."""
 
     tool: Tool
     sprite: Rgba
@@ -115,7 +115,7 @@ _AT_ONCE: dict[Tool, Callable[[Rgba, Point], Mask]] = {"bucket": flood_fill_mask
 
 @dataclass(frozen=True, eq=False)
 class SavedEdit:
-    """An edited sprite and its origin, as in NamedSprite."""
+    """An edited sprite with its name, class and source; class_name and source are '' if unknown."""
 
     edit: EditedSprite
     name: str
@@ -123,7 +123,7 @@ class SavedEdit:
     source: str = ""
 
     def is_same_sprite(self, other: SavedEdit) -> bool:
-        """Whether both edit the same sprite, judged by size, name, class and source."""
+        """Whether both edits have a sprite with equal size, name, class and source."""
         same_size = len(self.edit.sprite) == len(other.edit.sprite)
         return same_size and (self.name, self.class_name, self.source) == (other.name, other.class_name, other.source)
 
@@ -136,7 +136,7 @@ class SavedEdit:
 
     @classmethod
     def from_json(cls, text: bytes) -> SavedEdit:
-        """Return the edit that `to_json` wrote. Raises ValueError with a message for users."""
+        """Create an edit from the output of `to_json`. Raises ValueError with a message for users."""
         kept = records.parse(text, _SavedEditRecord)
         side = kept.size
         sprite = np.frombuffer(bytes.fromhex(kept.sprite), np.uint8).reshape(side, side, 4)
@@ -146,7 +146,7 @@ class SavedEdit:
 
 
 class EditHistory:
-    """Undo history of the editor, across sprites. now: the current state."""
+    """Undo history of the sprite editor; can also undo opening a sprite. now: the current edit."""
 
     def __init__(self, kept: SavedEdit) -> None:
         self.now = kept
@@ -154,14 +154,14 @@ class EditHistory:
         self._future: list[SavedEdit] = []
 
     def push(self, edit: EditedSprite) -> bool:
-        """Add a new state of the current sprite; return False if nothing changed."""
+        """Add an edit of the current sprite; return False if it equals the current edit."""
         if edit.equals(self.now.edit):
             return False
         self.open(replace(self.now, edit=edit))
         return True
 
     def open(self, kept: SavedEdit) -> None:
-        """Switch to another sprite; `undo` switches back."""
+        """Make `kept` the current edit, usually of another sprite; `undo` returns to the edit before."""
         self._past = [*self._past, self.now][-_MOST_STEPS:]
         self._future = []
         self.now = kept
@@ -201,7 +201,7 @@ class NamedSprite(NamedTuple):
 
 @dataclass(frozen=True)
 class _SavedEditRecord:
-    """A SavedEdit on disk."""
+    """JSON record of a SavedEdit."""
 
     size: records.Count
     name: str

@@ -54,7 +54,10 @@ Ints = NDArray[np.int64]
 
 
 class SideLines:
-    """A picture's rows, or its columns: uint32 [n, m]. filled: bool [n, m], foreground pixels."""
+    """Evidence for tile borders between the rows of a picture, or between its columns.
+
+    pixels: uint32 [n, m], the rows or the columns. filled: bool [n, m], foreground pixels.
+    """
 
     def __init__(self, pixels: Pixels, filled: Mask) -> None:
         content = np.flatnonzero(filled.any(axis=1))
@@ -73,10 +76,7 @@ class SideLines:
         return len(self.busy)
 
     def resemblance(self, distance: int) -> float:
-        """Return the evidence that the picture repeats every `distance` lines, and not at shorter distances.
-
-        Tiles also match at twice their size, so the match at a half and a third of the distance is subtracted.
-        """
+        """Return the evidence that tiles repeat every `distance` lines, and not at a half or third of the distance."""
         if not SMALLEST_TILE <= distance < self.last - self.first:
             return 0.0
         if self._usual_share < 0:
@@ -116,9 +116,9 @@ class SideLines:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TileSizes:
-    """The best start of the first tile for each spacing and tile size: arrays [spacing, size].
+    """Score and best start of the first tile for every spacing and tile size along one side of a sheet.
 
-    score: float64, -inf for impossible sizes. start: int64, in pixels.
+    score: float64 [spacing, size], -inf for impossible sizes. start: int64 [spacing, size], in pixels.
     """
 
     score: Floats
@@ -126,7 +126,7 @@ class TileSizes:
 
     @classmethod
     def along(cls, lines: SideLines) -> Self:
-        """Score all tile sizes along these lines."""
+        """Score every spacing and tile size along the side with these lines."""
         shape = (MOST_SPACING + 1, LARGEST_TILE + 1)
         found = cls(np.full(shape, -np.inf), np.zeros(shape, np.int64))
         found._try_several(lines)
@@ -134,7 +134,7 @@ class TileSizes:
         return found
 
     def _try_several(self, lines: SideLines) -> None:
-        """Score sizes with at least two tiles."""
+        """Score tile sizes of which at least two tiles fit the side."""
         count = len(lines)
         largest = min(LARGEST_TILE, count // 2)
         spacings = np.arange(MOST_SPACING + 1)
@@ -177,10 +177,10 @@ class TileSizes:
 
 
 def _rest_rarity(rest: Ints, start: Ints, spacing: Ints, busy_before: Ints, used: int) -> Floats:
-    """Return the log-odds against the lines behind the last tile. A grid with equal margins has `rest` == `start`.
+    """Return how unlikely the lines behind the last tile make a grid, as log-odds; 0 for equal margins.
 
-    rest: number of lines behind the last tile. used: lines up to the end of one more tile. A page with further empty
-    lines need not end with a whole tile.
+    rest, start: number of lines behind the last and before the first tile. busy_before: number of lines with several
+    colours before each line. used: lines up to the end of one more tile; a larger page need not end with a whole tile.
     """
     count = len(busy_before) - 1
     empty = busy_before[-1] == busy_before[count - rest]

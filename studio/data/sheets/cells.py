@@ -40,8 +40,8 @@ class GridCells:
     """The whole tiles of a grid over a picture.
 
     lefts, tops: int64 [columns] and [rows], in pixels. filled: bool [rows, columns], tiles with foreground: the
-    sprites. right, below: width and height in pixels of the strips behind the last tiles; 0 for background strips, and
-    for margins and lines like those before and between the tiles.
+    sprites. right, below: width and height in pixels of the strips behind the last tiles; 0 for strips of background,
+    or as wide as the margin before or a gap between tiles.
     """
 
     grid: SheetGrid
@@ -63,7 +63,7 @@ class GridCells:
 
 
 def find_cells(grid: SheetGrid, foreground: SummedAreaTable) -> GridCells:
-    """Return the cells of `grid` over the picture with this table."""
+    """Return the cells (whole tiles) of `grid` over a picture. foreground: the picture's summed-area table."""
     height, width = (side - 1 for side in foreground.sums.shape)
     tops = grid.top + np.arange(grid.rows(height)) * (grid.tile_height + grid.spacing)
     lefts = grid.left + np.arange(grid.columns(width)) * (grid.tile_width + grid.spacing)
@@ -75,9 +75,10 @@ def find_cells(grid: SheetGrid, foreground: SummedAreaTable) -> GridCells:
 
 
 def _strip(sums: NDArray[np.uint32], starts: Ints, tile: int, margin: int, spacing: int) -> int:
-    """Return the size in pixels of the strip behind the last tile along one side, `right` or `below` of GridCells.
+    """Return the size in pixels of the strip behind the last tile along one side; 0 for background, margin or gap.
 
-    sums: uint32 [side + 1], number of foreground pixels before each line. starts: first line of each tile.
+    sums: uint32 [side + 1], number of foreground pixels before each line. starts: first line of each tile. tile: size
+    of a tile.
     """
     end = int(starts[-1]) + tile if len(starts) else 0
     size = len(sums) - 1 - end

@@ -26,7 +26,7 @@ _EXTRUDED = 2  # pixels around a box: packers fill them with copies of the box's
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SkippedRegion:
-    """A region that can't be used, with the reason.
+    """A region of a described sheet that can't be sliced, with the reason.
 
     number: index of the region in the description. group: a name of QUARANTINE_GROUPS.
     """
@@ -38,7 +38,7 @@ class SkippedRegion:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DescribedSheet:
-    """A picture with its usable regions.
+    """A sheet with the usable regions (sprites) from its description file.
 
     rgba: uint8 [H, W, 4], straight alpha, colour zeroed under alpha 0. source: printable name of the description.
     regions: region and box inside the picture, by the region's index. remark: sentence about a mismatch between
@@ -53,7 +53,7 @@ class DescribedSheet:
 
     @classmethod
     def of(cls, rgba: Rgba, atlas: Atlas) -> Self:
-        """Check the description of a picture, uint8 [H, W, 4]. Raises UnreadableFile if no region is usable."""
+        """Check a sheet, uint8 [H, W, 4], against its description. Raises UnreadableFile if no region is usable."""
         if len(atlas.regions) > MAX_SHEET_SPRITES:
             raise UnreadableFile(
                 "refused", f"{_source(atlas)} lists {len(atlas.regions):,} frames: too many to be read"
@@ -176,7 +176,7 @@ def _numbers(region: Region) -> list[int]:
 
 
 def _scaled(region: Region, factor: Fraction) -> Region:
-    """Return the region with all numbers multiplied by `factor`; all products must be integers."""
+    """Return a region with positions and sizes multiplied by `factor`; all products must be integers."""
     box, place, whole = region.box, region.place, region.whole
     return replace(
         region,
@@ -199,7 +199,7 @@ def _filled(region: Region, width: int, height: int) -> Box | None:
 
 
 def _canvas(region: Region, box: Box) -> tuple[int, int] | None:
-    """Return the sprite's width and height before trimming; None for untrimmed sprites and impossible numbers."""
+    """Return a sprite's width and height before trimming; None for untrimmed sprites and inconsistent sizes."""
     whole, place = region.whole, region.place
     upright = (box.h, box.w) if region.turns in (1, 3) else (box.w, box.h)
     if whole is None or place is None or upright != (place.w, place.h):

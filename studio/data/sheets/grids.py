@@ -30,8 +30,7 @@ _COMES_OUT_EVEN = 0.5  # factor if the picture is a whole number of tiles
 class GridCandidate:
     """A possible grid for a picture.
 
-    score: log-odds against other grids. parted: log-odds that the picture contains several sprites, judged by pixels
-    only.
+    score: log-odds of this grid against others. parted: log-odds that the picture contains several sprites.
     """
 
     grid: SheetGrid
@@ -48,9 +47,9 @@ def background_pixel(pixels: NDArray[np.uint32]) -> int:
 
 
 def propose_grid(rgba: Rgba) -> SheetGrid | None:
-    """Return the likeliest grid of at least two tiles in uint8 [H, W, 4] with colour zeroed under alpha 0.
+    """Return the likeliest grid of a sheet; None without evidence of at least two tiles.
 
-    None without evidence: a single sprite, too few tiles, or ground that continues across tiles.
+    rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
     """
     best = next(iter(grid_candidates(rgba)), None)
     return best.grid if best and best.grid.confidence >= 0.5 else None
@@ -91,7 +90,7 @@ def _candidates(rgba: Rgba) -> list[GridCandidate]:
 
 
 def _best(scores: NDArray[np.float64], also: int) -> list[int]:
-    """Return the sizes with the best scores, and `also`, the size of square tiles in a strip."""
+    """Return the tile sizes with the best scores, and the size `also`, if possible. scores: float64 [size]."""
     sizes = np.argsort(-scores, kind="stable")[:_SIZES_TRIED].tolist()
     return [size for size in dict.fromkeys([*sizes, min(also, LARGEST_TILE)]) if scores[size] > -math.inf]
 
@@ -104,7 +103,7 @@ def _several(grid: SheetGrid, down: SideLines, across: SideLines) -> bool:
 
 
 def _shape_rarity(grid: SheetGrid, down: SideLines, across: SideLines) -> float:
-    """Return the log-odds against tiles of this shape. The height of a strip's tiles is given by the picture."""
+    """Return how unlikely tiles of this size and shape are, as log-odds. down, across: rows and columns."""
     width, height = grid.tile_width, grid.tile_height
     strip = grid.rows(len(down)) == 1 or grid.columns(len(across)) == 1
     long = max(len(down), len(across)) >= _LONG * min(len(down), len(across))
@@ -131,7 +130,7 @@ def _resemblance(grid: SheetGrid, down: SideLines, across: SideLines) -> float:
 
 
 def _weighed(grid: SheetGrid, score: float, down: SideLines, across: SideLines) -> GridCandidate:
-    """Return a candidate with the evidence from its borders alone."""
+    """Create a candidate with a confidence computed from resemblance and borders of the tiles."""
     alike = _resemblance(grid, down, across)
     evidence = parted = alike
     for lines, start, size in ((down, grid.top, grid.tile_height), (across, grid.left, grid.tile_width)):

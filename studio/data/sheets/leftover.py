@@ -13,16 +13,19 @@ _LIKELY = 0.5  # lowest confidence of a grid proposed to the user
 
 
 def describe_leftover(rgba: Rgba, grid: SheetGrid) -> str:
-    """Return a sentence about the strips behind the last tiles of a sheet, and about a grid without such strips.
+    """Describe for users the pixels left over behind the last tiles, and a change of the grid that would fit.
 
-    rgba: uint8 [H, W, 4], colour zeroed under alpha 0. '' without strips or with background only.
+    rgba: uint8 [H, W, 4], colour zeroed under alpha 0. Returns '' if only background is left over.
     """
     foreground = SummedAreaTable.of(rgba)
     return describe_leftover_cells(find_cells(grid, foreground), foreground, _seen(rgba))
 
 
 def describe_leftover_cells(cells: GridCells, foreground: SummedAreaTable, seen: Iterable[SheetGrid]) -> str:
-    """Return the sentence of `describe_leftover` for known cells. seen: detected grids, the likeliest first."""
+    """Describe for users the pixels left over behind the last cells, and a grid that would fit; '' without pixels.
+
+    foreground: the picture's summed-area table. seen: detected grids, the likeliest first.
+    """
     strips = leftover_strips(cells.right, cells.below)
     if not strips:
         return ""
@@ -40,7 +43,7 @@ def leftover_strips(right: int, below: int) -> str:
 
 
 def _seen(rgba: Rgba) -> Iterator[SheetGrid]:
-    """Yield the grids detected in a picture. The search starts with the first request."""
+    """Detect grids in a picture and yield them, the likeliest first."""
     yield from (candidate.grid for candidate in grid_candidates(rgba))
 
 
@@ -54,7 +57,7 @@ def _tile(grid: SheetGrid) -> tuple[int, int]:
 
 
 def _change(grid: SheetGrid, fitting: SheetGrid) -> str:
-    """Return the numbers to change for the fitting grid: 'spacing 1 would fit'."""
+    """Describe the settings of `grid` to change for the grid `fitting`: 'spacing 1 would fit'."""
     numbers = []
     if _tile(fitting) != _tile(grid):
         numbers.append(f"tiles of {fitting.tile_width} x {fitting.tile_height}")

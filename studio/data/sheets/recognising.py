@@ -46,11 +46,11 @@ _SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # largest support, log-odds, of equal tiles 
 
 @dataclass(frozen=True, slots=True)
 class SheetCandidate:
-    """A possible grid for a picture. sprites: number of tiles with foreground.
+    """A possible grid for a picture.
 
-    score: log-odds against other grids for this picture. sheet: log-odds that the picture is a sheet. strip: the grid
-    has a single row or column; one tile side is then a side of the picture and may include margins. rest: width and
-    height in pixels of the strips behind the last tiles, `right` and `below` in GridCells.
+    sprites: number of tiles with foreground. score: log-odds of this grid against others. sheet: log-odds that the
+    picture is a sheet. strip: whether the grid has a single row or column; a side of its tiles may then include
+    margins. rest: width and height in pixels of the strips behind the last tiles.
     """
 
     grid: SheetGrid
@@ -62,7 +62,7 @@ class SheetCandidate:
 
 
 def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
-    """Return the possible grids of a picture, likeliest first; () for nearly every single sprite.
+    """Return the possible grids of a picture, the likeliest first; () if the picture is clearly a single sprite.
 
     rgba: uint8 [H, W, 4] with colour zeroed under alpha 0.
     """
@@ -93,7 +93,10 @@ def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
 
 
 def _alternating(filled: NDArray[np.bool_]) -> float:
-    """Return log-odds against tiles, bool [rows, columns], with every other row mostly empty: two tiles are one."""
+    """Return log-odds against a grid with every other row mostly empty, which means tiles of half the right height.
+
+    filled: bool [rows, columns], tiles with foreground.
+    """
     rows = np.flatnonzero(filled.any(axis=1))
     few, many = sorted((int(filled[::2].sum()), int(filled[1::2].sum())))
     if rows[-1] - rows[0] < _ENOUGH_ROWS - 1 or many < _ENOUGH_TILES or few > _MOSTLY_EMPTY * many:
@@ -124,7 +127,7 @@ class _Crossings:
 
 
 def _joined(cells: GridCells, crossings: _Crossings) -> float:
-    """Return log-odds against tiles that join two rows of sprites: most tiles have a gap at the same height."""
+    """Return log-odds against a grid whose tiles join two rows of sprites, with a gap at the same height in most."""
     height, tiles = cells.grid.tile_height, cells.sprites
     lines = np.arange(_SMALLEST_TILE, height - _SMALLEST_TILE + 1)
     above_line = crossings.filled.sum(1)
@@ -143,14 +146,14 @@ def _joined(cells: GridCells, crossings: _Crossings) -> float:
 
 
 def _are_alike(above: NDArray[np.int64], below: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether two pixel counts suggest two sprites, not a sprite and its shadow."""
+    """Whether pixel counts above and below a gap suggest two sprites, not a sprite and its shadow."""
     return np.asarray(np.minimum(above, below) >= _LEAST_PART * np.maximum(above, below))
 
 
 def _cut_through(cells: GridCells, crossings: _Crossings) -> float | None:
-    """Return the share of horizontal borders between two filled tiles that cut through a drawing.
+    """Return the share of borders between vertically adjacent sprites that cut through a drawing.
 
-    None for too few borders.
+    Returns None for too few borders.
     """
     both = cells.filled[1:] & cells.filled[:-1]
     if np.count_nonzero(both) < _ENOUGH_PAIRS:
@@ -163,9 +166,7 @@ def _cut_through(cells: GridCells, crossings: _Crossings) -> float | None:
 
 
 def _may_hold_several(rgba: Rgba) -> bool:
-    """Whether a picture may be a sheet, by a quick check: long pictures may; others must show borders at equal
-    distances.
-    """
+    """Check quickly whether a picture may be a sheet: it is long, or has borders at equal distances."""
     height, width = rgba.shape[:2]
     long, short = max(height, width), min(height, width)
     if short < _SMALLEST_TILE or long < 2 * _SMALLEST_TILE:
@@ -181,10 +182,10 @@ def _may_hold_several(rgba: Rgba) -> bool:
 
 
 def _parted_evenly(pixels: NDArray[np.uint32], filled: NDArray[np.bool_], loosely: bool) -> bool:
-    """Whether lines that no drawing crosses divide a side, or its visible part, into equal parts.
+    """Whether borders that no drawing crosses divide a picture, or its visible part, into equal parts.
 
-    pixels: uint32 [n, m]. filled: bool [n, m], foreground. loosely: a few pixels may cross a line. A line may be off by
-    one.
+    pixels: uint32 [n, m], rows or columns. filled: bool [n, m], foreground. loosely: allow a few crossing pixels.
+    Borders may be off by one line.
     """
     content = np.flatnonzero(filled.any(axis=1))
     if len(content) < 2:
@@ -200,9 +201,9 @@ def _parted_evenly(pixels: NDArray[np.uint32], filled: NDArray[np.bool_], loosel
 
 
 def _even_borders(free: NDArray[np.bool_], start: int, side: int) -> bool:
-    """Whether free lines, off by one at most, divide a side or its visible part into equal parts.
+    """Whether free borders, off by one line at most, divide a side or its visible part into equal parts.
 
-    free: bool [n], whether few pixels cross between two lines of the visible part. start: offset of the visible part.
+    free: bool [n], borders between lines of the visible part that few pixels cross. start: offset of the visible part.
     side: length of the whole side.
     """
     near = free.copy()
@@ -230,7 +231,7 @@ def _prior(height: int, width: int) -> float:
 
 
 class _Votes:
-    """Votes from pictures that are certainly sheets: counts for tile sizes, widths and heights."""
+    """Numbers of certain sheets by tile size, by tile width and by tile height."""
 
     def __init__(self, sure: Iterable[SheetCandidate]) -> None:
         self._tiles: Counter[tuple[int, int, bool]] = Counter()
@@ -239,9 +240,10 @@ class _Votes:
             self._count(one, 1)
 
     def support(self, one: SheetCandidate, own: SheetCandidate | None) -> float:
-        """Return the log-odds for a grid from other pictures' votes. own: this picture's vote.
+        """Return log-odds for a candidate grid, from the tile sizes of other sheets.
 
-        A strip's tile height does not count for tiles in rows: the height may come from the page.
+        own: the grid with which this picture itself was counted, or None. Strips support only strips, because a side
+        of their tiles may include margins.
         """
         if own is not None:
             self._count(own, -1)
@@ -260,7 +262,10 @@ class _Votes:
 
 
 def vote_on_sheets(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, SheetCandidate]:
-    """Decide by vote which pictures are sheets; return their grids. seen: candidates by file number."""
+    """Decide which pictures are sheets, by comparing all pictures; return the sheets' grids by file number.
+
+    seen: candidate grids by file number.
+    """
     first = {number: one for number, several in seen.items() if (one := _certain_grid(several)) is not None}
     votes = _Votes(first.values())
     sheets = {}
@@ -277,18 +282,18 @@ def vote_on_sheets(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, Sh
 
 
 def _border_weight(one: SheetCandidate) -> float:
-    """Return the weight of clear borders: decides between two grids with equal support."""
+    """Return the bonus for a candidate grid with clear borders, which decides between similarly likely grids."""
     return _BORDERS * min(one.sheet, _ENOUGH_BORDERS)
 
 
 def _lowest_score(one: SheetCandidate) -> float:
-    """Return the lowest score of a likely grid: lower for a strip with a cut-off last tile and clear borders."""
+    """Return the least score of a likely grid: lower for a strip with clear borders and a cut-off last tile."""
     cut_off = one.strip and one.rest != (0, 0) and one.sheet >= _CLEAR
     return _LIKELY_IF_CUT_OFF if cut_off else _LIKELY
 
 
 def most_likely_grid(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
-    """Return the best grid for a picture that the user calls a sheet, or None if unlikely."""
+    """Return the best of a picture's candidate grids, for a picture that the user calls a sheet; None if unlikely."""
     best = next(iter(several), None)
     if best is None or best.grid.confidence < _LEAST_CONFIDENCE or best.score < _lowest_score(best) or best.sheet < 0:
         return None
@@ -296,5 +301,5 @@ def most_likely_grid(several: Sequence[SheetCandidate]) -> SheetCandidate | None
 
 
 def _certain_grid(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
-    """Return a picture's best grid if the picture is certainly a sheet, else None."""
+    """Return the best of a picture's candidate grids if the picture is certainly a sheet, else None."""
     return several[0] if several and several[0].sheet >= _SURE and several[0].score >= _LIKELY else None

@@ -22,7 +22,7 @@ _NEAR = 4  # pixels between a spark and the box of its sprite, at most
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PackedSprite:
-    """A sprite sliced from a packed sheet. row: from 0. left, top: of its box. rgba: uint8 [h, w, 4]."""
+    """A sprite sliced from a packed sheet: its row from 0, position in pixels, and pixels, uint8 [h, w, 4]."""
 
     row: int
     left: int
@@ -46,10 +46,10 @@ class _Components:
 def slice_sheet(
     picture: SourceImage, sheet: str, options: ImportOptions, own_grid: SheetGrid | None = None
 ) -> Sequence[SourceImage]:
-    """Return the sprites of a picture if `options` slice it, else the picture alone.
+    """Slice a picture into sprites as `options` say; return the picture alone if it is not sliced.
 
-    sheet: its name for users. own_grid: grid detected or set for this picture. Raises UnreadableFile for too many
-    sprites.
+    sheet: the picture's name for users. own_grid: grid detected or set for the picture. Raises
+    UnreadableFile for too many sprites.
     """
     clear_hidden(picture.rgba)
     if own_grid is None and not options.uses_detected_grids and fits_canvas(picture.rgba, options):
@@ -69,7 +69,7 @@ def slice_sheet(
 
 
 def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
-    """Whether a picture, at its original size, fits the user's canvas: then it is a single sprite.
+    """Whether a picture, with upscaling undone, fits the canvas size set by the user.
 
     rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
     """
@@ -77,7 +77,7 @@ def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
 
 
 def _by_grid(rgba: Rgba, grid: SheetGrid) -> Iterator[tuple[int, str, Rgba]]:
-    """Yield row, part name and pixels for each tile; nothing for a single tile."""
+    """Yield row, name and pixels of each tile with foreground; ends at once for a grid of a single tile."""
     if grid.rows(rgba.shape[0]) * grid.columns(rgba.shape[1]) < 2:
         return
     for row, column, tile in slice_grid(rgba, grid):
@@ -85,29 +85,32 @@ def _by_grid(rgba: Rgba, grid: SheetGrid) -> Iterator[tuple[int, str, Rgba]]:
 
 
 def _by_gaps(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str, Rgba]]:
-    """Yield row, part name and pixels of each sprite; nothing for a single sprite."""
+    """Yield row, name and pixels of each sprite between gaps; ends at once for a single sprite."""
     pieces = slice_packed(rgba, options.gap)
     if len(pieces) > 1:
         yield from ((piece.row, str(number), piece.rgba) for number, piece in enumerate(pieces, 1))
 
 
 def grid_for(options: ImportOptions, own_grid: SheetGrid | None) -> SheetGrid | None:
-    """Return the grid for slicing a sheet, or None. own_grid: the sheet's own grid, detected or set by the user."""
+    """Return the grid with which to slice a sheet: its own or, by `options`, the one from the settings; else None.
+
+    own_grid: grid detected or set by the user for this sheet.
+    """
     if own_grid is not None or options.uses_detected_grids:
         return own_grid
     return grid_from_options(options) if options.sheets == "grid" else None
 
 
 def grid_from_options(options: ImportOptions) -> SheetGrid:
-    """Return the grid of options with a tile width."""
+    """Return the grid with the tile size, margins and spacing in `options`."""
     top = options.margin if options.margin_top < 0 else options.margin_top
     return SheetGrid(options.tile, options.tile_height or options.tile, options.margin, top, options.spacing)
 
 
 def slice_grid(rgba: Rgba, grid: SheetGrid) -> list[tuple[int, int, Rgba]]:
-    """Return row, column (from 0) and a copy of every whole tile of uint8 [H, W, 4] with foreground.
+    """Slice a sheet, uint8 [H, W, 4]: return row, column (from 0) and pixels of every whole tile with foreground.
 
-    Raises UnreadableFile for too many.
+    Raises UnreadableFile for too many tiles.
     """
     cells = find_cells(grid, SummedAreaTable.of(rgba))
     check_sprite_count(cells.sprites)

@@ -44,7 +44,7 @@ Pairs = NDArray[np.int64]
 class NearDuplicates:
     """Near duplicates in a set of sprites.
 
-    copies: int64 [P, 2], pairs of moved, mirrored or recoloured copies. similar: pairs that differ in a few pixels.
+    copies: int64 [P, 2], pairs with a moved, mirrored or recoloured copy. similar: pairs with a few differing pixels.
     """
 
     copies: Pairs
@@ -113,9 +113,9 @@ def _search(sprites: Sprites) -> Generator[Event, None, NearDuplicates]:
 
 
 def _unpacked(copies: Pairs, similar: Pairs, count: int) -> NearDuplicates:
-    """Return the pairs from a file's arrays, int64 [P, 2] and [4, Q]. Raises ValueError for invalid arrays.
+    """Convert arrays from a cache file to near duplicates. Raises ValueError for invalid arrays.
 
-    count: number of sprites.
+    copies: int64 [P, 2]. similar: int64 [4, Q], the fields of SimilarPairs. count: number of sprites.
     """
     if copies.ndim != 2 or copies.shape[1] != 2 or similar.ndim != 2 or len(similar) != 4:
         raise ValueError("no pairs")
@@ -136,9 +136,9 @@ class _Groups:
         self._sizes = np.bincount(self._parent, minlength=len(sprites))
 
     def join(self, pairs: Pairs, always: int) -> None:
-        """Join the groups of the pairs, int64 [P, 2], in order, unless a group would become too large.
+        """Join the two groups of every pair, int64 [P, 2], in order, unless a group would exceed a tenth of its class.
 
-        always: size up to which a group may grow in any class.
+        always: group size allowed in every class.
         """
         largest = np.maximum(always, self._tenth)
         for one, other in pairs.tolist():
@@ -148,7 +148,7 @@ class _Groups:
                 self._parent[high], self._sizes[low] = low, size
 
     def numbers(self) -> NDArray[np.int64]:
-        """Return each sprite's group, named by its first member: int64 [N]."""
+        """Return every sprite's group, by the index of the group's first sprite: int64 [N]."""
         return np.array([self._root(index) for index in range(len(self._parent))], np.int64)
 
     def _root(self, index: int) -> int:
@@ -159,7 +159,7 @@ class _Groups:
 
 
 def _first_of_each(groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, for every entry, the index of the first equal entry: int64 [N]."""
+    """Return the index of the first sprite in each sprite's group: int64 [N]. groups: int64 [N]."""
     _, first, own = np.unique(groups, return_index=True, return_inverse=True)
     return first[own].astype(np.int64)
 

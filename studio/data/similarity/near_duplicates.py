@@ -33,10 +33,10 @@ _MOVES = (0, -1, 1)  # in pixels: a stray pixel shifts the centre
 
 @dataclass(frozen=True, eq=False)
 class SimilarPairs:
-    """Pairs of similar sprites, sorted by the second, then by the first.
+    """Pairs of similar sprites, sorted by the second sprite, then by the first.
 
-    first, second: indices int64 [P], first < second. mirrored: bool [P]. changed: int64 [P], number of differing
-    pixels.
+    first, second: sprite indices, int64 [P], first < second. mirrored: bool [P], match with a mirror image.
+    changed: int64 [P], number of differing pixels.
     """
 
     first: NDArray[np.int64]
@@ -45,7 +45,7 @@ class SimilarPairs:
     changed: NDArray[np.int64]
 
     def first_matches(self) -> SimilarPairs:
-        """Return each second sprite only once, with the earliest similar sprite."""
+        """Return one pair for each second sprite: the pair with the earliest similar sprite."""
         _, pairs = np.unique(self.second, return_index=True)
         return SimilarPairs(self.first[pairs], self.second[pairs], self.mirrored[pairs], self.changed[pairs])
 
@@ -100,7 +100,10 @@ def centred(rgba: Rgba) -> Rgba:
 
 
 def _moves(seen: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
-    """Return how far down and right to move each of bool [N, S, S] to centre it: two int64 [N]."""
+    """Return the moves, down and right in pixels, that centre each sprite: two int64 [N].
+
+    seen: bool [N, S, S], visible pixels.
+    """
     size = seen.shape[1]
     moves = []
     for axis in (2, 1):  # projections on rows and on columns
@@ -111,14 +114,14 @@ def _moves(seen: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
 
 
 def _level(rgba: Rgba) -> NDArray[np.int16]:
-    """Return the mean of brightness and coverage: int16 [N, S, S], 0 to 255."""
+    """Return the mean of brightness and coverage (alpha) at each pixel: int16 [N, S, S], 0 to 255."""
     alpha = rgba[..., 3].astype(np.int32)
     light = (rgba[..., :3].astype(np.int32) @ np.array([2, 5, 1])) * alpha // (8 * 255)
     return np.asarray((light + alpha) // 2, np.int16)
 
 
 def _cells(level: NDArray[np.int16]) -> NDArray[np.float64]:
-    """Return the means of 8 x 8 cells of [N, S, S]: float64 [N, 8, 8]."""
+    """Divide images [N, S, S] into 8 x 8 cells; return the mean per cell: float64 [N, 8, 8]."""
     if level.shape[1] < _CELLS:
         enlarged = -(-_CELLS // level.shape[1])
         level = level.repeat(enlarged, 1).repeat(enlarged, 2)
@@ -129,7 +132,10 @@ def _cells(level: NDArray[np.int16]) -> NDArray[np.float64]:
 
 
 def _candidates(hashes: NDArray[np.uint8]) -> Generator[Event, None, NDArray[np.int64]]:
-    """Return pairs with similar hashes: int64 [P, 3], first < second, and whether one is mirrored."""
+    """Find pairs with similar hashes: int64 [P, 3], indices first < second, and 1 for a mirrored match.
+
+    hashes: uint8 [2, N, 14], for sprites and for mirror images. Yields Progress.
+    """
     count = hashes.shape[1]
     both = hashes.reshape(2 * count, _BYTES)
     found = np.zeros(0, np.int64)  # pairs encoded as numbers: sorting rows of three is slow and holds the GIL
@@ -153,7 +159,7 @@ def _candidates(hashes: NDArray[np.uint8]) -> Generator[Event, None, NDArray[np.
 def _worth_comparing(rgba: Rgba, candidates: NDArray[np.int64]) -> Generator[Event, None, NDArray[np.int64]]:
     """Drop candidate pairs that differ too much in a few rows and one channel.
 
-    Reads only these pixels. Never drops a similar pair: a difference in these rows is a difference between the sprites.
+    A quick test that never drops a similar pair. candidates: int64 [P, 3] from `_candidates`. Yields Progress.
     """
     size = rgba.shape[1]
     rows = np.unique(np.linspace(0, size - 1, _ROWS_COMPARED + 2)[1:-1].round().astype(np.int64))
@@ -176,7 +182,7 @@ def _worth_comparing(rgba: Rgba, candidates: NDArray[np.int64]) -> Generator[Eve
 
 @dataclass(frozen=True, eq=False)
 class _Geometry:
-    """Moves by `centred` of each sprite and its mirror image, int64 [2, N], and visible pixels, int64 [N]."""
+    """Moves down and right that centre sprites and mirror images, int64 [2, N]; number of visible pixels, int64 [N]."""
 
     down: NDArray[np.int64]
     right: NDArray[np.int64]
@@ -222,9 +228,9 @@ def _in_order(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _changed(first: Rgba, second: Rgba, mirrored: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the number of differing pixels of sprites uint8 [P, S, S, 4] and others, for the best of some moves.
+    """Count the differing pixels of pairs of sprites, at the best alignment: int64 [P], -1 for too many.
 
-    int64 [P]; -1 for too many.
+    first, second: uint8 [P, S, S, 4], the sprites of each pair. mirrored: bool [P], compare the mirrored second sprite.
     """
     second = np.where(mirrored[:, None, None, None], second[:, :, ::-1], second)
     one, other = (_channels(centred(sprites)) for sprites in (first, second))
@@ -239,7 +245,10 @@ def _changed(first: Rgba, second: Rgba, mirrored: NDArray[np.bool_]) -> NDArray[
 
 
 def _most_changed(visible: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how many pixels may differ, given the visible pixels of the sprite with fewer: float64 [P]."""
+    """Return the largest number of differing pixels of similar sprites: float64 [P].
+
+    visible: int64 [P], number of visible pixels in the smaller sprite per pair.
+    """
     return np.asarray(np.maximum(1.0, _MOST_CHANGED * visible))
 
 

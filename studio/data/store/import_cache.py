@@ -35,7 +35,7 @@ def entry_path(
     options: ReadOptions,
     sources: Sequence[str],
 ) -> Generator[int, None, Path]:
-    """Return the cache file for an import of exactly these files with these options, existing or not.
+    """Return the path of the cache file for an import of exactly these files and options; it need not exist.
 
     Yields the number of processed files from time to time.
     """
@@ -72,7 +72,7 @@ def load_import(entry: Path) -> Generator[int, None, ImportResult | None]:
 def save_import(entry: Path, imported: ImportResult) -> Generator[int, None, ImportResult]:
     """Save an import and remove old entries beyond the limits. Yields the number of saved sprites. Raises OSError.
 
-    Returns the import with many sprites mapped from the file, which frees their memory.
+    Returns the import; large sets of sprites are then memory-mapped from the file, which frees their memory.
     """
     extra = {
         "sizes": [[width, height, count] for (width, height), count in imported.sizes.items()],

@@ -35,7 +35,7 @@ _EXTRA = "extra."
 
 
 class DamagedFile(Exception):  # noqa: N818
-    """The reason why a packed file is damaged."""
+    """Raised for a damaged packed file. The message is the reason."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,10 @@ def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -
 
 
 def save_in_slices(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> Generator[int, None, None]:
-    """Generator version of `save`: yields the number of sprites hashed, then written. Close it to cancel."""
+    """Save `sprites` and `extra`, any JSON values, to `path`; close the generator to cancel.
+
+    Yields the number of sprites hashed, then written. Raises OSError.
+    """
     if sprites.rgba.nbytes > scratch.MEMORY_LIMIT:
         scratch.check_free_space(scratch.writable_folder(path.parent), sprites.rgba.nbytes)
     yield from sprites.compute_fingerprint()
@@ -87,9 +90,10 @@ def save_in_slices(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None
 
 
 def link_or_save(sprites: Sprites, path: Path) -> Generator[int, None, None]:
-    """Like `save_in_slices`, but hard-link the packed file that the sprites are mapped from, which takes no space.
+    """Store sprites at `path`: hard-link the packed file from which they are memory-mapped, or else save a copy.
 
-    Sprites on another drive, or with changed groups, are copied in slices.
+    A hard link takes no space. Sprites on another drive, or changed since the file was written, are copied. Yields
+    counts of saved sprites.
     """
     if sprites.stored is not None:
         with contextlib.suppress(OSError, DamagedFile):
@@ -102,7 +106,7 @@ def link_or_save(sprites: Sprites, path: Path) -> Generator[int, None, None]:
 
 
 def map_saved(sprites: Sprites, path: Path) -> Sprites:
-    """Return sprites just saved to `path`; many sprites are mapped from the file. Raises OSError."""
+    """Return sprites just saved to `path`; large sets are memory-mapped from the file. Raises OSError."""
     if sprites.rgba.nbytes <= scratch.MEMORY_LIMIT:
         return sprites
     with path.open("rb") as stream:
@@ -113,14 +117,15 @@ def map_saved(sprites: Sprites, path: Path) -> Sprites:
 
 
 def load(path: Path) -> Sprites:
-    """Load sprites that `save` wrote. Raises BadInputError for a missing or damaged file."""
+    """Load sprites from a packed file. Raises BadInputError for a missing or damaged file."""
     return run_to_end(load_in_slices(path))[0]
 
 
 def load_in_slices(path: Path) -> Generator[int, None, tuple[Sprites, dict[str, Any]]]:
-    """Generator version of `load`: yields the number of checked sprites; returns sprites and `extra`.
+    """Load sprites, and the extra values saved with them, from a packed file.
 
-    Large files are memory-mapped.
+    Yields the number of checked sprites. Large files are memory-mapped. Raises BadInputError for a missing or damaged
+    file.
     """
     try:
         with path.open("rb", buffering=0) as stream:
@@ -221,9 +226,10 @@ def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], in
 
 
 def _array(data: NDArray[np.uint8], body: int, about: Any, kind: str, dimensions: int) -> tuple[NDArray[np.uint8], int]:
-    """Return a view of an array's bytes, uint8 in the array's shape with the last axis in bytes, and its offset.
+    """Return a uint8 view of an array in a packed file, and the array's offset in the file.
 
-    The header is not trusted: dtype, shape and offsets must match each other and the file.
+    The view has the array's shape, with the last axis in bytes. Raises DamagedFile if dtype, shape and offsets in the
+    header don't match each other and the file.
     """
     about = about if isinstance(about, dict) else {}
     shape, offsets = about.get("shape"), about.get("data_offsets")
@@ -284,7 +290,7 @@ def _texts_in(lines: bytes) -> PackedTexts:
 
 
 def _pieces(values: list[Any] | tuple[Any, ...]) -> Iterator[list[Any] | tuple[Any, ...]]:
-    """Split a list into parts short enough for a text line; an empty list gives one empty part."""
+    """Yield consecutive parts of a list, each short enough for a text line; an empty list gives one empty part."""
     return (values[start : start + _A_LINE] for start in range(0, max(1, len(values)), _A_LINE))
 
 
