@@ -15,19 +15,22 @@ _PIXELS_PER_BATCH = 256 * 32 * 32  # enough pixels to keep a GPU busy, with smal
 
 
 class AutoBatchSize:
-    """A batch size with a limited number of pixels, halved whenever the device runs out of memory.
+    """A batch size that is halved whenever the device runs out of memory.
 
-    Results must not depend on the batch size. count: the current batch size.
+    most: maximum batch size. size: width of a sprite in pixels; larger sprites get smaller batches. count: the current
+    batch size. Results must not depend on the batch size.
     """
 
     def __init__(self, device: torch.device, most: int, size: int = 1) -> None:
-        """most: maximum batch size. size: width of a sprite in pixels; larger sprites get smaller batches."""
         self.count = max(1, min(most, _PIXELS_PER_BATCH // size**2))
         self._device = device
         self._was_full = False
 
     def slices(self, total: int) -> Iterator[slice]:
-        """Yield slices of `total` sprites in order. After a failure in `halve_if_full`, repeat with a smaller slice."""
+        """Yield slices of `total` sprites in order, each with at most `count` sprites.
+
+        If `halve_if_full` has halved `count`, starts again at the failed slice.
+        """
         start, self.count = 0, max(1, min(self.count, total))  # a batch size above `total` would survive a halving
         while start < total:
             part = slice(start, min(start + self.count, total))
@@ -36,10 +39,10 @@ class AutoBatchSize:
                 start = part.stop
 
     def accumulate_gradients(self, network: nn.Module, add: Callable[[int], None]) -> None:
-        """Add up the gradients of a batch with `add(micro-batch size)`; start over with a smaller size if memory is
-        short.
+        """Compute the gradients of a batch in micro-batches that fit the device.
 
-        Raises DeviceFullError.
+        Calls `add(micro-batch size)`, which must add up the gradients. If memory runs out, clears the gradients and
+        calls `add` with half the size. Raises DeviceFullError if a single sprite doesn't fit.
         """
         while True:
             network.zero_grad(set_to_none=True)
@@ -50,9 +53,9 @@ class AutoBatchSize:
 
     @contextlib.contextmanager
     def halve_if_full(self) -> Iterator[None]:
-        """Suppress DeviceFullError in the block and halve `count` instead.
+        """Halve the batch size if a `with` block runs out of device memory; the caller then repeats the block.
 
-        The block must repeat its work then, see `slices`. Raises DeviceFullError if a single sprite doesn't fit.
+        Raises DeviceFullError if a single sprite doesn't fit.
         """
         if self._was_full:  # now, not in `except`: there the traceback still holds tensors of the failed block
             detection.empty_cache(self._device)

@@ -20,7 +20,7 @@ _STREAM_POOL_SIZE = 32  # per GPU; torch hands out streams round-robin
 
 
 def supports_cuda_graphs(device: torch.device) -> bool:
-    """Return whether steps can be captured on this device: only on NVIDIA GPUs. AMD GPUs ('cuda' too) are untested."""
+    """Return whether training steps can be captured on this device: on NVIDIA GPUs, but not on untested AMD GPUs."""
     return device.type == "cuda" and not torch.version.hip
 
 
@@ -30,12 +30,12 @@ class CapturedStep(Generic[Inputs]):
     def __init__(
         self, step: Callable[[Inputs], Tensor], inputs: Inputs, generators: tuple[torch.Generator, ...] = ()
     ) -> None:
-        """Capture `step` without running it.
+        """Capture a training step as a CUDA graph, without running it.
 
-        step: must have run before, on the device of the inputs, and must not read values back from the GPU. Apart from
-        the inputs, it may only use tensors that stay at their address. generators: random generators of the step,
-        beside the default one; you may reseed them before each replay. Raises RuntimeError if the step can't be
-        captured.
+        step: must have run before, on the device of the inputs, and must not read values back from the GPU. Its other
+        tensors must keep their addresses. inputs: example inputs, copied into buffers. generators: random generators of
+        the step besides the default one; the caller may reseed them before a replay. Raises RuntimeError if the capture
+        fails.
         """
         self._inputs = cast(Inputs, tuple(tensor.clone() for tensor in inputs))  # fixed addresses for the graph
         self._graph = torch.cuda.CUDAGraph()
@@ -60,10 +60,10 @@ _captured_steps: weakref.WeakSet[CapturedStep[Any]] = weakref.WeakSet()  # alive
 
 
 def _unused_stream(device: torch.device) -> torch.cuda.Stream:
-    """Return a stream on which no live graph was captured. Raises RuntimeError if there is none.
+    """Return a CUDA stream without a captured graph in use. Raises RuntimeError if all streams have one.
 
-    cuBLAS allocates workspace per stream, and a deleted graph frees the workspace of all graphs captured on its stream
-    (https://github.com/pytorch/pytorch/issues/193402); the others would go on using freed memory.
+    cuBLAS allocates workspace per stream, and deleting a graph frees the workspace of all graphs captured on its stream
+    (https://github.com/pytorch/pytorch/issues/193402), so two graphs must not share a stream.
     """
     taken = {graph.stream.cuda_stream for graph in _captured_steps}
     for _ in range(_STREAM_POOL_SIZE):

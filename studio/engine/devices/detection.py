@@ -55,13 +55,13 @@ _DEVICE_LOST_HINT = "Restart the studio and resume the run, if necessary on the 
 
 
 def find_devices() -> Events:
-    """Probe every device; yields one DevicesFound."""
+    """Probe every device with real training steps; yields one DevicesFound."""
     devices = probe_devices()
     yield DevicesFound(devices, choose_device(devices, AUTO).id)
 
 
 def probe_devices() -> tuple[Device, ...]:
-    """Probe every device: GPUs, MPS and the CPU. A device that fails is listed with its problem."""
+    """Return every device, GPUs and CPU, with its measured speed. A failing device has a problem text."""
     probed = tuple(_probe(device) for device in list_devices())
     for device in probed:
         _log.info("%s", device)
@@ -69,7 +69,7 @@ def probe_devices() -> tuple[Device, ...]:
 
 
 def list_devices() -> tuple[Device, ...]:
-    """List every device without probing: importing what torch needs for training takes seconds."""
+    """Return every device without measuring its speed, which would take seconds."""
     found = [_gpu(kind, index) for kind in _GPU_TYPES for index in range(torch.get_device_module(kind).device_count())]
     if torch.backends.mps.is_available():
         total = torch.mps.recommended_max_memory()
@@ -79,9 +79,9 @@ def list_devices() -> tuple[Device, ...]:
 
 
 def find_device(wanted: str, *, probe: bool = False) -> Device:
-    """Return the device named `wanted`, as `choose_device`. Probes only for 'auto' among several, or if `probe`.
+    """Return the device with the id `wanted`, or the fastest for 'auto'. Raises UsageError, DeviceError.
 
-    Raises UsageError, DeviceError.
+    Measures speeds only to choose among several devices for 'auto'. probe: measure in any case.
     """
     found = list_devices()
     if wanted == AUTO and sum(not device.problem for device in found) > 1:
@@ -91,9 +91,9 @@ def find_device(wanted: str, *, probe: bool = False) -> Device:
 
 
 def choose_device(devices: tuple[Device, ...], wanted: str) -> Device:
-    """Return the device with this id, or the fastest for 'auto'. Raises UsageError, DeviceError.
+    """Return the device with the id `wanted`, or the fastest for 'auto'. Raises UsageError, DeviceError.
 
-    'cuda' means 'cuda:0'.
+    A kind such as 'cuda' selects its first device.
     """
     usable = [device for device in devices if not device.problem]
     if wanted == AUTO:
@@ -110,9 +110,9 @@ def choose_device(devices: tuple[Device, ...], wanted: str) -> Device:
 
 
 def resolve_precision(device: Device, wanted: str) -> str:
-    """Return 'fp32', 'bf16' or 'fp16': the wanted precision, or for 'auto' the best for this device.
+    """Return the precision to use on a device: 'fp32', 'bf16' or 'fp16'; for 'auto', the best.
 
-    Probes the device if needed. Raises DeviceError if the probe fails, and for fp16 on a device where it isn't faster.
+    Probes the device if needed. Raises DeviceError if the probe fails, or if 'fp16' is wanted but not faster.
     """
     if wanted not in (AUTO, "fp16"):
         return wanted
@@ -124,7 +124,10 @@ def resolve_precision(device: Device, wanted: str) -> str:
 
 @contextlib.contextmanager
 def wrap_device_errors(device: torch.device, full: type[DeviceFullError] = DeviceFullError) -> Iterator[None]:
-    """Turn torch's errors about a full or lost device into DeviceError, or `full` for a full device."""
+    """Turn torch's errors about a full or lost device in a `with` block into a DeviceError.
+
+    full: the error class to raise for a full device.
+    """
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -223,7 +226,7 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
 
 
 def _require_working(device: Device) -> Device:
-    """Return the device, probed if it was not before. Raises DeviceError if it doesn't work."""
+    """Return the device with its probe results; probe it if needed. Raises DeviceError if it doesn't work."""
     if device.probed:
         return device
     probed = _probe(device)
@@ -232,7 +235,11 @@ def _require_working(device: Device) -> Device:
 
 
 def _probe(device: Device) -> Device:
-    """Time fp32 and bf16 in alternation and keep the best of _PROBE_REPEATS, so that other programs don't decide."""
+    """Time training steps on a device in fp32 and bf16, and return the device with the results.
+
+    Alternates the precisions and keeps the best of _PROBE_REPEATS, so that other programs hardly influence the
+    comparison.
+    """
     device = replace(device, probed=True)
     if device.problem:
         return device
@@ -252,7 +259,7 @@ def _probe(device: Device) -> Device:
 
 
 def _with_fastest_precision(device: Device) -> Device:
-    """Return the GPU with the precision of its fastest training steps, timed with large batches.
+    """Time large batches on a GPU in each precision, and return the device with the fastest precision.
 
     Prefers bf16 to a faster fp16, because bf16 needs no loss scaling.
     """
@@ -275,11 +282,11 @@ def _steps_per_s(device: torch.device, precision: str, batch_size: int = PROBE_B
 
 
 def _has_bf16_units(device: torch.device) -> bool:
-    """Return whether the hardware computes in bf16 (NVIDIA Ampere and later, some x86 CPUs); no timing needed then.
+    """Return whether the hardware is known to compute in bf16: NVIDIA Ampere and later, some x86 CPUs.
 
-    The probe's network is so small that kernel launches dominate, and mixed precision launches more kernels; in real
-    trainings, tensor cores and halved memory traffic win. On a CPU, other programs would influence the timing, and the
-    same seed would give different runs on different days. AMD GPUs report no such capability.
+    A timing could mislead. On a GPU, kernel launches dominate in the small network of the probe, but not in real
+    trainings. On a CPU, other programs influence the timing, and the same seed would give different runs on different
+    days. AMD GPUs don't report the capability.
     """
     if device.type == "cuda":
         return not torch.version.hip and torch.cuda.get_device_capability(device) >= (8, 0)
@@ -287,7 +294,7 @@ def _has_bf16_units(device: torch.device) -> bool:
 
 
 def _gpu(kind: str, index: int) -> Device:
-    """Return the GPU with this index, with its problem if the first query fails: driver too old, or GPU hangs."""
+    """Return the GPU with this index, with a problem text if it doesn't respond, for example with an old driver."""
     device = torch.device(kind, index)
     maker = "Intel" if kind == "xpu" else "AMD" if torch.version.hip else "NVIDIA"
     name, free, total, problem = f"{maker} GPU {index}", 0, 0, ""

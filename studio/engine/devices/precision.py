@@ -24,10 +24,9 @@ def autocast(device_type: str, precision: str) -> contextlib.AbstractContextMana
 
 @functools.cache
 def honours_found_inf(device: torch.device) -> bool:
-    """Return whether torch's fused AdamW skips the step if `found_inf` is 1.
+    """Return whether torch's fused AdamW skips its step if `found_inf` is 1.
 
-    The kernel for Apple GPUs ignored `found_inf` until mid-2026. This tries a step on one weight instead of comparing
-    versions.
+    Tries a step on one weight: AdamW for Apple GPUs ignored `found_inf` until mid-2026.
     """
     weight = nn.Parameter(torch.ones(1, device=device))
     weight.grad = torch.ones(1, device=device)
@@ -38,10 +37,10 @@ def honours_found_inf(device: torch.device) -> bool:
 
 
 class _StepUndo:
-    """Optimizer hooks that undo a step if the optimizer ignores `found_inf`, without reading back from the device.
+    """Optimizer hooks that undo a skipped step, for optimizers that ignore `found_inf`.
 
-    The copies need memory for a second set of weights and optimizer state. skip_step: float32 [] on the device, 1 to
-    undo the step, as in LossScaler.
+    skip_step: float32 [] on the device, 1 to undo the step; never read back to the CPU. The copies need memory for a
+    second set of weights and optimizer state.
     """
 
     def __init__(self, skip_step: Tensor) -> None:
@@ -56,7 +55,7 @@ class _StepUndo:
 
     @torch.no_grad()
     def restore(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        """Put weights and state back after a skipped step; state created by that step becomes 0."""
+        """Undo the step if `skip_step` is 1: restore weights and optimizer state. New state becomes 0."""
         for key, tensor in self._tensors(optimizer).items():
             before = self._kept.get(key)
             before = torch.zeros_like(tensor) if before is None else before
@@ -112,7 +111,7 @@ class LossScaler:
             torch._foreach_mul_(gradients, 1 / self._state["scale"])
 
     def update(self, loss: Tensor, grad_norm: Tensor) -> None:
-        """Decide whether the optimizers skip this step; in fp16, update the scale.
+        """After the backward pass, decide whether the optimizers skip this step; in fp16, update the scale.
 
         loss, grad_norm: float32 [] on the device, unscaled. Sets grad_norm to 0 if the scale made it overflow.
         """
@@ -128,11 +127,11 @@ class LossScaler:
         torch._amp_update_scale_(scale, self._state["sound"], found_inf, 2.0, 0.5, _SCALE_GROWTH_INTERVAL)
 
     def state_tensors(self) -> dict[str, Tensor]:
-        """Return the loss scale and its counter for a checkpoint; an empty dict except in fp16."""
+        """Return the loss scale and its step counter for a checkpoint; empty except in fp16."""
         return {f"{type(self).__name__}/{name}": value for name, value in self._state.items()}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Load the state from `tensors` and remove it there; missing entries keep their current value."""
+        """Take the loss scale and its step counter out of a checkpoint's tensors; missing ones keep their value."""
         for name in ("scale", "sound"):
             value = tensors.pop(f"{type(self).__name__}/{name}", None)
             if value is not None and name in self._state:

@@ -24,7 +24,7 @@ ParentSource = Path | Literal["starter"] | None
 
 @dataclass(frozen=True)
 class Device:
-    """A device and the results of its probe. problem: why it doesn't work, else ''."""
+    """A device for training and the results of its probe. problem: why the device doesn't work, else ''."""
 
     id: str  # torch's name: 'cuda:0', 'xpu:0', 'mps', 'cpu'
     kind: str
@@ -57,10 +57,10 @@ class DevicesFound(Event):
 
 @dataclass(frozen=True)
 class DeviceMeasured(Event):
-    """Speed of training steps on one device in one precision.
+    """The measured speed of training steps on one device in one precision.
 
-    transfer_ms: time per step to copy a batch from pageable memory, as a data loader on the CPU would. The studio
-    copies the data set to the device once, or streams it behind the computation if it doesn't fit.
+    transfer_ms: time to copy a batch from pageable memory, for comparison with a data loader on the CPU. The studio
+    itself copies the data set to the device once, or streams it behind the computation if it doesn't fit.
     """
 
     device_id: str

@@ -34,11 +34,11 @@ _MAX_UNDECIDED = 0.01  # share of output values that may differ in sprites
 
 
 def export(model: TrainedModel, format_name: str, target: Path, config: Config | None = None) -> Events:
-    """Write `model` to `target`, read the file back and compare: yields Progress, Notices, and Exported last.
+    """Export a model to a file, read the file back and compare outputs: yields Progress, Notices, and Exported last.
 
-    Copies the model before the first event, so training may continue meanwhile. Never overwrites files: if `target`
-    exists, uses a new name and says so in a Notice. If `target` is a folder, names the file after the run. config:
-    settings of the format; None uses its defaults.
+    Copies the model before the first event, so training may continue meanwhile. target: file or folder; in a folder,
+    the file is named after the run. An existing file is not overwritten: the export gets a new name and a Notice.
+    config: settings of the format; None uses its defaults.
 
     Raises UsageError for an unknown format. Raises ExportError and leaves no files if a package is missing, the format
     can't hold this model, the file can't be written or read back, or its outputs differ by more than the format allows.
@@ -75,7 +75,7 @@ def _progress(percent: float, what: str) -> Progress:
 def _read_back(
     form: ModelExport, paths: Sequence[Path], model: ExportableModel, config: Config
 ) -> Generator[Event, None, Tensor]:
-    """Read an exported file back and return the outputs of its model; yields Progress."""
+    """Read an exported file back and return the outputs of the model in it; yields Progress."""
     what = "reading the file back"
     yield _progress(_WRITTEN_PERCENT, what)
     reading = form.read_back(paths, model, config)
@@ -91,7 +91,7 @@ def _read_back(
 
 
 def exportable_copy(model: TrainedModel) -> ExportableModel:
-    """Return a copy of the model in float32 on the CPU, with everything that exports need."""
+    """Return a copy of the model in float32 on the CPU, with all data needed for an export."""
     # A copy, because the weights of a live model change; NCHW, because other programs expect it.
     network = copy.deepcopy(model.network).float().cpu().to(memory_format=torch.contiguous_format)
     recipe, config, spec = model.recipe, model.config, model.spec
@@ -141,7 +141,7 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
 
 
 def _training_code(model: TrainedModel, source: ModelSource | None) -> TrainingCode:
-    """Return the functions and settings of the training, for exports that include a training script."""
+    """Return the functions and settings of the training, for formats that write a training script."""
     recipe, config = model.recipe, model.config
     own = [recipe.arguments, recipe.loss]
     if type(recipe).statistics is not Recipe.statistics:  # the recipe overrides it, so its code uses it
@@ -162,7 +162,7 @@ def _training_code(model: TrainedModel, source: ModelSource | None) -> TrainingC
 
 
 def _check_format(form: ModelExport, model: TrainedModel) -> None:
-    """Raise ExportError if the format can't be written here, or not for this model."""
+    """Raise ExportError if the format can't hold this model or can't be written on this computer."""
     if missing := form.missing():
         raise ExportError(f"Can't export to {form.title} yet.", missing)
     if problem := form.problem(model.recipe):
@@ -170,11 +170,11 @@ def _check_format(form: ModelExport, model: TrainedModel) -> None:
 
 
 def check_difference(form: ModelExport, model: ExportableModel, config: Config, found: Tensor, path: Path) -> float:
-    """Return the largest relative difference between the outputs `found` and those of the live model.
+    """Return the largest relative difference between the outputs of the exported file and of the original model.
 
-    Ignores a few undecided pixels of sprites. Scales each column of numbers by its largest value, because columns have
-    different units: a price near 100,000 is exact to 0.01 at best. Raises ExportError if the difference exceeds the
-    limit of the format.
+    found: outputs of the exported file. Differences are relative to the largest output; for numbers, to the largest of
+    each column, because columns have different units. Ignores the few largest differences between pixels of sprites,
+    where two colours are equally likely. Raises ExportError if the difference exceeds the limit of the format.
     """
     live, most = form.live(model, config), form.largest_difference(model, config)
     if found.shape != live.shape or not bool(torch.isfinite(found).all()):
@@ -192,19 +192,22 @@ def check_difference(form: ModelExport, model: ExportableModel, config: Config, 
 
 
 def _with_suffix(form: ModelExport, model: ExportableModel, target: Path) -> Path:
-    """Return the file to write: in a folder, named after the run; always with the format's suffix."""
+    """Return the path of the file to write: `target` with the suffix of the format.
+
+    If `target` is a folder, returns a file in it, named after the run.
+    """
     if target.is_dir():
         return target / f"{files.safe_name(model.title, 'model')}{form.suffix}"
     return target if target.suffix.lower() == form.suffix else target.with_name(target.name + form.suffix)
 
 
 def _written_paths(form: ModelExport, target: Path, config: Config) -> tuple[Path, ...]:
-    """Return the files written with `target`: companion files of the format, and the model card."""
+    """Return the other files written beside `target`: companion files of the format, and the model card."""
     return *form.companions(target, config), *card_paths(target)
 
 
 def _unused_path(form: ModelExport, wanted: Path, config: Config) -> Path:
-    """Return `wanted`, or the first numbered name for which no file to be written exists."""
+    """Return `wanted`, or a numbered variant if the file or one of its companion files exists."""
     candidate, number = files.free_path(wanted), 2
     while any(path.exists() for path in _written_paths(form, candidate, config)):
         candidate = files.free_path(wanted.with_name(f"{wanted.stem} {number}{wanted.suffix}"))

@@ -1,4 +1,4 @@
-"""Load a model from a checkpoint of a run; a damaged checkpoint is replaced by another."""
+"""Load a model from a checkpoint of a run. If the checkpoint is damaged, another checkpoint is loaded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ from studio.recipes.capabilities import Distils
 
 
 def precision_for(record: RunRecord, device: Device, wanted: str) -> str:
-    """Return the precision for resuming or using a run: its original one on its original device, else a new choice."""
+    """Return the precision for resuming or using a run on a device.
+
+    On the device that trained the run, returns the precision of the training, for equal results. On other devices,
+    resolves `wanted`; 'fp16' then becomes 'auto'.
+    """
     if (device.id, device.name) == (record.device, record.device_name):
         return record.precision  # even if a new probe finds another one faster: the same seed gives the same run
     return detection.resolve_precision(device, detection.AUTO if wanted == "fp16" else wanted)
@@ -64,8 +68,8 @@ def load_average_weights(
 ) -> tuple[Path, CheckpointInfo, checkpoints.Tensors, list[Notice]]:
     """Load the EMA weights of a checkpoint: 'best', 'last' or a step.
 
-    Returns the folder, its record, the weights, and notices about damaged checkpoints that were skipped. Only a
-    checkpoint requested by its step is never replaced by another. Raises DamagedError, RunError, UsageError.
+    Returns the path, checkpoint.json, the weights, and notices about skipped damaged checkpoints. A damaged 'best' or
+    'last' is replaced by another checkpoint. Raises DamagedError, RunError, UsageError.
     """
     found, damaged = _require_checkpoints(run)
     notices = [_fallback_notice(f"Checkpoint {path.name} is damaged.") for path in damaged]
@@ -91,7 +95,7 @@ def find_checkpoint(path: Path, checkpoint: str) -> tuple[Path, CheckpointInfo]:
 
 
 def checkpoint_names(path: Path, *, distilled: bool = False) -> list[str]:
-    """Return the names of checkpoints for `load_model`: 'best', 'last', then the steps; empty without a checkpoint.
+    """Return the names of a run's checkpoints: 'best', 'last', then the steps; empty without a checkpoint.
 
     distilled: only checkpoints with a distilled network. Raises RunError.
     """
@@ -106,7 +110,10 @@ def checkpoint_names(path: Path, *, distilled: bool = False) -> list[str]:
 
 
 def _require_checkpoints(run: RunDir) -> tuple[checkpoints.Checkpoints, list[Path]]:
-    """Return the valid checkpoints of a run and the damaged ones. Raises RunError if none is valid."""
+    """Return the valid checkpoints of a run, and the paths of damaged checkpoints.
+
+    Raises RunError if the run has no valid checkpoint.
+    """
     with wrap_read_errors(run.checkpoints):
         found, damaged = checkpoints.scan(run.checkpoints)
     if not found and damaged:

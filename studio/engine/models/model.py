@@ -27,9 +27,9 @@ from studio.recipes.capabilities import Student
 
 @dataclass(eq=False)
 class TrainedModel:
-    """A network in eval mode with its recipe: loaded from a checkpoint, or live in a training.
+    """A trained network with its recipe (kind of model), settings and pixel style; in eval mode.
 
-    The weights of a live model change between ticks.
+    Loaded from a checkpoint, or live in a training: then the weights change while it trains.
     """
 
     recipe: Recipe
@@ -54,7 +54,10 @@ def save_style(run: RunDir, record: RunRecord, sprites: Sprites) -> None:
 
 
 def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
-    """Load style.json; measure the style again if the file is missing. Raises RunError, DamagedError."""
+    """Load the pixel style of a run's training sprites from style.json. Raises RunError, DamagedError.
+
+    Measures the style again if the file is missing or of an older version.
+    """
     try:
         with wrap_read_errors(run.path / STYLE_FILE):
             text = (run.path / STYLE_FILE).read_bytes()
@@ -80,7 +83,7 @@ def load_training_set(run: RunDir) -> tuple[Sprites, Indices]:
 
 
 def _training_style(record: RunRecord, sprites: Sprites) -> PixelStyle:
-    """Return the pixel style of the training set, without the colours of validation sprites."""
+    """Measure and return the pixel style of the training set. Validation sprites are left out."""
     return measure_style(subsample(sprites, _training_indices(record, sprites)))
 
 

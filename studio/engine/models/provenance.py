@@ -1,4 +1,4 @@
-"""The provenance of models, exported files and saved images, and whether they were changed since."""
+"""Provenance of models, exported files and saved images: record the source run, and detect later changes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def provenance_json(model: TrainedModel) -> str:
 
 
 def weights_sha256(weights: Mapping[str, Tensor]) -> str:
-    """Return the SHA-256 of a state dict: of its names in order, shapes and values. Independent of the file format."""
+    """Return the SHA-256 of a state dict: its names, shapes, dtypes and values. Independent of the file format."""
     digest = hashlib.sha256()
     for name, tensor in sorted(weights.items()):
         values = tensor.detach().cpu().contiguous()  # channels_last weights hash like contiguous ones
@@ -55,7 +55,7 @@ def weights_sha256(weights: Mapping[str, Tensor]) -> str:
 
 
 def model_card(model: TrainedModel) -> Card | None:
-    """Return the model card, without files; None for a model without a run. Raises RunError."""
+    """Return the model card of a model, without file names; None for a model without a run. Raises RunError."""
     source = model_provenance(model)
     if source is None or model.run is None:
         return None
@@ -94,10 +94,10 @@ def _file_hashes(paths: tuple[Path, ...]) -> dict[str, str]:
 
 
 def verify(path: Path, run: Path | None = None) -> Events:
-    """Check whether an exported file, its model card or a saved image is unchanged and belongs to its run.
+    """Check whether a file is unchanged and belongs to its run: yields Progress, last Verified.
 
-    run: the run to compare with; None searches the known runs. Yields Progress, last Verified. Raises RunError, and
-    BadInputError for a file without provenance.
+    path: an exported model, its model card, or a saved image. run: the run to compare with; None searches the known
+    runs. Raises RunError, and BadInputError for a file without provenance.
     """
     yield Progress(0, 2, "reading the file")
     sources, checks = _read_origin(path)
@@ -113,7 +113,7 @@ def verify(path: Path, run: Path | None = None) -> Events:
 
 
 def _find_run(source: ModelSource) -> Path | None:
-    """Return the folder of the run in the provenance; None if the studio doesn't know the run."""
+    """Return the folder of the run named in the provenance; None if the studio doesn't know the run."""
     for listed in list_runs(remembered_runs()):
         assert isinstance(listed, RunsListed)
         for summary in listed.runs:
@@ -124,7 +124,7 @@ def _find_run(source: ModelSource) -> Path | None:
 
 
 def _read_origin(path: Path) -> tuple[list[ModelSource], list[Check]]:
-    """Return the provenances in a file, and checks of its bytes. Raises BadInputError."""
+    """Return the provenance entries in a file, and checks whether the file is unchanged. Raises BadInputError."""
     suffix = path.suffix.lower()
     form = next((form for form in sprite_exports().values() if form.has_note and form.suffix == suffix), None)
     if suffix in _PNG_SUFFIXES:
@@ -142,7 +142,10 @@ def _read_origin(path: Path) -> tuple[list[ModelSource], list[Check]]:
 
 
 def _check_sprite_file(path: Path, sources: list[ModelSource], is_whole: bool) -> tuple[list[ModelSource], list[Check]]:
-    """Return the provenances of a sprite file, and whether the file is unchanged."""
+    """Return the provenance entries of a sprite file, and a check that says whether the file is unchanged.
+
+    is_whole: whether the checksum in the file matches its content.
+    """
     verdict = "is unchanged since it was saved" if is_whole else "was changed after it was saved"
     return sources, [Check(f"{path.name} {verdict}.", is_whole)]
 
@@ -172,7 +175,10 @@ def _check_export(path: Path) -> tuple[list[ModelSource], list[Check]]:
 
 
 def _find_card(path: Path) -> Path:
-    """Return the model card for a file: the file itself, or the card that lists the file. Raises BadInputError."""
+    """Return the path of the model card for an exported file. Raises BadInputError without a model card.
+
+    If `path` is a model card, returns it.
+    """
     if path.name.endswith(model_cards.JSON_ENDING):
         return path
     if not path.exists():
@@ -196,7 +202,10 @@ def _find_card(path: Path) -> Path:
 
 
 def _check_run(source: ModelSource, run: RunDir) -> Iterator[Check]:
-    """Check whether run.json, sprites and weights match the provenance. Raises RunError, BadInputError."""
+    """Compare run.json, sprites and weights of a run with a provenance; yields a check for each.
+
+    Raises RunError, BadInputError.
+    """
     own = provenance_at(run, source.step)
     is_run = own.run_sha256 == source.run_sha256
     verdict = "is the source run" if is_run else "is a different run, or its run.json was changed"
@@ -211,7 +220,7 @@ def _check_run(source: ModelSource, run: RunDir) -> Iterator[Check]:
 
 
 def _check_weights(source: ModelSource, run: RunDir) -> Check:
-    """Check whether the weights of an export match its checkpoint in the run."""
+    """Compare the weights of an exported model with its checkpoint in the run; return the check."""
     at = f"the checkpoint at step {number(source.step)}"
     try:
         _, _, weights, _ = load_average_weights(run, str(source.step), catalog.recipe(run.record().recipe))

@@ -1,4 +1,5 @@
 """Train a run on another machine over ssh and rsync.
 
-training.py drives the remote training, ssh.py runs the commands, marker.py marks a run folder that trains remotely.
+training.py drives the remote training, ssh.py runs commands there, marker.py marks the local folder of a run in remote
+training.
 """

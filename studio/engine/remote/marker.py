@@ -1,4 +1,4 @@
-"""The marker file elsewhere.json: this run trains on another machine."""
+"""The marker file elsewhere.json in the local folder of a run that trains on another machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from studio.engine.runs.folder import REMOTE_FILE, RunDir, wrap_read_errors, wra
 
 
 class _RemoteMarker(msgspec.Struct, frozen=True):
-    """The content of elsewhere.json. on: the target as typed after --on."""
+    """The content of elsewhere.json. on: machine and folder, as the user typed them after --on."""
 
     on: str
 
@@ -38,13 +38,19 @@ def mark_remote(run: Path, target: str) -> None:
 
 
 def unmark_remote(run: Path) -> None:
-    """Delete the marker file after the remote training has ended and its files are here. Raises UnwritableError."""
+    """Delete the marker file of a run. Raises UnwritableError.
+
+    Call this once the remote training has ended and its files are copied back.
+    """
     with wrap_write_errors(run):
         files.remove(run / REMOTE_FILE)
 
 
 def raise_if_remote(run: Path) -> None:
-    """Raise RunError if the run trains on another machine: two trainings of a run would overwrite each other."""
+    """Raise RunError if the run trains on another machine.
+
+    A second training of the same run would overwrite the first.
+    """
     if target := remote_target_of(run):
         again = command_line("studio", "resume", str(run), "--on", target)
         raise RunError(

@@ -71,7 +71,8 @@ _TARGET = re.compile(  # user and host don't begin with '-': ssh would read an o
 class RemoteTarget:
     """A folder on another machine.
 
-    host: as ssh expects it, IPv6 addresses without brackets. folder: absolute, or relative to the remote home folder.
+    host: machine with optional user, in ssh's notation; IPv6 addresses without brackets. folder: absolute, or relative
+    to the remote home folder.
     """
 
     host: str
@@ -96,7 +97,7 @@ class RemoteTarget:
 
     @property
     def host_in_brackets(self) -> str:
-        """The host as rsync and users write it before a colon: an IPv6 address in brackets."""
+        """The host with an IPv6 address in brackets, for rsync and for users."""
         user, at, machine = self.host.rpartition("@")
         return f"{user}{at}[{machine}]" if ":" in machine else self.host
 
@@ -106,11 +107,14 @@ class RemoteTarget:
 
 
 class ConnectionLostError(RunError):
-    """The other machine can't be reached, perhaps only for now."""
+    """Raised if the other machine can't be reached. A later attempt may succeed."""
 
 
 class SshConnection:
-    """Runs commands and copies folders on the machine of `target`. Create it with `connect`."""
+    """Runs commands and copies run folders to and from another machine. Create it with `connect`.
+
+    target: the machine and the folder of its runs.
+    """
 
     def __init__(self, target: RemoteTarget, sockets: Path) -> None:
         self.target = target
@@ -118,7 +122,7 @@ class SshConnection:
         self._remote_rsync = "rsync"
 
     def check(self) -> None:
-        """Raise RunError unless the machine has a usable rsync and the local versions of studio and torch."""
+        """Raise RunError unless the machine has a usable rsync, and studio and torch in the local versions."""
         target = self.target
         if noise := _error_line(self.run("").decode(errors="replace")):
             hint = f"It printed: {noise} Change its start-up files to print in interactive shells only."
@@ -141,11 +145,10 @@ class SshConnection:
             self._remote_rsync = path[1]
 
     def run(self, script: str, *arguments: str, login: bool = False) -> bytes:
-        """Run a shell script on the machine and return its output. Its arguments: the folder as $1, then
-        `arguments`.
+        """Run a shell script on the machine and return its output.
 
-        login: use a login shell, which has the full PATH but may print extra text. Raises ConnectionLostError, and
-        RunError if the script fails.
+        The script gets the remote folder as $1, then `arguments`. login: use a login shell, which has the full PATH but
+        may print extra text. Raises ConnectionLostError, and RunError if the script fails.
         """
         code, output, stderr = self._run(script, self.target.folder, *arguments, login=login)
         if code:
@@ -153,8 +156,9 @@ class SshConnection:
         return output
 
     def send(self, run: Path, rules: Sequence[str]) -> None:
-        """Copy the run to the machine and delete other remote files. rules: rsync's filter for both. Raises
-        RunError.
+        """Copy a run folder to the machine, and delete remote files that the local folder lacks. Raises RunError.
+
+        rules: rsync filter options; other files are neither copied nor deleted.
         """
         code, stderr = self._rsync([*rules, "--delete", "--", f"{run.absolute()}/", self._remote_folder(run)])
         if any(message in stderr for message in _DISK_FULL):
@@ -166,7 +170,10 @@ class SshConnection:
             raise command_error(self.target, stderr)
 
     def fetch(self, run: Path, rules: Sequence[str]) -> None:
-        """Copy new files of the run from the machine by rsync's filter `rules`; delete nothing. Raises RunError."""
+        """Copy new files of a run from the machine into the local run folder; delete no files. Raises RunError.
+
+        rules: rsync filter options.
+        """
         code, stderr = self._rsync([*rules, "--", self._remote_folder(run), f"{run.absolute()}/"])
         if full := next((message for message in _DISK_FULL if message in stderr), ""):
             raise UnwritableError(run, full)
@@ -199,9 +206,10 @@ class SshConnection:
         return code, stderr
 
     def _call(self, arguments: Sequence[str], stdin: bytes = b"") -> tuple[int, bytes, str]:
-        """Run a local program, shielded from Ctrl+C in the terminal; return exit code, output and errors.
+        """Run a local program and return its exit code, output and error output.
 
-        Errors go to a file: the shared ssh connection, which stays open, would keep a pipe open too.
+        Ctrl+C in the terminal doesn't reach the program. Error output goes to a file, because the shared ssh connection
+        stays open and would keep a pipe open too.
         """
         with tempfile.TemporaryFile() as errors:
             done = subprocess.run(
@@ -261,12 +269,15 @@ def _connection_error(target: RemoteTarget, stderr: str) -> ConnectionLostError:
 
 
 def command_error(target: RemoteTarget, stderr: str) -> RunError:
-    """Return the error for a command that failed on the other machine."""
+    """Return the error for a command that failed on the other machine. stderr: its error output."""
     return RunError(f"The command failed on {target}.", _error_line(stderr))
 
 
 def _error_line(text: str) -> str:
-    """Return the last line of a program's output as a sentence; for rsync, the line before its summary."""
+    """Return the error message in a program's output: its last line, ended with a period.
+
+    Skips rsync's closing summary; empty for empty output.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if not line.startswith("rsync error:")] or lines
     return f"{errors[-1].rstrip('.')}." if errors else ""

@@ -121,11 +121,12 @@ def check_remote(target: RemoteTarget) -> None:
 def train_remotely(
     path: Path, target: RemoteTarget, control: Control, *, device: str = "auto", more_min: float = 0.0
 ) -> Events:
-    """Train a local run on another machine, or follow it there, until it has ended and is copied back.
+    """Train a local run on another machine until the training has ended and its files are copied back.
 
-    Yields the events of the training, from RunStarted to RunFinished. device, more_min: for `studio resume` there.
-    `control.stop` stops the remote training. Retries a lost connection forever; yields Blocked while the local disk is
-    full. Raises RunError, TrainingError.
+    Follows the training if it already runs there. Yields its events, from RunStarted to RunFinished. device, more_min:
+    options for `studio resume` on the machine; more_min adds minutes to the budget. `control.stop` stops the remote
+    training. Retries a lost connection forever; yields Blocked while files can't be copied, such as on a full disk.
+    Raises RunError, TrainingError.
     """
     if marker.remote_target_of(path) != str(target):
         marker.raise_if_remote(path)
@@ -143,7 +144,7 @@ def train_remotely(
 
 
 class _RemoteState(msgspec.Struct, frozen=True):
-    """State of the run on the other machine, printed by _STATE_SCRIPT.
+    """The state of a run on the other machine, printed there by _STATE_SCRIPT.
 
     exit_code: of the training process; None before and during a training. steps, samples: steps of the remote
     checkpoints and sample images.
@@ -186,7 +187,10 @@ def _steps_in(names: Iterable[str], pattern: re.Pattern[str]) -> frozenset[int]:
 
 
 class RemoteTraining:
-    """The training of one run on another machine. The caller holds the local lock of the run."""
+    """Sends one run to another machine, starts its training, and copies results back.
+
+    The caller must hold the local lock of the run.
+    """
 
     def __init__(self, run: RunDir, connection: SshConnection, control: Control) -> None:
         self._run, self._connection, self._control = run, connection, control
@@ -200,9 +204,9 @@ class RemoteTraining:
         self._is_disconnected = False
 
     def begin(self, device: str, more_min: float) -> Generator[Event, None, bool]:
-        """Send the run and start it, unless it already trains there or turns out to be finished.
+        """Send the run and start its training, unless the run already trains there or is finished.
 
-        Returns whether to follow the training.
+        Returns whether to follow a remote training.
         """
         path, is_remote = self._run.path, bool(marker.remote_target_of(self._run.path))
         self._require_same_run()
@@ -233,9 +237,9 @@ class RemoteTraining:
         return True
 
     def follow(self) -> Events:
-        """Copy new files here and forward control requests until the training has ended and everything is here.
+        """Copy new files here and forward control requests until the remote training has ended: yields its events.
 
-        Raises RunError if the remote run folder is gone.
+        Raises RunError if the remote run folder was deleted.
         """
         while self._exit_code is None:
             try:
@@ -259,7 +263,10 @@ class RemoteTraining:
             self._exit_code = found.exit_code
 
     def end(self) -> RunFinished:
-        """Return the end of the training, after all files are here. Raises TrainingError, RunError."""
+        """Unmark the run after its remote training has ended, and return RunFinished.
+
+        Raises TrainingError, RunError if the training failed or was killed.
+        """
         path, progress = self._run.path, self._run.progress()
         clear_control_files(path)
         marker.unmark_remote(path)
@@ -295,7 +302,7 @@ class RemoteTraining:
             raise RunError(title, "The run was not sent. Choose another remote folder.")
 
     def _require_followable(self, more_min: float, *, is_remote: bool) -> None:
-        """Raise RunError if this command should not follow the remote training."""
+        """Raise RunError if the remote training was not started from here, or if this command would add time to it."""
         if not is_remote:
             title = f"{self._name} is training on {self._target}, but was not sent from here."
             raise RunError(title, "Stop the training there first.")
@@ -308,7 +315,7 @@ class RemoteTraining:
         return _RemoteState.parse(self._connection.run(_STATE_SCRIPT, self._name))
 
     def _send(self) -> None:
-        """Send the run folder to the other machine, run.json last."""
+        """Send the run folder to the other machine; run.json comes last, because it turns the folder into a run."""
         self._connection.run(_MAKE_FOLDER_SCRIPT, self._name)
         self._connection.send(self._run.path, _SEND_RULES)
         self._connection.send(self._run.path, _SEND_LAST_RULES)
@@ -320,9 +327,9 @@ class RemoteTraining:
         self._connection.fetch(self._run.path, _FETCH_LAST_RULES)
 
     def _rotate(self, found: _RemoteState) -> None:
-        """Rotate the local checkpoints and sample images as a local training would.
+        """Delete old local checkpoints and sample images, as a local training would.
 
-        Keeps files that the other machine still has: the next round would copy them again.
+        found: the remote state. Keeps files that still exist on the other machine, because they would be copied again.
         """
         from studio.engine import catalog  # both import torch, which commands that only watch a run don't need
         from studio.engine.runs import checkpoints
@@ -333,9 +340,9 @@ class RemoteTraining:
             thin_samples(self._run, in_use=found.samples)
 
     def _sync_once(self) -> _RemoteState:
-        """Read the remote state, forward control requests, and copy new files here.
+        """Forward control requests, copy new files here, and return the remote state from before the copy.
 
-        Reads the state first: a training that had ended by then has written all its files.
+        If the training had ended in this state, all its files were copied.
         """
         found = self._read_state()
         self._can_request = found.live is not None
@@ -353,12 +360,12 @@ class RemoteTraining:
         return found
 
     def _local_request(self) -> ControlRequest:
-        """Return the local control request: from the run folder, or Ctrl+C."""
+        """Return the newest local control request, from the run folder or from Ctrl+C."""
         asked = read_requests(self._run.path, self._sent_request)
         return msgspec.structs.replace(asked, stop=asked.stop or self._control.stop)
 
     def _new_events(self, found: _RemoteState) -> Events:
-        """Yield the new events of the training, and a Notice if it is blocked there."""
+        """Yield the new events of the remote training, and a Notice if it is blocked, for example by a full disk."""
         for event in self._watcher.poll():
             if isinstance(event, RunStarted):
                 with contextlib.suppress(RunError):  # evaluations of later checkpoints stay listed
@@ -380,7 +387,7 @@ class RemoteTraining:
             yield Notice("warning", title, f"{lost} The remote training continues. Reconnecting…")
 
     def _wait(self, seconds: float) -> None:
-        """Wait, at most until a new local control request can be forwarded."""
+        """Wait some seconds, or until a new local control request can be forwarded."""
         end_s = time.monotonic() + seconds
         while time.monotonic() < end_s and not (self._can_request and self._local_request() != self._sent_request):
             time.sleep(_REQUEST_POLL_S)

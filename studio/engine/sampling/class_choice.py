@@ -14,9 +14,9 @@ _HINT = "Write classes with shares: 'sword:0.6,potion:0.4'. Put a class with a c
 
 
 def find_class(names: Sequence[str], wanted: str) -> int:
-    """Return the index of the class called `wanted`, or of the only class whose last folder is called `wanted`.
+    """Return the index of the class named `wanted`. Raises UsageError for an unknown name.
 
-    Raises UsageError for an unknown name, and for a last folder shared by several classes.
+    A class may be named by its last folder, 'sword' for 'items/sword', unless several classes share it.
     """
     if wanted in names:
         return names.index(wanted)
@@ -55,7 +55,7 @@ def read_mixture(text: str) -> list[tuple[str, float]]:
 
 
 def mixture_text(shares: Mapping[str, float]) -> str:
-    """Format a mixture as text for `read_mixture`. shares: by class name."""
+    """Format a class mixture as text, the inverse of `read_mixture`: 'sword:0.6,potion:0.4'. shares: by class name."""
     return ",".join(f"{_quoted(name)}:{share:g}" for name, share in shares.items())
 
 
@@ -66,6 +66,6 @@ def _quoted(name: str) -> str:
 
 
 def _list_classes(names: Sequence[str]) -> str:
-    """Return the class names as a sentence part, shortened after _MAX_LISTED names."""
+    """Return the class names as text for an error message, shortened after _MAX_LISTED names."""
     more = len(names) - _MAX_LISTED
     return ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -46,7 +46,7 @@ _MAX_COLOUR_DISTANCE = 16  # per channel, of 255 levels
 
 @dataclass(frozen=True)
 class DistilSettings(Config):
-    """Settings of a distillation."""
+    """Settings of a distillation, which trains a network to draw in few steps."""
 
     count: int = setting(
         4096, "Number of sprites to train on. More take longer and match the full model better.",
@@ -57,10 +57,10 @@ class DistilSettings(Config):
 
 
 def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings) -> Events:
-    """Distil a run's checkpoint into a few-step network: yields Progress, then Distilled.
+    """Distil a checkpoint into a network that draws in few steps: yields Progress, then Distilled.
 
-    Stores nothing if cancelled. Raises UsageError for a model that can't be distilled, RunError for a run in training,
-    UnwritableError and DeviceError.
+    Adds the network to the checkpoint; stores no files if cancelled. Raises UsageError for a model that can't be
+    distilled, RunError for a run in training, UnwritableError and DeviceError.
     """
     run = RunDir(path)
     run.acquire()  # fail now rather than after minutes of training
@@ -105,7 +105,10 @@ def _train_student(model: TrainedModel, settings: DistilSettings) -> Generator[E
 
 
 class _StudentTrainer:
-    """Trains the student. step, steps: done and total. average: its EMA weights, which are the result."""
+    """Trains the student, the network that draws in few steps.
+
+    step, steps: trained and total steps. average: the student's EMA weights, which are the result.
+    """
 
     def __init__(self, model: TrainedModel, rounds: int) -> None:
         assert isinstance(model.recipe, Distils)
@@ -118,9 +121,10 @@ class _StudentTrainer:
         self._batch_size = AutoBatchSize(model.device, _BATCH, model.spec.size)
 
     def follow(self, paths: Tensor, labels: Tensor) -> Iterator[None]:
-        """Train one step for each stride of a batch of paths; yields after each.
+        """Train the student to follow the teacher's paths from noise to sprite; yields after each training step.
 
-        paths: float32 [B, strides + 1, 4, S, S]. labels: int64 [B].
+        Takes one training step for each stride of the paths. paths: float32 [B, strides + 1, 4, S, S]. labels: int64
+        [B].
         """
         x = paths[:, 0]  # [B, 4, S, S], pure noise
         for number in range(self.network.steps):
@@ -128,9 +132,10 @@ class _StudentTrainer:
             yield
 
     def _learn(self, x: Tensor, number: int, before: Tensor, after: Tensor, labels: Tensor) -> Tensor:
-        """Train the stride from x towards `after` and return its end point.
+        """Train one stride of the student, from point x towards the teacher's point `after`; return where it ends.
 
-        before: start of the teacher's stride. All tensors: float32 [B, 4, S, S].
+        number: index of the stride. before: the teacher's point at the start of the stride. All points: float32 [B, 4,
+        S, S].
         """
         way, parts = (after - before).square().mean(), list[Tensor]()  # way: squared length of the stride, []
 
@@ -162,7 +167,10 @@ class _StudentTrainer:
 
 
 def _teacher_paths(model: TrainedModel, labels: Labels, seed: int, first: int) -> Iterator[Tensor]:
-    """Yield the teacher's paths in batches: float32 [n, strides + 1, 4, S, S] on its device."""
+    """Yield the teacher's paths from noise to sprite, in batches: float32 [n, strides + 1, 4, S, S] on its device.
+
+    labels: int64 [N], the class of each path. first: index of the first path, which selects its noise.
+    """
     assert isinstance(model.recipe, Distils)
     batch_size, guidance = AutoBatchSize(model.device, _BATCH, model.spec.size), GenerateSettings().guidance
     for part in batch_size.slices(len(labels)):
@@ -186,7 +194,7 @@ def _benchmark(model: TrainedModel) -> Distilled:
 
 
 def _time_drawing(model: TrainedModel, labels: Labels, settings: GenerateSettings) -> tuple[float, Rgba]:
-    """Draw twice and return the seconds and sprites of the second time, when the device is warmed up."""
+    """Draw sprites twice and return the seconds and sprites of the second time. The first warms up the device."""
     run_to_end(draw(model, labels, settings))
     start_s = time.perf_counter()
     drawn = run_to_end(draw(model, labels, settings))

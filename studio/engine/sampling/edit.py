@@ -40,7 +40,10 @@ _BLENDED_SPRITES = 2  # source sprites per similar sprite
 
 @dataclass(frozen=True, eq=False)
 class EditInput:
-    """Sprites to start from: uint8 [M, S, S, 4], with the class of each: int64 [M], -1 if unknown."""
+    """The sprites that an edit starts from.
+
+    sprites: uint8 [M, S, S, 4]. labels: int64 [M], the class of each sprite, -1 if unknown.
+    """
 
     sprites: Rgba
     labels: Labels
@@ -53,13 +56,12 @@ def redraw(
     keep: NDArray[np.bool_] | None = None,
     silhouette: NDArray[np.uint8] | None = None,
 ) -> Events:
-    """Draw variations of the sprites, or inpaint them: yields Progress after each solver step, then
-    SpritesGenerated.
+    """Draw variations of sprites, or inpaint them: yields Progress per solver step, then SpritesGenerated.
 
-    Takes the sprites in turn until there are `count` results. keep: bool [S, S], pixels to keep; the others are drawn
-    to match. silhouette: uint8 [S, S], the alpha of each pixel; pixels added by it may change at any strength. Below a
-    strength of 0.3, the share of changed visible pixels stays below the strength; from 0.6 on, all may change. Raises
-    UsageError, DeviceError.
+    source: the sprites to start from, repeated in turn for `count` results. keep: bool [S, S], pixels to keep when
+    inpainting; None draws variations. silhouette: uint8 [S, S], the alpha of each pixel; pixels added by it may change
+    at any strength. Below a strength of 0.3, the share of changed visible pixels stays below the strength; from 0.6 on,
+    all may change. Raises UsageError, DeviceError.
     """
     _check(model, settings, "vary" if keep is None else "fill", source)
     recipe, seed = model.recipe, settings.seed
@@ -105,10 +107,9 @@ def redraw(
 
 
 def tween(model: TrainedModel, settings: GenerateSettings, ends: EditInput) -> Events:
-    """Draw sprites between two sprites: yields Progress, then one SpritesGenerated, with the two sprites at its
-    ends.
+    """Draw in-between sprites of two sprites: yields Progress, then one SpritesGenerated.
 
-    The seed has no effect. Raises UsageError, DeviceError.
+    The result begins and ends with the two sprites. The seed has no effect. Raises UsageError, DeviceError.
     """
     if len(ends.sprites) != 2:
         raise UsageError(f"Tweening needs two sprites, not {len(ends.sprites)}.", "Choose two sprites.")
@@ -127,7 +128,7 @@ def tween(model: TrainedModel, settings: GenerateSettings, ends: EditInput) -> E
 
 
 def draw_similar(model: TrainedModel, settings: GenerateSettings, source: EditInput) -> Events:
-    """Draw new sprites that each blend two random sprites of `source`: yields Progress, then one SpritesGenerated.
+    """Draw new sprites, each a blend of two random source sprites: yields Progress, then one SpritesGenerated.
 
     Raises UsageError, DeviceError.
     """
@@ -146,7 +147,10 @@ def draw_similar(model: TrainedModel, settings: GenerateSettings, source: EditIn
 def _blend(
     model: TrainedModel, settings: GenerateSettings, source: EditInput, shares: NDArray[np.float64]
 ) -> Generator[Progress, None, tuple[Rgba, Labels]]:
-    """Draw a blend of the sprites for each row of shares [N, M], in the class of its largest share. Yields Progress."""
+    """Draw blends of the source sprites: yields Progress, returns uint8 [N, S, S, 4] and the classes.
+
+    shares: [N, M], the weight of each source sprite in each blend. A blend has the class of its largest share.
+    """
     _check(model, settings, "blend", source)
     recipe = model.recipe
     assert isinstance(recipe, BlendsSprites)  # `_check` has asked for the capability
@@ -171,7 +175,7 @@ def _blend(
 
 
 def _check(model: TrainedModel, settings: GenerateSettings, capability: Capability, source: EditInput) -> None:
-    """Raise UsageError if the settings, the model's capabilities or the size of the sprites rule this edit out."""
+    """Raise UsageError if the model can't make this edit, or the sprites or settings don't fit it."""
     if settings.corner_tiles:
         raise UsageError("Corner tiles can't start from a sprite.", "Remove the sprite or turn off corner tiles.")
     require_capability(model, capability)
@@ -179,7 +183,7 @@ def _check(model: TrainedModel, settings: GenerateSettings, capability: Capabili
 
 
 def _check_mask(model: TrainedModel, keep: NDArray[np.bool_]) -> None:
-    """Raise UsageError for a mask of the wrong size, or a mask without any pixel to keep or to draw."""
+    """Raise UsageError for an inpainting mask of the wrong size, or one that keeps all pixels or none."""
     require_model_size(model, "mask", keep.shape)
     if keep.all():
         raise UsageError("The mask keeps all pixels.", "Select the pixels to draw again.")
@@ -190,8 +194,9 @@ def _check_mask(model: TrainedModel, keep: NDArray[np.bool_]) -> None:
 def _classes(
     model: TrainedModel, settings: GenerateSettings, source: EditInput
 ) -> tuple[Labels, NDArray[np.float32] | None]:
-    """Return the class of each new sprite and the shares of a mixture: as chosen, else the class of the start
-    sprite.
+    """Return the class of each new sprite, int64 [N], and the shares of a class mixture, float32 [K], or None.
+
+    If the settings choose no class, each sprite has the class of its start sprite.
     """
     wanted = chosen_classes(model, settings)
     if wanted is None:
@@ -205,10 +210,10 @@ def _input_tensor(sprites: Rgba, model: TrainedModel) -> Tensor:
 
 
 def _visible_changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength: float) -> NDArray[np.bool_]:
-    """Return which pixels visibly change from `before` to `drawn`, both uint8 [N, S, S, 4]: bool [N, S, S].
+    """Return a mask of the pixels that change visibly from `before` to `drawn`: bool [N, S, S].
 
-    Compares colours over black. At a low strength, only a smaller share of the visible pixels than `strength` may
-    change, chosen in the regions that change most: scattered changes would look like noise, not like a variation.
+    before, drawn: uint8 [N, S, S, 4], compared over black. At a low strength, the share of changed visible pixels stays
+    below `strength`. The mask then has the regions that change most, because scattered changes would look like noise.
     """
     apart = np.abs(_premultiplied(before) - _premultiplied(drawn)).max(-1)  # [N, S, S]
     changes = (apart > _MIN_CHANGE * (1 - strength)) & may_change
@@ -226,7 +231,7 @@ def _visible_changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], s
 
 
 def _premultiplied(rgba: Rgba) -> NDArray[np.int16]:
-    """Return the sprites over black: int16 [N, S, S, 4]."""
+    """Return the sprites with premultiplied alpha, as they look over black: int16 [N, S, S, 4]."""
     values = rgba.astype(np.int16)
     values[..., :3] = values[..., :3].astype(np.int32) * values[..., 3:] // 255  # int16 would overflow at 255 * 255
     return values

@@ -46,7 +46,7 @@ _CAPABILITY_TEXTS: dict[Capability, str] = {
 
 
 class SolverSettings(Protocol):
-    """Settings that every way of drawing needs."""
+    """The settings that every way of drawing needs: seed, guidance, steps, fast mode and colour cleanup."""
 
     @property
     def seed(self) -> int: ...
@@ -65,9 +65,9 @@ def generate(
 ) -> Events:
     """Draw new sprites: yields Progress after each solver step, then one SpritesGenerated.
 
-    A sprite depends on the seed and its index, not on the number of sprites. Corner tiles are always 16. silhouette:
-    uint8 [S, S], the alpha of each pixel; None leaves the shape free. first: index of the first sprite, to draw part of
-    a longer list. Raises UsageError, DeviceError.
+    silhouette: uint8 [S, S], the alpha of each pixel; None leaves the shape free. first: index of the first sprite, to
+    draw part of a longer list; a sprite depends on the seed and its index only. Corner tiles are always 16. Raises
+    UsageError, DeviceError.
     """
     if model.recipe.makes != "sprites":
         raise UsageError(
@@ -90,8 +90,7 @@ def generate(
 def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
     """Draw 16 corner tiles of two classes: yields Progress after each step, then SpritesGenerated.
 
-    Draws all tiles as one image. Border pixels of tiles with equal corners are tied to the same value, so the tiles
-    fit.
+    Draws all tiles as one image, with equal border pixels where tiles must fit together.
     """
     recipe = model.recipe
     require_capability(model, "map")
@@ -121,7 +120,10 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
 
 
 def _corner_classes(model: TrainedModel, settings: GenerateSettings) -> list[int]:
-    """Return the two classes of corner tiles. Raises UsageError for other mixtures and unsupported settings."""
+    """Return the indices of the two classes of corner tiles.
+
+    Raises UsageError for settings without a mixture of two classes, or with options that corner tiles don't support.
+    """
     wanted = chosen_classes(model, settings)
     shares = None if wanted is None else wanted.shares
     if shares is None or np.count_nonzero(shares) != 2:
@@ -137,7 +139,7 @@ def _corner_classes(model: TrainedModel, settings: GenerateSettings) -> list[int
 
 
 def model_label(model: TrainedModel) -> str:
-    """Return the model's title and step, for the results."""
+    """Return a label for results of a model: its title and step, 'items, step 4,000'."""
     return f"{model.title}, step {model.step:,}"
 
 
@@ -152,9 +154,9 @@ def draw(
 ) -> Generator[Progress, None, Rgba]:
     """Draw a sprite for each class in `labels`: yields Progress after each solver step, returns uint8 [N, S, S, 4].
 
-    labels: int64 [N]. stop_after: stop after this step, with unfinished sprites. shares: float32 [K], a mixture of
-    classes for all sprites, instead of `labels`. first: as in `generate`. Raises UsageError for fast mode without a
-    distilled network, and for constraints beyond the model's capabilities.
+    labels: int64 [N]. stop_after: stop after this step and return unfinished sprites. shares: float32 [K], a mixture of
+    classes for all sprites, instead of `labels`. first: index of the first sprite, which selects its noise. Raises
+    UsageError for fast mode without a distilled network, and for constraints beyond the model's capabilities.
     """
     if solver.quick:
         _require_student(model, solver)
@@ -183,7 +185,10 @@ def draw(
 
 
 def check_constraints(model: TrainedModel, constraints: Constraints) -> bool:
-    """Return whether the solver must apply the constraints. Raises UsageError if the model can't."""
+    """Return whether the solver must apply the constraints, such as symmetry, while it draws.
+
+    Raises UsageError if the model can't draw with them.
+    """
     alpha = constraints.alpha
     wanted: dict[Capability, bool] = {
         "mirror": any(constraints.mirror_axes),
@@ -215,9 +220,9 @@ def require_model_size(model: TrainedModel, what: str, shape: tuple[int, ...]) -
 def edit_condition(
     model: TrainedModel, sprites: Rgba, strength: float, constraints: Constraints, keep: NDArray[np.bool_] | None = None
 ) -> EditCondition:
-    """Return the recipe's condition for an edit, on the model's device.
+    """Return the condition that a recipe needs for an edit: sprites, strength, mask and constraints as tensors.
 
-    sprites: uint8 [N, S, S, 4], with the constraints applied. keep: bool [N, S, S], pixels to keep; None keeps none.
+    sprites: uint8 [N, S, S, 4], already with the constraints. keep: bool [N, S, S], pixels to keep; None keeps none.
     Pixels outside the silhouette are always kept.
     """
     alpha, shape = constraints.alpha, (len(sprites), 1, *sprites.shape[1:3])
@@ -244,11 +249,11 @@ def draw_in_batches(
     postprocess: Callable[[Rgba, slice], Rgba],
     stop_after: int | None = None,
 ) -> Generator[Progress, None, Rgba]:
-    """Draw `count` sprites in batches that fit the device: yields Progress after each step.
+    """Draw `count` sprites in batches that fit the device: yields Progress after each step, returns uint8 [N, S, S, 4].
 
-    Returns uint8 [N, S, S, 4]. states_of: yields x after each step, for a slice of the sprites; steps beyond `steps`
-    count as the last. postprocess: turns drawn sprites uint8 [n, S, S, 4] of a slice into final ones. stop_after: as in
-    `draw`.
+    states_of: yields the unfinished sprites after each step, for a slice of the sprites; steps beyond `steps` count as
+    the last. postprocess: turns drawn sprites uint8 [n, S, S, 4] of a slice into final sprites. stop_after: stop each
+    batch after this step.
     """
     made: list[Rgba] = []
     batch_size = AutoBatchSize(model.device, _DRAW_BATCH, model.spec.size)
@@ -266,14 +271,17 @@ def draw_in_batches(
 
 
 def solver_states(model: TrainedModel, labels: Tensor, solver: SolverSettings, first: int) -> Iterator[Tensor]:
-    """Yield the unfinished sprites after each solver step, float32 [N, 4, S, S]; the last are finished."""
+    """Yield the sprites after each solver step, float32 [N, 4, S, S]; only the last are finished.
+
+    Uses the distilled network in fast mode. first: index of the first sprite, which selects its noise.
+    """
     if solver.quick and model.distilled is not None:
         return _student_states(model, model.distilled, labels, solver.seed, first)
     return model.recipe.draw(model.network, labels, solver.guidance, solver.steps, solver.seed, first)
 
 
 def _student_states(model: TrainedModel, student: Student, labels: Tensor, seed: int, first: int) -> Iterator[Tensor]:
-    """Yield the unfinished sprites after each step of the distilled network."""
+    """Yield the sprites after each step of the distilled network, float32 [N, 4, S, S]; only the last are finished."""
     assert isinstance(model.recipe, Distils)
     x = model.recipe.noise(model.network, len(labels), seed, first).to(model.device)  # [N, 4, S, S]
     for number in range(student.steps):
@@ -282,7 +290,7 @@ def _student_states(model: TrainedModel, student: Student, labels: Tensor, seed:
 
 
 def run_in_precision(model: TrainedModel, steps: Iterator[Tensor]) -> Iterator[Tensor]:
-    """Advance a recipe's generator without gradients, in the model's precision, and yield its tensors."""
+    """Yield the tensors of a recipe's generator, computed without gradients in the model's precision."""
     while True:
         # Grad mode and autocast are thread-local: enter them at each step, or they would leak to the caller at a yield.
         with torch.no_grad(), autocast(model.device.type, model.precision):
@@ -318,7 +326,7 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
 
 
 def _require_student(model: TrainedModel, solver: SolverSettings) -> None:
-    """Raise UsageError if the model has no distilled network, or one for other settings."""
+    """Raise UsageError unless the model has a distilled network for these solver settings."""
     usual = GenerateSettings()
     if model.distilled is None:
         title = f"{model.title} has no distilled network at step {model.step:,}."
@@ -329,16 +337,20 @@ def _require_student(model: TrainedModel, solver: SolverSettings) -> None:
 
 
 def proportional_labels(class_counts: Sequence[int], count: int, first: int = 0) -> Labels:
-    """Return classes int64 [count] in proportion to `class_counts`, evenly spread. first: index of the first sprite."""
+    """Return a class for each sprite, in proportion to `class_counts` and evenly spread: int64 [count].
+
+    first: index of the first sprite, to draw part of a longer list.
+    """
     shares = np.cumsum(class_counts) / sum(class_counts)  # [K], upper ends of the class intervals in [0, 1]
     return np.searchsorted(shares, evenly_spread(first, count).numpy(), side="right")
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenClasses:
-    """The class of each sprite, int64 [N], and the shares of a mixture, float32 [K].
+    """The classes to draw, as chosen in the settings.
 
-    In a mixture, the labels are the class with the largest share.
+    labels: int64 [N], the class of each sprite; in a mixture, the class with the largest share. shares: float32 [K],
+    the share of each class in a mixture.
     """
 
     labels: Labels
@@ -346,9 +358,10 @@ class ChosenClasses:
 
 
 def chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int = 0) -> ChosenClasses | None:
-    """Return the classes that the settings choose; None if they choose none. first: as in `generate`.
+    """Return the classes chosen in the settings; None if the settings leave the classes open.
 
-    Raises UsageError for an unknown class, a malformed mixture, and a mixture beyond the model's capabilities.
+    first: index of the first sprite, to draw part of a longer list. Raises UsageError for an unknown class, a malformed
+    mixture, and a mixture beyond the model's capabilities.
     """
     if settings.mix:
         shares = _mixture(model, settings.mix)

@@ -1,4 +1,4 @@
-"""Copy image files in the colours of a palette; sizes, frames, durations and descriptions stay."""
+"""Copy image files and reduce their colours to a palette. Sizes, frames, durations and description files stay."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ _LOSSLESS: dict[str, dict[str, bool]] = {"BMP": {}, "TGA": {}, "TIFF": {}, "WEBP
 
 @dataclass(frozen=True, eq=False)
 class FilesSnapped(Event):
-    """The copies are written. paths: all new files. pictures: number of images. left_out: skipped files."""
+    """Yielded by `snap_files` when all copies are written.
+
+    paths: all new files. pictures: number of images. left_out: skipped files with reasons.
+    """
 
     paths: tuple[Path, ...]
     pictures: int
@@ -46,7 +49,7 @@ class FilesSnapped(Event):
 
 
 class _Snapper:
-    """Copies image files into a folder with the colours of a palette."""
+    """Copies image files into a folder and reduces their colours to a palette."""
 
     def __init__(self, palette: Palette, dither: str, out: Path) -> None:
         self._palette, self._dither, self._out = palette, dither, out
@@ -55,7 +58,7 @@ class _Snapper:
         self.pictures = 0
 
     def copy(self, file: SourceFile, source: Source) -> None:
-        """Copy a file and its descriptions. Raises UnreadableFile, OSError, ExportError."""
+        """Copy an image file, and the description files of a sheet. Raises UnreadableFile, OSError, ExportError."""
         if source.name == _ASEPRITE:
             self._write(file, file.file_name, self._aseprite(parse(read_bytes(file))))
         elif source.name in _PICTURES:
@@ -67,7 +70,10 @@ class _Snapper:
             self._copy_parts(file, source)
 
     def _picture(self, file: SourceFile, data: bytes) -> tuple[str, bytes]:
-        """Return name and bytes of the copy: in the original format, or as PNG if that format would lose pixels."""
+        """Return the name and bytes of an image's copy.
+
+        Keeps the format, or uses PNG if the format would lose pixels.
+        """
         kind, film = read_header(data, file.suffix).kind, read_animation(data, file.suffix)
         rgba = self._snapped(film.rgba)
         sprites = SpriteSet(rgba, own_durations_ms=film.durations_ms, is_animation=True)
@@ -82,7 +88,7 @@ class _Snapper:
         return _file_name(file, "PNG"), encode_png(rgba[0])
 
     def _aseprite(self, ase: AseFile) -> bytes:
-        """Return an Aseprite file with all layers merged into one. Raises UnreadableFile."""
+        """Return the copy of an Aseprite file, with all layers merged into one. Raises UnreadableFile."""
         if ase.frame_count > len(ase.frames):
             raise UnreadableFile("refused", f"it has more than {len(ase.frames):,} frames")
         try:
@@ -104,7 +110,7 @@ class _Snapper:
                 self._write(file, f"{item.part or file.stem}.png", data, inside=[file.stem] if item.part else [])
 
     def _copy_descriptions(self, file: SourceFile, source: Source) -> None:
-        """Copy the descriptions of a sheet unchanged: its frames keep their positions."""
+        """Copy the description files of a sprite sheet unchanged, because its frames keep their positions."""
         for beside in source.descriptions(file):
             description = file.sibling(beside)
             if (description.path_str, description.name) not in self._described:
@@ -127,10 +133,10 @@ class _Snapper:
 
 
 def snap_files(paths: Sequence[Path], palette: Palette, dither: str, out: Path) -> Generator[Event, None, None]:
-    """Copy the image files under `paths` into `out`: yields Progress, then one FilesSnapped.
+    """Copy image files and reduce their colours to a palette: yields Progress, then one FilesSnapped.
 
-    A copy keeps folders, name, size and frames; only its colours change. dither: as in `snap`. Raises ExportError, and
-    BadInputError if no file can be copied.
+    Copies all images under `paths` into `out`, with the same folders, names, sizes and frames. dither: a value from
+    DITHERS. Raises ExportError, and BadInputError if no file can be copied.
     """
     roots, sources = resolve_roots(paths), all_sources()
     found, problems = yield from list_files(roots)
@@ -156,11 +162,11 @@ def _try_copy(snapper: _Snapper, file: SourceFile, source: Source | None) -> Ite
 
 
 def _file_name(file: SourceFile, kind: str) -> str:
-    """Return the file's name with a suffix of this image format."""
+    """Return the file's name with a suffix of an image format. kind: the format, such as 'PNG'."""
     return file.file_name if file.suffix in KIND_SUFFIXES[kind] else f"{file.stem}{KIND_SUFFIXES[kind][0]}"
 
 
 def _encode(form: str, sprites: SpriteSet) -> bytes:
-    """Return the sprites as the bytes of a file in this format."""
+    """Return the bytes of a file with the sprites, in the sprite format named `form`."""
     (data,) = sprite_exports()[form].contents(sprites, Path(form)).values()
     return data
