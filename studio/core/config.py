@@ -101,7 +101,7 @@ def setting(
     former_name: str = "",
     absent: Value | None = None,
 ) -> Any:
-    """Declare a config field: its default, one sentence of help, and the values that it accepts.
+    """Declare a config field: default, one sentence of help, label and unit in forms, and limits.
 
     low_text: text that forms show instead of the lowest value, such as 'Auto'.
     legacy_default: value for runs that were written before the setting existed; their run.json lacks the setting.

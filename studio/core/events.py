@@ -293,7 +293,7 @@ class Distilled(Event):
 
 @dataclass(frozen=True)
 class Check:
-    """A check, as a sentence, and its result: True, False, or None if unknown."""
+    """The result of checking a file: a sentence, and True, False, or None if unknown."""
 
     words: str
     holds: bool | None

@@ -97,7 +97,7 @@ def log_event(event: Event) -> None:
 
 
 def _sweep(own: Path) -> None:
-    """Remove the oldest files beyond KEPT_FILES, but no file of a running process."""
+    """Remove the oldest log files beyond KEPT_FILES, except files of running processes. own: this process's file."""
     files = sorted(own.parent.glob(f"*{_SUFFIX}"))  # names begin with the date
     for path in files[: max(0, len(files) - KEPT_FILES + 1)]:
         if path != own and not _is_running(path.stem.rpartition(" ")[2]):

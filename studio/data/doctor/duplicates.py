@@ -17,7 +17,10 @@ _OF_PIXELS = ("soft alpha", "upscaled", "smooth", "odd shape")  # notes about pi
 
 
 def swap_excluded(imported: ImportResult, is_excluded: Callable[[str], bool]) -> ImportResult:
-    """Replace sprites excluded by name with their first duplicate that is not excluded."""
+    """Replace every sprite with an excluded name by its first duplicate whose name is not excluded.
+
+    is_excluded: tells whether a sprite's name is excluded.
+    """
 
     def why_not(name: str, class_name: str) -> ImportIssue | None:
         return ImportIssue(name, EXCLUDED_BY_NAME, "chosen") if is_excluded(name) else None
@@ -42,7 +45,7 @@ def swap_small_classes(imported: ImportResult, minimum: int, is_excluded: Callab
 def _with_duplicates(imported: ImportResult, why_not: Callable[[str, str], ImportIssue | None]) -> ImportResult:
     """Replace unwanted sprites with their first wanted duplicate.
 
-    why_not: takes a sprite's name and class; returns an issue for an unwanted sprite, else None.
+    why_not: takes a sprite's name and class; returns the reason for excluding an unwanted sprite, else None.
     """
     names, classes = imported.sprites.names, imported.sprites.class_names
     labels = imported.sprites.labels.tolist()

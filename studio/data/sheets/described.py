@@ -191,7 +191,7 @@ def _scaled_box(box: Box, factor: Fraction) -> Box:
 
 
 def _filled(region: Region, width: int, height: int) -> Box | None:
-    """Return the region's box; with `zero_fills`, a width or height of 0 reaches to the picture's edge."""
+    """Return a region's box; extend a width or height of 0 to the picture's edge if the region has `zero_fills`."""
     box = region.box
     if box is None or not region.zero_fills:
         return box
