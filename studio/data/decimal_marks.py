@@ -18,24 +18,24 @@ _REMOVED = {POINT: re.compile(f"{_GROUPS}|,"), COMMA: re.compile(rf"{_GROUPS}|\.
 
 
 def parse_number(text: str, mark: str) -> float | None:
-    """Parse a number with decimal mark POINT or COMMA; return None for texts without a number."""
+    """Parse a number written with the decimal mark POINT or COMMA; return None if `text` is not a number."""
     if not _PATTERNS[mark].fullmatch(text):
         return None
     return float(_REMOVED[mark].sub("", text).replace(",", "."))
 
 
 def is_number(text: str) -> bool:
-    """Return whether `text` is a number in either notation."""
+    """Return whether `text` is a number with a decimal point or with a decimal comma."""
     return any(pattern.fullmatch(text) for pattern in _PATTERNS.values())
 
 
 @dataclass(eq=False, slots=True)
 class ColumnMarks:
-    """Counts of the cells of a column by decimal mark.
+    """Counts the cells of a table column by their decimal mark.
 
-    points, commas: number of cells that parse only with a decimal point, only with a decimal comma. example: the first
-    cell with a different number for each mark, such as '1.234'; '' without one. has_comma: whether a cell like
-    `example` has a comma.
+    points, commas: number of cells that parse only with a decimal point, and only with a decimal comma.
+    example: the first cell with a different number for each mark, like '1.234'; '' without ambiguous cells.
+    has_comma: whether an ambiguous cell contains a comma.
     """
 
     points: int = 0
@@ -56,22 +56,22 @@ class ColumnMarks:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether some cells parse to a different number for each mark and the other cells don't decide the mark."""
+        """Whether the column has cells like '1.234', with two readings, and the other cells do not decide."""
         return not self.mark and bool(self.example)
 
     @property
     def mark(self) -> str:
-        """The decimal mark of most cells; '' for a tie."""
+        """The decimal mark, POINT or COMMA, of most unambiguous cells; '' for a tie."""
         if self.points == self.commas:
             return ""
         return POINT if self.points > self.commas else COMMA
 
 
 def decide_marks(columns: Sequence[ColumnMarks], delimiter: str) -> list[str]:
-    """Return the decimal mark of each column of a table; `delimiter` separates the columns.
+    """Return the decimal mark, POINT or COMMA, of each column of a table.
 
-    An undecided column takes the mark of the decided columns. If these disagree or are missing, commas in the column
-    and a delimiter other than ',' make a decimal comma likely.
+    A column without a clear mark takes the mark of the other columns. If the other columns disagree or have no mark,
+    commas in the column suggest a decimal comma, unless ',' is the `delimiter` of the columns.
     """
     decided = {column.mark for column in columns if column.mark}
     marks = []

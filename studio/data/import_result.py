@@ -1,4 +1,4 @@
-"""What an import returns: the sprites, and its issues (files left out, sprites that deserve a look) by group."""
+"""Results of an import: the sprites, and issues with left-out files and with kept sprites, by group."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ NOTE_GROUPS = (
 
 @dataclass(frozen=True, slots=True)
 class DetectedSheet:
-    """An image that looks like a sheet or a strip of sprites. name: as in ImportIssue. sprites: number in the grid."""
+    """An image that looks like a sheet or a strip of sprites.
+
+    name: printable file name with folders. sprites: number of sprites sliced from the sheet, or in the detected grid.
+    """
 
     name: str
     grid: SheetGrid
@@ -74,8 +77,8 @@ class DetectedSheet:
 class Duplicate:
     """A sprite left out because a kept sprite has equal pixels.
 
-    first: index of the kept sprite. class_name, numbers: class and targets of the duplicate, ordered like
-    Sprites.target_names, NaN if missing.
+    item: the reported issue. first: index of the kept sprite. class_name: class of the duplicate.
+    numbers: targets of the duplicate in the order of Sprites.target_names, NaN if missing.
     """
 
     item: ImportIssue
@@ -86,7 +89,10 @@ class Duplicate:
 
 @dataclass(frozen=True, eq=False)
 class ImportResult:
-    """Sprites and issues of an import; see SpritesImported. duplicates: sorted by file name. May have no sprites."""
+    """Sprites and issues of an import; SpritesImported documents the shared fields. `sprites` may be empty.
+
+    duplicates: sprites left out because of equal pixels, sorted by file name.
+    """
 
     sprites: Sprites
     quarantine: tuple[ImportIssue, ...]
@@ -99,12 +105,12 @@ class ImportResult:
 
 @dataclass(frozen=True, eq=False)
 class SpritesImported(Event):
-    """The last event of an import.
+    """The last event of an import, with the imported sprites and all issues.
 
-    quarantine: issues of files and sprites left out. notes: issues of kept sprites. Both are sorted by name, and also
-    grouped in advance: a window must not wait for a pass over a million of them.
+    quarantine: issues of files and sprites left out. notes: issues of kept sprites. Both are sorted by name.
+    quarantine_groups, note_groups: the issues by group, prepared to spare the window a loop over a million issues.
     sizes: number of readable images by (width, height) in pixels.
-    proposed_size: side of the canvas that fits most sprites, whatever size was asked for.
+    proposed_size: side in pixels of the canvas that fits most sprites, even if the user chose another size.
     sheets: images that look like sheets, sliced or not, sorted by name.
     """
 
@@ -125,7 +131,7 @@ class SpritesImported(Event):
 
 
 def by_group(issues: Iterable[ImportIssue]) -> IssueGroups:
-    """Group issues by `ImportIssue.group` and keep their order."""
+    """Group issues by `ImportIssue.group`; each group keeps the order of the issues."""
     groups: dict[str, list[ImportIssue]] = {}
     for issue in issues:
         groups.setdefault(issue.group, []).append(issue)
@@ -133,18 +139,24 @@ def by_group(issues: Iterable[ImportIssue]) -> IssueGroups:
 
 
 def most_common_reasons(quarantine: Sequence[ImportIssue], most: int = 3) -> str:
-    """Return the most common reasons with their counts: '8 x empty: the file has no bytes; ...'."""
+    """Return the most common reasons for leaving files out, with counts: '8 x empty: the file has no bytes; ...'.
+
+    most: maximum number of reasons.
+    """
     counts = Counter(issue.reason for issue in quarantine)
     return "; ".join(f"{count:,} x {reason}" for reason, count in counts.most_common(most))
 
 
 def duplicate_reason(name: str, classes: tuple[str, str], *, numbers_differ: bool) -> str:
-    """Return the reason for leaving out a duplicate of the kept sprite `name`. classes: (kept sprite, duplicate)."""
+    """Return the reason, for users, why the import leaves out a duplicate of the kept sprite `name`.
+
+    classes: class of the kept sprite, class of the duplicate. numbers_differ: whether their targets differ.
+    """
     kept, own = classes
     conflict = "" if kept == own else f" of class {kept!r} instead of {own!r}"
     return f"duplicate of {name}{conflict}" + (" with other numbers" if numbers_differ else "")
 
 
 def small_class_reason(class_name: str, count: int) -> str:
-    """Return the reason for leaving out a sprite of a small class."""
+    """Return the reason, for users, why the import leaves out sprites of a class with only `count` sprites."""
     return f"class {class_name!r} has only {formatting.count(count, 'sprite')}"

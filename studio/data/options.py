@@ -23,7 +23,7 @@ _pixels = partial(setting, unit="px", low=0, high=LARGEST_CANVAS)
 
 @dataclass(frozen=True)
 class ReadOptions(Config):
-    """Import options for reading: how files become square sprites with classes."""
+    """Import options that control how files become square sprites with classes."""
 
     size: int = _pixels(
         0, "Canvas side in pixels; 0 picks the size that suits most sprites.", label="Canvas size", low_text="Auto"
@@ -111,18 +111,18 @@ class ReadOptions(Config):
 
     @property
     def uses_detected_grids(self) -> bool:
-        """Whether the import slices sheets by detected grids."""
+        """Whether the import slices each sheet by the grid that it detects in the sheet."""
         return self.sheets == "grid" and not self.tile
 
     @property
     def detects_sheets(self) -> bool:
-        """Whether the import detects sheets."""
+        """Whether the import checks which images are sheets of several sprites."""
         return self.sheets == "as they are" or self.uses_detected_grids
 
 
 @dataclass(frozen=True)
 class ImportOptions(ReadOptions):
-    """All import options: those for reading, and fixes that run after reading in the order below."""
+    """All import options: how to read files, and fixes for the sprites, applied after reading in the order below."""
 
     alpha_threshold: int = _advanced(
         0,
@@ -171,15 +171,15 @@ class ImportOptions(ReadOptions):
 
     @property
     def has_fixes(self) -> bool:
-        """Whether any fix is set: an option that changes or excludes sprites after reading."""
+        """Whether an option is set that changes or excludes sprites after reading."""
         return not self.changed().keys() <= {item.name for item in settings_of(ReadOptions)}
 
 
 @dataclass(frozen=True, slots=True)
 class SheetGrid:
-    """Tiles of one size in rows and columns, all lengths in pixels.
+    """A grid that slices a sheet into tiles of one size, in pixels.
 
-    left, top: position of the first tile. spacing: between neighbouring tiles. confidence: from 0 to 1.
+    left, top: position of the first tile. spacing: gap between neighbouring tiles. confidence: 0 to 1.
     """
 
     tile_width: int
@@ -190,18 +190,19 @@ class SheetGrid:
     confidence: float = 1.0
 
     def columns(self, width: int) -> int:
-        """Return the number of whole tiles across an image of this width."""
+        """Return the number of whole tiles that fit across an image `width` pixels wide."""
         return max(0, (width - self.left + self.spacing) // (self.tile_width + self.spacing))
 
     def rows(self, height: int) -> int:
-        """Return the number of whole tiles down an image of this height."""
+        """Return the number of whole tiles that fit down an image `height` pixels high."""
         return max(0, (height - self.top + self.spacing) // (self.tile_height + self.spacing))
 
 
 def options_for_prediction(size: int, origin: Mapping[str, Any]) -> ImportOptions:
-    """Return options that keep every given file, and change single images as the import for the training did.
+    """Return the options to import sprites for predictions of a trained model.
 
-    size: side of the model's canvas in pixels. origin: `Sprites.origin` of the training's sprites.
+    The import keeps duplicates. Options for single sprites, like `alpha_threshold`, equal the training's. size: side of
+    the model's canvas in pixels. origin: `Sprites.origin` of the training's sprites.
     """
     options, trained = ImportOptions(size=size, duplicates="keep"), origin.get("options")
     if not isinstance(trained, Mapping):

@@ -19,7 +19,7 @@ _HASHED_BYTES = 32 << 20  # per step of `compute_fingerprint`
 
 
 class MappedFile(NamedTuple):
-    """A read-only file with the pixels of sprites. start: byte offset of the first sprite."""
+    """A file from which the pixels of sprites are memory-mapped, read-only. start: byte offset of the first sprite."""
 
     path: Path
     start: int
@@ -27,7 +27,7 @@ class MappedFile(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sprites:
-    """Sprites of one square size with their classes.
+    """Sprites of one square size with their classes and targets.
 
     rgba: uint8 [N, S, S, 4], straight alpha, colour 0 where alpha is 0; read-only if mapped from a file.
     labels: int64 [N], index into `class_names`.
@@ -36,11 +36,10 @@ class Sprites:
     targets: float32 [N, T], numbers to predict for each sprite, NaN if missing; T is 0 without numbers.
     target_names: names of the T numbers ('price').
     stored: the file that `rgba` is mapped from, if any.
-    origin: JSON object for the record: paths, import options, rights; not part of the fingerprint.
-    groups: int64 [N]; sprites with the same number never end up on both sides of the split into training and validation
-    set. By default each sprite is its own group; the import groups the sprites of a file, `data.similarity.groups` adds
-    near-duplicates.
-    is_test: bool [N], sprites of the data set's own test set; never trained on, unless there are no others.
+    origin: JSON object that records paths, import options and rights; not part of the fingerprint.
+    groups: int64 [N]. The split into training and validation set keeps sprites of a group together. By default each
+    sprite is its own group; the import groups the sprites of a file, `data.similarity.groups` adds near-duplicates.
+    is_test: bool [N], True in the data set's own test set. Training uses test sprites only if there are no others.
     """
 
     rgba: Rgba
@@ -80,13 +79,16 @@ class Sprites:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of pixels, classes and targets, 32 hex digits: equal training data have equal fingerprints."""
+        """Hash of pixels, classes and targets, 32 hex digits; computed at the first access."""
         for _ in self.compute_fingerprint():
             pass
         return str(vars(self)["_fingerprint"])
 
     def compute_fingerprint(self) -> Iterator[int]:
-        """Compute the fingerprint, unless known, in slices: yields the number of hashed sprites."""
+        """Compute and keep the fingerprint in steps; yields the number of sprites hashed after each step.
+
+        A known fingerprint is not computed again.
+        """
         if "_fingerprint" in vars(self):
             return
         digest = hashlib.sha256(repr((self.rgba.shape, self.class_names)).encode())
@@ -101,7 +103,7 @@ class Sprites:
         vars(self)["_fingerprint"] = digest.hexdigest()[:32]
 
     def with_pixels(self, rgba: Rgba, stored: MappedFile | None) -> Sprites:
-        """Return a copy whose pixels are another, equal array. stored: the file if the array is memory-mapped."""
+        """Return a copy with `rgba`, an array of equal pixels. stored: the memory-mapped file of `rgba`, if any."""
         return self._with_fingerprint(replace(self, rgba=rgba, stored=stored))
 
     def with_origin(self, origin: Mapping[str, Any]) -> Sprites:
@@ -112,19 +114,19 @@ class Sprites:
     read_from = alias("Sprites.read_from", "with_origin")
 
     def _with_fingerprint(self, copy: Sprites) -> Sprites:
-        """Pass the fingerprint on to a copy with the same training data, and return the copy."""
+        """Return `copy`, which has equal training data, with the fingerprint of these sprites if already computed."""
         if "_fingerprint" in vars(self):
             vars(copy)["_fingerprint"] = vars(self)["_fingerprint"]
         return copy
 
     def class_counts(self) -> NDArray[np.int64]:
-        """Return sprite counts per class: int64 [classes]."""
+        """Return the number of sprites in each class: int64 [classes]."""
         return np.bincount(self.labels, minlength=len(self.class_names)).astype(np.int64)
 
     def take(self, indices: NDArray[np.int64] | Sequence[int]) -> Sprites:
-        """Return a copy of the sprites at `indices` with the same classes.
+        """Return a copy with only the sprites at `indices`; the class names stay.
 
-        A large copy goes to a scratch file; raises OSError if the disk is full.
+        A large copy goes to a scratch file. Raises OSError if the disk is full.
         """
         chosen = np.asarray(indices, dtype=np.int64)
         names = tuple(self.names[i] for i in chosen)

@@ -20,9 +20,9 @@ _BREAKS_OFF = "damaged: the archive's list of files breaks off"
 
 
 class DirectoryRecord(NamedTuple):
-    """An unchecked record of the directory: one member of the archive.
+    """A member of a zip archive as listed in the central directory, unchecked.
 
-    name: bytes of unknown encoding. flags: general-purpose bits of the zip format. mode: st_mode, 0 if not given.
+    name: undecoded bytes. flags: general-purpose bits of the zip format. mode: st_mode, 0 if not given.
     """
 
     name: bytes
@@ -32,8 +32,9 @@ class DirectoryRecord(NamedTuple):
 
 
 class _Directory(NamedTuple):
-    """Position of the central directory in the file, in bytes. members: number of entries. shift: bytes put before the
-    archive, as in a self-extracting file.
+    """Position of the central directory in a zip file: start and length in bytes.
+
+    members: number of entries. shift: number of bytes before the archive, as in a self-extracting file.
     """
 
     start: int
@@ -45,7 +46,7 @@ class _Directory(NamedTuple):
 def read_directory(stream: BinaryIO, size: int) -> Iterator[DirectoryRecord]:
     """Yield every member of the archive in `stream`, a file of `size` bytes, in directory order.
 
-    Raises UnreadableFile: at once without a directory, and after the last intact record of a damaged one.
+    Raises UnreadableFile without a directory. For a damaged directory, yields the intact members first, then raises.
     """
     directory = _directory(stream, size)
     stream.seek(directory.start)
@@ -73,7 +74,7 @@ def read_directory(stream: BinaryIO, size: int) -> Iterator[DirectoryRecord]:
 
 
 def _directory(stream: BinaryIO, size: int) -> _Directory:
-    """Locate the central directory of a zip archive by the record at its end. Raises UnreadableFile."""
+    """Find the central directory of a zip archive with the record at the end of the file. Raises UnreadableFile."""
     tail_start = max(0, size - _MAX_TAIL)
     stream.seek(0)
     beginning = stream.read(4)
@@ -104,7 +105,10 @@ def _directory(stream: BinaryIO, size: int) -> _Directory:
 
 
 def _widened(numbers: tuple[int, int, int], extra: bytes) -> tuple[int, int, int]:
-    """Return unpacked size, packed size and offset, with 64-bit values taken from the zip64 extra field."""
+    """Return unpacked size, packed size and offset, with 64-bit values from the zip64 extra field where present.
+
+    numbers: the three numbers from the directory record, 0xFFFFFFFF where the value needs 64 bits.
+    """
     position = 0
     while position + 4 <= len(extra):
         kind, length = struct.unpack_from("<HH", extra, position)

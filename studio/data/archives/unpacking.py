@@ -1,4 +1,4 @@
-"""Unpack one member of a zip archive, never more bytes than asked for: the archive's own sizes may be wrong."""
+"""Unpack one member of a zip archive up to a given number of bytes, since sizes in the archive may be wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ERRORS = (zlib.error, lzma.LZMAError, OSError, ValueError, MemoryError)
 
 
 class _Unpacker(Protocol):
-    """The decompressors of zlib, bz2 and lzma."""
+    """The interface shared by the decompressors of zlib, bz2 and lzma."""
 
     @property
     def eof(self) -> bool: ...
@@ -29,9 +29,9 @@ class _Unpacker(Protocol):
 
 
 def unpack_member(stream: BinaryIO, entry: ArchiveEntry, most: int) -> bytes:
-    """Return the first `most` bytes of a member of the archive in `stream`.
+    """Return the first `most` unpacked bytes of a member of the zip archive in `stream`.
 
-    Checks the checksum if all bytes are read. Raises OSError, and UnreadableFile for a damaged member.
+    Verifies the checksum if the whole member is unpacked. Raises OSError, and UnreadableFile for a damaged member.
     """
     stream.seek(entry.offset)
     header = stream.read(_HEADER.size)
@@ -52,7 +52,7 @@ def unpack_member(stream: BinaryIO, entry: ArchiveEntry, most: int) -> bytes:
 
 
 def _unpacked(stream: BinaryIO, entry: ArchiveEntry, wanted: int) -> bytes:
-    """Decompress up to `wanted` bytes of a member; fewer if the packed data end earlier."""
+    """Decompress up to `wanted` bytes of the member at the current position; fewer if the packed data end earlier."""
     left, missing = entry.packed_size, wanted
     beginning = b""
     if entry.method == _LZMA:
@@ -74,7 +74,7 @@ def _unpacked(stream: BinaryIO, entry: ArchiveEntry, wanted: int) -> bytes:
 
 
 def _unpacker(method: int, beginning: bytes) -> _Unpacker:
-    """Return a decompressor for a zip compression method. beginning: LZMA header, 9 bytes for LZMA."""
+    """Return a decompressor for a zip compression method. beginning: the first 9 packed bytes for LZMA, else unused."""
     if method == _DEFLATED:
         return zlib.decompressobj(-zlib.MAX_WBITS)
     if method == _BZIP2:

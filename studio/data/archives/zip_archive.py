@@ -41,8 +41,8 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 class Archive:
     """A zip archive, dropped by the user or found in a dropped folder.
 
-    label, folders: prefixes for the names and the class names of its members; () for a single dropped archive.
-    default_class: see SourceFile.
+    label: parts before the names of the members. folders: parts before their class names; both are () for a single
+    dropped archive. default_class: class of a member without a class from its folders or the file itself.
     """
 
     path_str: str
@@ -57,7 +57,7 @@ class Archive:
 
 @dataclass(eq=False, slots=True)
 class _Contents:
-    """Sorted entries from the directory of an archive.
+    """The entries of an archive, sorted into usable, left-out and skipped entries.
 
     folders: usable entries by folder path and file name. left_out: (path, quarantine group, reason) for unusable
     entries. skipped: paths of backup files and of folders of other programs.
@@ -75,7 +75,10 @@ class _Contents:
 
 
 def files_in_archive(archive: Archive) -> Iterator[SourceFile | ImportIssue | SkippedItem]:
-    """Yield files, unusable entries and skipped entries of an archive. Raises OSError for an inaccessible archive."""
+    """Yield a SourceFile for each usable file in an archive, else an ImportIssue or a SkippedItem.
+
+    Raises OSError for an inaccessible archive.
+    """
     contents = _Contents()
     path = Path(archive.path_str)
     mtime_ns = 0
@@ -102,7 +105,7 @@ def files_in_archive(archive: Archive) -> Iterator[SourceFile | ImportIssue | Sk
 
 
 def _read_contents(stream: BinaryIO, size: int, contents: _Contents) -> None:
-    """Sort every member of a zip archive into `contents`. Raises UnreadableFile for a damaged or too large archive."""
+    """Sort the members of a zip archive into `contents`. Raises UnreadableFile for a damaged or too large archive."""
     total = 0
     for record in read_directory(stream, size):
         name = _decoded(record).replace("\\", "/")  # old programs on Windows write backslashes
@@ -138,7 +141,7 @@ def _read_contents(stream: BinaryIO, size: int, contents: _Contents) -> None:
 
 
 def _decoded(record: DirectoryRecord) -> str:
-    """Decode a member's name as UTF-8 if possible, even without the UTF-8 flag, else as CP437, the zip default."""
+    """Decode a member's name as UTF-8 if possible, even without the zip flag for UTF-8, else as CP437."""
     try:
         return record.name.decode()
     except UnicodeDecodeError:

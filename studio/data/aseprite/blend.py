@@ -26,7 +26,7 @@ _BAND_PIXELS = 1 << 16  # drawn at once: the intermediate arrays take about 100 
 
 
 def bands(height: int, width: int) -> Iterator[slice]:
-    """Yield bands of rows, from the top down, with few enough pixels to draw at once."""
+    """Split an image into bands of rows, to limit memory while drawing; yields row slices from the top down."""
     rows = max(_BAND_PIXELS // max(width, 1), 1)
     for start in range(0, height, rows):
         yield slice(start, min(start + rows, height))
@@ -39,9 +39,9 @@ def mul(first: Channels, second: Channels | int) -> Channels:
 
 
 def draw(canvas: Rgba, source: Rgba, opacity: int, mode: int) -> None:
-    """Draw `source` over `canvas` in place.
+    """Draw the image `source` over `canvas`, in place.
 
-    Both: uint8 [H, W, 4], straight alpha. opacity: 0..255. mode: index into BLEND_FUNCTIONS.
+    canvas, source: uint8 [H, W, 4], straight alpha. opacity: 0..255. mode: index into BLEND_FUNCTIONS.
     """
     for rows in bands(*canvas.shape[:2]):
         _draw_band(canvas[rows], source[rows], opacity, BLEND_FUNCTIONS[mode])
@@ -105,33 +105,39 @@ def _saturation(b: Channels, s: Channels) -> Channels:
 
 
 def _ratio(first: Channels, second: Channels) -> Channels:
-    """Return 255 * first / second, at most 255, and 0 if `first` is 0: divide mode, and part of dodge and burn."""
+    """Return 255 * first / second, rounded and at most 255; 0 where `first` is 0.
+
+    For the blend modes divide, color dodge and color burn.
+    """
     divisor = np.maximum(second, 1)
     quotient: Channels = np.where(first >= second, 255, (first * 255 + divisor // 2) // divisor)
     return np.where(first == 0, 0, quotient)
 
 
 def _luma(colours: UnitColours) -> UnitColours:
-    """Return the luma per pixel: float64 [N, 1]."""
+    """Return the luma of each pixel: float64 [N, 1]."""
     luma: UnitColours = colours @ _LUMA
     return luma
 
 
 def _saturation_of(colours: UnitColours) -> UnitColours:
-    """Return the saturation as W3C defines it: the largest minus the smallest channel."""
+    """Return the saturation of each pixel, float64 [N, 1]: the largest minus the smallest channel (W3C)."""
     saturation: UnitColours = np.ptp(colours, axis=1, keepdims=True)
     return saturation
 
 
 def _with_saturation(colours: UnitColours, wanted: UnitColours) -> UnitColours:
-    """Return `colours` scaled to the saturation `wanted`, their smallest channel moved to 0."""
+    """Return `colours` with the saturation `wanted`: the smallest channel becomes 0, the largest `wanted`.
+
+    Greys become black.
+    """
     saturation = _saturation_of(colours)
     scaled: UnitColours = colours - colours.min(axis=1, keepdims=True)
     return scaled * wanted / np.where(saturation > 0, saturation, 1)
 
 
 def _with_luma(colours: UnitColours, wanted: UnitColours) -> Channels:
-    """Return `colours` shifted to the luma `wanted`, moved towards grey where a channel would leave 0..1."""
+    """Return `colours` shifted to the luma `wanted`, scaled to 0..255. Moves colours out of range towards grey."""
     colours = colours + wanted - _luma(colours)
     grey = _luma(colours)
     least, most = colours.min(axis=1, keepdims=True), colours.max(axis=1, keepdims=True)

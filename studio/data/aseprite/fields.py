@@ -9,19 +9,19 @@ from studio.data.files.source_files import UnreadableFile
 
 
 def damaged(reason: str) -> UnreadableFile:
-    """Return an UnreadableFile error for a damaged file, to raise. reason: a plain sentence."""
+    """Return the UnreadableFile error to raise for a damaged file. reason: a plain sentence for the user."""
     return UnreadableFile("unreadable", f"damaged: {reason}")
 
 
 class ChunkReader:
-    """Reads little-endian fields of a chunk in order. Raises UnreadableFile at the end of the chunk."""
+    """Reads the little-endian fields of a chunk in order. Raises UnreadableFile beyond the end of the chunk."""
 
     def __init__(self, data: memoryview) -> None:
         self._data = data
         self._position = 0
 
     def read(self, layout: str) -> tuple[int, ...]:
-        """Read the next integers. layout: format string for struct.unpack."""
+        """Read and return the next integers. layout: format string for struct.unpack."""
         return struct.unpack(layout, self.read_bytes(struct.calcsize(layout)))
 
     def read_bytes(self, length: int) -> memoryview:
@@ -39,7 +39,7 @@ class ChunkReader:
 
 
 def inflate(packed: memoryview, length: int) -> bytes:
-    """Decompress a zlib stream of exactly `length` bytes. Raises UnreadableFile for other streams."""
+    """Decompress a zlib stream. Raises UnreadableFile for damage, or a length other than `length` bytes."""
     decompressor = zlib.decompressobj()
     try:
         pixels = decompressor.decompress(packed, length + 1)  # 1 more, to reach the checksum of a correct stream

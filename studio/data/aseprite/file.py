@@ -1,4 +1,4 @@
-"""Parse an Aseprite file to layers, frames, tilesets and tags; pixels stay compressed.
+"""Parse an Aseprite file into layers, frames, tilesets and tags. Pixels stay compressed.
 
 Follows the specification docs/ase-file-specs.md of github.com/aseprite/aseprite. Sizes are checked against the bytes in
 the file before memory is allocated.
@@ -38,7 +38,7 @@ _SIX_TO_EIGHT_BITS = np.array([value << 2 | value >> 4 for value in range(64)], 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer.
+    """A layer of an Aseprite file.
 
     kind: IMAGE, GROUP or TILEMAP. parent: number of the enclosing group, or ROOT. visible: False also in hidden groups
     and for reference layers. tileset: tileset id for tilemaps, else 0.
@@ -55,7 +55,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class CelImage:
-    """Content of a cel: `height` rows of `width` pixels, encoded as in the file. packed: whether zlib-compressed."""
+    """The pixels of a cel, encoded as in the file: `height` rows of `width` pixels. packed: whether zlib-compressed."""
 
     width: int
     height: int
@@ -65,7 +65,10 @@ class CelImage:
 
 @dataclass(frozen=True, slots=True)
 class Tilemap:
-    """Content of a cel: compressed tile numbers. masks: bit masks for tile number, x, y and diagonal flip."""
+    """The tiles of a cel on a tilemap layer. Sizes are in tiles.
+
+    bits: bits per tile number. masks: bit masks for tile number, x, y and diagonal flip. data: compressed tile numbers.
+    """
 
     columns: int
     rows: int
@@ -76,7 +79,7 @@ class Tilemap:
 
 @dataclass(frozen=True, slots=True)
 class Tileset:
-    """Tiles with equal sizes. data: compressed pixels, tiles stacked vertically; None for external tiles."""
+    """Tiles of equal size for tilemaps. data: compressed pixels, tiles stacked vertically; None for external tiles."""
 
     count: int
     width: int
@@ -87,7 +90,7 @@ class Tileset:
 
 @dataclass(frozen=True, slots=True)
 class Cel:
-    """The content of a layer in a frame. x, y: position of its top left corner on the canvas."""
+    """The content of one layer in one frame. x, y: top left corner on the canvas."""
 
     x: int
     y: int
@@ -98,7 +101,7 @@ class Cel:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A named run of frames.
+    """A named range of frames: an animation.
 
     first, last: frame numbers from 0, unchecked: both may lie beyond the last frame. direction: Aseprite's number for
     the playback direction; 0 plays forward.
@@ -142,7 +145,7 @@ class AseFile:
 
 
 def parse(data: bytes) -> AseFile:
-    """Parse the bytes of an Aseprite file. Raises UnreadableFile for damaged, too large and other files."""
+    """Parse the bytes of an Aseprite file. Raises UnreadableFile for damaged, too large and foreign files."""
     if not data:
         raise UnreadableFile("unreadable", "empty: the file has no bytes")
     if data.startswith(b"ASEF"):
@@ -167,7 +170,7 @@ def parse(data: bytes) -> AseFile:
 
 
 class _Parser:
-    """Fills an AseFile chunk by chunk."""
+    """Reads frames and their chunks from the bytes of an Aseprite file into an AseFile."""
 
     def __init__(self, ase: AseFile) -> None:
         self._ase = ase
@@ -194,7 +197,7 @@ class _Parser:
             raise damaged("the palette is missing")
 
     def _read_chunks(self, data: memoryview, count: int) -> None:
-        """Read the chunks of a frame, which must fill the frame exactly."""
+        """Read the `count` chunks of a frame. Raises UnreadableFile unless the chunks fill `data` exactly."""
         self._chunks_left -= count
         if self._chunks_left < 0:
             raise UnreadableFile("refused", f"more than {_MAX_CHUNKS:,} chunks")
@@ -271,7 +274,7 @@ class _Parser:
         frame.cels[number] = Cel(x, y, opacity, z_index, content)
 
     def _linked(self, layer: int, frame: int) -> CelImage | Tilemap:
-        """Return the content of a linked cel: that of an earlier frame on this layer, whose own links are resolved."""
+        """Return the content of a linked cel: the content of this layer in the earlier frame `frame`."""
         frames = self._ase.frames
         if frame >= len(frames) - 1:
             raise damaged("a cel links to a frame that does not precede the cel")
@@ -306,7 +309,7 @@ class _Parser:
 
 
 class FramePalette:
-    """The palette of the frame that is being parsed; changes make a new array, since earlier frames hold the old one.
+    """The palette of the frame being parsed. A change creates a new array; earlier frames keep the old array.
 
     current: uint8 [256, 4], straight alpha; missing colours are transparent. is_set: whether the file has a palette.
     """
@@ -333,7 +336,10 @@ class FramePalette:
         self.is_set = self._modern = True
 
     def read_old(self, chunk: ChunkReader, *, bits: int) -> None:
-        """Update `current` from an old palette chunk (0x0004: 8 bits, 0x0011: 6 bits) unless 0x2019 was read."""
+        """Update `current` from an old palette chunk, unless a modern palette chunk (0x2019) was read before.
+
+        bits: bits per channel: 8 for chunk 0x0004, 6 for chunk 0x0011. Raises UnreadableFile.
+        """
         if self._modern:
             return
         self.current = self.current.copy()

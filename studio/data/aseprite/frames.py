@@ -17,7 +17,7 @@ RawPixels = NDArray[np.uint8]  # as in the file, [..., C]: C is 1 for indexed, 2
 
 
 class FramePainter:
-    """Renders the frames of a file; caches decoded tiles and enforces a pixel budget."""
+    """Renders the frames of an Aseprite file. Caches decoded tiles and limits the total number of drawn pixels."""
 
     def __init__(self, ase: AseFile) -> None:
         self._ase = ase
@@ -37,7 +37,10 @@ class FramePainter:
         return canvas
 
     def _draw_group(self, canvas: Rgba, frame: Frame, parent: int, drawn: set[int]) -> None:
-        """Draw the layers of a group from bottom to top. drawn: layers and groups with content in the frame."""
+        """Draw the layers of the group `parent` onto `canvas` from bottom to top.
+
+        drawn: numbers of layers and groups with content in the frame.
+        """
         ordered = []
         for position, number in self._layers_by_group.get(parent, ()):
             if number in drawn:
@@ -74,7 +77,7 @@ class FramePainter:
             draw(canvas[top:bottom, left:right][band], rgba, opacity, _mode(layer))
 
     def _size(self, layer: Layer, content: CelImage | Tilemap) -> tuple[int, int]:
-        """Return (width, height) of a cel in pixels; (0, 0) for a tilemap with external tiles."""
+        """Return (width, height) of a cel in pixels; (0, 0) for a tilemap with tiles in another file."""
         if isinstance(content, CelImage):
             return content.width, content.height
         tileset = self._tileset(layer)
@@ -116,9 +119,10 @@ class FramePainter:
 
 
 def _layers_by_group(ase: AseFile) -> dict[int, list[tuple[int, int]]]:
-    """Return (position, layer number) for the visible layers by group; a cel's z-index shifts the position.
+    """Map each group to its visible layers as (position, layer number); lower positions are drawn first.
 
-    If the file does not blend groups, the root group holds all layers, and position equals layer number.
+    A cel's z-index later shifts the position. If the file does not blend groups, the root group holds all layers, and
+    position equals layer number.
     """
     levels: dict[int, list[tuple[int, int]]] = {}
     siblings: dict[int, int] = {}
@@ -134,12 +138,12 @@ def _layers_by_group(ase: AseFile) -> dict[int, list[tuple[int, int]]]:
 
 
 def _mode(layer: Layer) -> int:
-    """Return the blend mode of a layer, normal for an unknown mode."""
+    """Return the index of a layer's blend mode in BLEND_FUNCTIONS; 0 (normal) for an unknown mode."""
     return layer.blend_mode if layer.blend_mode < len(BLEND_FUNCTIONS) else 0
 
 
 def _to_rgba(raw: RawPixels, palette: Rgba) -> Rgba:
-    """Convert pixels [H, W, C] as in the file to RGBA, uint8 [H, W, 4]."""
+    """Convert pixels [H, W, C] in the file's colour mode to RGBA, uint8 [H, W, 4]. palette: for indexed pixels."""
     match raw.shape[-1]:
         case 1:
             return palette[raw[..., 0]]
@@ -149,9 +153,9 @@ def _to_rgba(raw: RawPixels, palette: Rgba) -> Rgba:
 
 
 class TileGrid:
-    """A tilemap with decompressed tile numbers.
+    """A tilemap with decompressed tile numbers, for reading its pixels.
 
-    tiles: [N, tile height, tile width, C]. Raises UnreadableFile for damaged numbers.
+    tiles: [N, tile height, tile width, C]. Raises UnreadableFile for damaged tile numbers.
     """
 
     def __init__(self, tilemap: Tilemap, tiles: RawPixels, *, zero_is_empty: bool) -> None:
@@ -165,7 +169,7 @@ class TileGrid:
         self._zero_is_empty = zero_is_empty
 
     def pixels_at(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> tuple[RawPixels, NDArray[np.bool_]]:
-        """Return the pixels at these rows and columns, [H, W, C], and a mask of empty pixels, bool [H, W].
+        """Return the pixels where `rows` and `columns` cross, [H, W, C], and a mask of empty pixels, bool [H, W].
 
         A tile is flipped along its diagonal first (x and y swap), then horizontally and vertically. Pixels that a
         flipped non-square tile does not cover are empty.
@@ -186,7 +190,7 @@ class TileGrid:
         return self._tiles[index, y, x], empty
 
     def _index(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return tile numbers int64 [H, W] and a mask of empty cells bool [H, W]."""
+        """Extract tile numbers, int64 [H, W], and a mask of empty cells, bool [H, W], from `cells` with flip bits."""
         mask = self._masks[0]
         index = (cells & mask) >> max((mask & -mask).bit_length() - 1, 0)
         empty = cells & mask == mask  # written by beta versions of Aseprite

@@ -1,7 +1,7 @@
 """Base class of atlas formats: files beside a sheet that describe the positions of its sprites.
 
 To add a format, define a subclass of `AtlasFormat` in a new file of this folder, or in a package that names its module
-in the entry-point group 'studio.data.atlases'. The sheet source finds it.
+in the entry-point group 'studio.data.atlases'. `SheetSource` finds the subclass.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A sprite of a sheet, unchecked, as the description file has it.
+    """A sprite of a sheet as read from the description file, unchecked.
 
     name: name of the sprite in the file. box: its rectangle in the sheet, rotated sprites as packed; None if missing.
     turns: quarter turns clockwise by which the packer rotated the sprite; None for an unsupported rotation.
     whole: (width, height) before the packer trimmed transparent borders. place: rectangle of the upright trimmed sprite
-    within `whole`. Both are None for an untrimmed sprite.
+    within `whole`. Untrimmed sprites have None for `whole` and `place`.
     zero_fills: whether a width or height of 0 in `box` extends to the edge of the image.
     """
 
@@ -63,12 +63,12 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Atlas:
-    """The description of a sheet.
+    """The positions of the sprites in a sheet, read from description files.
 
     sources: names of the description files, at least one. regions: the sprites in file order.
     size: width and height of the image in pixels according to the file; None in a file without a size.
-    size_decides: the description is valid only for an image of exactly `size`.
-    premultiplied: the image has premultiplied alpha according to the file.
+    size_decides: whether the description is valid only for an image of exactly `size`.
+    premultiplied: whether the image has premultiplied alpha according to the file.
     """
 
     sources: tuple[str, ...]
@@ -79,24 +79,27 @@ class Atlas:
 
     @property
     def source(self) -> str:
-        """The description files for messages: 'coin.tres', 'coin.tres and 2 more'."""
+        """The names of the description files, shortened for messages: 'coin.tres', 'coin.tres and 2 more'."""
         first, more = escape_unprintable(self.sources[0]), len(self.sources) - 1
         return f"{first} and {more:,} more" if more else first
 
 
 class AtlasFormat(ABC):
-    """A file format that describes the sprites of a sheet. Stateless: called on several threads at once."""
+    """A file format that describes the sprites of a sheet. Keep no state: several threads call the methods."""
 
     name: str = ""
     order: ClassVar[int] = 0  # formats with a lower order are asked first
 
     @abstractmethod
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        """Return the names of files that may describe the image `file`. Called for every image: open no file."""
+        """Return the names of files that may describe the image `file`, without opening files.
+
+        The import calls this method for every image.
+        """
 
     @abstractmethod
     def read(self, file: SourceFile) -> Atlas | None:
-        """Return the description of `file`; None if no sibling describes `file`.
+        """Return the sprite positions in the image `file`; None without a description beside the image.
 
         Raises OSError, and UnreadableFile for an unusable description; the import then ignores the description.
         Damaged bytes never raise other exceptions.
@@ -104,13 +107,15 @@ class AtlasFormat(ABC):
 
     @abstractmethod
     def example(self, folder: Path) -> Path:
-        """Write a sheet of two sprites and its description into `folder`; return the image, for the tests."""
+        """Write a test sheet with two sprites and a description into `folder`; return the path of the image."""
 
 
 class FolderKey:
-    """Cache key for the folder of a file. Keys are equal if the files share one sibling set object.
+    """A cache key for the folder of `file`.
 
-    Comparing by identity avoids comparing a million file names after a second import of the folder.
+    Two keys are equal if their files share one `siblings` object. Comparing object identities is fast; comparing
+    contents
+    may mean a million file names.
     """
 
     def __init__(self, file: SourceFile) -> None:
@@ -134,12 +139,12 @@ def _by_casefolded_name(folder: FolderKey, suffix: str) -> dict[str, str]:
 
 
 def siblings_with_suffix(file: SourceFile, suffix: str) -> Sequence[str]:
-    """Return the sorted names of files with a suffix, such as '.json', in the folder of `file`."""
+    """Return the sorted names of files with a suffix like '.json' in the folder of `file`."""
     return _with_suffix(FolderKey(file), suffix)
 
 
 def find_sibling(file: SourceFile, name: str) -> str:
-    """Find a file in the folder of `file`, ignoring upper and lower case; return its name, or '' if missing."""
+    """Find a file by name in the folder of `file`, ignoring case; return its actual name, or '' if missing."""
     if name in file.siblings:
         return name
     _, dot, suffix = name.rpartition(".")
@@ -148,7 +153,7 @@ def find_sibling(file: SourceFile, name: str) -> str:
 
 
 def casefolded(name: str) -> str:
-    """Return a file name for case-insensitive comparisons: case-folded, in composed Unicode."""
+    """Return a file name case-folded and in composed Unicode, for case-insensitive comparisons."""
     return nfc(name).casefold()
 
 
@@ -158,16 +163,16 @@ def base_name(path: str) -> str:
 
 
 def matches_path(file: SourceFile, path: str) -> bool:
-    """Return whether a path in a description means `file`.
+    """Return whether a path written in a description file names the image `file`.
 
-    Folders in the path are ignored; upper and lower case are ignored if no sibling matches exactly.
+    Folders in the path are ignored. Case is ignored unless another file in the folder has exactly this name.
     """
     name = base_name(path)
     return name == file.file_name or (casefolded(name) == casefolded(file.file_name) and name not in file.siblings)
 
 
 def whole_number(value: object) -> int | None:
-    """Convert a value in a description, 16, 16.0 or '16', to int; return None for fractions and other values."""
+    """Convert a value of a description (16, 16.0 or '16') to int; return None for fractions and other values."""
     if isinstance(value, int):
         return None if isinstance(value, bool) else value
     if not isinstance(value, float | str):
@@ -180,12 +185,12 @@ def whole_number(value: object) -> int | None:
 
 
 def exceeds_size_limit(file: SourceFile, name: str) -> bool:
-    """Return whether `name`, in the folder of `file`, is too large for `read_description`. Raises OSError."""
+    """Return whether the file `name`, in the folder of `file`, is larger than 8 MB. Raises OSError."""
     return file.sibling(name).size > _MAX_BYTES
 
 
 def read_description(file: SourceFile, name: str) -> bytes:
-    """Read `name` in the folder of `file`. Raises UnreadableFile for more than 8 MB, and OSError."""
+    """Return the bytes of the file `name` in the folder of `file`. Raises UnreadableFile above 8 MB, and OSError."""
     data = read_start(file, name, _MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
         raise UnreadableFile("refused", f"{escape_unprintable(name)} is larger than {_MAX_BYTES >> 20} MB")
@@ -193,9 +198,10 @@ def read_description(file: SourceFile, name: str) -> bytes:
 
 
 def read_start(file: SourceFile, name: str, most: int) -> bytes:
-    """Read the first `most` bytes of `name`, in the folder of `file`; b'' for an inaccessible, missing or damaged file.
+    """Return the first `most` bytes of the file `name` in the folder of `file`.
 
-    The import reports an inaccessible file separately and still reads the images. Raises OSError for other errors.
+    Returns b'' for an inaccessible, missing or damaged file: the import reports inaccessible files elsewhere. Raises
+    OSError for other errors.
     """
     try:
         return read_bytes(file.sibling(name), most)
@@ -204,7 +210,7 @@ def read_start(file: SourceFile, name: str, most: int) -> bytes:
 
 
 def write_example_sheet(folder: Path) -> Path:
-    """Write 'gems.png', two sprites of 8 x 8 pixels side by side, for `AtlasFormat.example`; return its path."""
+    """Write 'gems.png', with two sprites of 8 x 8 pixels side by side, as a sheet for tests; return its path."""
     pixels = np.zeros((8, 16, 4), np.uint8)
     pixels[2:6, 1:7] = (200, 60, 40, 255)
     pixels[1:7, 10:14] = (40, 60, 200, 255)

@@ -48,7 +48,7 @@ _REGION, _MARGIN = (re.compile(_RECT.format(key), re.MULTILINE) for key in ("reg
 
 
 class GodotAtlas(AtlasFormat):
-    """Reads every AtlasTexture on the image as a sprite, named after the resource or the file."""
+    """Reads Godot resources: each AtlasTexture on the image becomes a sprite, named after the resource or its file."""
 
     name = "godot"
 
@@ -84,7 +84,10 @@ class GodotAtlas(AtlasFormat):
 
 
 def _frames(stem: str, text: str, image: SourceFile) -> Iterator[Region]:
-    """Yield a region for every AtlasTexture on `image` in SpriteFrames; textures without a name get a number."""
+    """Yield a region for each AtlasTexture on `image` in `text`, a SpriteFrames resource.
+
+    A texture without a name is named `stem` with a number.
+    """
     image_ids: set[str] = set()
     number = 0
     for found in _SECTION.finditer(text):
@@ -108,7 +111,7 @@ def _region(name: str, text: str) -> Region:
 
 
 def _rect(found: re.Match[str] | None) -> Box | None:
-    """Parse the 'x, y, w, h' of a matched Rect2; return None without a match and for fractions."""
+    """Parse the numbers x, y, w, h of a matched Rect2; return None without a match and for fractions."""
     numbers = [whole_number(word) for word in found[1].split(",")] if found else []
     whole = [number for number in numbers if number is not None]
     return Box(*whole) if len(numbers) == len(whole) == 4 else None

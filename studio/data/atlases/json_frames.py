@@ -47,7 +47,7 @@ _SHEET_SUFFIXES = (".png", ".webp", ".bmp", ".tga")  # hero.json describes hero.
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The entries of a JSON file for one image. image: path of the image; '' if the file has no path."""
+    """The frames that a JSON file lists for one image. image: path of the image; '' if the file has no path."""
 
     image: str
     size: tuple[int, int] | None
@@ -56,7 +56,7 @@ class _Page:
 
 
 class _Object(dict[str, Any]):
-    """A JSON object. repeated: all members of an object with repeated keys, else empty."""
+    """A JSON object that keeps repeated keys. repeated: all (key, value) pairs if a key repeats, else []."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -64,7 +64,7 @@ class _Object(dict[str, Any]):
 
 
 class JsonFrames(AtlasFormat):
-    """Finds a JSON file with frames that names the image, or has the image's file name."""
+    """Reads JSON files with frames. A file describes the image it names, or the image with an equal file name."""
 
     name = "json"
     order = -10
@@ -95,7 +95,7 @@ class JsonFrames(AtlasFormat):
 
 
 def _candidates(file: SourceFile) -> Iterator[tuple[str, bool]]:
-    """Yield (name, same_stem) for JSON files that may describe `file`, first the files with the same stem."""
+    """Yield (name, same_stem) for each JSON file that may describe the image `file`, files with equal stems first."""
     same_stem = {find_sibling(file, f"{name}{_SUFFIX}") for name in (file.file_name, file.stem)} - {""}
     yield from ((name, True) for name in sorted(same_stem))
     others = _by_image(FolderKey(file)).get(casefolded(file.file_name), ())
@@ -104,7 +104,7 @@ def _candidates(file: SourceFile) -> Iterator[tuple[str, bool]]:
 
 @lru_cache(maxsize=8)  # called for every image of a folder
 def _by_image(folder: FolderKey) -> dict[str, list[str]]:
-    """Map case-folded image names to the JSON files in a folder that name them in "image"; skip unusable files."""
+    """Map each image name, case-folded, to the JSON files of the folder that name the image; skip unusable files."""
     found: dict[str, list[str]] = {}
     for name in siblings_with_suffix(folder.file, _SUFFIX)[:_MAX_FILES]:
         with suppress(OSError, UnreadableFile):
@@ -121,7 +121,7 @@ def _content(file: SourceFile, name: str) -> Any:
 
 
 def _pages(content: Any) -> Iterator[_Page]:
-    """Yield a page for every image that the JSON describes; nothing for JSON without frames."""
+    """Yield a page for each image in the parsed JSON `content`; no pages for JSON without frames."""
     if not isinstance(content, dict):
         return
     textures, images, frames = content.get("textures"), content.get("images"), content.get("frames")
@@ -154,7 +154,7 @@ def _size(values: Any) -> tuple[int, int] | None:
 
 
 def _atlas(file: SourceFile, name: str, *, same_stem: bool) -> Atlas | None:
-    """Return the description of `file` in the JSON file `name`; None for a description of other images.
+    """Read the sprite positions in the image `file` from the JSON file `name`; None for a file about other images.
 
     same_stem: whether the two files have the same stem. Raises UnreadableFile for frames without positions.
     """
@@ -178,12 +178,12 @@ def _atlas(file: SourceFile, name: str, *, same_stem: bool) -> Atlas | None:
 
 
 def _is_preview(file: SourceFile) -> bool:
-    """Whether `file` is a GIF beside a sheet of the same name: hero.gif beside hero.png."""
+    """Return whether `file` is a GIF beside a sheet with the same stem: hero.gif beside hero.png."""
     return file.suffix == ".gif" and any(find_sibling(file, f"{file.stem}{suffix}") for suffix in _SHEET_SUFFIXES)
 
 
 def _regions(page: _Page) -> tuple[Region, ...]:
-    """Return the frames of a page; for a page with a single frame, the slices if they are cells."""
+    """Return the sprites of a page: its frames, or, for a single frame, its two or more slices."""
     frames = page.frames
     if isinstance(frames, _Object):
         named = frames.repeated or list(frames.items())
@@ -194,7 +194,7 @@ def _regions(page: _Page) -> tuple[Region, ...]:
 
 
 def _slices(slices: Any, frame: Region) -> tuple[Region, ...]:
-    """Return the slices of a single frame as regions of the image; () for fewer than two and for overlaps."""
+    """Return the slices of a page's only frame as regions of the sheet; () for fewer than two and for overlaps."""
     if not isinstance(slices, list) or frame.box is None or frame.turns:
         return ()
     left, top = frame.box.x, frame.box.y
@@ -230,13 +230,13 @@ def _region(name: str, frame: Any) -> Region:
 
 
 def _flag(frame: dict[str, Any], key: str) -> bool:
-    """Return the truth value of `frame[key]`; the text "false" is false."""
+    """Return `frame[key]` as a bool. A text is True only if it reads "true", in upper or lower case."""
     value = frame.get(key)
     return value.strip().lower() == "true" if isinstance(value, str) else bool(value)
 
 
 def _box(values: Any) -> Box | None:
-    """Parse {"x", "y", "w", "h"} as a box, with 0 for a missing x or y; return None for other values."""
+    """Convert a JSON object {"x", "y", "w", "h"} to a box; a missing x or y is 0. Return None for other values."""
     if not isinstance(values, dict):
         return None
     x, y = whole_number(values.get("x", 0)), whole_number(values.get("y", 0))

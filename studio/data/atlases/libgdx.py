@@ -31,7 +31,7 @@ Values = dict[str, str]
 
 
 class LibgdxAtlas(AtlasFormat):
-    """Finds the file that names the image; a file may describe several images and have any name."""
+    """Reads .atlas files of libGDX and Spine. A file may have any name and describe several images, each by name."""
 
     name = "libgdx"
 
@@ -56,7 +56,7 @@ class LibgdxAtlas(AtlasFormat):
 
 
 def _atlas(source: str, text: str, image: SourceFile) -> Atlas | None:
-    """Parse the entries for `image` in an .atlas text; return None if the text does not name the image."""
+    """Parse the sprites of `image` from the content `text` of an .atlas file; return None for other images."""
     lines = (line.strip() for line in text.splitlines())
     pages = (list(page) for filled, page in groupby(lines, key=bool) if filled)
     matching = [page[1:] for page in pages if matches_path(image, page[0])]
@@ -73,7 +73,7 @@ def _atlas(source: str, text: str, image: SourceFile) -> Atlas | None:
 
 
 def _entries(lines: list[str]) -> Iterator[tuple[str, Values]]:
-    """Yield ('', values of the page), then (name, values) for every sprite."""
+    """Parse a page: yields ('', values of the page), then (name, values) for each sprite."""
     name, values = "", Values()
     for line in lines:
         key, colon, value = line.partition(":")
@@ -103,7 +103,7 @@ def _region(name: str, values: Values) -> Region:
 
 
 def _numbers(values: Values, key: str, count: int) -> list[int]:
-    """Return `count` whole numbers from the comma-separated value `key`; [] for other values."""
+    """Parse the value of `key`, `count` whole numbers separated by commas; return [] for other values."""
     numbers = [whole_number(word) for word in values.get(key, "").split(",")]
     whole = [number for number in numbers if number is not None]
     return whole if len(numbers) == len(whole) == count else []

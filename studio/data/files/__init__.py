@@ -1,1 +1,1 @@
-"""Source files, and scratch space for decoded pixels. Start with source_files.py."""
+"""Source files to import, and scratch space for decoded pixels. Start with source_files.py."""

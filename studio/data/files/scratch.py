@@ -1,4 +1,4 @@
-"""Scratch space for the pixels of an import: in memory, or in an unnamed temporary file once they are many."""
+"""Scratch space for the pixels of an import: in memory, or in an unnamed temporary file for larger imports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INITIAL_BYTES = 1 << 20
 
 
 def memory_limit() -> int:
-    """Return the bytes that an import may hold in memory: 256 MB, or a sixteenth of a small computer or container."""
+    """Return the bytes of pixels that an import may hold in memory: 256 MB, less on small computers."""
     return min(256 << 20, limits.usable_memory().total_bytes // 16)
 
 
@@ -33,9 +33,10 @@ MEMORY_LIMIT = memory_limit()  # bytes; larger data go to the disk
 
 
 class ScratchBuffer:
-    """An append-only byte buffer for several threads. Its file has no name, so the system deletes it with the process.
+    """An append-only, thread-safe byte buffer. Large contents move from memory to an unnamed temporary file.
 
-    folder: for the file; None or a read-only folder stand for the system's temporary folder.
+    The system deletes the file when the process ends. folder: folder of the file; if None or read-only, the system's
+    temporary folder.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -48,7 +49,7 @@ class ScratchBuffer:
         self._lock = threading.Lock()
 
     def add(self, data: NDArray[np.uint8]) -> int:
-        """Append bytes and return their offset. Raises OSError, also shortly before the disk is full."""
+        """Append bytes and return their offset in the buffer. Raises OSError if the disk is nearly full."""
         with self._lock:
             offset, self.length = self.length, self.length + data.nbytes
             if self.length > MEMORY_LIMIT and self._file is None:
@@ -74,7 +75,7 @@ class ScratchBuffer:
             return np.frombuffer(mapped, np.uint8)
 
     def close(self) -> None:
-        """Release the buffer; arrays returned by `array` stay valid."""
+        """Free the memory, or close the file; arrays returned by `array` stay valid."""
         with self._lock:
             if self._file is not None:
                 self._file.close()
@@ -95,14 +96,14 @@ class ScratchBuffer:
 
 
 def _close_in_thread(handle: int) -> None:
-    """Close the last handle of an unnamed file on a thread; the system then frees its disk space."""
+    """Close a file handle on a new thread, because freeing the disk space of a large file takes long."""
     threading.Thread(target=os.close, args=(handle,), name="scratch", daemon=True).start()
 
 
 def copy_rows(pixels: NDArray[np.uint8], chosen: NDArray[np.int64], folder: Path | None) -> NDArray[np.uint8]:
-    """Copy the rows `chosen` from uint8 [N, ...] into memory, or a large copy into a read-only scratch file.
+    """Return a copy of the rows `chosen` of `pixels`, uint8 [N, ...]; a large copy is a read-only scratch file.
 
-    Raises OSError if the disk is full.
+    folder: folder of the scratch file, as in ScratchBuffer. Raises OSError if the disk is full.
     """
     row_bytes = pixels[:1].nbytes
     if len(chosen) * row_bytes <= MEMORY_LIMIT:
@@ -133,7 +134,7 @@ def check_free_space(folder: Path, needed: int) -> None:
 
 
 def map_bytes(file: IO[Any], start: int, length: int) -> NDArray[np.uint8]:
-    """Memory-map bytes of an open file: read-only uint8 [length], valid also after the file is closed."""
+    """Memory-map `length` bytes of an open file from `start`: read-only uint8 [length]; survives closing the file."""
     if not length:
         return np.zeros(0, np.uint8)
     return np.frombuffer(mmap.mmap(file.fileno(), start + length, access=mmap.ACCESS_READ), np.uint8)[start:]

@@ -34,12 +34,15 @@ _BACKUP_SUFFIXES = ("~", ".bak", ".tmp", ".temp", ".orig", ".swp", ".part", ".cr
 
 
 def is_ignored(name: str) -> bool:
-    """Return whether the import skips a file or folder without a message: hidden files and system files."""
+    """Return whether a file or folder is hidden or a system file. The import skips these without a message."""
     return name.startswith(".") or name.lower() in _SYSTEM_FILES
 
 
 def is_foreign(name: str, *, is_folder: bool) -> bool:
-    """Return whether the import skips a name with a notice: backup files and folders of a NAS, system or editor."""
+    """Return whether a name is a backup file, or a folder of a NAS, system or editor.
+
+    The import skips these with a notice.
+    """
     name = name.lower()
     return name in _FOREIGN_FOLDERS or (not is_folder and name.endswith(_BACKUP_SUFFIXES))
 
@@ -50,10 +53,10 @@ def is_archive(name: str) -> bool:
 
 
 class ArchiveEntry(NamedTuple):
-    """An entry of an archive's directory, unchecked.
+    """Position, sizes and checksum of a file in a zip archive, unchecked.
 
-    offset: of the file's header in the archive, in bytes. packed_size, size: bytes. method: compression method, zip's
-    number. crc: CRC-32 of the unpacked bytes.
+    offset: of the file's header in the archive, in bytes. packed_size, size: bytes before and after unpacking.
+    method: zip's number for the compression method. crc: CRC-32 of the unpacked bytes.
     """
 
     offset: int
@@ -64,7 +67,7 @@ class ArchiveEntry(NamedTuple):
 
 
 class ArchiveFolder(Mapping[str, ArchiveEntry]):
-    """Archive entries of one folder by file name, stored in columns to hold a million entries in little memory."""
+    """Maps the file names in one folder of an archive to entries. Columns hold a million entries in little memory."""
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
@@ -81,11 +84,11 @@ class ArchiveFolder(Mapping[str, ArchiveEntry]):
         return len(self._rows)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the names in a single string: pickling a million strings would block other threads."""
+        """Pickle all names as one string: pickling a million strings would block other threads."""
         return _unpickled, ("/".join(self._rows), array("Q", self._rows.values()), self._columns)
 
     def add(self, name: str, entry: ArchiveEntry) -> None:
-        """Add an entry, replacing an earlier entry with this name."""
+        """Add an entry; it replaces an earlier entry with this name."""
         self._rows[name] = len(self._columns[0])
         for column, value in zip(self._columns, entry, strict=True):
             column.append(value)
@@ -99,7 +102,7 @@ def _unpickled(names: str, rows: array[int], columns: tuple[array[int], ...]) ->
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in an archive. name: without folders. folder: the entries in the same folder, shared by its files."""
+    """A file in an archive. name: file name without folders. folder: entries of all files in its folder."""
 
     name: str
     folder: ArchiveFolder = field(repr=False, compare=False)
@@ -113,12 +116,12 @@ class Member:
 class SourceFile:
     """A dropped file, or a file in a dropped folder or archive; not opened yet.
 
-    Call `read_bytes` (studio.data.images.decoding) to read it, on the disk or in an archive.
+    `read_bytes` (studio.data.images.decoding) reads the file, on the disk or in an archive.
 
     path_str: path of the file, or of its archive; may hold surrogates if the path is not UTF-8.
     name: printable path from the dropped folder on, with '/' ('item/ruby.png').
     folders: class name parts from the file's folders, outermost first; () directly in the dropped folder.
-    default_class: the class if neither `folders` nor the source names one: the name of the dropped folder.
+    default_class: the class if neither `folders` nor the file's contents name one: the name of the dropped folder.
     siblings: names of all files in the same folder, for formats that use two files.
     size: bytes. mtime_ns: modification time of the file or of its archive.
     member: the file in the archive; None outside of archives.
@@ -147,7 +150,7 @@ class SourceFile:
 
     @property
     def is_of_test_set(self) -> bool:
-        """Whether the sprites belong to the test set: in a folder named test, or in an MNIST test set file."""
+        """Whether the file's sprites are test data: the file is in a folder named test, or is MNIST's test set."""
         return self.in_test_folder or self.file_name.lower().startswith("t10k-images")
 
     @property
@@ -161,7 +164,7 @@ class SourceFile:
         return self._split()[1].lower()
 
     def sibling(self, name: str) -> SourceFile:
-        """Return another file in the folder of this file. Raises OSError, FileNotFoundError for a missing file."""
+        """Return the SourceFile of another file in this folder. Raises FileNotFoundError or another OSError."""
         if name not in self.siblings:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
         printable = f"{self.name[: self.name.rfind('/') + 1]}{escape_unprintable(name)}"
@@ -173,7 +176,7 @@ class SourceFile:
         return replace(self, path_str=str(path), name=printable, size=status.st_size, mtime_ns=status.st_mtime_ns)
 
     def _split(self) -> tuple[str, str]:
-        """Return stem and suffix like pathlib, whose Path objects cost too much for a million files."""
+        """Split the file name into stem and suffix like pathlib, without the cost of a million Path objects."""
         name = self.file_name
         stem, dot, suffix = name.rpartition(".")
         return (stem, f".{suffix}") if dot and stem and suffix else (name, "")
@@ -197,10 +200,11 @@ class SourceImage:
 
     rgba: uint8 [H, W, 4], straight alpha, any size.
     part: name of the image within its file ('potions_003'); '' in a file with a single image.
-    folders: class name parts to append to the file's.
-    label: class given by the file; folders are then not used.
-    tag: animation tag of the frame; its class if the user asked for tags as classes.
-    rest: for an image of the sheet pixels outside all described sprites, the reason to report if it is sliced; else ''.
+    folders: class name parts to append to `SourceFile.folders`.
+    label: class given by the file; overrides the folders.
+    tag: animation tag of the frame; becomes the class if the user chose tags as classes.
+    rest: '' for a whole image. If the image shows only the pixels of a sheet outside its described sprites: the remark
+    for the user, unless the import slices the image.
     """
 
     rgba: Rgba
@@ -212,7 +216,7 @@ class SourceImage:
 
     @property
     def may_be_sheet(self) -> bool:
-        """Whether the image may be a sheet of several sprites: no part name and no class are known."""
+        """Whether the image may be a sheet of several sprites: the source gave neither a part name nor a class."""
         return not (self.part or self.label)
 
 
@@ -220,8 +224,8 @@ class SourceImage:
 class SourceIssue:
     """An issue that a source reports while reading a file.
 
-    group: from QUARANTINE_GROUPS if a part was left out, else from NOTE_GROUPS (import_result.py). reason: a plain
-    sentence for the user. part: name of the affected image in the file; '' for the whole file.
+    group: from QUARANTINE_GROUPS if a part was left out, else from NOTE_GROUPS (import_result.py).
+    reason: a plain sentence for the user. part: name of the affected image in the file; '' for the whole file.
     """
 
     group: str
@@ -240,7 +244,7 @@ class UnreadableFile(Exception):  # noqa: N818 - an answer of a source, not a fa
 
 @dataclass(frozen=True, slots=True)
 class ImportIssue:
-    """A file or sprite that the import left out, or kept but reports.
+    """A file or sprite that the import left out, or kept with a remark.
 
     name: printable, as in `Sprites.names` ('item/potion/ruby.png', 'potions.png#ruby').
     reason: a plain sentence without the name ('cut off: the file ends too early').
@@ -260,7 +264,7 @@ class ImportIssue:
 def open_regular_file(path: str) -> Iterator[BinaryIO]:
     """Open a regular file for reading. Raises OSError, and UnreadableFile for a pipe, a device or a folder.
 
-    Opened without blocking: the file may have been replaced by a pipe since it was found.
+    Opening never blocks, even if a pipe has replaced the file in the meantime.
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as stream:
