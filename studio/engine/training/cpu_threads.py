@@ -1,7 +1,7 @@
 """Choose the number of CPU threads for a training, fewer while another program keeps the cores busy.
 
-After each operation the threads wait for the slowest. If another program occupies its core, waiting takes ten times as
-long as the work, and a single thread is several times faster.
+All threads wait for the slowest thread after each operation. If another program occupies that thread's core, waiting
+takes ten times as long as the work, and a single thread is several times faster.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RETRY_S, _MAX_RETRY_S = 60.0, 960.0  # until the full number is tried again; do
 
 
 class ThreadTuner:
-    """Chooses how many CPU `threads` to compute with, from the times of the steps.
+    """Chooses the number of CPU `threads` that makes training steps fastest. most: the full number.
 
     It starts with the full number. At the start, and when steps become several times slower, it tries a half, a quarter
     and so on; from time to time it tries the full number again. The fastest number stays.
@@ -45,7 +45,7 @@ class ThreadTuner:
         self._retry_s = _RETRY_S
 
     def add(self, steps: int, duration_s: float) -> None:
-        """Add the time of a tick and choose `threads`."""
+        """Record the duration of `steps` training steps and choose `threads` anew."""
         if not self._may_change or self._most == 1:
             return
         self._now_s += duration_s
@@ -59,10 +59,9 @@ class ThreadTuner:
             self._observe()
 
     def tick(self, steps: int, duration_s: float) -> Events:
-        """Add the time of a tick and set torch's number of threads; yields a Notice when it first uses
-        fewer.
+        """Record the duration of `steps` training steps, and set torch's number of threads.
 
-        Call this between ticks, on the engine thread.
+        Yields a Notice when torch first gets fewer than all threads. Call this between steps, on the engine thread.
         """
         self.add(steps, duration_s)
         if torch.get_num_threads() != self.threads:
@@ -76,7 +75,7 @@ class ThreadTuner:
             yield Notice("info", title, hint)
 
     def uses_fewer(self) -> bool:
-        """Return whether fewer threads turned out to be faster."""
+        """Return whether fewer threads than the full number turned out to be faster."""
         return not self._is_trial and self._chosen < self._most
 
     def _observe(self) -> None:
@@ -96,7 +95,7 @@ class ThreadTuner:
             self._start_trial([self._most], step_s)
 
     def _start_trial(self, others: list[int], step_s: float) -> None:
-        """Start to try other numbers of threads. step_s: seconds per step with the current number."""
+        """Start to time steps with other numbers of threads. step_s: seconds per step with the current number."""
         self._is_trial, self._tried, self._to_try = True, {self._chosen: step_s}, others
         self._set_threads(self._to_try.pop(0))
 

@@ -61,10 +61,10 @@ MAX_VALIDATION = 1024  # most sprites per validation: enough for a steady metric
 
 
 class NewRun(NamedTuple):
-    """A new run's arguments.
+    """The arguments for creating a run.
 
-    path: an empty or missing folder. parent: the model whose weights the run starts from; it also determines some
-    settings.
+    path: the run's folder, empty or missing. parent: the model whose weights the run starts from; it also fixes some
+    settings, such as the width.
     """
 
     path: Path
@@ -76,7 +76,10 @@ class NewRun(NamedTuple):
 
 
 def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Training]:
-    """Create a run and return its training; yields Progress. Raises TrainingError, RunError, UsageError."""
+    """Create a run folder and return its training, ready for the first step.
+
+    Yields Progress. Raises TrainingError, RunError, UsageError.
+    """
     ranks.check_batch_size(new.config)
     plan, run = _make_plan(new), RunDir(new.path)
     remove_failed_starts()
@@ -94,8 +97,9 @@ def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Tr
 def create_run(new: NewRun, state: RunState = "stopped") -> Events:
     """Create a run for later training, here or in another process.
 
-    Its folder holds settings, sprites and the parent's weights, so later changes elsewhere have no effect. Nothing is
-    moved to the device. state: written to state.json. Yields Progress and Notices. Raises TrainingError, RunError.
+    The run folder holds the settings, the sprites and the parent model's weights, so later changes to the originals
+    have no effect. Nothing is moved to the device. state: written to state.json. Yields Progress and Notices. Raises
+    TrainingError, RunError.
     """
     plan, run = _make_plan(new), RunDir(new.path)
     remove_failed_starts()
@@ -108,7 +112,7 @@ def create_run(new: NewRun, state: RunState = "stopped") -> Events:
 
 
 def create_queued_run(new: NewRun) -> Events:
-    """Create a run and append it to the queue.
+    """Create a run and append it to the queue of waiting trainings.
 
     Yields Progress and Notices, and RunQueued last. Raises TrainingError, RunError.
     """
@@ -119,10 +123,10 @@ def create_queued_run(new: NewRun) -> Events:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """A new run after its checks: selected sprites, settings that fit the parent's weights, and the
-    network.
+    """A new run before its files are written: the selected sprites, the settings and the network.
 
-    network: on the CPU, with the parent's weights if there is a parent.
+    config: with the settings that the parent model's weights require. network: on the CPU, with the parent model's
+    weights if the run has a parent.
     """
 
     sprites: Sprites
@@ -132,7 +136,10 @@ class _Plan:
 
 
 def _make_plan(new: NewRun) -> _Plan:
-    """Select sprites, build the network, and copy the parent's weights. Raises TrainingError, UnwritableError."""
+    """Select a new run's sprites, build its network, and copy the parent model's weights into the network.
+
+    Raises TrainingError, UnwritableError.
+    """
     config, parent = new.config, new.parent
     with wrap_write_errors(new.path):
         chosen, notes = new.recipe.select(new.sprites, config)
@@ -145,15 +152,14 @@ def _make_plan(new: NewRun) -> _Plan:
     network = new.recipe.build(config, Spec.of(chosen))
     if parent is not None:
         left = parent.copy_weights(network, new.recipe, Spec.of(chosen))
-        notes += [f"{left} of its weights don't fit {chosen.size} pixels and start from random values."] if left else []
+        notes += [f"{left} start weights don't fit {chosen.size} pixels and are random instead."] if left else []
     return _Plan(chosen, config, network, [Notice("info", note) for note in notes])
 
 
 def populate_run_dir(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, None, tuple[RunRecord, Sprites]]:
-    """Write sprites, style and start weights of a new run to its folder; run.json and state.json come
-    later.
+    """Write a new run's sprites, style and start weights to its folder, but not run.json and state.json.
 
-    Yields Progress. Returns the record, and the sprites with their groups.
+    Yields Progress. Returns the run's record, and the sprites with their groups of near duplicates.
     """
     chosen = yield from throttle_events(group_near_duplicates(plan.sprites, paths.cache()))
     record = _new_record(new, chosen, plan)
@@ -168,10 +174,10 @@ def populate_run_dir(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, 
 def resumed_training(
     path: Path, device: Device, more_min: float = 0.0, ranks: Ranks = ALONE
 ) -> Generator[Event, None, Training]:
-    """Load a run from its newest valid checkpoint; yields Progress while its sprites are checked.
+    """Load a run's training from its newest valid checkpoint.
 
-    more_min: minutes to train from there, whatever the budget was; 0 keeps the budget. Raises RunError, BadInputError,
-    UsageError.
+    Yields Progress while the run's sprites are checked. more_min: minutes to train from the checkpoint, whatever the
+    budget was; 0 keeps the budget. Raises RunError, BadInputError, UsageError.
     """
     raise_if_remote(path)
     run = RunDir(path)
@@ -207,10 +213,10 @@ def resumed_training(
 
 
 def worker_training(start: StartCommand, device: Device, ranks: Ranks) -> Training:
-    """Create a worker rank's training from the run that rank 0 announced.
+    """Create the training of a worker rank, for the run that rank 0 announced with `start`.
 
-    It locks and writes nothing. Optimizer state comes from the announced checkpoint, weights from rank 0. Raises
-    RunError, BadInputError.
+    A worker only reads the run folder, and does not lock it. The optimizer state comes from the announced checkpoint;
+    rank 0 sends the weights later. Raises RunError, BadInputError.
     """
     run = RunDir(Path(start.path))
     record = run.record()
@@ -229,12 +235,15 @@ def worker_training(start: StartCommand, device: Device, ranks: Ranks) -> Traini
 
 
 def _load_step(training: Training, step: int) -> None:
-    """Load the optimizer state of the checkpoint of a step. Raises RunError if the checkpoint is missing."""
+    """Load the training's optimizer state from the checkpoint of `step`.
+
+    Raises RunError if the checkpoint is missing.
+    """
     folder = training.run.checkpoints
     with wrap_read_errors(folder):
         found = [(path, info) for path, info in checkpoints.list_checkpoints(folder) if info.step == step]
     if not found:
-        raise RunError(f"{folder} holds no checkpoint of step {step:,}.", "Every process must see this folder.")
+        raise RunError(f"{folder} holds no checkpoint of step {step:,}.", "Give every process access to this folder.")
     ((path, info),) = found
     with wrap_read_errors(path):
         restore_optimizer_state(training, info, checkpoints.load_tensors(path, info, "optimizer"))
@@ -253,7 +262,7 @@ def _with_minutes(config: TrainingConfig, minutes: float) -> TrainingConfig:
 
 
 def _schedule_notice(training: Training) -> Notice:
-    """Return the notice that says what more minutes do to the learning rate of an extended run."""
+    """Return a notice that says how the learning rate goes on in a run with an extended budget."""
     title = f"The run now trains for {duration(60 * training.extended_min)} in total."
     share, rate = training.config.lr_decay_share, training.learning_rate()
     if training.budget_share() >= 1 - share:
@@ -267,10 +276,10 @@ def _assemble(
     run: RunDir, record: RunRecord, recipe: Recipe, config: TrainingConfig, sprites: Sprites, network: nn.Module,
     device: Device, ranks: Ranks, on_error: ExitStack, precision: str = "",
 ) -> Training:  # fmt: skip
-    """Move data and network to the device and create the training.
+    """Create a Training: split the sprites, and move data and network to the device.
 
-    on_error: receives the callback that closes the train set if a later step fails. precision: rank 0's; '' for the
-    run's own.
+    on_error: receives the callback that closes the train set if a later step fails. precision: as rank 0 announced; ''
+    for the run's own.
     """
     if device.kind == "cpu":
         torch.set_num_threads(ranks.thread_share(config.threads or device.threads))  # local ranks share the cores
@@ -310,7 +319,7 @@ def _has_checkpoint(run: RunDir) -> bool:
 
 
 def _load_newest(training: Training) -> None:
-    """Load the newest valid checkpoint; without checkpoints, start at step 0.
+    """Load the newest valid checkpoint into the training; without checkpoints, it starts at step 0.
 
     Damaged checkpoints are quarantined, with a notice for each. Raises RunError if all checkpoints are damaged.
     """
@@ -346,7 +355,7 @@ def _load_newest(training: Training) -> None:
 
 
 def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
-    """Return a sentence for each setting that the parent model changes."""
+    """Return a sentence for each setting whose value changes from `wanted` to `taken`, the start model's."""
     return [
         f"{item.label}: {getattr(taken, item.name)}, taken from the start model."
         for item in settings_of(type(taken))
@@ -355,7 +364,7 @@ def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
 
 
 def _new_record(new: NewRun, sprites: Sprites, plan: _Plan) -> RunRecord:
-    """Return the record of a new run, run.json."""
+    """Return the record of a new run, which becomes run.json."""
     return RunRecord(
         name=nfc(new.path.name),
         recipe=new.recipe.name,

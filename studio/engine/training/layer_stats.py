@@ -1,6 +1,7 @@
 """Statistics of each layer during training: update size, gradient norm, dead units.
 
-Now and then forward hooks probe a single step. Probing does not change what the network learns.
+They come from single steps, probed with forward hooks every few seconds. Probing does not change what the network
+learns.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Layers = dict[str, list[Tensor]]
 
 
 def group_layers(network: nn.Module) -> Layers:
-    """Return the weight matrices and kernels by module name, in the network's order.
+    """Return the network's weight matrices and convolution kernels by module name, in the network's order.
 
     With more than MAX_LAYERS modules, deep modules are merged: 'down.0.conv1' becomes 'down.0'.
     """
@@ -54,7 +55,10 @@ def _cut(name: str, depth: int) -> str:
 
 @dataclass(eq=False)
 class LayerProbe:
-    """One probed step's data, on the device. lowest, highest: ranges of each module's inputs, float32 [units]."""
+    """The ranges of each module's inputs during one probed step, on the device.
+
+    lowest, highest: float32 [units], the range of each input unit. hooks: the forward hooks that record the ranges.
+    """
 
     lowest: dict[nn.Module, Tensor]
     highest: dict[nn.Module, Tensor]
@@ -62,11 +66,12 @@ class LayerProbe:
 
 
 class LayerMonitor:
-    """Probes a step about every 10 s, more often in a short training, for less than 1 % of the time.
+    """Measures statistics of each layer by probing a training step about every 10 s.
 
-    Statistics per layer: the update's norm relative to the weights' norm, the gradient norm before clipping, and the
-    share of dead inputs. A dead input has one value for the whole batch, sprites and positions alike. A unit that is
-    dead behind a ReLU shows only in the next layer's inputs. Values stay on the device until the tick ends.
+    It probes more often in a short training, and takes less than 1 % of the time. Statistics per layer: the update's
+    norm relative to the weights' norm, the gradient norm before clipping, and the share of dead inputs. A dead input
+    has one value for the whole batch, sprites and positions alike. A unit that is dead behind a ReLU shows only in the
+    next layer's inputs. Values stay on the device until the tick of steps ends.
     """
 
     def __init__(self, network: nn.Module, *, is_on: bool = True) -> None:
@@ -84,7 +89,11 @@ class LayerMonitor:
         self.values: list[Tensor] = []  # float32 []; one statistic for every layer, then the next statistic
 
     def begin_tick(self, elapsed_s: float, planned_s: float) -> None:
-        """Probe the next step if a probe is due, but never the first. planned_s: estimated time of the training."""
+        """Add forward hooks that probe the next step, if a probe is due.
+
+        The first step is never probed. elapsed_s: seconds of training so far. planned_s: estimated seconds of the whole
+        training.
+        """
         self.values = []
         if not self._layers:
             return
@@ -107,7 +116,10 @@ class LayerMonitor:
 
     @contextlib.contextmanager
     def probe_step(self) -> Iterator[None]:
-        """Measure the step inside the block: unclipped gradients on entry, the weights' update on exit."""
+        """Compute the statistics of the optimizer step inside the block, if this step is probed.
+
+        Reads unclipped gradients on entry, and the weights' update on exit.
+        """
         probe = self._probe
         if probe is None:
             yield
@@ -127,9 +139,9 @@ class LayerMonitor:
             self.values = [*ratios, *gradients, *self._dead(probe)]
 
     def read(self, step: int, values: NDArray[np.float32]) -> list[LayerStats]:
-        """Return the probed step's statistics from values [3 * layers] read back from the device.
+        """Return the probed step's statistics from `values`, float32 [3 * layers], read back from the device.
 
-        Returns nothing without a probe, or if a value is infinite, because fp16 skips that step.
+        Returns an empty list if no step was probed, or if a value is not finite, because fp16 skips that step.
         """
         if not values.size:
             return []
@@ -146,7 +158,7 @@ class LayerMonitor:
         self._cost_s += time.perf_counter() - start_s
 
     def _record_inputs(self, probe: LayerProbe, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        """Widen the range of a module's inputs. A forward hook, called once per micro-batch."""
+        """Widen the recorded range of a module's inputs. A forward hook, called once per micro-batch."""
         if not inputs[0].requires_grad:
             return  # the sprites themselves: no unit made them
         with self._timed(), torch.no_grad():
@@ -159,7 +171,7 @@ class LayerMonitor:
             probe.highest[module] = torch.maximum(probe.highest[module], highest) if known else highest
 
     def _dead(self, probe: LayerProbe) -> Iterator[Tensor]:
-        """Yield each layer's share of dead inputs, NaN for the layer behind the sprites."""
+        """Yield each layer's share of dead inputs, float32 []; NaN for the layer that reads the sprites."""
         shares = {name: list[Tensor]() for name in self._layers}
         for module, lowest in probe.lowest.items():
             spread = probe.highest[module] - lowest

@@ -21,10 +21,10 @@ SAMPLE_SEED = 7
 
 
 def live_samples(training: Training, control: Control) -> Events:
-    """Draw sprites from the fixed seed, or predict held-out sprites: yields Progress, then one
-    SamplesReady.
+    """Draw new sprites from the fixed seed; with a model that draws none, predict held-out sprites.
 
-    The samples are saved in the run folder. Stops early, without samples, when `control.stop` is set.
+    Yields Progress, then one SamplesReady. The samples are saved in the run folder. Stops early, without samples, when
+    `control.stop` is set.
     """
     with training.side_work.skip_if_full("live samples"):
         model = training.model()
@@ -38,7 +38,10 @@ def live_samples(training: Training, control: Control) -> Events:
 
 
 def _drawn_samples(training: Training, model: TrainedModel, control: Control) -> Events:
-    """Draw sprites of the most common classes from the same noise each time; before the first step, show the noise."""
+    """Draw sprites of the most common classes, from the same noise in every call.
+
+    Before the first training step, show the noise.
+    """
     names = training.spec.class_names
     counts = np.bincount(training.train_set.labels_host, minlength=len(names))  # sprites per class: [classes]
     common = np.argsort(-counts, kind="stable")[:SAMPLE_COUNT]  # the most common classes
@@ -69,7 +72,7 @@ def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
 
 
 def _verdict(class_names: Sequence[str], predicted: int, true: int) -> str:
-    """Return the predicted class as a caption; a wrong prediction gets a cross and the true class."""
+    """Return a prediction's caption: the predicted class, with a cross and the true class if it is wrong."""
     if predicted == true:
         return class_names[predicted]
     wrong = f"✗ {class_names[predicted]} (is {class_names[true]})"

@@ -55,18 +55,18 @@ def train_resumed(
     path: Path, device: Device, control: Control, more_min: float = 0.0, ranks: Ranks = ALONE,
     observers: Sequence[Observer] = (),
 ) -> Events:  # fmt: skip
-    """Resume a run from its newest valid checkpoint.
+    """Continue to train a run from its newest valid checkpoint; yields the training's events.
 
-    more_min: minutes to train from there; 0 trains the rest of the budget. In a distributed run, call this on rank 0.
-    Raises StudioError.
+    more_min: minutes to train from the checkpoint; 0 trains the rest of the budget. In a distributed run, call this on
+    rank 0. Raises StudioError.
     """
     return _run(resumed_training(path, device, more_min, ranks), path, device, control, ranks, observers)
 
 
 def train_worker(device: Device, control: Control, ranks: Group) -> None:
-    """Worker loop of a distributed run, for all ranks but 0: take the steps that rank 0 announces.
+    """Run a worker rank of a distributed run: take the training steps that rank 0 announces.
 
-    Raises StudioError, and KeyboardInterrupt as `Group.receive_command` does.
+    Raises StudioError, and KeyboardInterrupt if `control.stop` is set and rank 0 sends nothing for a while.
     """
     while (command := ranks.receive_command(control)) is not None:
         if isinstance(command, StartCommand):  # a TickCommand here ends a failed training
@@ -76,7 +76,7 @@ def train_worker(device: Device, control: Control, ranks: Group) -> None:
 
 
 def _run_ticks(training: Training, control: Control, ranks: Group) -> None:
-    """Take a training's steps on a worker rank, until the training ends or a loss is not finite."""
+    """Train on a worker rank until rank 0 ends the training or a loss is not finite."""
     with contextlib.closing(training):
         training.broadcast_start()
         runner = StepRunner(training)
@@ -93,12 +93,12 @@ def _run_ticks(training: Training, control: Control, ranks: Group) -> None:
 
 
 def train(training: Training, control: Control, clock: Stopwatch) -> Events:
-    """Train until the budget is used up, `control.stop` is set, or the run stops early by its settings. RunFinished
-    comes last, after the work has been saved.
+    """Train until the budget is used up, `control.stop` is set, or the run stops early by its settings.
 
-    A tick is a number of steps that take about TICK_S together. Within a tick nothing is read back from the device:
-    losses and gradient norms stay there. After a loss or gradient that is not finite, later steps leave the weights
-    unchanged, and NotFiniteError is raised at the end of the tick. An overflow in fp16 only skips the step.
+    RunFinished comes last, after the work has been saved. A tick is a number of steps that take about TICK_S together.
+    Within a tick nothing is read back from the device: losses and gradient norms stay there. After a loss or gradient
+    that is not finite, later steps leave the weights unchanged, and NotFiniteError is raised at the end of the tick. An
+    overflow in fp16 only skips the step.
     """
     runner, budget_steps, ranks = StepRunner(training), training.budget_steps(), training.ranks
     speed, steps_per_tick = Speedometer(training.config.batch_size), 1  # grows as soon as the time of a step is known
@@ -146,7 +146,7 @@ def _run_started(training: Training) -> RunStarted:
 
 
 def _loss_chunk(training: Training, result: TickResult, sprites_per_s: float) -> LossChunk:
-    """Return the event of a tick with the training's speed and time left. losses, grad_norms: float32 [steps]."""
+    """Return the event of a tick of steps: losses, gradient norms, speed, and the time left."""
     config, (losses, grad_norms) = training.config, result.statistics
     left_s = 60 * config.minutes - training.elapsed_s
     if steps := training.budget_steps():
@@ -162,7 +162,7 @@ def _run(
     start: Generator[Event, None, Training], path: Path, device: Device, control: Control, ranks: Ranks,
     observers: Sequence[Observer],
 ) -> Events:  # fmt: skip
-    """Return the events of a whole run: train with recovery, seen by the stopwatch and by `observers`."""
+    """Train a run with recovery from errors, and show each event to a stopwatch and to `observers`."""
     clock = Stopwatch()
     return observed(_train_with_recovery(start, path, device, control, ranks, clock), [clock, *observers])
 
@@ -173,9 +173,9 @@ def _train_with_recovery(
 ) -> Events:  # fmt: skip
     """Train, and restart from the newest checkpoint after an error that the training can recover from.
 
-    NotFiniteError: halve the learning rate, at most MAX_ROLLBACKS times. StepTooLargeError, raised when the optimizers
-    find no memory: halve the micro-batches, which leaves more memory to the optimizers. A distributed run does so after
-    torchrun has restarted its ranks.
+    start: creates the training. After NotFiniteError, halve the learning rate, at most MAX_ROLLBACKS times. After
+    StepTooLargeError, raised when the optimizers find no memory, halve the micro-batches, which leaves more memory to
+    the optimizers. A distributed run does so after torchrun has restarted its ranks.
     """
     prepare: Callable[[Training], None] = Training.report_micro_batches
     if oom_title := ranks.pop_oom_report():
@@ -214,7 +214,10 @@ def _train_with_recovery(
 
 @contextlib.contextmanager
 def _opened(training: Training, control: Control) -> Iterator[None]:
-    """Run the training inside this block: on leaving it, record a failure in state.json and release the run's lock."""
+    """Hold a training open for the block.
+
+    On exit, write a failure to state.json and release the run's lock.
+    """
     with contextlib.ExitStack() as at_the_end:
         at_the_end.callback(torch.set_num_threads, torch.get_num_threads())  # restored at the end
         at_the_end.callback(_release, training, control)
@@ -225,7 +228,10 @@ def _opened(training: Training, control: Control) -> Iterator[None]:
 def _record_failure(
     training: Training, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
 ) -> None:
-    """Write the error that ended a training to state.json; closing the generator and KeyboardInterrupt don't count."""
+    """Write the error that ended a training to state.json.
+
+    Closing the generator and KeyboardInterrupt are not failures.
+    """
     if isinstance(error, StepTooLargeError) and not (training.ranks.is_alone or training.has_smallest_micro_batch()):
         training.recovery.micro_batches.double(training.ranks.world_size)  # the next start of torchrun reads the count
     if isinstance(error, Exception):
@@ -235,7 +241,7 @@ def _record_failure(
 
 
 def _release(training: Training, control: Control) -> None:
-    """End the live model, the other ranks and the background threads of a training, and release its lock."""
+    """End a training: detach the live model, stop other ranks and background threads, release the run's lock."""
     control.live = None
     with contextlib.suppress(ProcessGoneError, StepTooLargeError):  # the other ranks have ended already
         training.send_tick(0)

@@ -1,4 +1,4 @@
-"""The work of a training between ticks: validation, checkpoints, live samples, quality measurements, early stopping."""
+"""A training's work between its steps: validation, checkpoints, live samples, measurements, early stopping."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNMEASURED = "The run is too short or has too few sprites for measurements, and
 
 
 class Maintenance:
-    """Runs the work between ticks, each kind at its own interval."""
+    """Runs a training's work between its steps: validation, checkpoints, live samples, quality measurements."""
 
     def __init__(self, training: Training, control: Control, clock: Stopwatch) -> None:
         self._training, self._control, self._clock = training, control, clock
@@ -39,18 +39,21 @@ class Maintenance:
         self._has_warned = False  # that the training will not stop early
 
     def stop_advice(self) -> Advised | None:
-        """Return the advice that ends the training now; None while the training continues."""
+        """Return the advice to stop the training early; None while the training should continue."""
         is_early = MIN_BUDGET_SHARE <= self._training.budget_share() < 1
         return self._adviser.stop_advice if self._may_stop_early and is_early else None
 
     def after_tick(self) -> Events:
-        """Run the work that is due: yields Validated, CheckpointSaved, SamplesReady, QualityMeasured, Advised."""
+        """Run the work that is due after a tick of steps.
+
+        Yields Validated, CheckpointSaved, SamplesReady, QualityMeasured, Advised.
+        """
         yield from self._adviser.follow(self._due_work())  # yields Advised after new measurements
 
     def finish(self) -> Events:
-        """Save the work and write how the training ended to state.json; yields RunFinished last.
+        """End the training: save a checkpoint, draw the last samples, measure the model, and write state.json.
 
-        After `control.stop` it saves a checkpoint and skips the last samples and measurements.
+        After `control.stop` it skips the last samples and measurements. Yields RunFinished last.
         """
         training, control = self._training, self._control
         advice = self.stop_advice()
@@ -66,7 +69,7 @@ class Maintenance:
         yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
 
     def close(self) -> None:
-        """Stop measuring quality, so that the training can be freed from memory."""
+        """Stop measuring quality, which would keep the training in memory."""
         self._quality.close()
 
     def _last_work(self) -> Events:
@@ -96,7 +99,7 @@ class Maintenance:
         yield from training.pop_notices()
 
     def _is_best_yet(self) -> bool:
-        """Return whether the weights deserve a checkpoint for the best validation metric so far."""
+        """Return whether to save a checkpoint, because its validation metric is the best so far."""
         training, saving = self._training, self._saving
         found, best_by, best = training.validated, training.recipe.best_by, self._best_saved
         if best_by is None or found is None or not training.is_validated() or training.saved_step == training.step:
@@ -106,7 +109,7 @@ class Maintenance:
         return best is None or best_by.is_better(found.metrics[best_by.name], best)
 
     def _note_saved(self) -> None:
-        """Remember the new checkpoint's validation metric if it is the best."""
+        """Remember the saved checkpoint's validation metric if it is the best so far."""
         found, best_by = self._training.validated, self._training.recipe.best_by
         if best_by is not None and found is not None and found.step == self._training.saved_step:
             value = found.metrics[best_by.name]
@@ -114,7 +117,7 @@ class Maintenance:
                 self._best_saved = value
 
     def _warn_unmeasured(self) -> Events:
-        """Yield a Notice, once, if the training can't stop early because nothing measures its quality."""
+        """Yield a Notice, once, if the training can't stop early because its quality is not measured."""
         if not self._may_stop_early or self._has_warned:
             return
         why_not = "" if len(self._training.heldout) else "No sprites are held out."
@@ -122,10 +125,10 @@ class Maintenance:
             why_not = "" if self._quality.is_measuring() else _UNMEASURED
         if why_not:
             self._has_warned = True
-            yield Notice("info", "This run will not stop early: nothing measures its quality.", why_not)
+            yield Notice("info", "This run can't stop early, because its quality is not measured.", why_not)
 
     def _validation_is_due(self) -> bool:
-        """Return whether to validate: after each epoch if affordable, and every MAX_UNVALIDATED_S seconds."""
+        """Return whether validation is due: after each epoch if affordable, at the latest after MAX_UNVALIDATED_S."""
         if int(self._training.epoch()) > self._validated_epoch and self._validating.is_affordable():
             return True
         return self._validating.since_last_s() > MAX_UNVALIDATED_S

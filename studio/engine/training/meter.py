@@ -1,4 +1,4 @@
-"""Measure a generator's sprites while it trains, in slices as short as a training step."""
+"""Measure the quality of a model's new sprites while the model trains, in slices as short as a training step."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _FORECAST = 30  # slices after which the rest can be estimated
 
 
 class QualityMeter:
-    """Measures the quality of new sprites again and again during a training. Does nothing for recipes
-    that don't draw.
+    """Measures the quality of new sprites again and again during a training.
 
-    Only checkpoints are measured, so that the best measured model can be loaded later.
+    Does nothing for models that don't draw sprites. Measures only steps with a checkpoint, so that the best measured
+    model can be loaded later.
     """
 
     def __init__(self, training: Training, control: Control, clock: Stopwatch) -> None:
@@ -71,7 +71,7 @@ class QualityMeter:
             self._slices = self.measure_forever()
 
     def advance(self) -> Events:
-        """Run slices for about a training step's time, if the share of the time allows it.
+        """Run the next slice of a measurement, unless measuring has used up its share of the training time.
 
         Yields QualityMeasured after a measurement, and Blocked while the disk is full.
         """
@@ -89,20 +89,23 @@ class QualityMeter:
             self._slices = None
 
     def is_measuring(self) -> bool:
-        """Return whether new sprites are measured, now or later."""
+        """Return whether a quality measurement is running or will start later in the training."""
         return self._slices is not None
 
     def wants_checkpoint(self, saving: Throttle) -> bool:
-        """Return whether the next measurement needs a checkpoint. Limited in rate, to spare the disk."""
+        """Return whether to save a checkpoint for the next measurement.
+
+        saving: when checkpoints were saved, which limits their rate to spare the disk.
+        """
         if not self._waits_for_checkpoint or not self._is_affordable():
             return False
         return saving.is_affordable() and saving.since_last_s() >= CHECKPOINT_SHARE * self._training.planned_s()
 
     def finish(self) -> Events:
-        """Measure the final model: yields Progress and QualityMeasured. After a run that was too short to measure, only
-        count copies, and yield a Notice if there are many.
+        """Measure the final model; yields Progress and QualityMeasured.
 
-        Stops without a result when `control.stop` is set.
+        After a run that was too short to measure, it only counts copies of training sprites, and yields a Notice if
+        there are many. Stops without a result when `control.stop` is set.
         """
         if not self._can_measure or self._measured_step == self._training.step:
             return
@@ -111,11 +114,14 @@ class QualityMeter:
             yield from until_stopped(last, self._control)
 
     def close(self) -> None:
-        """Stop measuring. The generator and this object refer to each other and would keep the training alive."""
+        """Stop measuring, and break the reference cycle that would keep the training in memory."""
         self._slices = None
 
     def cannot_finish(self, learning: Progress) -> bool:
-        """Return whether the run will end before its first measurement. learning: progress of feature training."""
+        """Return whether the run will end before its first measurement.
+
+        learning: the progress of training the feature network.
+        """
         if learning.done == _WARM_UP:
             self._warm_up_s = self._spent_s
         if learning.done != _FORECAST:
@@ -124,7 +130,7 @@ class QualityMeter:
         return self._spent_s + slice_s * (learning.total - learning.done) > self._allowance_s()
 
     def _is_affordable(self) -> bool:
-        """Return whether the next slice is within the share of the training time."""
+        """Return whether the next slice stays within measuring's share of the training time."""
         now_s, allowance_s = self._clock.now_s(), self._allowance_s()
         if now_s < self._retry_at_s:
             return False
@@ -148,7 +154,7 @@ class QualityMeter:
             yield Progress(0, 1, "waiting for device memory")
 
     def _measure_each_checkpoint(self) -> Events:
-        """Train the features, then measure the newest checkpoint again and again."""
+        """Train the feature network, then measure the newest checkpoint again and again."""
         training = self._training
         if self._reference is None:
             features = yield from learn_features(training.train_sample, training.device, training.precision)
@@ -163,9 +169,10 @@ class QualityMeter:
             yield from self._measure(self._reference)
 
     def _measure(self, reference: _Reference) -> Events:
-        """Draw sprites and compute their quality: yields Progress after each slice, then QualityMeasured.
+        """Draw sprites with a copy of the current weights and compute their quality.
 
-        Draws equal classes from equal noise every time, with the default settings, from a copy of the current weights.
+        Classes, noise and settings are equal in every measurement. Yields Progress after each slice, then
+        QualityMeasured.
         """
         training = self._training
         model = _frozen_copy(training.model())
@@ -179,11 +186,11 @@ class QualityMeter:
         yield measured
 
     def _count_final_copies(self) -> Events:
-        """Count copies among sprites of the newest checkpoint and, while there are too many, of older
-        checkpoints.
+        """Count copies of training sprites among sprites that the newest checkpoint draws.
 
-        The counts let `checkpoints.best_of` prefer a model that copies less. Skips counting if drawing takes too long.
-        Yields Progress, and a Notice if the newest model copies.
+        While there are too many copies, it goes on with older checkpoints. `checkpoints.best_of` prefers a model with
+        fewer copies. Skips counting if drawing takes too long. Yields Progress, and a Notice if the newest model
+        copies.
         """
         training, control, clock = self._training, self._control, self._clock
         most_s, by_chance, newest = FINAL_SHARE * clock.now_s(), None, ""
@@ -212,7 +219,7 @@ class QualityMeter:
 
 @dataclass(frozen=True, eq=False)
 class _Reference:
-    """The real sprites for comparison: their features, and the scores between real sprites."""
+    """The real sprites that new sprites are compared with: their features, and the scores between real sprites."""
 
     features: SpriteFeatures
     real: Features
@@ -223,7 +230,7 @@ class _Reference:
     copies_real: float
 
     def judge(self, new: Rgba) -> Generator[Event, None, Quality]:
-        """Return the quality of sprites uint8 [N, S, S, 4]; yields Progress in between."""
+        """Return the quality of new sprites, uint8 [N, S, S, 4]; yields Progress in between."""
         distance = kid(self.real, self.features.of(new))  # smaller is better
         yield Progress(1, 2, "sprites judged")
         copies = yield from _copies(new, self.known, self.learnt, self.features.device)
@@ -249,7 +256,10 @@ def _draw(model: TrainedModel, training: Training, count: int) -> Generator[Prog
 def _within(
     most_s: float, drawing: Generator[Progress, None, Rgba], clock: Stopwatch
 ) -> Generator[Event, None, Rgba | None]:
-    """Forward a drawing and return its sprites; return None once the drawing is expected to exceed `most_s` seconds."""
+    """Run the generator `drawing` and return its sprites.
+
+    Returns None as soon as drawing is expected to take more than `most_s` seconds.
+    """
     start_s = clock.now_s()
     while True:
         try:
@@ -273,7 +283,7 @@ def _save_metrics(training: Training, step: int, figures: Mapping[str, float]) -
 
 
 def _make_reference(training: Training, features: SpriteFeatures) -> Generator[Event, None, _Reference]:
-    """Measure the real sprites; yields Progress after each slice.
+    """Compute the features and scores of real sprites, for comparison with new ones; yields Progress.
 
     With too few held-out sprites, new sprites are compared with training sprites instead, and one half of the training
     sprites with the other half.
@@ -297,7 +307,7 @@ def _make_reference(training: Training, features: SpriteFeatures) -> Generator[E
 
 
 def _copies_among_unseen(training: Training) -> Generator[Event, None, float]:
-    """Return the share of copies among unseen real sprites, which chance alone produces."""
+    """Return the share of unseen real sprites that look like copies of training sprites by chance."""
     learnt, heldout = training.split.training, training.heldout_sprites
     if len(heldout) >= MIN_SPRITES:
         return (
@@ -309,6 +319,6 @@ def _copies_among_unseen(training: Training) -> Generator[Event, None, float]:
 
 
 def _copies(sprites: Rgba, known: Sprites, learnt: Indices, device: torch.device) -> Generator[Event, None, float]:
-    """Return the share of `sprites` that copy the training sprites `learnt`."""
+    """Return the share of `sprites` that copy a training sprite. learnt: indices of the training sprites in `known`."""
     found = yield from find_copies(sprites, known, learnt, device)
     return float(found.is_copy.mean())

@@ -1,4 +1,4 @@
-"""The models that a new training can start from: the starter that comes with the studio, or another run."""
+"""Parent models: the weights of another run, or of the starter bundled with the studio, start a new training."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HINT = "Train from scratch, or start from another model."
 class Parent:
     """A trained model that gives its weights to a new run.
 
-    settings: determined by the weights, such as the width. ancestors: this model, then the models behind it.
+    settings: fixed by the weights, such as the width. ancestors: this model, its own parent, and so on.
     """
 
     settings: Mapping[str, Value]
@@ -44,15 +44,15 @@ class Parent:
     ancestors: tuple[Ancestor, ...]
 
     def adapt(self, config: TrainingConfig) -> TrainingConfig:
-        """Return the config with the settings that these weights determine."""
+        """Return the config with the settings that this model's weights require, such as the width."""
         return config.replace(**self.settings)
 
     def copy_weights(self, network: nn.Module, recipe: Recipe, spec: Spec) -> int:
-        """Copy these weights into a new network; returns how many weights were skipped because of
-        different shapes.
+        """Copy this model's weights into a new network.
 
-        Weights that the parent lacks keep their values. Rows of class and number embeddings are matched by name. Rows
-        of new classes keep their random values: starting from the row for 'any class', they would learn to differ late.
+        Returns how many weights were skipped because of different shapes. Weights that the parent lacks keep their
+        values. Rows of class and number embeddings are matched by name. Rows of new classes keep their random values:
+        starting from the row for 'any class', they would learn to differ late.
         """
         rows, known_rows, left = recipe.rows(spec), recipe.rows(self.spec), 0
         with torch.no_grad():
@@ -69,7 +69,10 @@ class Parent:
 
 @dataclass(frozen=True)
 class StarterInfo:
-    """The starter's description, from the JSON in its file. settings: determined by its weights."""
+    """The description of the starter, the bundled model, as JSON in its file.
+
+    settings: fixed by the starter's weights.
+    """
 
     recipe: str
     settings: Mapping[str, Value]
@@ -80,8 +83,9 @@ class StarterInfo:
 
 
 def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
-    """Return the default start of a training: the starter, if the recipe matches and the sprites are few and at most
-    twice as large as the starter's; else None.
+    """Return the suggested start of a training: the starter, the model bundled with the studio, or None.
+
+    Suggests the starter for its own recipe, if the sprites are few and at most twice as large as the starter's sprites.
     """
     info = starter_info()
     suits = info.recipe == recipe.name and len(sprites) <= STARTER_LIMIT and sprites.size <= 2 * info.size
@@ -89,7 +93,10 @@ def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
 
 
 def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
-    """Load the starter for STARTER, else the best model of the run in this folder. Raises UsageError, RunError."""
+    """Load a parent model: the bundled one for STARTER, or the best checkpoint of the run folder `source`.
+
+    Raises UsageError, RunError.
+    """
     if source == STARTER:
         return _load_starter(recipe)
     run = RunDir(source)
@@ -107,7 +114,10 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
 
 
 def save_start(run: RunDir, network: nn.Module) -> str:
-    """Write a run's start weights, because the parent may be deleted. Returns their SHA-256. Raises UnwritableError."""
+    """Write a new run's start weights to its folder, because the parent model may be deleted.
+
+    Returns the SHA-256 of the file. Raises UnwritableError.
+    """
     content = checkpoints.serialize(network.state_dict())
     with wrap_write_errors(run.path):
         files.write_atomic(run.start, content)
@@ -115,7 +125,10 @@ def save_start(run: RunDir, network: nn.Module) -> str:
 
 
 def load_start(run: RunDir, record: RunRecord, network: nn.Module) -> None:
-    """Load the start weights that `save_start` wrote. Raises DamagedError, and RunError if they can't be read."""
+    """Load a run's start weights from its folder into the network.
+
+    Raises DamagedError, and RunError if the file can't be read.
+    """
     name, hint = f"{run.start.name} of {record.name}", "Train a new run with the same settings."
     try:
         with wrap_read_errors(run.start):
@@ -128,14 +141,17 @@ def load_start(run: RunDir, record: RunRecord, network: nn.Module) -> None:
 
 
 def settings_fixed_by(record: RunRecord, recipe: Recipe) -> dict[str, Value]:
-    """Return the settings that a training takes over when it starts from this run. Raises UsageError."""
+    """Return the settings that a run's weights fix for every training that starts from them.
+
+    Raises UsageError.
+    """
     config = recipe.Config.from_json(record.config)
     return {name: getattr(config, name) for name in recipe.fixed_by_weights}
 
 
 @cache
 def starter_info() -> StarterInfo:
-    """Return the starter's description, without loading its weights."""
+    """Return the description of the bundled model, without loading its weights."""
     with _starter_path().open("rb") as file:
         length = int.from_bytes(file.read(_LENGTH_BYTES), "little")  # the weights that follow are not read
         header = json.loads(file.read(length))
@@ -147,7 +163,7 @@ def _starter_path() -> Path:
 
 
 def _load_starter(recipe: Recipe) -> Parent:
-    """Load the starter as a parent. Raises UsageError for a different recipe."""
+    """Load the bundled model as a parent. Raises UsageError for a different recipe."""
     info = starter_info()
     if info.recipe != recipe.name:
         raise UsageError(f"The starter is a {info.recipe}, not a {recipe.name}.", _HINT)
@@ -161,13 +177,16 @@ def _load_starter(recipe: Recipe) -> Parent:
 
 
 def _starter_licence() -> str:
-    """Return the licences of the starter's training sprites."""
+    """Return the licences of the bundled model's training sprites."""
     listed = records.parse(_starter_path().with_name("sources.json").read_bytes(), dict[str, list[dict[str, str]]])
     return ", ".join(sorted({source["licence"] for source in listed["sources"]}))
 
 
 def _copy_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Sequence[str]) -> None:
-    """Copy rows of an embedding [names or names + 1, ...] whose names match; a last extra row stands for any name."""
+    """Copy the embedding rows whose names match from `given` to `own`.
+
+    Embeddings have shape [names, ...] or [names + 1, ...]; the extra last row stands for any name.
+    """
     parent_row = {name: row for row, name in enumerate(given_names)}
     for row, name in enumerate(names):
         if name in parent_row:

@@ -15,7 +15,7 @@ SOUND_CHECKPOINTS = 10  # valid checkpoints in a row, after which a rollback is 
 
 
 class MicroBatches:
-    """The number of micro-batches in a batch: doubled when the device is full, halved again after a while."""
+    """The number of micro-batches per batch: doubled when the device is full, halved again after a while."""
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
@@ -24,9 +24,9 @@ class MicroBatches:
         self._on_trial = False  # larger micro-batches were set since the last checkpoint
 
     def double(self, ranks: int = 1) -> bool:
-        """Split batches into twice as many micro-batches, at least two per rank.
+        """Double the number of micro-batches per batch, to at least two per rank.
 
-        Returns False after a failed trial of larger micro-batches, which needs no notice.
+        Returns False if this ends a failed trial of larger micro-batches, which needs no notice.
         """
         was_trial = self._on_trial
         if was_trial:
@@ -35,7 +35,10 @@ class MicroBatches:
         return not was_trial
 
     def on_checkpoint_saved(self) -> bool:
-        """Halve the number of micro-batches after enough checkpoints. Returns True after a successful trial."""
+        """Count a saved checkpoint; after enough of them, try half as many micro-batches.
+
+        Returns True after a successful trial.
+        """
         has_succeeded, self._on_trial = self._on_trial, False
         if has_succeeded:
             self._patience = SOUND_CHECKPOINTS
@@ -45,12 +48,12 @@ class MicroBatches:
         return has_succeeded
 
     def describe(self) -> str:
-        """Return 'whole' or 'in 4 parts', for notices."""
+        """Return how batches are split, 'whole' or 'in 4 parts', for notices."""
         return "whole" if self.count == 1 else f"in {self.count} parts"
 
 
 class Recovery:
-    """A training's rollbacks, which halve the learning rate, and its micro-batches."""
+    """A training's recovery from failures: rollbacks, which halve the learning rate, and micro-batches."""
 
     def __init__(self, nan_rollbacks: int = 0, micro_batches: int = 1) -> None:
         self.nan_rollbacks = nan_rollbacks  # those still in effect
@@ -58,7 +61,7 @@ class Recovery:
         self._sound_checkpoints = 0  # since a rollback happened or was undone
 
     def lr_scale(self) -> float:
-        """Return the factor on the learning rate, 0 to 1."""
+        """Return the factor by which rollbacks scale the learning rate, 0 to 1."""
         return 0.5**self.nan_rollbacks
 
     def count_rollback(self) -> None:
@@ -66,7 +69,10 @@ class Recovery:
         self.nan_rollbacks, self._sound_checkpoints = self.nan_rollbacks + 1, 0
 
     def on_checkpoint_saved(self) -> list[Event]:
-        """Undo a rollback or try larger micro-batches after enough valid checkpoints. Returns the notices about it."""
+        """Count a saved checkpoint; after enough of them, undo a rollback or try larger micro-batches.
+
+        Returns the notices about these changes.
+        """
         notices = list[Event]()
         if self.micro_batches.on_checkpoint_saved():
             title = f"Batches are trained {self.micro_batches.describe()} again: the device has enough memory."
@@ -74,23 +80,28 @@ class Recovery:
         self._sound_checkpoints += 1
         if self.nan_rollbacks and self._sound_checkpoints >= SOUND_CHECKPOINTS:
             self.nan_rollbacks, self._sound_checkpoints = self.nan_rollbacks - 1, 0
-            title = f"The learning rate is back at {self.lr_scale():.0%}: the loss has been finite for long."
+            title = f"The learning rate is back at {self.lr_scale():.0%}: the loss has stayed finite."
             notices.append(Notice("info", title))
         return notices
 
 
 class SideWork:
-    """Work beside the training steps, for example live samples. It is skipped if the device has no memory for it."""
+    """Skips work beside the training steps, for example live samples, if the device has no memory for it.
+
+    notices: receives a Notice when a kind of work is skipped for the first time.
+    """
 
     def __init__(self, device: torch.device, notices: list[Event]) -> None:
-        """notices: receives a Notice when a kind of work is skipped for the first time."""
         self._device, self._notices = device, notices
         self._skipped: set[str] = set()
         self._holds_memory = False  # skipped work may still hold memory
 
     @contextlib.contextmanager
     def skip_if_full(self, what: str) -> Iterator[None]:
-        """Catch a DeviceFullError in the block, so that training continues. what: the work's name, for the notice."""
+        """Catch a DeviceFullError in the block, so that training continues without this work.
+
+        what: the work's name, for the notice.
+        """
         try:
             with detection.wrap_device_errors(self._device):
                 yield
@@ -103,7 +114,10 @@ class SideWork:
         self._holds_memory = True
 
     def give_back_memory(self) -> None:
-        """Release skipped work's memory to other programs, after its error is gone, which holds the memory."""
+        """Release the memory of skipped work to other programs.
+
+        Call it after the error was handled, because the error's traceback holds the memory.
+        """
         if self._holds_memory:
             detection.empty_cache(self._device)
             self._holds_memory = False

@@ -16,7 +16,7 @@ from studio.engine.training.state import Training
 
 
 def validate(training: Training, control: Control) -> Events:
-    """Evaluate the EMA weights on the validation set: yields one Validated, or nothing if no sprites are held out."""
+    """Evaluate the EMA weights on the validation set, unless it is empty; yields one Validated."""
     if not len(training.heldout):
         return
     with training.side_work.skip_if_full("validation"):
@@ -26,11 +26,10 @@ def validate(training: Training, control: Control) -> Events:
 
 
 def save(training: Training, control: Control) -> Events:
-    """Write a checkpoint and validate it, unless this step is validated already: yields Validated and
-    CheckpointSaved.
+    """Write a checkpoint, and validate the model unless this step is validated already.
 
-    The weights are written first, because validation may fail. Does nothing for a saved step: replacing a valid
-    checkpoint would put it at risk.
+    Yields Validated and CheckpointSaved. The weights are written first, because validation may fail. Does nothing if
+    this step was saved already: replacing a valid checkpoint would put it at risk.
     """
     if training.saved_step == training.step:
         return
@@ -44,7 +43,7 @@ def save(training: Training, control: Control) -> Events:
 def write_checkpoint(training: Training) -> Path:
     """Write a checkpoint and state.json, remove old checkpoints, and return the new folder.
 
-    Raises UnwritableError. The older checkpoints are then untouched, and another call continues where this one failed.
+    After an UnwritableError, older checkpoints are untouched, and another call continues where this one failed.
     """
     run = training.run
     if training.saved_step != training.step:
@@ -63,7 +62,7 @@ def write_checkpoint(training: Training) -> Path:
 
 
 def _write_tensors(training: Training) -> None:
-    """Write the weights, the EMA weights and the optimizers' state of this step."""
+    """Write the weights, the EMA weights and the optimizers' state of this step. Raises UnwritableError."""
     metrics = dict(training.validated.metrics) if training.validated and training.is_validated() else {}
     info = CheckpointInfo(training.step, training.checkpoint_number + 1, training.elapsed_s, metrics, {})
     parts = {
@@ -99,14 +98,17 @@ def write_state(training: Training, state: RunState, message: str = "") -> None:
 
 
 def set_headline(training: Training, metrics: Mapping[str, float]) -> None:
-    """Keep the recipe's headline metric, which lists of runs show, in the training's state."""
+    """Store the recipe's headline metric in the training; lists of runs show it."""
     training.headline = {name: value for name, value in metrics.items() if name == training.recipe.headline.name}
 
 
 def roll_back(training: Training, why: str, failed_step: int) -> None:
-    """Continue from the loaded checkpoint at half the learning rate, after a NaN loss. Raises UnwritableError."""
+    """Halve the learning rate of a training that was reloaded from a checkpoint after a NaN loss.
+
+    why: the reason, for the notice. failed_step: the step with the NaN loss. Raises UnwritableError.
+    """
     training.recovery.count_rollback()
     rollback = RolledBack(failed_step, training.step, training.recovery.lr_scale())
     training.run.append(asdict(rollback))
-    training.notices += [rollback, training.continue_notice(why, "at half the rate")]
+    training.notices += [rollback, training.continue_notice(why, "at half the learning rate")]
     write_state(training, "training")

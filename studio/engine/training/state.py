@@ -29,7 +29,10 @@ from studio.recipes.base import Recipe, Spec
 
 @dataclass(eq=False)
 class Training:
-    """A training's changing state. Lives on the engine thread and holds the run's lock until `close`."""
+    """A training's mutable state: network, optimizers, data, progress and run folder.
+
+    Lives on the engine thread and holds the run's lock until `close`.
+    """
 
     run: RunDir
     record: RunRecord
@@ -80,29 +83,29 @@ class Training:
             self.ranks.broadcast_weights(self.ema.network)
 
     def send_tick(self, steps: int) -> None:
-        """Tell the other ranks to take `steps` steps; 0 ends their training. Raises ProcessGoneError."""
+        """Tell the other ranks to train for `steps` steps; 0 ends their training. Raises ProcessGoneError."""
         recovery = self.recovery
         self.ranks.send_command(
             TickCommand(steps, self.elapsed_s, recovery.nan_rollbacks, recovery.micro_batches.count)
         )
 
     def apply_tick(self, tick: TickCommand) -> None:
-        """Take over the elapsed time and the recovery state that rank 0 sent with a tick."""
+        """Set the elapsed time and the recovery state from rank 0's command."""
         self.elapsed_s, self.recovery = tick.elapsed_s, Recovery(tick.nan_rollbacks, tick.micro_batches)
 
     def model(self) -> TrainedModel:
-        """Return the live model, which shares the EMA weights and changes with them."""
+        """Return the model in training, with the EMA weights, which change at every step."""
         return TrainedModel(
             self.recipe, self.config, self.spec, self.ema.network, self.device, self.precision, self.step,
             self.record.name, self.style, self.record.ancestors, run=self.run.path,
         )  # fmt: skip
 
     def budget_share(self) -> float:
-        """Return the used share of the budget, 0 to 1."""
+        """Return the share of the training budget used so far, 0 to 1."""
         return self.config.budget_share(self.step, self.elapsed_s, len(self.train_set))
 
     def budget_steps(self) -> int:
-        """Return the step that ends the training; 0 if its minutes do."""
+        """Return the budget as a number of steps; 0 for a budget in minutes."""
         return self.config.budget_steps(len(self.train_set))
 
     def planned_s(self) -> float:
@@ -112,11 +115,10 @@ class Training:
         return 60 * self.config.minutes
 
     def may_change_threads(self) -> bool:
-        """Return whether the training may compute with fewer CPU threads for a while, which changes results by rounding
-        errors.
+        """Return whether the training may compute with fewer CPU threads for a while.
 
-        Not allowed if the run must be reproducible (a budget in steps or epochs), if the user set the number of
-        threads, or in a distributed run.
+        The number of threads changes results by rounding errors. So it must stay if the run must be reproducible (a
+        budget in steps or epochs), if the user set it, or in a distributed run.
         """
         is_free = self.device.type == "cpu" and self.ranks.is_alone
         return is_free and not self.budget_steps() and not self.config.threads
@@ -126,24 +128,27 @@ class Training:
         return self.ranks.is_alone and self.recovery.micro_batches.count == 1 and not self.layer_monitor.is_probing
 
     def epoch(self) -> float:
-        """Return how often each sprite has been trained on."""
+        """Return the number of epochs so far: how often each sprite has been trained on."""
         return self.step * self.config.batch_size / len(self.train_set)
 
     def learning_rate(self) -> float:
-        """Return the learning rate of the next step: the schedule's, halved once per rollback."""
+        """Return the learning rate of the next step: the schedule's rate, halved once per rollback."""
         return learning_rate(self.config, self.step, self.budget_share()) * self.recovery.lr_scale()
 
     def is_validated(self) -> bool:
-        """Return whether `validated` holds the metrics of the current step."""
+        """Return whether the current step has been validated."""
         return self.validated is not None and self.validated.step == self.step
 
     def split_micro_batches(self, why: str) -> None:
-        """Halve the micro-batches and accumulate gradients over twice as many. why: the reason, for the notice."""
+        """Split each batch into twice as many micro-batches, and accumulate their gradients.
+
+        why: the reason, for the notice.
+        """
         if self.recovery.micro_batches.double(self.ranks.world_size):
             self.notices.append(self.continue_notice(why, f"with batches {self.recovery.micro_batches.describe()}"))
 
     def report_micro_batches(self) -> None:
-        """Add a notice if a resumed run still splits its batches."""
+        """Add a notice if a resumed run still splits its batches to save device memory."""
         micro_batches = self.recovery.micro_batches
         if micro_batches.count > 1:
             title = f"Batches are still split {micro_batches.describe()}: the device had too little memory."
@@ -154,13 +159,16 @@ class Training:
         return self.recovery.micro_batches.count >= self.config.batch_size
 
     def pop_notices(self) -> list[Event]:
-        """Return all waiting notices and clear the list."""
+        """Return the notices that wait to be shown, and clear the list."""
         notices = self.notices[:]
         self.notices.clear()
         return notices
 
     def continue_notice(self, why: str, how: str) -> Notice:
-        """Return the warning that training continues after a problem. how: what changed."""
+        """Return a warning that training continues after a problem.
+
+        why: the problem. how: what changed for the next steps.
+        """
         return Notice("warning", why, f"Training continues from step {formatting.number(self.step)}, {how}.")
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Run training steps on the device, a tick at a time, without reading anything back inside the tick."""
+"""Run training steps on the device, in ticks of several steps without read-backs from the device."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from studio.recipes.base import Batch, BatchRng, Recipe
 
 @dataclass(frozen=True, eq=False)
 class TickResult:
-    """The results of one tick's steps.
+    """The results of a tick, which is a number of consecutive training steps.
 
     statistics: float32 [2, steps], losses and gradient norms. layer_values: float32 [values] for `LayerMonitor.read`.
-    learning_rate: in the last step.
+    learning_rate: of the last step.
     """
 
     first_step: int
@@ -48,7 +48,10 @@ def _loss(recipe: Recipe, network: nn.Module, config: TrainingConfig, batch: Bat
 
 
 class StepRunner:
-    """Runs training steps: forward, backward, clipping, optimizers, EMA. Ranks must create it together."""
+    """Runs training steps: forward pass, backward pass, clipping, optimizers, EMA.
+
+    In a distributed run, all ranks must create it at the same time.
+    """
 
     def __init__(self, training: Training) -> None:
         self._training = training
@@ -86,7 +89,10 @@ class StepRunner:
             return graphed.run(self._step, batch, seed, bisect.bisect(training.recipe.stages, training.budget_share()))
 
     def _step(self, raw: RawBatch) -> Tensor:
-        """Train on a raw batch on the device. CUDA graphs capture this function, so reading back is not allowed."""
+        """Train on one raw batch; returns the loss and the gradient norm, float32 [2] on the device.
+
+        CUDA graphs capture this function, so reading back is not allowed.
+        """
         training = self._training
         loss = self._accumulate_gradients(raw)
         training.scaler.unscale_gradients()  # before clipping, which compares real norms with the limit
@@ -100,7 +106,7 @@ class StepRunner:
         return torch.stack([loss, grad_norm])  # [2]
 
     def _accumulate_gradients(self, raw: RawBatch) -> Tensor:
-        """Run forward and backward passes of the batch; returns the loss, float32 [] on the device.
+        """Run forward and backward passes of a whole batch; returns the loss, float32 [] on the device.
 
         If the device is full, it releases the CUDA graph or halves the micro-batches, and starts the batch again. A
         rank of a distributed run can't do that alone and raises StepTooLargeError.

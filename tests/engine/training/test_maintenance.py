@@ -68,5 +68,5 @@ def test_unmeasured_run_warns_that_it_will_not_stop_early(
     run_path: Path, train: Any, changes: dict[str, Any], why: str
 ) -> None:
     events = list(train(run_path, make_sprites(per_class=8), **{"steps": 3, "stop_early": True, **changes}))
-    said = [notice.hint for notice in of_kind(events, Notice) if "will not stop early" in notice.title]
+    said = [notice.hint for notice in of_kind(events, Notice) if "can't stop early" in notice.title]
     assert len(said) == bool(why) and all(why in hint for hint in said)
