@@ -18,11 +18,11 @@ from studio.lab.experiments.base import Experiment, ExperimentContext
 
 @dataclass(frozen=True)
 class Done:
-    """The last message of an experiment that succeeded."""
+    """Tells the parent process that the experiment succeeded; the last message."""
 
 
 def main() -> None:
-    """Run the requested experiment and send its events, then Done, or JobFailed after an error."""
+    """Receive an experiment from the parent process, run it, and send its events, then Done or JobFailed."""
     prepare_for_training()
     requests, answers = own_streams()
     try:
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _exit_with_parent(requests: BinaryIO) -> None:
-    """End this process when the pipe is closed, because the parent process is gone."""
+    """Wait until the parent process ends, which closes the pipe, and end this process."""
     try:
         receive(requests)
     except CONNECTION_ERRORS:

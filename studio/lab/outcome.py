@@ -26,7 +26,7 @@ _LARGEST = 4096  # pixels, width or height of a picture
 
 @dataclass(frozen=True)
 class Axis:
-    """The title of a plot axis; log: whether its scale is logarithmic."""
+    """An axis of a plot. log: whether the scale is logarithmic."""
 
     title: str
     log: bool = False
@@ -56,7 +56,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Plot:
-    """Curves over shared axes."""
+    """A plot of curves, with labelled vertical lines at `marks`."""
 
     title: str
     x: Axis
@@ -65,7 +65,7 @@ class Plot:
     marks: tuple[Mark, ...] = ()
 
     def tick_positions(self) -> list[float]:
-        """Return the x values for the ticks of a logarithmic axis; empty if there are too many."""
+        """Return the x values to label on a logarithmic x axis; empty if there are more than 14."""
         positions = sorted({x for line in self.lines if line.dots for x in line.x})
         return positions if self.x.log and len(positions) <= _MOST_TICKS else []
 
@@ -80,7 +80,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of texts. A column whose heading starts with '>' is aligned to the right."""
+    """A table of texts. A column whose heading starts with '>' is aligned to the right."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -106,13 +106,13 @@ class Picture:
 
     @classmethod
     def of(cls, title: str, pixels: Rgba, about: str = "") -> Picture:
-        """Encode uint8 [H, W, 4] as a picture."""
+        """Create a picture from pixels, uint8 [H, W, 4]."""
         file = io.BytesIO()
         Image.fromarray(pixels).save(file, "PNG")
         return cls(title, base64.b64encode(file.getvalue()).decode(), about)
 
     def pixels(self) -> Rgba:
-        """Decode the picture: uint8 [H, W, 4]."""
+        """Return the pixels, uint8 [H, W, 4]. Raises ValueError if a side exceeds 4,096 pixels."""
         with Image.open(io.BytesIO(base64.b64decode(self.png, validate=True)), formats=["PNG"]) as picture:
             if max(picture.size) > _LARGEST:
                 raise ValueError("the picture is too large")
@@ -123,8 +123,8 @@ class Picture:
 class Outcome(Event):
     """The results of an experiment so far; the last Outcome is the final one.
 
-    sentences: the findings, with numbers. suggests: settings of the recipe that follow, by name.
-    step: of the examined checkpoint; None if the experiment examines no run.
+    sentences: the findings, with numbers. suggests: recommended values of training settings, by name.
+    step: training step of the examined checkpoint; None if the experiment examines no run.
     """
 
     plots: tuple[Plot, ...] = ()

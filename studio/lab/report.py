@@ -24,9 +24,9 @@ _SPRITES_WIDTH = 768  # largest width of a picture on the page, in pixels
 
 
 def save_report(path: Path, results: Sequence[Result], *, replace: bool = False) -> Path:
-    """Write the page for these results; an existing file is kept unless `replace` is set.
+    """Write a report of results as an HTML page; return the path of the written file.
 
-    Returns the path of the file. Raises ExportError.
+    If the file exists, `replace` overwrites it; otherwise a number is added to the name. Raises ExportError.
     """
     target = files.output_path(path, replace=replace)
     with files.wrap_export_errors(target):
@@ -35,7 +35,7 @@ def save_report(path: Path, results: Sequence[Result], *, replace: bool = False)
 
 
 def page_of(results: Sequence[Result]) -> str:
-    """Return the HTML of the page."""
+    """Return the HTML of a report with a section for each result."""
     title = results[0].title if len(results) == 1 else "Experiments"
     return html_page(f"{title} - Sprite Training Studio", "\n".join(map(_section, results)), _STYLE, width_rem=52)
 
@@ -80,7 +80,7 @@ def _figure(picture: Picture) -> str:
 
 
 def draw_plot(plot: Plot) -> bytes:
-    """Return the plot as SVG."""
+    """Draw an experiment's plot; return the SVG file."""
     figure, axes = new_axes(_HEIGHT)
     for line, tint in zip(plot.lines, CURVE_COLOURS, strict=False):
         axes.plot(
@@ -100,7 +100,7 @@ def draw_plot(plot: Plot) -> bytes:
 
 
 def _scale(axes: Axes, plot: Plot) -> None:
-    """Set logarithmic axes; if an axis has few points, label them all."""
+    """Set the scales of the axes, and enough tick labels where a logarithmic axis has few points."""
     from matplotlib import ticker
 
     if plot.x.log:

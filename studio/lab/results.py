@@ -20,7 +20,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Result:
-    """An experiment's final outcome and its circumstances.
+    """An experiment's final outcome, with the settings, sprites and device of the measurement.
 
     code: plain PyTorch code of the experiment. read_on: title and address of a documentation page. took_s: seconds.
     run, checkpoint: the examined run and checkpoint ('best', 'last' or a step, as requested); empty for experiments on
@@ -48,13 +48,13 @@ class Result:
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        """Check values that are displayed or clicked. Raises ValueError."""
+        """Raise ValueError if the date or the address of the documentation page is invalid."""
         datetime.datetime.fromisoformat(self.created)
         if not self.read_on[1].startswith(("https://", "http://")) and self.read_on[1]:
             raise ValueError("the documentation link is not a web address")
 
     def examined(self) -> str:
-        """Return the examined run and checkpoint: 'items generator, best (step 1,200)'; empty for sprites."""
+        """Return the examined run and checkpoint, 'items generator, best (step 1,200)'; empty without a run."""
         if not self.run:
             return ""
         step = "" if self.outcome.step is None else f"step {number(self.outcome.step)}"
@@ -64,14 +64,14 @@ class Result:
 
 @dataclass(frozen=True)
 class ExperimentDone(Event):
-    """The end of an experiment. path: the stored result; None if it could not be written."""
+    """Event at the end of an experiment. path: file of the stored result; None if writing failed."""
 
     result: Result
     path: Path | None
 
 
 def save_result(result: Result) -> Path:
-    """Write a result to the Lab folder. Raises OSError."""
+    """Write a result to the Lab folder; return the path of the file. Raises OSError."""
     name = files.safe_name(f"{result.created[:19].replace('T', ' ').replace(':', '-')} {result.experiment}")
     path = files.free_path(paths.lab() / f"{name}.json")
     files.write_atomic(path, (json.dumps(dataclasses.asdict(result), indent=1) + "\n").encode())

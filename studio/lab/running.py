@@ -36,11 +36,11 @@ _SHUTDOWN_S = 0.1
 
 
 def run_experiment(experiment: Experiment, context: ExperimentContext) -> Events:
-    """Run an experiment and store its result: yields Progress, Outcomes as they grow, and one ExperimentDone at the
-    end.
+    """Run an experiment in a child process and store its result.
 
-    Closing this generator kills the experiment and its child processes within 100 ms. Raises UsageError if the device
-    or the run does not suit the experiment, and StudioError.
+    Yields Progress, an Outcome whenever there are new results, and ExperimentDone at the end. Closing the generator
+    kills the experiment within 100 ms. Raises UsageError if the device or the run does not suit the experiment, and
+    StudioError.
     """
     if obstacle := experiment.obstacle(context.device) or experiment.unsupported_reason(context.recipe):
         raise UsageError(f"'{experiment.title}' can't run here.", obstacle)
@@ -59,8 +59,9 @@ def run_experiment(experiment: Experiment, context: ExperimentContext) -> Events
 
 
 def examine_run(experiment: Experiment, run: Path, checkpoint: str, device: Device, seconds: float) -> Events:
-    """Examine a run at a checkpoint ('best', 'last' or a step); yields the events of `run_experiment`.
+    """Run an experiment on a checkpoint of a run; yields Progress, Outcomes and ExperimentDone.
 
+    checkpoint: 'best', 'last' or a step. seconds: the planned duration.
     Raises UsageError, RunError, StudioError.
     """
     context = yield from ExperimentContext.of_run(run, checkpoint, device, seconds)
@@ -87,7 +88,7 @@ class _Process:
         self._thread.start()
 
     def events(self) -> Iterator[Event]:
-        """Yield the events of the child process; repeat the last Progress while none arrives. Raises StudioError."""
+        """Yield the events of the child process, and repeat the last Progress while waiting. Raises StudioError."""
         last = Progress(0, 0, "starting")
         while True:
             try:
@@ -120,7 +121,7 @@ class _Process:
         self._scratch.cleanup()
 
     def _exchange(self, experiment: Experiment, context: ExperimentContext) -> None:
-        """Send the request and receive events; runs on a thread."""
+        """Send the experiment to the child process and queue the events that arrive; runs on a thread."""
         requests: BinaryIO = self._requests
         try:
             worker_process.send(requests, (experiment, context))
@@ -134,20 +135,20 @@ class _Process:
                 requests.close()
 
     def _death_reason(self) -> str:
-        """Return why the process died, as far as known."""
+        """Return a hint on why the child process died, or what to do if the cause is unknown."""
         with suppress(subprocess.TimeoutExpired):
             code = self._process.wait(1.0)
             if code < 0:
                 return f"The system killed it with signal {-code}; perhaps the memory ran out."
-        return "Run it again. If it fails again, use fewer sprites or a smaller network."
+        return "Run the experiment again. If it fails again, use fewer sprites or a smaller network."
 
 
 class _Remote(Exception):  # noqa: N818 - a cause, never caught
-    """Carries the traceback of an error in the experiment's process."""
+    """Carries the traceback of an error in the child process, as the cause of a StudioError."""
 
 
 def result_of(experiment: Experiment, context: ExperimentContext, outcome: Outcome, took_s: float) -> Result:
-    """Combine an outcome with its circumstances; took_s: seconds."""
+    """Create the result of an experiment from its context and outcome. took_s: duration in seconds."""
     return Result(
         experiment=experiment.name,
         title=experiment.title,

@@ -312,7 +312,7 @@ def test_step_where_compiling_pays_off() -> None:
     outcome = _compared(eager_s=0.25, compiled_s=0.125, cost_s=50.0, loss=1.0)
     assert outcome.sentences[:3] == (
         "A compiled step takes 125 ms instead of 250 ms: 2 times as fast. Compiling took 50 s.",
-        "It pays off from step 400 on, after 1 min 40 s of training.",
+        "Compiling pays off from step 400 on, after 1 min 40 s of training.",
         "After 10 steps from the same seed both losses are exactly the same.",
     )
     (mark,), (eager, quick) = outcome.plots[0].marks, outcome.plots[0].lines

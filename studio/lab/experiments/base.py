@@ -41,11 +41,11 @@ _MOST_SPRITES = 4096  # more make no difference in the time of an experiment
 
 @dataclass(frozen=True, eq=False)
 class ExperimentContext:
-    """The recipe, settings, sprites and device of an experiment.
+    """The inputs of an experiment: recipe (kind of model), settings, sprites and device.
 
     seconds: the planned duration; an experiment may need more.
     run: the run folder to examine, or None. checkpoint: 'best', 'last' or a step.
-    is_heldout: whether the sprites are the run's validation sprites; a run without any gives its training sprites.
+    is_heldout: whether `sprites` are held-out sprites of the run; runs without held-out sprites give training sprites.
     """
 
     recipe: Recipe
@@ -61,9 +61,9 @@ class ExperimentContext:
     def of(
         cls, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device, seconds: float
     ) -> ExperimentContext:
-        """Create a context with the sprites that the recipe can train on, at most 4,096 of them.
+        """Create a context with at most 4,096 sprites that suit the recipe, evenly chosen from `sprites`.
 
-        Raises TrainingError.
+        Raises TrainingError if too few sprites suit the recipe.
         """
         chosen, _ = recipe.select(sprites, config)
         if len(chosen) > _MOST_SPRITES:
@@ -74,8 +74,9 @@ class ExperimentContext:
     def of_run(
         cls, run: Path, checkpoint: str, device: Device, seconds: float
     ) -> Generator[Event, None, ExperimentContext]:
-        """Create a context for examining a run, without changing its folder; yields Progress while loading its sprites.
+        """Create a context for examining a run; yields Progress while loading the run's sprites.
 
+        Leaves the run folder unchanged.
         Raises RunError, BadInputError, UsageError.
         """
         folder = RunDir(run)
@@ -89,7 +90,7 @@ class ExperimentContext:
         return cls(recipe, config, chosen, device, seconds, run.resolve(), checkpoint, bool(len(heldout)))
 
     def load_model(self) -> Generator[Event, None, TrainedModel]:
-        """Load the run's model on the device; yields its notices. Raises RunError, UsageError, DeviceError."""
+        """Load the run's model on the device; yields notices of loading. Raises RunError, UsageError, DeviceError."""
         assert self.run is not None
         model = load_model(self.run, self.checkpoint, self.device)
         yield from model.notices
@@ -99,7 +100,7 @@ class ExperimentContext:
     sprites_in_words = former_names.alias("ExperimentContext.sprites_in_words", "describe_sprites")
 
     def describe_sprites(self) -> str:
-        """Return 'held-out sprites', or the words for training sprites."""
+        """Return whether the sprites are held-out or training sprites, as a text for findings."""
         return "held-out sprites" if self.is_heldout else "training sprites (without held-out sprites)"
 
     @property
@@ -108,11 +109,11 @@ class ExperimentContext:
         return self.device.torch
 
     def precision(self) -> str:
-        """Return the precision of the settings; 'auto' becomes the best one for the device. Raises DeviceError."""
+        """Return the precision of the settings, with 'auto' replaced by the device's best. Raises DeviceError."""
         return detection.resolve_precision(self.device, self.config.precision)
 
     def training(self, precision: str = "fp32", *, use_graph: bool = False, **changes: Value) -> BenchmarkTrainer:
-        """Start a training with some settings changed.
+        """Create a trainer for the context's sprites, with `changes` to the settings.
 
         use_graph: whether to run steps as a CUDA graph where the device supports it. Raises DeviceFullError.
         """
@@ -127,7 +128,7 @@ def _spread(indices: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class Experiment(ABC):
-    """A kind of experiment. It holds no state: one instance serves all runs."""
+    """Base class of experiments, which answer a question about training by a measurement. Holds no state."""
 
     name: str = ""  # on the command line
     title: ClassVar[str] = ""
@@ -154,20 +155,20 @@ class Experiment(ABC):
 
     @abstractmethod
     def run(self, context: ExperimentContext) -> Events:
-        """Measure: yields Progress, and an Outcome whenever there is more to show; the last Outcome has the sentences.
+        """Run the measurement; yields Progress, and an Outcome whenever there are new results.
 
-        Runs in a child process, which is killed to cancel it: only files need cleaning up.
+        The last Outcome has the findings as sentences. Runs in a child process; cancelling kills the process.
         """
 
     def code(self, context: ExperimentContext) -> str:
-        """Return plain PyTorch code that does the same, for readers who have a network and sprites."""
+        """Return a short PyTorch program that does the same measurement without the studio."""
         device, size = context.device.id, context.sprites.size
         return self.plain.format(
             device=device, batch_size=context.config.batch_size, size=size, **self.template_values(context)
         )
 
     def template_values(self, context: ExperimentContext) -> dict[str, object]:
-        """Return more values for the template `plain`."""
+        """Return the values of additional placeholders in the code template `plain`, by name."""
         return {}
 
 
@@ -179,9 +180,9 @@ def evenly_spaced(count: int, most: int) -> list[int]:
 
 
 def kept_bytes(work: Callable[[], object]) -> int:
-    """Run `work` and return the bytes that its forward passes keep for backward passes.
+    """Run `work`; return the bytes that autograd keeps in forward passes for backward passes.
 
-    Memory that is kept twice counts once.
+    Tensors with shared memory count once.
     """
     kept: dict[int, int] = {}
 
@@ -196,12 +197,12 @@ def kept_bytes(work: Callable[[], object]) -> int:
 
 
 def seconds_in_turns(passed_s: float, seconds: float) -> Progress:
-    """Return the progress of trainings that take steps in turns."""
+    """Return the progress after `passed_s` of `seconds` of training."""
     return Progress(min(round(passed_s), round(seconds)), round(seconds), "seconds of training")
 
 
 def loss_curve(name: str, losses: list[Tensor], smoothed: float) -> Line:
-    """Return the smoothed losses up to the first NaN or infinity.
+    """Return a curve of the smoothed losses, up to the first NaN or infinity.
 
     losses: float32 [] on the device. smoothed: time constant of the smoothing, as a share of all losses.
     """

@@ -46,7 +46,7 @@ for batch_size in (1, 4, 16, 64, 256):
 
 
 class BatchSize(Experiment):
-    """Times training steps of 1, 2, 4 ... 1,024 sprites."""
+    """Measures the speed and memory of training steps with 1, 2, 4 ... 1,024 sprites."""
 
     name = "batch-size"
     title = "Batch size"
@@ -96,12 +96,12 @@ class BatchTiming:
 
     @property
     def speed(self) -> float:
-        """Sprites per second."""
+        """The training speed in sprites per second."""
         return self.size / self.step_s
 
 
 def _stop_reason(timings: list[BatchTiming], left_s: float, target: torch.device) -> str:
-    """Return why the next larger batch size is not measured, in a sentence; empty to measure it."""
+    """Return why to stop before the next larger batch size, in a sentence; empty to go on."""
     if not timings:
         return ""
     last = timings[-1]
@@ -114,7 +114,10 @@ def _stop_reason(timings: list[BatchTiming], left_s: float, target: torch.device
 
 
 def _measure(context: ExperimentContext, precision: str, size: int) -> Generator[Progress, None, BatchTiming | None]:
-    """Time steps of one batch size: yields Progress; returns None if it doesn't fit. Raises DeviceFullError."""
+    """Time training steps of one batch size; yields Progress.
+
+    Returns None if the batch fits into memory only in parts. Raises DeviceFullError.
+    """
     backend, seconds = torch.get_device_module(context.target), context.seconds / 2 / len(SIZES)
     has_peak = hasattr(backend, "reset_peak_memory_stats")
     detection.empty_cache(context.target)
@@ -134,7 +137,10 @@ def _measure(context: ExperimentContext, precision: str, size: int) -> Generator
 
 
 def _knee(rising: list[BatchTiming]) -> BatchTiming:
-    """Return the knee: where speed over log2(size) is farthest above a straight line (Satopaa et al. 2011)."""
+    """Return the batch size from which on larger batches hardly gain speed.
+
+    At this knee, speed over log2(size) is farthest above a straight line (Satopaa et al. 2011).
+    """
     first, last = rising[0].speed, rising[-1].speed
     if len(rising) < 3 or last <= first:
         return rising[-1]

@@ -121,7 +121,7 @@ class BreakIt(Experiment):
 
 @dataclass(eq=False)
 class _Variant:
-    """A training with a fault. validations: metrics on held-out sprites, by step."""
+    """A correct or faulty training. rate: learning rate. validations: metrics on held-out sprites, by step."""
 
     title: str
     training: BenchmarkTrainer
@@ -130,21 +130,21 @@ class _Variant:
     validations: dict[int, Mapping[str, float]] = field(default_factory=dict)
 
     def take(self) -> None:
-        """Take a step."""
+        """Take a training step and record the loss."""
         self.training.set_learning_rate(self.rate)
         self.losses.append(self.training.train_step().clone())
 
     @torch.no_grad()
     def validate(self, network: nn.Module, heldout: DeviceSprites) -> None:
-        """Record the metrics of a network on held-out sprites."""
+        """Evaluate a network on held-out sprites and record the metrics."""
         self.validations[len(self.losses)] = _figures(self.training, network, heldout)
 
     def curve(self) -> Line:
-        """Return the smoothed training losses up to the first NaN or infinity."""
+        """Return the curve of smoothed training losses, up to the first NaN or infinity."""
         return loss_curve(self.title, self.losses, _SMOOTHED)
 
     def validation_curve(self) -> Line:
-        """Return the finite losses on held-out sprites."""
+        """Return the curve of losses on held-out sprites, without NaN and infinity."""
         losses = {step: figures["loss"] for step, figures in self.validations.items() if math.isfinite(figures["loss"])}
         return Line(self.title, tuple(map(float, losses)), tuple(losses.values()))
 
@@ -171,7 +171,10 @@ class _WithoutZeroGrad(BenchmarkTrainer):
 
 
 def _split(context: ExperimentContext) -> tuple[ExperimentContext, DeviceSprites]:
-    """Return a context with small settings and the training sprites, and the held-out sprites. Raises TrainingError."""
+    """Split a context into training sprites with smaller settings, and held-out sprites.
+
+    Raises TrainingError if there are too few sprites.
+    """
     values = context.config.to_json()
     small = {name: min(values[name], most) for name, most in _LIMITS.items() if name in values}
     split = split_by_group(context.sprites, _HELD_OUT, context.config.seed)
@@ -186,7 +189,7 @@ def _split(context: ExperimentContext) -> tuple[ExperimentContext, DeviceSprites
 
 
 def _variants(context: ExperimentContext) -> list[_Variant]:
-    """Return the correct training, then the faulty ones that suit the number of sprites."""
+    """Create the correct training, then the faulty trainings that suit the number of sprites."""
     precision, rate = context.precision(), context.config.learning_rate
     sound = context.training(precision)
     runs = [
@@ -209,8 +212,10 @@ def _figures(training: BenchmarkTrainer, network: nn.Module, heldout: DeviceSpri
 
 
 def _evaluated(training: BenchmarkTrainer, network: nn.Module, heldout: DeviceSprites) -> tuple[float, float, int]:
-    """Return the seconds of an evaluation without gradients and with gradients, and the bytes that a batch then "
-    "keeps."""
+    """Measure the cost of gradients in an evaluation.
+
+    Returns the seconds without gradients, the seconds with gradients, and the bytes per batch that gradients keep.
+    """
     warnings.filterwarnings("ignore", "Converting a tensor with requires_grad", UserWarning)  # deliberate
     seconds = []
     for keeps in (False, True, False, True):  # each once as warm-up
@@ -230,7 +235,10 @@ def _evaluated(training: BenchmarkTrainer, network: nn.Module, heldout: DeviceSp
 
 @torch.no_grad()
 def _pictures(runs: Iterable[_Variant], network: nn.Module | None = None) -> Iterator[Picture]:
-    """Draw new sprites with each variant, from the same noise. network: instead of the averaged weights."""
+    """Draw new sprites with each training's averaged weights, from the same noise.
+
+    network: draws instead of the network with averaged weights.
+    """
     for run in runs:
         training = run.training
         if training.recipe.makes != "sprites":
@@ -285,7 +293,7 @@ def _sentences(runs: list[_Variant], costs: tuple[float, float, int]) -> Iterato
 
 
 def _about_size(asked: TrainingConfig, used: TrainingConfig) -> Iterator[str]:
-    """Name the settings that were reduced, if any."""
+    """Yield a sentence with the reduced settings, or nothing if all are unchanged."""
     values, before = used.to_json(), asked.to_json()
     less = [f"{name.replace('_', ' ')} {values[name]}" for name in _LIMITS if values.get(name) != before.get(name)]
     if less:
@@ -293,7 +301,10 @@ def _about_size(asked: TrainingConfig, used: TrainingConfig) -> Iterator[str]:
 
 
 def _compared(loss: float, usual: float, steps: str) -> str:
-    """Compare a loss with the correct training's loss, which may be negative. steps: its length, '30 steps'."""
+    """Describe a loss in relation to the correct training's loss `usual`, which may be negative.
+
+    steps: length of the training as text, '30 steps'.
+    """
     if abs(loss - usual) <= _SAME * abs(usual):
         return "no difference in a training this short"
     by = f"{percent(abs(loss - usual) / abs(usual))} " if usual else ""

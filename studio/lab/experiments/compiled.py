@@ -92,7 +92,7 @@ def _conclusion(eager: TimedTraining, compiled: TimedTraining) -> Outcome:
 
 
 def _plot(eager: TimedTraining, compiled: TimedTraining, cost_s: float, steps: int) -> Plot:
-    """Plot the minutes of training by number of steps, including the time to compile."""
+    """Plot the training time in minutes by number of steps, including the time to compile."""
     ends = (0.0, float(2 * steps or math.ceil(_PLOTTED_S / eager.step_s)))
     lines = (
         Line("eager", ends, tuple(step * eager.step_s / 60 for step in ends), dots=False),
@@ -123,7 +123,7 @@ def _sentences(eager: TimedTraining, compiled: TimedTraining, cost_s: float, ste
     else:
         paid_s = steps * eager.step_s
         late = ", longer than most trainings" if paid_s > _LONGEST_S else ""
-        yield f"It pays off from step {number(steps)} on, after {duration(paid_s)} of training{late}."
+        yield f"Compiling pays off from step {number(steps)} on, after {duration(paid_s)} of training{late}."
     last, base = (float(training.losses[-1]) for training in (compiled, eager))
     difference = abs(last - base) / abs(base) if base else 0.0
     yield f"After {number(len(eager.losses))} steps from the same seed both losses are {_agreement(difference)}."
@@ -131,7 +131,7 @@ def _sentences(eager: TimedTraining, compiled: TimedTraining, cost_s: float, ste
 
 
 def _agreement(difference: float) -> str:
-    """Describe the relative difference of two losses."""
+    """Return a description of the relative difference between two losses."""
     if difference < _CLOSE:
         return describe_agreement(difference)
     return f"{percent(difference)} apart: rounding errors have grown"

@@ -72,12 +72,12 @@ class GraphTiming:
 
     @property
     def speedup(self) -> float:
-        """How many times as fast the graph is."""
+        """The speed with a CUDA graph, as a multiple of the eager speed."""
         return self.eager_s / self.graph_s
 
 
 class CudaGraph(Experiment):
-    """Takes training steps with and without a CUDA graph, for several batch sizes."""
+    """Times training steps with and without a CUDA graph, for several batch sizes."""
 
     name = "cuda-graph"
     title = "CUDA graph"
@@ -110,7 +110,7 @@ class CudaGraph(Experiment):
 
 
 def _measure(context: ExperimentContext, size: int) -> Generator[Progress, None, GraphTiming]:
-    """Time eager steps and graph steps in turns: yields Progress. Raises DeviceFullError."""
+    """Time eager and CUDA-graph steps of a batch size in turns; yields Progress. Raises DeviceFullError."""
     detection.empty_cache(context.target)
     eager, graph = (
         context.training(context.precision(), use_graph=use_graph, batch_size=size) for use_graph in (False, True)

@@ -56,7 +56,8 @@ for device in devices:
 class DeviceTiming:
     """Measurements of a device in one precision.
 
-    times: the median of each part of a step. drawn_per_s: sprites per second; None if the recipe draws no sprites.
+    times: the median time of each part of a training step. transfer_ms: time to copy a batch to the device.
+    evaluated_per_s, drawn_per_s: sprites per second; drawn_per_s is None if the model draws no sprites.
     """
 
     device: Device
@@ -68,7 +69,7 @@ class DeviceTiming:
 
 
 class Devices(Experiment):
-    """Does the same work on every device, in every precision that suits it."""
+    """Measures training, evaluation and drawing on every device, in every suitable precision."""
 
     name = "devices"
     title = "Devices"
@@ -101,7 +102,7 @@ class Devices(Experiment):
 
 
 def _precisions_of(device: Device) -> tuple[str, ...]:
-    """Return the precisions to measure. fp16 is left out on CPUs, where it is the slowest."""
+    """Return the precisions to measure on a device. CPUs skip fp16, their slowest precision."""
     return ("fp32", "bf16") if device.kind == "cpu" else ("fp32", "bf16", "fp16")
 
 
@@ -127,7 +128,7 @@ def _measure(
 
 @torch.no_grad()
 def _evaluated_per_s(context: ExperimentContext, training: BenchmarkTrainer) -> float:
-    """Evaluate some sprites without gradients; return sprites per second."""
+    """Evaluate up to 256 sprites without gradients; return the speed in sprites per second."""
     data, number = DeviceSprites(context.sprites, training.device), min(_EVALUATED, len(context.sprites))
     durations_s = []
     for _ in range(2):  # the first is the warm-up
@@ -142,7 +143,7 @@ def _evaluated_per_s(context: ExperimentContext, training: BenchmarkTrainer) -> 
 
 @torch.no_grad()
 def _drawn_per_s(training: BenchmarkTrainer) -> float:
-    """Draw some sprites; return sprites per second."""
+    """Draw 16 sprites; return the speed in sprites per second."""
     labels, start_s = torch.zeros(_DRAWN, dtype=torch.int64, device=training.device), time.perf_counter()
     with autocast(training.device.type, training.precision):
         for _ in training.recipe.draw(training.ema.network, labels, _DRAWING.guidance, _DRAWING.steps, _DRAWING.seed):
@@ -152,7 +153,7 @@ def _drawn_per_s(training: BenchmarkTrainer) -> float:
 
 
 def _tables(timings: list[DeviceTiming], context: ExperimentContext) -> tuple[Table, ...]:
-    """Return a table of speeds and a table of the parts of a step."""
+    """Return a table of speeds and a table of the parts of a training step, by device and precision."""
     size = context.config.batch_size
     speeds, parts = [], []
     for item in timings:

@@ -97,10 +97,9 @@ Outputs = dict[nn.Module, Tensor]  # first output by module, in order of executi
 
 @torch.no_grad()
 def _record_outputs(model: TrainedModel, batch: Batch) -> tuple[Tensor | None, Outputs]:
-    """Run the network on the batch and record each module's output.
+    """Run the network on the batch; return its noisy input and each module's output.
 
-    Generators run at a middle time; the first return value is their noisy input x_t, else None. Other recipes run an
-    evaluation.
+    A generator gets the batch mixed with noise, x_t at a middle time. For other models the noisy input is None.
     """
     recorded: Outputs = {}
 
@@ -126,7 +125,7 @@ def _record_outputs(model: TrainedModel, batch: Batch) -> tuple[Tensor | None, O
 
 
 def _stages(network: nn.Module, outputs: Outputs) -> Iterator[tuple[str, Tensor]]:
-    """Yield the stages in order of execution, with their feature maps float32 [C, H, W].
+    """Yield the network's stages in order of execution: name and feature maps float32 [C, H, W].
 
     A stage is the largest module that contains convolutions and returns feature maps; sequences of modules are split.
     """
@@ -150,14 +149,15 @@ def _makes_maps(module: nn.Module, outputs: Outputs) -> bool:
 
 
 def _strongest(maps: Tensor) -> NDArray[np.float32]:
-    """Return the channels of float32 [C, H, W] with the highest variance, the highest first."""
+    """Return the 8 channels of feature maps float32 [C, H, W] with the highest variance, highest first."""
     spread = maps.flatten(1).std(1, correction=0)
     return maps[spread.argsort(descending=True)[:_CHANNELS]].cpu().numpy()
 
 
 def _as_grey(maps: NDArray[np.float32]) -> Rgba:
-    """Scale each of float32 [N, H, W] to uint8 grey [N, H, W, 4], from its lowest to its highest value; constant maps
-    are black.
+    """Convert feature maps float32 [N, H, W] to grey pixels uint8 [N, H, W, 4].
+
+    Each map is scaled from its lowest value (black) to its highest value (white); constant maps are black.
     """
     low, high = maps.min((1, 2), keepdims=True), maps.max((1, 2), keepdims=True)
     grey = 255 * (maps - low) / np.maximum(high - low, 1e-12)
@@ -165,7 +165,7 @@ def _as_grey(maps: NDArray[np.float32]) -> Rgba:
 
 
 def _input_picture(sprite: Rgba, noisy: Tensor | None, name: str) -> Picture:
-    """Draw the sprite uint8 [S, S, 4], next to its noisy version for generators."""
+    """Draw the sprite uint8 [S, S, 4], next to its noisy version [1, 4, S, S] if there is one."""
     if noisy is None:
         return Picture.of("The sprite", sprite, f"The input of the network: {name}.")
     about = f"{name}, and the same sprite half way to noise."
@@ -177,7 +177,7 @@ def _input_picture(sprite: Rgba, noisy: Tensor | None, name: str) -> Picture:
 
 
 def _picture(name: str, maps: Tensor) -> Picture:
-    """Tile the strongest channels, with gaps."""
+    """Draw the strongest channels of a stage as tiles. maps: float32 [C, H, W]."""
     cells = np.pad(_as_grey(_strongest(maps)), ((0, 0), (0, _GAP_PX), (0, _GAP_PX), (0, 0)))
     width = cells.shape[2]
     columns = len(cells) if len(cells) * width <= _ROW_PX else -(-len(cells) // 2)
@@ -191,7 +191,7 @@ def _title(name: str, maps: Tensor) -> str:
 
 
 def _table(stages: list[tuple[str, Tensor]]) -> Table:
-    """Summarise the channels of each stage."""
+    """Return a table with the shape and statistics of each stage's feature maps."""
     rows = tuple(
         (name, " x ".join(map(str, maps.shape)), f"{maps.mean():.3g}", f"{maps.std():.3g}", number(_constant(maps)))
         for name, maps in stages
@@ -200,7 +200,7 @@ def _table(stages: list[tuple[str, Tensor]]) -> Table:
 
 
 def _constant(maps: Tensor) -> int:
-    """Count the channels of float32 [C, H, W] that have the same value everywhere."""
+    """Count the channels of feature maps float32 [C, H, W] with a single value."""
     return int((maps.flatten(1).amax(1) == maps.flatten(1).amin(1)).sum())
 
 

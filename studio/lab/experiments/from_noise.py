@@ -54,7 +54,7 @@ with torch.no_grad():
 
 
 class FromNoise(Experiment):
-    """Draws a few sprites twice from the same noise, and shows the steps."""
+    """Draws sprites with and without guidance from the same noise, and shows the steps."""
 
     name = "from-noise"
     title = "From noise to sprite"
@@ -94,7 +94,7 @@ class FromNoise(Experiment):
 
 @dataclass(eq=False)
 class _Drawing:
-    """One drawing of some sprites. states: uint8 [N, S, S, 4] after each step."""
+    """Records the steps of drawing N sprites. states: uint8 [N, S, S, 4] after each step."""
 
     guidance: float
 
@@ -104,11 +104,11 @@ class _Drawing:
         self._evaluations = 0
 
     def count_evaluations(self, network: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        """Count the sprites that the network evaluates; a forward pre-hook."""
+        """Count the evaluated sprites, as a forward pre-hook of the network."""
         self._evaluations += len(inputs[0])
 
     def add(self, x: Tensor) -> None:
-        """Add the state x, as in `Batch`, after a step."""
+        """Record the state x after a step: float32 [N, 4, S, S], RGBA in [-1, 1]."""
         self.states.append(to_rgba(x).numpy())
         self._silhouettes.append((x[:, 3] > 0).cpu().numpy())
 
@@ -118,24 +118,24 @@ class _Drawing:
 
     @property
     def final(self) -> NDArray[np.bool_]:
-        """The final silhouettes."""
+        """The silhouettes of the finished sprites, [N, S, S]."""
         return self._silhouettes[-1]
 
     def evaluations(self) -> float:
-        """Return the network evaluations per sprite; 0 if the recipe does not call the network as a module."""
+        """Return the number of network evaluations per sprite; 0 if drawing bypasses forward hooks."""
         return self._evaluations / len(self.states[0])
 
     def unsettled(self) -> list[float]:
-        """Return, for each step, the share of pixels on the wrong side of the final silhouette."""
+        """Return the share of pixels after each step that differ from the final silhouettes."""
         return [float((silhouette != self.final).mean()) for silhouette in self._silhouettes]
 
     def settled_at(self) -> int:
-        """Return the first step, counted from 1, from which on the silhouettes stay close to the final ones."""
+        """Return the step, counted from 1, from which on the silhouettes are within 5 % of the final ones."""
         later = [step for step, share in enumerate(self.unsettled(), 1) if share > _SETTLED]
         return later[-1] + 1 if later else 1
 
     def picture(self, names: list[str]) -> Picture:
-        """Return a picture with a row per sprite and a column per step."""
+        """Return a picture of the steps, with a row per sprite. names: class of each sprite."""
         total = len(self.states)
         indices = evenly_spaced(total, _MOST_SHOWN)
         columns = len(indices)

@@ -108,10 +108,9 @@ class Hardest(Experiment):
 
 @dataclass(eq=False)
 class _RankedSprites:
-    """Sprites from the highest loss to the lowest. losses: float64 [N]. prediction: of the model, if it predicts
-    anything.
+    """Sprites from the highest loss to the lowest, with the model's predictions.
 
-    is_noisy: whether the loss depends on random noise.
+    losses: float64 [N]. is_noisy: whether a loss depends on random noise. prediction: None if the model draws sprites.
     """
 
     sprites: Sprites
@@ -130,7 +129,7 @@ class _RankedSprites:
         return Picture.of(title, shown, "Sprites in the order of the table below.")
 
     def plot(self) -> Plot:
-        """Plot all losses by rank."""
+        """Plot the losses of all sprites, from the highest to the lowest."""
         ranks = tuple(float(rank) for rank in range(1, len(self.losses) + 1))
         line = Line("loss", ranks, tuple(self.losses.tolist()), dots=len(ranks) < _SHOWN)
         return Plot("Loss of each sprite, hardest first", Axis("rank"), Axis("loss"), (line,))
@@ -161,14 +160,14 @@ class _RankedSprites:
         return ()
 
     def cells(self) -> list[tuple[tuple[int, int], int]]:
-        """Return (true class, predicted class) of wrong predictions with their number, the most frequent first."""
+        """Count wrong predictions by (true class, predicted class); return the pairs, most frequent first."""
         if not isinstance(self.prediction, Classified):
             return []
         pairs = zip(self.sprites.labels.tolist(), self.predicted().tolist(), strict=True)
         return Counter(pair for pair in pairs if pair[0] != pair[1]).most_common()
 
     def confused(self) -> Iterator[Picture]:
-        """Yield a picture for each of the largest wrong cells of the confusion matrix."""
+        """Yield a picture of sprites for each of the 6 most frequent confusions of two classes."""
         names = self.sprites.class_names
         for (true, predicted), number_of in self.cells()[:_CELLS]:
             inside = np.flatnonzero((self.sprites.labels == true) & (self.predicted() == predicted))
@@ -205,10 +204,10 @@ class _RankedSprites:
 def _losses(
     model: TrainedModel, sprites: Sprites, seconds: float
 ) -> Generator[Progress, None, tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    """Return the indices of the sprites from the highest loss on, and their losses; yields Progress.
+    """Compute the validation loss of each sprite; yields Progress.
 
-    The loss is the recipe's validation loss of one sprite. If the time does not suffice, a random part of the sprites
-    is used.
+    Returns the indices of the sprites, highest loss first, and their losses. If the time is short, returns a random
+    part of the sprites.
     """
     data, repeats = DeviceSprites(sprites, model.device), _REPEATS if _depends_on_noise(model) else 1
     places = np.random.default_rng(0).permutation(len(sprites))
@@ -227,12 +226,12 @@ def _losses(
 
 
 def _depends_on_noise(model: TrainedModel) -> bool:
-    """Return whether the loss of a sprite depends on random times and noise."""
+    """Return whether the model's loss depends on random times and noise, as in rectified flow."""
     return "flow" in model.recipe.capabilities
 
 
 def _repeated(data: DeviceSprites, place: int, times: int) -> Batch:
-    """Return a batch with one sprite repeated."""
+    """Return a batch of `times` copies of the sprite at the index `place`."""
     part, unchanged = torch.full((times,), place, device=data.device), torch.zeros(times, 3, device=data.device)
     return Batch(to_input(data.rgba[part]), data.labels[part], unchanged, data.targets[part])
 
@@ -240,10 +239,9 @@ def _repeated(data: DeviceSprites, place: int, times: int) -> Batch:
 def _occlusion_picture(
     model: TrainedModel, sprites: Rgba, predicted: NDArray[np.int64]
 ) -> tuple[Picture, NDArray[np.float64]]:
-    """Draw the decisive pixels of sprites uint8 [N, S, S, 4].
+    """Draw sprites uint8 [N, S, S, 4] above the pixels that decided the predicted class of each sprite.
 
-    Returns a picture with the sprites above their decisive pixels, and float64 [N]: the largest drop of the predicted
-    class's probability by hiding one patch.
+    Also returns the largest drop of each predicted class's probability when one patch is hidden, float64 [N].
     """
     inputs = to_input(to_device(sprites, model.device))
     results = [_probability_drops(model, x, int(label)) for x, label in zip(inputs, predicted, strict=True)]
@@ -255,16 +253,16 @@ def _occlusion_picture(
 
 
 def _patch_of(size: int) -> int:
-    """Return the size of the hidden patches in pixels."""
+    """Return the side of the square patches to hide in sprites of this size, in pixels."""
     return max(1, size // _PATCHES)
 
 
 @torch.no_grad()
 def _probability_drops(model: TrainedModel, x: Tensor, predicted: int) -> tuple[NDArray[np.float64], float]:
-    """Return how much hiding each pixel lowers the probability of the predicted class.
+    """Measure how much hiding patches of the sprite x lowers the probability of the predicted class.
 
-    x: float32 [4, S, S], as in `Batch`. Returns float64 [S, S], the mean drop over all patches that contain the pixel,
-    at least 0; and the largest drop of a single patch.
+    x: float32 [4, S, S], premultiplied RGBA in [-1, 1]. Returns the mean drop over all patches at each pixel, float64
+    [S, S], at least 0; and the largest drop of a single patch.
     """
     size = x.shape[-1]
     patch = _patch_of(size)
@@ -284,7 +282,10 @@ def _probability_drops(model: TrainedModel, x: Tensor, predicted: int) -> tuple[
 
 
 def _glowing(sprite: Rgba, drops: NDArray[np.float64]) -> Rgba:
-    """Draw a sprite uint8 [S, S, 4] in dark grey, with drops float64 [S, S] over it in orange."""
+    """Draw a sprite uint8 [S, S, 4] in dark grey, with its decisive pixels in orange.
+
+    drops: float64 [S, S], how much hiding a pixel lowers the probability of the predicted class.
+    """
     grey = sprite[..., :3].mean(-1) * sprite[..., 3] / 255 * 0.5 + 24
     share = (drops / max(float(drops.max()), 1e-12))[..., None]
     colour = (1 - share) * grey[..., None] + share * _GLOW

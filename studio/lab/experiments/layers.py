@@ -52,7 +52,7 @@ for name, values in inputs_of.items():
 
 
 class Layers(Experiment):
-    """Lists the parameters of a network, and plots the statistics that `log_layer_stats` recorded."""
+    """Lists the parameters of a network, and plots layer statistics if the run logged them."""
 
     name = "layers"
     title = "Layers"
@@ -85,7 +85,7 @@ class Layers(Experiment):
 
 
 def _table_of(network: nn.Module) -> Table:
-    """Return a table with a row per parameter, or per module in large networks."""
+    """Return a table of the network's parameters, with a row per module in large networks."""
     weights = dict(network.named_parameters())
     rows = {name: [weight] for name, weight in weights.items()}
     if len(rows) > _MOST_ROWS:
@@ -110,12 +110,12 @@ def _table_of(network: nn.Module) -> Table:
 
 
 def _rms(weights: Sequence[Tensor]) -> Tensor:
-    """Return the root mean square of all elements: float32 []."""
+    """Return the root mean square of all elements of the weights: float32 []."""
     return torch.cat([weight.float().flatten() for weight in weights]).square().mean().sqrt()
 
 
 def _type_of(weight: Tensor) -> str:
-    """Return the dtype as text: 'float32'."""
+    """Return the dtype of a weight as text: 'float32'."""
     return str(weight.dtype).removeprefix("torch.")
 
 
@@ -137,13 +137,16 @@ def _about_weights(weights: Mapping[str, Tensor], step: int) -> Iterator[str]:
 
 
 def _ends(values: Mapping[str, float]) -> tuple[str, str]:
-    """Return the layers with the highest and the lowest value; zeros are ignored if possible."""
+    """Return the names of the layers with the highest and the lowest value, ignoring zeros if possible."""
     some = {name: value for name, value in values.items() if value} or values
     return max(some, key=some.__getitem__), min(some, key=some.__getitem__)
 
 
 def _at(curves: Mapping[str, MetricCurve], step: int) -> tuple[int, dict[str, float]]:
-    """Return the last logged step up to `step`, or else the first one, and the value of each layer there."""
+    """Return the last logged step up to `step`, and each layer's value at the logged step.
+
+    curves: a statistic's values by layer. Returns the first logged step if all are later.
+    """
     known = sorted({int(logged) for curve in curves.values() for logged in curve.steps})
     chosen = max((logged for logged in known if logged <= step), default=known[0] if known else step)
     found = {name: curve.values[curve.steps == chosen] for name, curve in curves.items()}
@@ -151,7 +154,7 @@ def _at(curves: Mapping[str, MetricCurve], step: int) -> tuple[int, dict[str, fl
 
 
 def _plots(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Iterator[Plot]:
-    """Yield a plot for each statistic."""
+    """Yield a plot of each layer statistic by training step. step: the checkpoint's, to be marked."""
     titles = {
         "update": ("Ratio of update norm to weight norm", "ratio"),
         "gradient": ("Gradient norm", "norm"),
@@ -170,7 +173,7 @@ def _plots(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Iterat
 
 
 def _plotted(values: Mapping[str, float]) -> list[str]:
-    """Return the layers to plot, in the network's order: the highest, the lowest, and some in between."""
+    """Choose 6 layers to plot: those with the highest and the lowest value, and others in between."""
     names = list(values)
     if len(names) <= _LINES:
         return names
@@ -187,7 +190,7 @@ def _line(name: str, curve: MetricCurve, *, scale: float, positive: bool) -> Lin
 
 
 def _recorded(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Table:
-    """Return a table with the statistics of all layers near the checkpoint."""
+    """Return a table of all layers' statistics, at the last logged step up to `step`."""
     logged, update = _at(curves["update"], step)
     gradient, dead = (_at(curves[figure], step)[1] for figure in ("gradient", "dead"))
     rows = tuple(

@@ -73,7 +73,7 @@ class LearningRate(Experiment):
 
 
 def _affordable_steps(context: ExperimentContext, precision: str) -> Generator[Progress, None, int]:
-    """Return how many steps fit into the time, by timing a few; yields Progress."""
+    """Time a few training steps; return how many steps fit into the context's time. Yields Progress."""
     training, start_s = context.training(precision), time.perf_counter()
     training.time_steps()
     yield Progress(0, 0, "timing a step")
@@ -83,7 +83,10 @@ def _affordable_steps(context: ExperimentContext, precision: str) -> Generator[P
 
 
 def _smoothed(losses: list[float], steps: int) -> NDArray[np.float64]:
-    """Return the finite losses, smoothed from both ends: smoothing from the start alone would lag behind."""
+    """Smooth the losses up to the first NaN or infinity: float64 [n].
+
+    Averages forward and backward smoothing, because forward smoothing alone lags behind.
+    """
     values = finite_prefix(losses)
     indices = np.arange(len(values), dtype=np.float64)
     forward, backward = (smooth_curve(indices, each, steps * _SMOOTHING) for each in (values, values[::-1]))
@@ -122,8 +125,8 @@ def _conclusion(rates: NDArray[np.float64], losses: list[float], context: Experi
     sentences = (
         f"While the learning rate rose from 1e-6 in {number(len(losses))} steps, the loss fell to "
         f"{decimal(float(curve[lowest]))} at a rate of {rates[lowest]:.1g}{end}",
-        f"The range test suggests a tenth of that, {best:g}. Trust its order of magnitude; only full trainings show "
-        "the best rate.",
+        f"The range test suggests a tenth of this rate, {best:g}. Trust its order of magnitude; only full trainings "
+        "show the best rate.",
         f"Your settings use {used:g}, {_compared(used / best)}.",
     )
     marks = Mark(best, "suggested"), Mark(float(rates[lowest]), "lowest loss")
@@ -136,7 +139,7 @@ def _is_close(ratio: float) -> bool:
 
 
 def _compared(ratio: float) -> str:
-    """Return a ratio as text: 0.1 -> '10 times lower', 1.2 -> 'close to it', 30 -> '30 times higher'."""
+    """Describe a ratio of learning rates: 0.1 -> '10 times lower', 1.2 -> 'close to it', 30 -> '30 times higher'."""
     if _is_close(ratio):
         return "close to it"
     return f"{ratio:.2g} times higher" if ratio > 1 else f"{1 / ratio:.2g} times lower"

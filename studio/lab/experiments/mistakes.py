@@ -42,10 +42,9 @@ for name, weight in network.named_parameters():
 
 @dataclass(frozen=True)
 class _Mistake:
-    """Code with a mistake, the reason, and the fixed code.
+    """An example of wrong code, with the reason of the error and the fixed code.
 
-    Both may use torch, nn, device, x, y, classes, network and criterion.
-
+    The code may use torch, nn, device, x, y, classes, network and criterion.
     without_cuda: the mistake raises an error only on computers without an NVIDIA GPU.
     """
 
@@ -107,7 +106,7 @@ _MISTAKES = (
 
 
 class Mistakes(Experiment):
-    """Makes common mistakes with devices, without harm."""
+    """Runs code with common mistakes about devices, and shows the errors of PyTorch."""
 
     name = "mistakes"
     title = "Mistakes"
@@ -133,12 +132,12 @@ class Mistakes(Experiment):
 
 
 def _elsewhere(device: Device) -> str:
-    """Return a device other than the CPU."""
+    """Return the name of a device other than the CPU; 'meta' stands in for a GPU."""
     return _META if device.kind == "cpu" else device.id
 
 
 def _error_of(lines: str, context: ExperimentContext) -> str:
-    """Run these lines with some of the sprites; return the error of PyTorch, or an empty text."""
+    """Run code on up to 8 sprites; return the error of PyTorch, or an empty text without an error."""
     sprites = context.sprites.take(range(min(_SPRITES, len(context.sprites))))
     x = to_input(to_device(sprites.rgba, torch.device("cpu"))).flatten(1)
     classes = len(sprites.class_names)

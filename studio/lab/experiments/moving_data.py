@@ -104,7 +104,7 @@ class _Loop:
 
 
 class MovingData(Experiment):
-    """Trains a small classifier with several data loaders, from the tutorials' to the fastest."""
+    """Trains a small classifier with several data loaders, and compares the time per step."""
 
     name = "moving-data"
     title = "Moving data"
@@ -135,12 +135,12 @@ class MovingData(Experiment):
 
 
 def _batch_size(context: ExperimentContext) -> int:
-    """Return the batch size of the settings, limited for the loop over pixels."""
+    """Return the batch size of the settings, limited because the slowest loader loops over pixels."""
     return min(context.config.batch_size, len(context.sprites), _MOST_PIXELS_AT_ONCE // context.sprites.size**2)
 
 
 def _save(rgba: Rgba, labels: NDArray[np.int64], folder: Path) -> None:
-    """Write sprites uint8 [N, S, S, 4] as files, with one folder per class."""
+    """Write sprites uint8 [N, S, S, 4] as PNG files, with a sub-folder for each class."""
     for number, (pixels, label) in enumerate(zip(rgba, labels.tolist(), strict=True)):
         path = folder / f"{label:05}" / f"{number:05}.png"
         path.parent.mkdir(exist_ok=True)
@@ -161,7 +161,7 @@ def _by_pixels(picture: Image.Image) -> Tensor:
 
 
 def _loops(context: ExperimentContext, folder: Path) -> list[_Loop]:
-    """Return the loops for the device, the slowest first."""
+    """Create the training loops to compare on the context's device, slowest first. folder: sprite files."""
     from torchvision.datasets import ImageFolder  # imported late: it takes a second
     from torchvision.transforms import ToTensor
 
@@ -194,7 +194,7 @@ def _pinned(workers: int) -> str:
 
 
 def _loaded(dataset: Dataset[tuple[Tensor, ...]], size: int, workers: int = 0, pinned: bool = False) -> Batches:
-    """Yield batches of a DataLoader; closing this generator ends its workers."""
+    """Yield batches of `size` sprites from a DataLoader, endlessly; closing the generator ends the workers."""
     warnings.filterwarnings(
         "ignore", "This DataLoader will create", UserWarning
     )  # deliberately more workers than cores
@@ -207,14 +207,14 @@ def _loaded(dataset: Dataset[tuple[Tensor, ...]], size: int, workers: int = 0, p
 
 
 def _cut(x: Tensor, y: Tensor, size: int) -> Batches:
-    """Yield batches sliced from tensors with all sprites, on their device."""
+    """Yield shuffled batches of `size` sprites endlessly, from tensors of all sprites on their device."""
     while True:
         for part in torch.randperm(len(x), device=x.device).split(size)[: len(x) // size]:
             yield x[part], y[part]
 
 
 def _step_s(loop: _Loop, context: ExperimentContext, seconds: float) -> Generator[Progress, None, float]:
-    """Return the average seconds of a training step with this loop, loading included; yields Progress."""
+    """Run a training loop; return the average seconds of a step, loading included. Yields Progress."""
     target, classes = context.target, len(context.sprites.class_names)
     network = nn.Sequential(nn.Conv2d(4, 16, 3, 2), nn.SiLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten())
     network.extend([nn.Linear(256, classes)]).to(target)
@@ -246,7 +246,7 @@ def _step_s(loop: _Loop, context: ExperimentContext, seconds: float) -> Generato
 
 
 def _plot(step_s: dict[str, float], context: ExperimentContext) -> Plot:
-    """Plot sprites per second by number of workers, and without files."""
+    """Plot the training speed by number of loader processes, beside the speed without files."""
     size = _batch_size(context)
     workers = (0, *_WORKERS)
     positions = tuple(map(float, workers))
@@ -265,7 +265,7 @@ def _table(step_s: dict[str, float], context: ExperimentContext) -> Table:
 
 
 def _sentences(step_s: dict[str, float], own_s: float, context: ExperimentContext) -> Iterator[str]:
-    """Explain what each faster loader saves. own_s: seconds of a training step of the recipe."""
+    """Yield findings on the time that each faster loader saves. own_s: seconds of the recipe's training step."""
     files_s, last_s, is_cpu = step_s[_FILES], step_s[_UNREAD], context.device.kind == "cpu"
     yield (
         f"A step takes {1000 * files_s:.1f} ms with files opened in it, and {1000 * last_s:.1f} ms with all sprites on "
@@ -295,7 +295,7 @@ def _sentences(step_s: dict[str, float], own_s: float, context: ExperimentContex
 
 
 def _savings(step_s: dict[str, float], ladder: tuple[str, ...]) -> list[str]:
-    """Return what each loader saves, such as '6.6 ms for opening files'; negligible savings come last."""
+    """Return the time that each loader saves, '6.6 ms for opening files'; negligible savings come last."""
     saved_s = {_SAVED[after]: step_s[before] - step_s[after] for before, after in pairwise(ladder)}
     least_s = _LITTLE * step_s[_FILES]
     large = [f"{1000 * seconds:.2g} ms for {what}" for what, seconds in saved_s.items() if seconds > least_s]

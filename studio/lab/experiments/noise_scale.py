@@ -62,7 +62,7 @@ print(f"noise scale: {{noise / signal:.3g}} samples a step")
 
 
 class NoiseScale(Experiment):
-    """Computes gradients of many batches at one checkpoint, and compares them."""
+    """Estimates the noise scale from the gradients of many batches at one checkpoint."""
 
     name = "noise-scale"
     title = "Noise scale"
@@ -88,8 +88,9 @@ class NoiseScale(Experiment):
 
 @dataclass(frozen=True)
 class Scale:
-    """An estimate. inverse: 1 / noise scale, with its standard error `error`; at most 0 if noise hides the gradient.
+    """An estimate of the noise scale, as its inverse with a standard error.
 
+    inverse: 1 / noise scale, at most 0 if noise hides the gradient. error: standard error of `inverse`.
     sprites: number of sprites in all batches, with repetitions.
     """
 
@@ -114,15 +115,15 @@ class Scale:
 
     @property
     def least(self) -> float:
-        """A lower bound of the noise scale."""
+        """A lower bound of the noise scale, in sprites."""
         return 1 / (max(self.inverse, 0.0) + _SURE * self.error)
 
     def steps(self, batch_size: float) -> float:
-        """Return the steps of a training with this batch size, as a multiple of the fewest possible."""
+        """Return the steps that a training needs at a batch size, as a multiple of the fewest possible."""
         return 1 + self.value / batch_size
 
     def sprites_seen(self, batch_size: float) -> float:
-        """Return the sprites that a training with this batch size sees, as a multiple of the fewest possible."""
+        """Return the sprites that a training sees at a batch size, as a multiple of the fewest possible."""
         return 1 + batch_size / self.value
 
 
@@ -130,13 +131,16 @@ class GradientNoise:
     """Accumulates gradients of batches and estimates the noise scale."""
 
     def __init__(self, weights: int, device: torch.device) -> None:
-        """Create the sums. weights: number of elements of a gradient."""
+        """Start with no batches. weights: number of elements of a gradient."""
         self._sums = torch.zeros(_BLOCKS, weights, device=device)  # of gradients, weighted by sprites; [_BLOCKS, P]
         self._sprites, self._scatter, self._freedom = np.zeros((3, _BLOCKS))
         self._batches = 0
 
     def add(self, parts: Iterator[tuple[int, Tensor]]) -> None:
-        """Add a batch: for each part its number of sprites, and the gradient of their mean loss, float32 [P]."""
+        """Add the gradients of a batch.
+
+        parts: for each micro-batch the number of sprites, and the gradient of their mean loss, float32 [P].
+        """
         block = self._batches % _BLOCKS
         total, squares, sprites, seen = torch.zeros_like(self._sums[0]), 0.0, 0, 0
         for size, gradient in parts:
@@ -150,7 +154,7 @@ class GradientNoise:
         self._batches += 1
 
     def scale(self) -> Scale:
-        """Return the noise scale of all batches; its standard error is a jackknife over blocks."""
+        """Estimate the noise scale from all batches, with a standard error by the jackknife over blocks."""
         products = (self._sums @ self._sums.T).cpu().double().numpy()
         blocks = np.arange(_BLOCKS)
         without = np.array([self._inverse(products, blocks != left_out) for left_out in blocks])
@@ -158,9 +162,10 @@ class GradientNoise:
         return Scale(self._inverse(products, blocks >= 0), error, int(self._sprites.sum()))
 
     def _inverse(self, products: NDArray[np.float64], kept: NDArray[np.bool_]) -> float:
-        """Return 1 / noise scale for the kept blocks, from unbiased estimates of signal and noise (their appendix A.1).
+        """Estimate 1 / noise scale from the kept blocks of batches (McCandlish et al. 2018, appendix A.1).
 
-        The mean gradient is that of all batches, because the weights do not change between them.
+        products: [blocks, blocks], scalar products of the blocks' gradient sums. The mean gradient is taken over all
+        batches, because the weights do not change.
         """
         sprites = self._sprites[kept].sum()
         noise = self._scatter[kept].sum() / self._freedom[kept].sum()
@@ -169,7 +174,7 @@ class GradientNoise:
 
 
 class _Gradients:
-    """Gradients of a run's training loss at one checkpoint, for the trained weights, not their average."""
+    """Computes gradients of a run's training loss at one checkpoint, for the weights without averaging."""
 
     def __init__(self, model: TrainedModel) -> None:
         assert model.run is not None
@@ -191,7 +196,7 @@ class _Gradients:
         self.batches = 0
 
     def add_batch(self) -> None:
-        """Compute the gradients of another batch, in fp32 to avoid rounding noise."""
+        """Draw another batch and add its gradients to `noise`, in fp32 to avoid rounding noise."""
         config = self._model.config
         self._rng.manual_seed(step_seed(config.seed, self.batches))
         batch = self._data.batch(
@@ -203,16 +208,16 @@ class _Gradients:
         self.batches += 1
 
     def _gradient(self, part: Batch, numbers: BatchRng) -> Tensor:
-        """Return the gradient of the loss, float32 [P]."""
+        """Return the gradient of a micro-batch's training loss, float32 [P]."""
         loss = self._model.recipe.loss(self._network, part, self._model.config, numbers)
         found = torch.autograd.grad(loss, self._weights, materialize_grads=True)
         return torch.cat([gradient.flatten() for gradient in found])
 
 
 class _WithReplacement(DeviceSprites):
-    """Draws the sprites of each batch independently.
+    """Training sprites, drawn with replacement for each batch.
 
-    Epochs, which use each sprite once, have less noise at their end.
+    Drawing each sprite once per epoch would lower the noise of an epoch's last batches.
     """
 
     def raw_batch(self, step: int, size: int, rows: slice) -> RawBatch:
@@ -239,7 +244,7 @@ def _conclusion(scale: Scale, gradients: _Gradients, model: TrainedModel) -> Out
 
 
 def _sizes(scale: Scale, own: int) -> list[int]:
-    """Return batch sizes around the run's own, in doublings, up to at least twice the noise scale."""
+    """Return halvings and doublings of the run's batch size `own`, up to twice the noise scale or more."""
     doublings = max(_DOUBLINGS, math.ceil(math.log2(2 * scale.value / own)))
     sizes = (own * 2.0**power for power in range(-_DOUBLINGS, doublings + 1))
     return [int(size) for size in sizes if size == int(size)]

@@ -71,7 +71,7 @@ class Precision(Experiment):
 
 
 class PrecisionTraining(TimedTraining):
-    """A training in one precision. kept_bytes: memory that a forward pass keeps for the backward pass."""
+    """A timed training in one precision. kept_bytes: memory kept by a forward pass for the backward pass."""
 
     kept_bytes = 0
 
@@ -109,7 +109,7 @@ def _conclusion(trainings: Mapping[str, PrecisionTraining], context: ExperimentC
 
 
 def _compared(name: str, trainings: Mapping[str, PrecisionTraining], ends: Mapping[str, float]) -> Iterator[str]:
-    """Compare a precision with fp32. ends: the last smoothed loss by precision."""
+    """Yield sentences that compare a precision with fp32. ends: last smoothed loss by precision."""
     training, base = trainings[name], trainings["fp32"]
     times = base.step_s / training.step_s
     pace = "as fast as" if 1 / _FASTER < times < _FASTER else f"{times:.2g} times as fast as"

@@ -49,9 +49,9 @@ def sweep(
     values: Mapping[str, V], noun: str, measure: Callable[[V], Generator[Progress, None, bool]],
     summary: Callable[[], Outcome],
 ) -> Events:  # fmt: skip
-    """Measure values one after the other; yields Progress and a summary for each. Stops when `measure` returns False.
+    """Measure one value after the other until `measure` returns False; yields Progress and summaries.
 
-    values: by name, for the progress. noun: a plural such as 'batch sizes'.
+    values: by the name to show in the progress. noun: a plural for the progress, such as 'batch sizes'.
     """
     for done, (name, value) in enumerate(values.items()):
         yield Progress(done, len(values), f"{noun}; now {name}")
@@ -64,9 +64,9 @@ def sweep(
 def sweep_in_turns(
     values: Sequence[V], measure: Callable[[V], object], summary: Callable[[], Outcome], seconds: float, rounds: int
 ) -> Events:
-    """Measure values in turns for so many seconds, but at least so many rounds; yields Progress and summaries.
+    """Measure all values in turns, round after round; yields Progress and summaries.
 
-    In turns, because whatever else the computer does then slows down all values alike.
+    Ends after `seconds`, but not before `rounds` rounds. In turns, other programs slow down all values alike.
     """
     start_s = told_s = shown_s = time.perf_counter()
     done = 0
@@ -85,7 +85,7 @@ def sweep_in_turns(
 
 @dataclass(eq=False)
 class TimedTraining:
-    """A training with the duration of each step."""
+    """A training that records the duration and loss of each step."""
 
     training: BenchmarkTrainer
     warm_up_s: float = 0.0  # seconds of the first steps, with compiling and allocation
@@ -93,14 +93,14 @@ class TimedTraining:
     losses: list[Tensor] = field(default_factory=list)  # float32 [] on the device, for every step
 
     def warm_up(self, steps: int) -> None:
-        """Take the first steps; only their total time is kept."""
+        """Take the first steps, and record only their total time."""
         for _ in range(steps):
             self.step()
         self.warm_up_s = sum(self.durations_s)
         self.durations_s.clear()
 
     def step(self) -> None:
-        """Take a step and wait for the device."""
+        """Take a training step, wait for the device, and record the duration and loss."""
         self.training.wait()
         start_s = time.perf_counter()
         self.losses.append(self.training.train_step().clone())  # a CUDA graph overwrites its output
@@ -109,12 +109,12 @@ class TimedTraining:
 
     @property
     def step_s(self) -> float:
-        """The median duration of a step."""
+        """The median duration of a step in seconds."""
         return statistics.median(self.durations_s)
 
     @property
     def sprites_per_s(self) -> float:
-        """The training speed."""
+        """The training speed in sprites per second."""
         return self.training.config.batch_size / self.step_s
 
     def curve(self, name: str) -> Line:
@@ -123,5 +123,5 @@ class TimedTraining:
 
 
 def milliseconds(seconds: float) -> str:
-    """Return the duration as text: 0.0371 -> '37.1 ms', 1.78 -> '1,780 ms'."""
+    """Format a duration in milliseconds: 0.0371 -> '37.1 ms', 1.78 -> '1,780 ms'."""
     return f"{1000 * seconds:,.1f} ms" if seconds < 0.1 else f"{1000 * seconds:,.0f} ms"

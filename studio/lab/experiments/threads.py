@@ -30,7 +30,7 @@ for threads in {counts}:
 
 
 class Threads(Experiment):
-    """Times the same training step with more and more CPU threads, in turns."""
+    """Times training steps with different numbers of CPU threads, in turns."""
 
     name = "threads"
     title = "Threads"
@@ -66,7 +66,7 @@ class Threads(Experiment):
 
 
 def _counts(device: Device) -> list[int]:
-    """Return 1, 2, 4 and so on up to the number of cores, and twice the number of cores."""
+    """Return the thread counts to measure: powers of two below the core count, all cores, twice the cores."""
     cores = max(1, device.cores)
     powers = [2**power for power in range(cores.bit_length()) if 2**power < cores]
     return [*powers, cores, 2 * cores]
@@ -98,6 +98,6 @@ def _conclusion(durations_s: dict[int, list[float]], context: ExperimentContext)
         sentences.append(f"{2 * cores} threads, two per core, {change}.")
     current = context.config.threads or context.device.threads
     if best == current:
-        sentences.append("Your settings already use this number.")
+        sentences.append("Your settings already use this number of threads.")
     suggests = {} if best == current else {"threads": best}
     return Outcome((_plot(durations_s, context),), (), tuple(sentences), suggests)
