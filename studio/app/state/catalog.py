@@ -57,11 +57,11 @@ class EngineCatalog(QObject):
         start(jobs.find_plugins, self._on_plugins_found)
 
     def device(self, device_id: str) -> Device | None:
-        """Return the working device with this id; None without one."""
+        """Return the working device with this id; None if no working device has the id."""
         return next((device for device in self.devices if device.id == device_id and not device.problem), None)
 
     def drawing_recipe(self) -> Recipe | None:
-        """Return the recipe for generating sprites; None until the recipes are loaded."""
+        """Return the first recipe that generates sprites; None until the recipes are loaded."""
         return next((recipe for recipe in self.recipes.values() if recipe.makes == "sprites"), None)
 
     def is_measuring(self) -> bool:
@@ -82,7 +82,7 @@ class EngineCatalog(QObject):
             self._job_queue.cancel(self._measuring)
 
     def _on_libraries_loaded(self, _: None) -> None:
-        """Import pyqtgraph now. An earlier import would have waited for torch's libraries."""
+        """Start the import of pyqtgraph, which would have waited while torch's libraries were loading."""
         import_plots = partial(importlib.import_module, "pyqtgraph")
         self._job_queue.run("files", "Starting", import_plots, self._on_plots_ready, cancellable=False, urgent=True)
 

@@ -26,16 +26,16 @@ else:
 _TITLE = "Analysing sprites"
 _ABOUT = (
     "Trains a small network that compares sprites. The Doctor uses it to find unusual sprites, and trainings use it to "
-    "measure quality. If you cancel, the next training does this."
+    "measure quality. If you cancel, the next training trains this network."
 )
 
 
 class FeatureTraining(QObject):
     """Trains the network that computes quality features, while no training or experiment runs.
 
-    This takes seconds, once for each set of sprites; inside a training it would take minutes. The doctor receives the
-    outliers. The job ends when a training or an experiment starts, or when the user cancels it; after a cancellation it
-    is not started again for the same sprites.
+    The job takes seconds, once for each set of sprites; inside a training, the same work would take minutes. The
+    sprite doctor receives the outliers that the network finds. The job ends when a training or an experiment starts, or
+    when the user cancels it. After a cancellation, the job does not start again for the same sprites.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class FeatureTraining(QObject):
 
     @Slot()
     def _refresh(self) -> None:
-        """Start the job if sprites, recipe and device are known and nothing trains, or cancel the running job."""
+        """Cancel the running job, or start a job if sprites, recipe and device are known and no run trains."""
         sprites, recipe, device = self._open_sprites.sprites, self._catalog.drawing_recipe(), self._devices.device
         if self._job is not None:
             self._seen = None

@@ -36,11 +36,11 @@ _log = logging.getLogger(__name__)
 
 
 class Lab(QObject):
-    """Runs one experiment at a time: on the sprites and settings that Start would train with, or on a run.
+    """Runs one experiment at a time, on the open sprites and the chosen settings, or on a trained model.
 
     A training in this window pauses during the experiment.
-    changed: an experiment started or ended. progressed: the experiment reported progress. outcome_changed: it has new
-    intermediate results. listed: `results` changed. done: (Result). saved: (list of Path).
+    changed: an experiment started or ended. progressed: the experiment reported progress. outcome_changed: there are
+    new intermediate results. listed: `results` changed. done: (Result). saved: (list of Path).
     """
 
     changed = Signal()
@@ -79,7 +79,7 @@ class Lab(QObject):
         return experiment.obstacle(device) if device is not None else "Searching for devices…"
 
     def start(self, experiment: Experiment, source: SavedModel | None = None) -> None:
-        """Start an experiment, unless there is a `problem`. source: the model to examine."""
+        """Start an experiment, unless `problem` returns a reason against it. source: the model to examine."""
         if self.problem(experiment, source):
             return
         operation = self._on_sprites(experiment) if source is None else self._inside(experiment, source)
@@ -130,7 +130,10 @@ class Lab(QObject):
         )
 
     def suggestion(self, result: Result) -> tuple[str, str]:
-        """Return a button text ('Use 128 as batch size') and why the button is disabled, or empty texts."""
+        """Return the text of the button that applies a result's settings, and why the button is disabled.
+
+        The text is empty if the result suggests no settings; the reason is empty if the button is enabled.
+        """
         recipe, config = self._setup.recipe, self._setup.config
         words = " and ".join(
             f"{_format_value(value)} as {name}" for name, value in _labelled_suggestions(result, self._catalog).items()
@@ -140,11 +143,11 @@ class Lab(QObject):
         if recipe is None or config is None or recipe.name != result.recipe:
             return f"Use {words}", f"Choose the recipe '{result.recipe}' on the Train page first."
         if all(getattr(config, name) == value for name, value in result.outcome.suggests.items()):
-            return f"Use {words}", "The settings have this value already."
+            return f"Use {words}", "The Train page already has these settings."
         return f"Use {words}", ""
 
     def use(self, result: Result) -> None:
-        """Apply the settings that a result suggests."""
+        """Change the settings of the next training as a result suggests."""
         config = self._setup.config
         if config is not None and not self.suggestion(result)[1]:
             self._setup.set_config(config.replace(**result.outcome.suggests))
@@ -180,7 +183,7 @@ class Lab(QObject):
 
     @Slot()
     def _on_training_changed(self) -> None:
-        """Cancel the experiment if a training continues, which would distort the measurement."""
+        """Cancel the experiment if a training continues, because training would distort the measurement."""
         is_training = self._training.owns_run() and self._training.state in ("starting", "training")
         if self.running is not None and is_training:
             self._resumes_training = False
@@ -188,7 +191,7 @@ class Lab(QObject):
 
 
 def _labelled_suggestions(result: Result, catalog: EngineCatalog) -> dict[str, Value]:
-    """Return the suggested settings by their labels."""
+    """Return the values of the settings that a result suggests, by the labels of the settings."""
     recipe = catalog.recipes.get(result.recipe)
     labels = {item.name: item.label for item in settings_of(recipe.Config)} if recipe is not None else {}
     named = {labels.get(name, name.replace("_", " ")): value for name, value in result.outcome.suggests.items()}

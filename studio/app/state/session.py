@@ -39,10 +39,10 @@ _DEMO_MINUTES = 3.0
 
 
 class Session(QObject):
-    """Owns the state of the application. Pages read its parts and call their methods.
+    """Owns the objects that hold the application's state. Pages read these objects and call their methods.
 
-    noticed: (Notice) and failed: (JobFailed) messages of all parts and jobs. run_offered: (Path, Notice) an interrupted
-    run that can be resumed. queue_offered: (str) a message about runs that wait in the queue since the last session.
+    noticed: (Notice) and failed: (JobFailed) messages of these objects and of jobs. run_offered: (Path, Notice) the
+    user can resume this interrupted run. queue_offered: (str) a message about runs queued in the last session.
     """
 
     noticed = Signal(object)
@@ -133,7 +133,7 @@ class Session(QObject):
             self.failed.emit(JobFailed(title, error.strerror or str(error)))
 
     def resume_run(self, path: Path, more_min: float = 0.0) -> None:
-        """Resume a run, with `more_min` additional minutes, and show its settings; show the reason if impossible."""
+        """Resume a run with `more_min` additional minutes and show its settings; if impossible, show why."""
         run = self.runs.at(path)
         if not self.training.owns_run():
             self.training.withdraw_messages()
@@ -141,17 +141,19 @@ class Session(QObject):
             self.setup.show_run(run.record)
 
     def watch(self, path: Path) -> None:
-        """Follow a run in another process; show the reason if impossible."""
+        """Follow a run that trains in another process. If this window trains a run itself, show a message."""
         if self.training.is_busy() and self.training.path == path:
             return
         if self.training.owns_run():
-            title, hint = "This window is training.", "Wait until the training has ended, then watch other runs."
+            title, hint = "This window is training a run.", "Wait until it ends or stop it, then watch another run."
             self.notify(title, hint, holds=self.training.owns_run)
             return
         self.training.watch(path)
 
     def _resume_on_device(self, path: Path, more_min: float = 0.0, *, all_gpus: bool = False) -> bool:
-        """Resume a run on its device, or on the fastest if its device is missing; show the reason if impossible.
+        """Resume a run on its device, or on the fastest device if the run's device is missing.
+
+        If the run can't be resumed, show the reason and return False.
 
         all_gpus: train on all GPUs if the user has enabled this option.
         """
@@ -175,7 +177,7 @@ class Session(QObject):
 
     @Slot()
     def queue_training(self) -> None:
-        """Queue the training that Start would begin, unless the setup has a `problem`."""
+        """Append a training with the chosen settings to the queue, unless the setup has a `problem`."""
         request = self.setup.request()
         if request is not None:
             self.setup.store()
@@ -196,7 +198,7 @@ class Session(QObject):
 
     @Slot()
     def _cancel_measuring(self) -> None:
-        """Cancel a running measurement of devices: a training or an experiment would wait for its end."""
+        """Cancel the speed measurement of devices when a training or an experiment starts."""
         if self.training.owns_run() or self.lab.running is not None:
             self.catalog.cancel_measuring()
 
@@ -227,7 +229,7 @@ class Session(QObject):
 
     @Slot()
     def _offer_queue(self) -> None:
-        """Offer once to start the queue: only the user starts it."""
+        """Offer to start the queue, once per session. The queue never starts without the user."""
         waiting = sum(run.standing != "training" for run in self.queue.runs)
         if self._queue_offered or not self.catalog.devices or not waiting:
             return
@@ -239,5 +241,5 @@ class Session(QObject):
 
     @Slot(object)
     def _on_run_due(self, path: Path) -> None:
-        """Resume a queued run; the settings on show stay, because the user may edit another run's."""
+        """Resume a queued run. The shown settings stay, because the user may be editing settings."""
         self._resume_on_device(path)

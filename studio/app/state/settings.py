@@ -34,12 +34,12 @@ class Settings:
         self._store(f"layout/{name}", state)
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a stored text."""
+        """Return the stored text `name`, or `default` if no text is stored."""
         value = self._file.value(name, default)
         return value if isinstance(value, str) else default
 
     def set_text(self, name: str, value: str) -> None:
-        """Store a text."""
+        """Store the text `value` under `name`."""
         self._store(name, value)
 
     def saves_details(self) -> bool:
@@ -64,14 +64,14 @@ class Settings:
         return cast(Scheme, scheme) if scheme in ("light", "dark") else "system"
 
     def values(self, name: str) -> dict[str, Value]:
-        """Return the stored values of a form, perhaps from an older version."""
+        """Return the stored values of a settings form. An older version may have written the values."""
         try:
             return records.parse(self.text(f"forms/{name}", "{}"), dict[str, Value])
         except ValueError:
             return {}
 
     def set_values(self, name: str, values: Mapping[str, Value]) -> None:
-        """Store the values of a form."""
+        """Store the values of a settings form."""
         self.set_text(f"forms/{name}", json.dumps(dict(values)))
 
     def recent(self) -> list[str]:
@@ -93,7 +93,7 @@ class Settings:
         self._file.sync()
 
     def _store(self, name: str, value: QByteArray | str) -> None:
-        """Store a value if this window changed it; Qt writes the file soon after."""
+        """Store a value if it differs from the last stored value; Qt writes the file soon after."""
         if self._stored.get(name) != value:
             self._stored[name] = value
             self._file.setValue(name, value)

@@ -19,9 +19,10 @@ _MOST_WINDOWS = 9  # further windows do not store their editor
 
 
 class SpriteEditing(QObject):
-    """The sprite in the editor with its undo history. Opening another sprite is a step of the history, too.
+    """Holds the sprite in the editor and its undo history. Opening another sprite is also an undo step.
 
-    changed: the sprite changed, or was opened or closed. closed: the editor is empty. read: (Path, uint8 [H, W, 4]).
+    changed: the sprite changed, or was opened or closed. closed: the editor is empty. read: (Path, uint8 [H, W, 4]) an
+    image file was read.
     undo_offered: (UndoOffered) a sprite with unsaved edits was closed and can be restored. withdrawn: (UndoOffered) the
     offer has expired.
     """
@@ -60,7 +61,7 @@ class SpriteEditing(QObject):
 
     @Slot()
     def add_step(self) -> None:
-        """Announce a new step of the history."""
+        """Announce a step that the editor has added to the history."""
         self._announce_step()
 
     def mark_saved(self) -> None:
@@ -75,7 +76,7 @@ class SpriteEditing(QObject):
         self.closed.emit()
 
     def undo_title(self) -> str:
-        """Return the title of the step to undo; empty without a step."""
+        """Return the title of the next undo step; empty without a step."""
         if self.history is None:
             return ""
         now, before = self.history.now, self.history.undo_state()
@@ -84,7 +85,7 @@ class SpriteEditing(QObject):
         return _title(before, now) if before is not None else ""
 
     def redo_title(self) -> str:
-        """Return the title of the step to redo; empty without a step."""
+        """Return the title of the next redo step; empty without a step."""
         after = self.history.redo_state() if self.history is not None and not self._is_closed else None
         return _title(self.history.now, after) if self.history is not None and after is not None else ""
 
@@ -113,11 +114,11 @@ class SpriteEditing(QObject):
         self._file.store(self.current)
 
     def release(self) -> None:
-        """Release this window's file for other windows."""
+        """Unlock the editor's file for other windows."""
         self._file.release()
 
     def _announce_step(self, offer: UndoOffered | None = None) -> None:
-        """Announce a step. An offer to undo expires with the next step."""
+        """Announce a step of the history: withdraw the previous undo offer and make the new offer, if any."""
         before, self._offer = self._offer, offer
         if before is not None:
             self.withdrawn.emit(before)
@@ -130,7 +131,7 @@ class SpriteEditing(QObject):
         current = self.current
         if current is None or (self._saved is not None and current.edit.equals(self._saved)):
             return None
-        hint = "Undo (Ctrl+Z) opens it again."
+        hint = "To reopen the sprite, press Undo (Ctrl+Z)."
         return UndoOffered("info", f"Closed {current.name} without saving.", hint)
 
 
@@ -155,7 +156,7 @@ class EditFile:
         self.stored = stored
 
     def store(self, edit: SavedEdit | None) -> None:
-        """Write a sprite if it has changed; remove the file for None. Raises OSError."""
+        """Write the sprite `edit` to the file if the sprite has changed; None removes the file. Raises OSError."""
         if edit is self.stored:
             return
         if self._path is None:
@@ -167,7 +168,7 @@ class EditFile:
         self.stored = edit
 
     def release(self) -> None:
-        """Release the file for other windows."""
+        """Unlock the file for other windows."""
         if self._lock is not None:
             self._lock.release()
         self._lock = self._path = None
@@ -191,5 +192,5 @@ def _read(path: Path) -> SavedEdit | None:
 
 
 def _title(before: SavedEdit, after: SavedEdit) -> str:
-    """Return the title of the step between two states of the history."""
+    """Return the undo title of the step from `before` to `after`: 'edit NAME' or 'open NAME'."""
     return f"edit {after.name}" if after.is_same_sprite(before) else f"open {after.name}"

@@ -96,14 +96,20 @@ class Inference(QObject):
         colours: ColourMode | None = None,
         request: EditRequest | None = None,
     ) -> None:
-        """Generate sprites. colours: overrides the colours of the settings. request: edits sprites instead of noise."""
+        """Generate sprites; `generated` follows.
+
+        colours: replaces the colours of the settings. request: edit these sprites instead of starting from noise.
+        """
         chosen = colours or ColourMode(settings.true_pixels)
         self._begin(
             "engine", "Generating", lambda: model_jobs.generate(self._cache, source, device, settings, chosen, request)
         )
 
     def recolour(self, colours: ColourMode, labels: NDArray[np.int64] | None = None) -> None:
-        """Recolour the recent sprites with this array of labels; without labels, the latest sprites."""
+        """Recolour recently generated sprites; `generated` follows.
+
+        labels: the labels array of the sprites to recolour, compared by identity; None for the latest sprites.
+        """
         self._job_queue.abandon(self._recolouring)
         self._recolouring = self._job_queue.start(
             "engine", "Changing colours", lambda: model_jobs.recolour(self._cache, colours, labels), self._on_event
@@ -122,12 +128,15 @@ class Inference(QObject):
     def predict(
         self, source: SavedModel | Control, device: Device, files: Sequence[Path], options: ImportOptions
     ) -> None:
-        """Import sprites from files and predict with a model. options: set its canvas to the model's size."""
+        """Import sprites from files and predict their classes or numbers with a model; `predicted` follows.
+
+        options: import options, with the model's sprite size as canvas.
+        """
         on_event = partial(self._on_import_event, source, device)
         self._begin("files", "Reading sprites", lambda: _import_for_model(files, options), on_event)
 
     def distil(self, source: SavedModel, device: Device) -> None:
-        """Distil a model into a network for fast drawing."""
+        """Distil a model into a network that draws faster."""
         self._begin("engine", "Preparing fast mode", lambda: model_jobs.distil(source, device))
 
     def export(
@@ -146,26 +155,26 @@ class Inference(QObject):
         self._save("Saving sprites", lambda: model_jobs.save_files(folder, chosen))
 
     def save_file(self, path: Path, picked: SpriteSelection) -> None:
-        """Write the first sprite as this PNG file."""
+        """Write the first sprite of the selection as the PNG file `path`."""
         chosen = self._with_details(picked)
         self._save("Saving the sprite", lambda: model_jobs.save_file(path, chosen))
 
     def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> None:
-        """Write the sprites to one file in this format."""
+        """Write all sprites in the format `form`. columns: columns of a sheet."""
         chosen = self._with_details(picked)
         self._save("Saving sprites", lambda: model_jobs.save_sprites(path, form, chosen, columns))
 
     def save_samples(
         self, run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
     ) -> None:
-        """Write live samples of a run in one format."""
+        """Write a run's samples from `step` in the format `form`. columns: columns of a sheet."""
         if self._settings.saves_details():
             self._save("Saving samples", lambda: model_jobs.save_samples(run, step, path, form, picked, columns))
         else:
             self.save_sprites(path, form, picked, columns)
 
     def save_film(self, run: Path, path: Path, form: SpriteExport) -> None:
-        """Write a timelapse of a run's samples."""
+        """Write a timelapse of a run's samples in the format `form`."""
         with_details = self._settings.saves_details()
         self._save("Saving timelapse", lambda: model_jobs.save_film(run, path, form, with_details))
 
@@ -198,7 +207,7 @@ class Inference(QObject):
         events: Callable[[], Events],
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
-        """Start a request in place of the running one."""
+        """Cancel the running request and start a new request."""
         self._job_queue.abandon(self._job)
         on_job_event = partial(self._on_request_event, on_event or self._on_event)
         self._job = self._job_queue.start(worker, title, events, on_job_event, kind=title)
@@ -212,7 +221,7 @@ class Inference(QObject):
             on_event(event)
 
     def _on_import_event(self, source: SavedModel | Control, device: Device, event: Event) -> None:
-        """Start the prediction when the sprites are imported."""
+        """Forward an event of the import. When the sprites are imported, start the prediction."""
         if not isinstance(event, SpritesImported):
             self._on_event(event)
             return

@@ -21,9 +21,9 @@ _Key = bytes  # digest of a square sprite's pixels
 
 
 class KeptSprites(QObject):
-    """Kept sprites of all sizes, oldest first, without duplicates. changed: a sprite was added or removed.
+    """The user's collection of kept sprites, oldest first, without duplicates. changed: sprites were added or removed.
 
-    All windows share one file. `store` merges the changes of this window into the sprites that other windows kept.
+    All windows share one file. `store` merges this window's changes with the changes of other windows.
     """
 
     changed = Signal()
@@ -57,18 +57,18 @@ class KeptSprites(QObject):
         self._set([each for each in self._kept if each not in kept])
 
     def indexed(self, kept: list[SavedEdit]) -> tuple[tuple[int, SavedEdit], ...]:
-        """Return the sprites with their indices in the collection, the argument of `restore`."""
+        """Return each sprite in `kept` with its index in the collection, as `restore` expects."""
         return tuple((index, each) for index, each in enumerate(self._kept) if each in kept)
 
     def restore(self, removed: Sequence[tuple[int, SavedEdit]]) -> None:
-        """Insert removed sprites at their former indices, which must ascend."""
+        """Insert removed sprites. removed: pairs of former index and sprite, by ascending index."""
         kept = list(self._kept)
         for index, each in removed:
             kept.insert(index, each)
         self._set(kept)
 
     def indices_of(self, sprites: Rgba) -> list[int]:
-        """Return the indices of the kept sprites in `sprites`, uint8 [N, S, S, 4]."""
+        """Find the kept sprites in `sprites`, uint8 [N, S, S, 4], and return their indices."""
         kept = {_pixels(each.edit.sprite) for each in self.of_size(sprites.shape[1])}
         return [number for number, sprite in enumerate(sprites) if _pixels(sprite) in kept] if kept else []
 
@@ -96,7 +96,10 @@ class KeptSprites(QObject):
         self.changed.emit()
 
     def _write(self, now: list[_Key]) -> None:
-        """Write the sprites, with the keys `now`, and merge in the changes of other windows. Raises OSError."""
+        """Write the kept sprites, merged with the changes of other windows. Raises OSError.
+
+        now: the keys of this window's sprites.
+        """
         count = len(self._stored)
         is_unchanged = self._file_stamp() == self._stamp
         if is_unchanged and count and now[:count] == self._stored:
@@ -115,7 +118,7 @@ class KeptSprites(QObject):
             self._set(merged)
 
     def _merged(self, others: list[SavedEdit], now: set[_Key]) -> list[SavedEdit]:
-        """Merge the file's sprites with this window's removals and additions."""
+        """Return the file's sprites (`others`) after this window's removals and additions."""
         stored, known = set(self._stored), {_key(kept) for kept in others}
         remaining = [kept for kept in others if (key := _key(kept)) in now or key not in stored]
         added = [kept for kept in self._kept if (key := _key(kept)) not in stored and key not in known]

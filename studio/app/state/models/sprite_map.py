@@ -24,10 +24,10 @@ else:
 
 
 class SpriteMap(QObject):
-    """Computes a map of a run's sprites and decodes codes of its model.
+    """Computes a map that places a run's similar sprites close together, and decodes latent codes into sprites.
 
-    changed: a computation started or ended. progressed: (Progress). made: `shown` changed. decoded: (Rgba) the sprite,
-    uint8 [S, S, 4], of a recently requested code.
+    changed: a computation started or ended. progressed: (Progress). made: `shown` is a new map. decoded: (Rgba) the
+    sprite, uint8 [S, S, 4], of a recently requested code.
     """
 
     changed = Signal()
@@ -51,7 +51,7 @@ class SpriteMap(QObject):
         return self._making is not None
 
     def make(self, source: SavedModel, device: Device) -> None:
-        """Compute the map of a run's sprites with a checkpoint."""
+        """Compute the map of a run's sprites with the checkpoint `source`; `made` follows."""
         self._job_queue.abandon(self._making)
         self._requested = (source, device)
 
@@ -68,7 +68,7 @@ class SpriteMap(QObject):
             self._job_queue.cancel(self._making)
 
     def decode(self, code: NDArray[np.float32]) -> None:
-        """Decode a code, float32 [D]; `decoded` follows. While a job runs, only the latest code waits."""
+        """Decode a latent code, float32 [D], into a sprite; `decoded` follows. Only the latest code waits."""
         self._wanted = code
         if self._decoding is None:
             self._decode_next()

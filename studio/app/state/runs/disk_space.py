@@ -31,7 +31,7 @@ else:
 
 
 class RunSpace(QObject):
-    """Measures and frees disk space.
+    """Measures the disk space of runs, and deletes files to free space.
 
     measured: `uses` changed. found: (SpaceFound). freed: (SpaceFreed). ended: a search or a removal ended.
     """
@@ -50,7 +50,7 @@ class RunSpace(QObject):
         self.uses: dict[Path, DiskUse] = {}
 
     def measure(self) -> None:
-        """Measure the runs that are new or have changed since the last measurement."""
+        """Measure the disk space of runs that are new or have changed since the last measurement."""
         listed = {run.path: run for run in self._runs.runs}
         self._known = {path: run for path, run in self._known.items() if path in listed}
         missing = [path for path, run in listed.items() if self._has_grown(run)]
@@ -61,7 +61,7 @@ class RunSpace(QObject):
             )
 
     def measure_again(self) -> None:
-        """Measure all runs: exports and the command line may have added files."""
+        """Measure all runs again, because exports and the command line may have added files."""
         self._known = {}
         self.measure()
 
@@ -78,7 +78,7 @@ class RunSpace(QObject):
         self._run("Searching for files to delete", lambda: free_space.find_space(paths, with_cache=with_cache))
 
     def free(self, items: Sequence[Removable]) -> None:
-        """Delete found files."""
+        """Delete files from a result of `find`."""
         self._run("Freeing space", lambda: free_space.free_space(items))
 
     def _has_grown(self, run: RunSummary) -> bool:
@@ -86,7 +86,7 @@ class RunSpace(QObject):
         return known is None or (known.progress, known.standing) != (run.progress, run.standing)
 
     def _run(self, title: str, operation: Callable[[], Events]) -> None:
-        """Start a job on the engine thread: the recipe, which needs torch, decides about the best checkpoint."""
+        """Start a job on the engine thread, because finding the best checkpoint of a run needs torch."""
         self._job_queue.abandon(self._working)
         self._working = self._job_queue.start("engine", title, operation, self._on_event)
 

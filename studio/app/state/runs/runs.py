@@ -63,7 +63,7 @@ class RunList(QObject):
         self._offer: UndoOffered | None = None
 
     def list_runs(self) -> None:
-        """List the runs again."""
+        """Read all runs again in a job; `listed` follows."""
         if self._listing is not None:
             self._list_again = True
         else:
@@ -72,7 +72,7 @@ class RunList(QObject):
             )
 
     def read_runs(self, paths: Sequence[Path]) -> None:
-        """Load curves and samples; `read` follows for each run."""
+        """Load the curves and samples of runs; `read` follows for each run."""
         events = partial(jobs.read_runs, self._reader, paths)
         self._job_queue.start("files", "Loading runs", events, self._on_read_event, urgent=True)
 
@@ -90,7 +90,7 @@ class RunList(QObject):
         )
 
     def at(self, path: Path) -> RunSummary | None:
-        """Return the listed run in this folder; None without one."""
+        """Return the listed run in the folder `path`; None if the list has no such run."""
         return next((run for run in self.runs if run.path == path), None)
 
     def title_of(self, path: Path) -> str:
@@ -114,7 +114,7 @@ class RunList(QObject):
         )
 
     def change_notes_now(self, path: Path, *, note: str | None, tags: Sequence[str] | None) -> None:
-        """Change the notes of a run without a job, because the window closes."""
+        """Write the notes of a run immediately and not in a job, because the window closes."""
         try:
             self._on_notes_changed(path, change_notes(path, note=note, tags=tags))
         except StudioError as error:  # the window is closed: only log
@@ -148,7 +148,7 @@ class RunList(QObject):
         return next((run for run in self.runs if run.standing == "interrupted" and run not in self.queued), None)
 
     def is_outdated(self) -> bool:
-        """Return whether another listing follows."""
+        """Return whether `runs` is outdated and another listing is waiting."""
         return self._list_again
 
     def _on_listed(self, found: tuple[tuple[RunSummary, ...], tuple[RunSummary, ...]]) -> None:
@@ -172,7 +172,7 @@ class RunList(QObject):
             self.saved.emit([event.path])
 
     def _on_notes_changed(self, path: Path, notes: RunNotes) -> None:
-        """Change the notes in the list without listing the runs again."""
+        """Change the notes of a run in `runs` without reading the runs again."""
         self.runs = tuple(dataclasses.replace(run, notes=notes) if run.path == path else run for run in self.runs)
         self.listed.emit()
 
@@ -191,14 +191,14 @@ class RunList(QObject):
         runs = f"'{self.title_of(trashed[0].path)}'" if len(trashed) == 1 else count(len(trashed), "run")
         title = f"Moved {runs} to the trash."
         if any(run.trash_path is None for run in trashed):
-            self.noticed.emit(Notice("info", title, "Restore from the system's trash if needed."))
+            self.noticed.emit(Notice("info", title, "To restore, open the system's trash."))
             return
         self._trashed.append(trashed)
-        self._offer = UndoOffered("info", title, "Undo (Ctrl+Z) restores them.")
+        self._offer = UndoOffered("info", title, "To restore, press Undo (Ctrl+Z).")
         self.noticed.emit(self._offer)
 
     def _withdraw_offer(self) -> None:
-        """Withdraw the offer to undo, which is valid for the latest group of runs only."""
+        """Withdraw the message that offers to restore the runs last moved to the trash."""
         if self._offer is not None:
             self.withdrawn.emit(self._offer)
             self._offer = None

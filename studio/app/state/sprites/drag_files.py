@@ -22,7 +22,7 @@ class DragFiles:
         self._count = 0
 
     def write(self, picked: SpriteSelection) -> list[Path]:
-        """Write a PNG file for each sprite, or a sheet of many, into a new folder and return the files.
+        """Write sprites as PNG files, or many sprites as one sheet, into a new folder; return the files.
 
         Earlier files stay: another program may read them. Raises OSError.
         """

@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 
 class SheetLoader(QObject):
-    """Loads one sheet at a time and finds the sprites of an irregular sheet, in jobs.
+    """Loads one sprite sheet at a time, and finds the sprites of a sheet without a grid. Work runs in jobs.
 
     loaded: `sheet` is set. failed: (title, hint) the sheet can't be loaded. boxes_changed: `boxes` has a result, or
-    `error` says why not.
+    `error` says why the search failed.
     """
 
     loaded = Signal()
@@ -45,7 +45,7 @@ class SheetLoader(QObject):
         self.error = ""
 
     def load(self, paths: Sequence[Path], name: str, grid: SheetGrid | None) -> None:
-        """Load the sheet with this name from an import of `paths`. grid: the grid that the import detected."""
+        """Load the sheet `name` from the imported `paths`. grid: the grid that the import detected, if any."""
         self.close()
         self._run(f"Opening {name}", lambda: sheet_preview.load_sheet_preview(paths, name, grid), self._on_sheet_read)
 
@@ -94,7 +94,7 @@ class SheetLoader(QObject):
                 self._on_cancelled()
 
     def _on_cancelled(self) -> None:
-        """Report the cancelled job; a later call of `boxes` searches again."""
+        """Report the cancelled job as an error. A later call of `boxes` searches again."""
         if self.sheet is None:
             self._fail("Opening was cancelled.", "Go back and open the sheet again.")
         else:
@@ -110,7 +110,7 @@ class SheetLoader(QObject):
 
 
 def _result_or_error(find: Callable[[], Generator[Event, None, T]]) -> Generator[Event, None, T | BadInputError]:
-    """Return the result or the error of `find`: the slicing view shows the error, not the window."""
+    """Return the result of `find`, or its BadInputError for the slicing view to show."""
     try:
         return (yield from find())
     except BadInputError as error:

@@ -192,7 +192,7 @@ def _import_or_find_sheets(sources: Sequence[Path], options: ImportOptions) -> E
 
 
 class SpriteDoctor(QObject):
-    """Checks imported sprites for problems, and fixes them by other import options. changed: `findings` changed."""
+    """Checks imported sprites and fixes problems by changing import options. changed: `findings` changed."""
 
     changed = Signal()
 
@@ -210,13 +210,13 @@ class SpriteDoctor(QObject):
         return self._job is not None
 
     def add(self, examined: SpritesChecked) -> None:
-        """Add the results of a check, if it checked the open sprites."""
+        """Add the results of a check of the open sprites; ignore results about other sprites."""
         if examined.sprites is self._open_sprites.sprites:
             self._checked.append(examined)
             self._refresh()
 
     def apply(self, fix: Fix) -> None:
-        """Apply a fix to the import options."""
+        """Import the open files again with the options that the fix changes."""
         self._open_sprites.change_options(self._open_sprites.latest.options.replace(**fix.changes), fix.title)
 
     def exclude(self, names: list[str]) -> None:

@@ -45,7 +45,7 @@ class DeviceChoice(QObject):
         return self._catalog.device(self._device_id) or self._catalog.device(self._catalog.fastest)
 
     def choose(self, device_id: str) -> None:
-        """Train, draw and export on this device; do nothing if the device does not work."""
+        """Choose the device for training, drawing and export; ignore a device that does not work."""
         if self._catalog.device(device_id) not in (None, self.device):
             self._device_id = device_id
             self.changed.emit()
@@ -59,7 +59,7 @@ class DeviceChoice(QObject):
     def gpu_count(self, device: Device | None) -> int:
         """Return how many GPUs can train a run together with `device`; 0 if `device` is not a GPU.
 
-        torchrun gives process N the GPU N: a single broken GPU rules this out.
+        Also 0 if any GPU is broken, because torchrun gives process N the GPU N.
         """
         gpus = [known for known in self._catalog.devices if known.kind == "cuda"]
         return len(gpus) if can_launch() and device in gpus and not any(gpu.problem for gpu in gpus) else 0
@@ -69,17 +69,17 @@ class DeviceChoice(QObject):
         return max(1, self.gpu_count(device)) if self.uses_all_gpus else 1
 
     def reset_measurements(self, recipe: Recipe, config: TrainingConfig) -> None:
-        """Discard the measurements; the next results are for these settings."""
+        """Discard all measurements before a measurement with these settings."""
         self.measurements = Measurements(_step_time_settings(recipe, config))
         self.measured.emit()
 
     def discard_outdated(self, recipe: Recipe, config: TrainingConfig) -> None:
-        """Discard the measurements if these settings change the time of a step."""
+        """Discard the measurements if training steps take another time with these settings."""
         if _step_time_settings(recipe, config) != self.measurements.settings:
             self.measurements.made.clear()
 
     def store(self) -> None:
-        """Remember the chosen device, but not the fastest, which is chosen by default."""
+        """Store the chosen device for the next session, unless it is the fastest device, the default."""
         device = self.device
         if device is not None:
             self._settings.set_text("device", device.id if device.id != self._catalog.fastest else "")
@@ -91,7 +91,7 @@ class DeviceChoice(QObject):
 
     @Slot()
     def _on_measuring_changed(self) -> None:
-        """Choose the fastest device after the measurement."""
+        """Choose the fastest device when the measurement has ended, unless a run trains."""
         fastest = self.measurements.fastest()
         if fastest and not self._catalog.is_measuring() and not self._training.owns_run():
             self.choose(fastest)
@@ -105,7 +105,7 @@ class Measurements:
         self.settings = settings or {}
 
     def speed(self, device: Device | None, precision: str) -> float:
-        """Return the sprites per second of a device, with the fastest precision for 'auto'; 0 if not measured."""
+        """Return a device's speed in sprites per second, for 'auto' with the fastest precision; 0 if not measured."""
         of_device = [measured for measured in self.made if device is not None and measured.device_id == device.id]
         fitting = (each.sprites_per_s for each in of_device if precision in ("auto", each.precision))
         return max(fitting, default=0.0)
@@ -116,6 +116,6 @@ class Measurements:
 
 
 def _step_time_settings(recipe: Recipe, config: TrainingConfig) -> dict[str, Value]:
-    """Return the settings that change the time of a training step, among them all of the recipe's own."""
+    """Return the settings that change how long a training step takes, including all recipe-specific settings."""
     others = {item.name for item in settings_of(TrainingConfig)} - _STEP_TIME_SETTINGS
     return {**{name: value for name, value in config.to_json().items() if name not in others}, "recipe": recipe.name}

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class ParentChoice:
-    """The parent model of each recipe: None, the starter model or a run. The methods need torch."""
+    """Chooses for each recipe the parent, the model that a new training starts from.
+
+    A parent is None (random weights), the bundled starter model or a run. The methods need torch.
+    """
 
     def __init__(self, settings: Settings, open_sprites: OpenSprites, runs: RunList) -> None:
         self._settings, self._open_sprites, self._runs = settings, open_sprites, runs
@@ -28,7 +31,10 @@ class ParentChoice:
         self._shown_runs: dict[str, ParentSource] = {}  # parents of resumed runs, until the next import
 
     def source_for(self, recipe: Recipe) -> ParentSource:
-        """Return the parent of a recipe: a resumed run's, the user's choice of now or last time, or the suggestion."""
+        """Return the parent model of a recipe.
+
+        This is the parent of a shown resumed run, or else the user's choice, or else the suggestion.
+        """
         for known in (self._shown_runs, self._chosen):
             if recipe.name in known:
                 return known[recipe.name]
@@ -40,14 +46,14 @@ class ParentChoice:
         return self.suggested(recipe)
 
     def suggested(self, recipe: Recipe) -> ParentSource:
-        """Return the parent that suits the open sprites."""
+        """Return the parent model that suits the open sprites; None without open sprites."""
         from studio.engine.training.parents import suggest_parent
 
         sprites = self._open_sprites.sprites
         return None if sprites is None else suggest_parent(recipe, sprites)
 
     def choose(self, recipe: Recipe, source: ParentSource, *, remember: bool = True) -> None:
-        """Start trainings of this recipe from `source`.
+        """Choose `source` as the parent model of a recipe.
 
         remember: store the choice for the next session. A run is never stored, because its folder may be gone by then.
         """
@@ -57,7 +63,7 @@ class ParentChoice:
             self._settings.set_text(f"{recipe.name} parent", source or NOTHING)
 
     def show_run(self, recipe: Recipe, record: RunRecord) -> None:
-        """Show the parent of a resumed run until the next import."""
+        """Show the parent model of a resumed run until the next import, unless the parent is another run."""
         if record.parent in ("", STARTER):
             self._shown_runs[recipe.name] = STARTER if record.parent else None
 
@@ -66,7 +72,7 @@ class ParentChoice:
         self._shown_runs.clear()
 
     def forget(self, recipe: Recipe) -> None:
-        """Forget the choice of this session."""
+        """Forget the parent model that was chosen for a recipe in this session."""
         self._shown_runs.pop(recipe.name, None)
         self._chosen.pop(recipe.name, None)
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class TrainingQueue(QObject):
-    """Edits the training queue; while `is_on`, starts its runs one after the other.
+    """Edits the training queue, and starts the queued runs one after the other while `is_on` is True.
 
     Each listing of the runs updates the queue, because other windows and commands can change the queue. The queue waits
-    for a run in this window or launched by it, but not for a merely followed run.
-    changed: `runs` or `is_on` changed. due: (Path) start this run. emptied: (int, int) the last run has
+    while this window trains a run, but not while this window only follows a run.
+    changed: `runs` or `is_on` changed. due: (Path) start this run. emptied: (int, int) the last queued run has
     ended; the numbers of finished and failed runs.
     """
 
@@ -61,7 +61,7 @@ class TrainingQueue(QObject):
 
     @Slot()
     def start(self) -> None:
-        """Train the queued runs, after the running training."""
+        """Turn the queue on, which trains the queued runs after the running training."""
         self.is_on = True
         self._started.clear()
         self._finished = self._failed = 0
@@ -70,7 +70,7 @@ class TrainingQueue(QObject):
 
     @Slot()
     def pause(self) -> None:
-        """Start no further run; the running training continues."""
+        """Turn the queue off, so that no further run starts. The running training continues."""
         self.is_on = False
         self.changed.emit()
 
@@ -92,7 +92,7 @@ class TrainingQueue(QObject):
             self._start_next()
 
     def _start_next(self) -> None:
-        """Start the next run. Each run is tried once: a run with an error must not block the queue."""
+        """Start the next run. Each run is tried once, so that a run with an error does not block the queue."""
         next_run = queue.next_run(self.runs, self._started)
         if next_run is None:
             self.pause()
@@ -104,7 +104,7 @@ class TrainingQueue(QObject):
 
     @Slot(object)
     def _on_training_event(self, event: Event) -> None:
-        """Remove a run from the queue that the user stopped in this window."""
+        """Count finished runs. If the user stopped a queued run in this window, remove the run from the queue."""
         if not isinstance(event, RunFinished):
             return
         if event.reason == "finished":

@@ -41,7 +41,10 @@ class Presets:
 
     @classmethod
     def of(cls, recipe: Recipe, budget: TrainingBudget) -> Presets:
-        """Return the presets of a recipe; of presets with equal settings, offer one, preferably the middle preset."""
+        """Return the presets of a recipe for this budget.
+
+        If several presets have equal settings, only one preset is offered, preferably the middle one.
+        """
         defaults = recipe.defaults(budget)
         made = [(preset, defaults.replace(**preset.changes)) for preset in recipe.presets(budget)]
         offered: list[tuple[Preset, TrainingConfig]] = []
@@ -68,7 +71,7 @@ def load_choice(settings: Settings, recipe: Recipe, presets: Presets, source: Pa
 
 
 def store_choice(settings: Settings, recipe: Recipe, choice: RecipeChoice) -> None:
-    """Remember the choice for the next session, but not settings that follow from a run."""
+    """Store the choice for the next session, except settings that were adjusted to a parent run."""
     if not isinstance(choice.suited, Path):
         settings.set_values(recipe.name, choice.config.to_json())
         settings.set_text(f"{recipe.name} preset", choice.preset)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class TrainingSetup(QObject):
-    """The chosen recipe and the settings of each recipe.
+    """Holds what Start trains: the chosen recipe (kind of model), its settings and the parent model.
 
     changed: the recipe, its settings, the presets, the parent model, the device or the measurements changed.
     """
@@ -78,7 +78,7 @@ class TrainingSetup(QObject):
 
     @property
     def shows_run(self) -> bool:
-        """Whether the settings on show belong to a resumed run and were not chosen by the user."""
+        """Whether the shown settings come from a resumed run and were not chosen by the user."""
         return self.recipe is not None and self.recipe.name in self._run_choices
 
     @property
@@ -115,7 +115,9 @@ class TrainingSetup(QObject):
         self._update_presets()
 
     def use_settings(self, record: RunRecord) -> None:
-        """Choose a run's recipe, settings and start (starter model or random weights), without remembering the start.
+        """Choose the recipe and the settings of a run for the next training.
+
+        Also choose the starter model if the run used it, else random weights. This parent is not stored for later.
 
         Raises UsageError if the recipe or a setting is unknown.
         """
@@ -128,9 +130,9 @@ class TrainingSetup(QObject):
         self.set_config(config.replace(**fixed))
 
     def show_run(self, record: RunRecord) -> None:
-        """Show the recipe and the settings of a resumed run until the next import; do nothing if they are unknown.
+        """Show the recipe and the settings of a resumed run until the next import.
 
-        The user's own settings stay stored.
+        Do nothing if the recipe or a setting is unknown. The user's own settings stay stored.
         """
         with contextlib.suppress(UsageError):
             recipe = self._recipe_of(record)
@@ -141,7 +143,7 @@ class TrainingSetup(QObject):
             self._update_title()
 
     def start_from(self, run: Path, record: RunRecord) -> None:
-        """Choose a run's recipe and the run as the parent model. Raises UsageError if the recipe is unknown."""
+        """Choose a run as the parent model, and the run's recipe. Raises UsageError if the recipe is unknown."""
         self.choose_recipe(self._recipe_of(record).name)
         self.choose_parent(run)
 
@@ -158,7 +160,7 @@ class TrainingSetup(QObject):
         self._update_title()
 
     def edit_config(self, config: TrainingConfig) -> None:
-        """Choose the settings that the user has edited."""
+        """Use the settings that the user has edited in the form."""
         self.set_config(config.with_changed_minutes(self._take_over().config))
 
     def set_invalid(self, problem: str) -> None:
@@ -176,7 +178,7 @@ class TrainingSetup(QObject):
         return self._unready() if self._open_sprites.sprites is not None else "Open a folder of sprites first."
 
     def request(self) -> TrainingRequest | None:
-        """Return the arguments for Start; None if the setup has a `problem`."""
+        """Return the training that Start would begin; None if the setup has a `problem`."""
         sprites, recipe, config, device = self._open_sprites.sprites, self.recipe, self.config, self._devices.device
         if self.problem() or sprites is None or recipe is None or config is None or device is None:
             return None
@@ -209,7 +211,7 @@ class TrainingSetup(QObject):
         self._devices.store()
 
     def _unready(self) -> str:
-        """Return what is missing for a training besides sprites; empty if complete."""
+        """Return why a training can't start, apart from missing sprites; empty if it can."""
         if self.recipe is None:
             return "Loading PyTorch…"
         if self._devices.device is None:
@@ -250,7 +252,7 @@ class TrainingSetup(QObject):
             self.changed.emit()
 
     def _take_over(self) -> RecipeChoice:
-        """Return the settings on show, which the user is about to change: a run's settings become the user's own."""
+        """Turn the shown settings, perhaps of a resumed run, into the user's own settings and return them."""
         assert self.recipe is not None and self._choice is not None
         self._choices[self.recipe.name] = choice = self._choice
         self._run_choices.pop(self.recipe.name, None)

@@ -46,28 +46,31 @@ class WatchedRun:
 
 
 class Trainer(Protocol):
-    """Controls a training. Requests return the new state. watched: None if the run trains in this window."""
+    """Interface to control a training in this window or in other processes.
+
+    The requests `pause`, `resume` and `stop` return the new state. watched: None if the run trains in this window.
+    """
 
     @property
     def watched(self) -> WatchedRun | None: ...
 
     def pause(self) -> State:
-        """Pause the training after its current tick."""
+        """Pause the training after its current tick (a few training steps)."""
 
     def resume(self) -> State:
-        """Continue after a pause."""
+        """Resume the paused training."""
 
     def stop(self) -> State:
-        """Save and end the run after its current tick."""
+        """Save and end the run after its current tick (a few training steps)."""
 
     def sample_now(self) -> None:
-        """Draw samples at the next tick."""
+        """Draw samples at the next tick, within a few training steps."""
 
     def save_now(self) -> None:
-        """Save a checkpoint after the next tick."""
+        """Save a checkpoint after the next tick (a few training steps)."""
 
     def detach(self) -> None:
-        """Ignore the training's further events."""
+        """Stop receiving the training's events."""
 
     def state_after(self, event: Event, state: State) -> State:
         """Return the state after an event. state: the state before the event."""
@@ -80,7 +83,7 @@ class Trainer(Protocol):
 
 
 class WindowTrainer:
-    """Trains in this window, on the engine thread."""
+    """Controls a training in this window, on the engine thread."""
 
     watched: WatchedRun | None = None
 
@@ -158,7 +161,7 @@ class ProcessTrainer(QObject):
         self._timer.timeout.connect(self._on_timeout)
 
     def watch(self, run: Path) -> None:
-        """Follow a run in another process."""
+        """Follow a run that trains in another process."""
         self._run = run
         self._start_watching(watch_jobs.watch(run), run.name)
 

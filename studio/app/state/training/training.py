@@ -84,9 +84,9 @@ class CurrentTraining(QObject):
         return self.is_busy() and self.watched is None
 
     def owns_run(self) -> bool:
-        """Return whether this window trains the open run, on its own or in launched processes.
+        """Return whether this window trains the open run, itself or in processes that it launched.
 
-        No other run starts meanwhile. A run of another program is only followed, until another run starts.
+        If so, this window can't start another run. False for a followed run that another program trains.
         """
         return self.runs_in_window() or (self.watched is not None and self.watched.processes > 0)
 
@@ -96,14 +96,14 @@ class CurrentTraining(QObject):
         return self._trainer.watched if self._trainer is not None else None
 
     def is_live(self) -> bool:
-        """Return whether a model that trains in this window can be used."""
+        """Return whether the model of a training in this window can already draw and predict."""
         return self.runs_in_window() and self.state in ("training", "paused") and self.record is not None
 
     def model(self) -> SavedModel | Control | None:
-        """Return the model to use, or None.
+        """Return the model for drawing and predicting; None if the open or last run has none yet.
 
-        The live model in this window, the last checkpoint of a run in other processes, or an ended run's best
-        checkpoint.
+        This is the live model of a run in this window, the last checkpoint of a run in other processes, or the best
+        checkpoint of an ended run.
         """
         if self.runs_in_window():
             return self.control if self.is_live() else None
@@ -112,7 +112,7 @@ class CurrentTraining(QObject):
         return SavedModel(self.path, "last" if self.is_busy() else "best")
 
     def wakeup_interval_s(self) -> float:
-        """Return the minimum time between two wake-ups of the window: each slows a training on the CPU."""
+        """Return the minimum time between two wake-ups of the main thread, which slow a training on the CPU."""
         return _QUIET_CPU_S if self.device is not None and self.device.kind == "cpu" else _QUIET_GPU_S
 
     def why_no_pause(self) -> str:
@@ -124,7 +124,7 @@ class CurrentTraining(QObject):
         return self._trainer.why_no_stop(self.state) if self._trainer is not None else "No training is running."
 
     def start(self, request: TrainingRequest) -> None:
-        """Train a new run; do nothing while the window has a run."""
+        """Train a new run; do nothing if this window already trains a run."""
         if self.owns_run():
             return
         self.withdraw_messages()
@@ -137,7 +137,7 @@ class CurrentTraining(QObject):
         self._set_state("starting")
 
     def resume_run(self, path: Path, device: Device, more_min: float = 0.0, processes: int = 1) -> None:
-        """Resume a run, with `more_min` minutes of additional training; do nothing while the window has a run."""
+        """Resume a run with `more_min` additional minutes; do nothing if this window already trains a run."""
         if self.owns_run():
             return
         if processes > 1:
@@ -148,14 +148,14 @@ class CurrentTraining(QObject):
         self._set_state("starting")
 
     def watch(self, path: Path) -> None:
-        """Follow a run in another process; do nothing while the window has a run."""
+        """Follow a run in another process; do nothing if this window already trains a run."""
         if not self.owns_run():
             self._new_process_trainer(path.name, None).watch(path)
             self._set_state("starting")
             self.path = path  # set after the state, like for other runs
 
     def withdraw_messages(self) -> None:
-        """Remove the messages of earlier trainings when the user starts a run; queued runs keep them."""
+        """Remove the messages of earlier trainings, because the user starts a run."""
         self._job_queue.withdraw(TRAINING)
 
     @Slot()
@@ -167,17 +167,17 @@ class CurrentTraining(QObject):
             self._set_state("idle")
 
     def pause(self) -> None:
-        """Pause the training after its current tick; the model stays loaded and can be used."""
+        """Pause the training after its current tick (a few training steps); the model stays loaded and can be used."""
         if self._trainer is not None and self.state in ("starting", "training") and not self.why_no_pause():
             self._set_state(self._trainer.pause())
 
     def resume(self) -> None:
-        """Continue after a pause."""
+        """Resume the paused training."""
         if self._trainer is not None and self.state == "paused":
             self._set_state(self._trainer.resume())
 
     def stop(self) -> None:
-        """Save and end the run after its current tick; `state` then becomes idle.
+        """Save and end the run after its current tick (a few training steps); `state` then becomes idle.
 
         If saving fails for now, `state` becomes paused again and `blocked` says why.
         """
@@ -192,7 +192,7 @@ class CurrentTraining(QObject):
             self.stop()
 
     def stop_for_close(self, *, force: bool) -> None:
-        """End the run because the window closes; a queued run keeps its position. force: even if it can't be saved."""
+        """End the run because the window closes; a queued run stays queued. force: end the run even without saving."""
         if force:
             self.stop_without_saving()
         else:
@@ -200,12 +200,12 @@ class CurrentTraining(QObject):
         self.is_closing = True
 
     def sample_now(self) -> None:
-        """Draw samples at the next tick."""
+        """Draw samples at the next tick, within a few training steps."""
         if self._trainer is not None:
             self._trainer.sample_now()
 
     def save_now(self) -> None:
-        """Save a checkpoint after the next tick."""
+        """Save a checkpoint after the next tick (a few training steps)."""
         if self._trainer is not None:
             self._trainer.save_now()
 
@@ -244,7 +244,7 @@ class CurrentTraining(QObject):
             self._set_state(self._trainer.state_after(event, self.state), is_news=isinstance(event, Blocked))
 
     def _store_event(self, event: Event) -> None:
-        """Store the contents of an event in the attributes."""
+        """Update the attributes, such as `samples` and `failure`, from an event."""
         match event:
             case LossChunk():
                 self.chunk = event
@@ -286,7 +286,7 @@ class CurrentTraining(QObject):
 
     @Slot()
     def _on_stop_poll(self) -> None:
-        """Stop the paused run if another process requested it: a paused job reads no requests."""
+        """Stop the paused run if another process requested the stop, because paused jobs read no requests."""
         if self.control is not None and self.control.is_paused and self.control.stop:
             self.stop()
 
