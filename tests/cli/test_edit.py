@@ -123,7 +123,7 @@ def test_conflicting_flags_are_errors(generator_run: Path, sprite: Path, mask: P
         (["--from", sprite, sprite, "--keep", mask], "Add --from FILE"),
         (["--from", sprite, "--quick"], "--quick can't start from sprites"),
         (["--from", sprite, "--like", sprite], "not allowed with"),
-        (["--like", sprite], "need two or more sprites"),
+        (["--like", sprite], "needs two or more source sprites"),
         (["--mix", "class0"], "not a class with a share"),
     ):
         assert said in studio("generate", generator_run, "--steps", 2, *words, code=WRONG_USAGE).err

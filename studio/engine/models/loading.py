@@ -140,4 +140,4 @@ def _pick_checkpoint(
         if str(info.step) == wanted:
             return path, info
     steps = ", ".join(str(info.step) for _, info in found)
-    raise UsageError(f"{run.path.name} has no checkpoint at step {wanted}.", f"It has: best, last, {steps}.")
+    raise UsageError(f"{run.path.name} has no checkpoint at step {wanted}.", f"Choose one of: best, last, {steps}.")

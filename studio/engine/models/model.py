@@ -72,7 +72,7 @@ def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
             raise ValueError("it does not fit the classes of the run")
     except ValueError as error:
         title = f"{STYLE_FILE} of {run.path.name} is damaged: {error}."
-        raise DamagedError(title, "Delete the file. The studio writes a new one.") from error
+        raise DamagedError(title, "Delete the file. The studio measures the style again.") from error
     return style
 
 

@@ -305,10 +305,10 @@ class RemoteTraining:
         """Raise RunError if the remote training was not started from here, or if this command would add time to it."""
         if not is_remote:
             title = f"{self._name} is training on {self._target}, but was not sent from here."
-            raise RunError(title, "Stop the training there first.")
+            raise RunError(title, "Stop the training on that machine first.")
         if more_min:
             title = f"{self._name} is still training on {self._target}."
-            raise RunError(title, "Add time after it has ended.")
+            raise RunError(title, "Add time after this training has ended.")
 
     def _read_state(self) -> _RemoteState:
         """Read the state of the run on the other machine."""

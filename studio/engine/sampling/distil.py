@@ -53,7 +53,7 @@ class DistilSettings(Config):
         unit="sprites",
         low=_ROUND_SPRITES, high=1_000_000,
     )  # fmt: skip
-    seed: int = setting(0, "Seed of the noise.", low=0, high=2**31 - 2)
+    seed: int = setting(0, "Random seed of the training noise.", low=0, high=2**31 - 2)
 
 
 def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings) -> Events:
@@ -68,7 +68,7 @@ def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings
     model = load_model(path, checkpoint, device)
     yield from model.notices
     if not isinstance(model.recipe, Distils):
-        raise UsageError(f"A {model.recipe.name} draws nothing that could be drawn faster.", "Choose a generator.")
+        raise UsageError(f"A {model.recipe.name} draws no sprites and can't be distilled.", "Choose a generator.")
     with detection.wrap_device_errors(model.device):
         student = yield from _train_student(model, settings)
         checkpoints.check_finite(student.state_dict(), "The distilled network")

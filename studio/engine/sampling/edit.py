@@ -134,7 +134,9 @@ def draw_similar(model: TrainedModel, settings: GenerateSettings, source: EditIn
     """
     count = len(source.sprites)
     if count < _BLENDED_SPRITES:
-        raise UsageError("Similar sprites need two or more sprites.", "For a single sprite, draw variations.")
+        raise UsageError(
+            "Drawing similar sprites needs two or more source sprites.", "Choose more sprites, or draw variations."
+        )
     shares = np.zeros((settings.count, count))  # [N, M], weight of each source sprite in each new sprite
     for index, row in enumerate(shares):
         rng = np.random.default_rng((settings.seed, index))

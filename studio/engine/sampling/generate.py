@@ -332,7 +332,7 @@ def _require_student(model: TrainedModel, solver: SolverSettings) -> None:
         title = f"{model.title} has no distilled network at step {model.step:,}."
         raise UsageError(title, "Prepare fast mode ('studio distil'), or turn it off.")
     if (solver.guidance, solver.steps) != (usual.guidance, usual.steps):
-        title = f"The distilled network knows a guidance of {usual.guidance:g} and {model.distilled.steps} looks only."
+        title = f"Fast mode always draws with a guidance of {usual.guidance:g} in {model.distilled.steps} steps."
         raise UsageError(title, "Leave out --guidance and --steps, or draw without --quick.")
 
 

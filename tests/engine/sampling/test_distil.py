@@ -96,7 +96,7 @@ def test_new_sprites_are_drawn_with_it_when_that_is_asked_for(distilled: tuple[P
     assert len(of_kind(list(generate(model, GenerateSettings(count=4, quick=True))), Progress)) == 4
     assert not np.array_equal(made(quick=True).sprites, made().sprites)
     for how in ({"guidance": 2.0}, {"steps": 5}):
-        with pytest.raises(UsageError, match=r"a guidance of 1\.5 and 4 looks only"):
+        with pytest.raises(UsageError, match=r"a guidance of 1\.5 in 4 steps"):
             made(quick=True, **how)
 
 
@@ -104,7 +104,7 @@ def test_fast_mode_with_unsupported_settings_is_a_usage_error(run: Path, tmp_pat
     with pytest.raises(UsageError, match="trial has no distilled network at step 60"):
         list(generate(load_model(run, "last", CPU), GenerateSettings(count=1, quick=True)))
     list(train_classifier(tmp_path / "classifier", make_sprites(), steps=1))
-    with pytest.raises(UsageError, match="classifier draws nothing"):
+    with pytest.raises(UsageError, match="classifier draws no sprites"):
         list(distil(tmp_path / "classifier", "last", CPU, SETTINGS))
 
 

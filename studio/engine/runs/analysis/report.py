@@ -82,7 +82,7 @@ def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> 
             found.append(ComparedRun(name, summary.record, summary, read))
         yield Progress(done, len(runs), "runs read")
     if not found:
-        raise RunError("Can't read any of these runs.", "'studio runs' lists the problem of each run.")
+        raise RunError("No report was written: no run is readable.", "'studio runs' lists the problem of each run.")
     chosen = files.output_path(target, replace=replace)
     with files.wrap_export_errors(chosen):
         files.write_atomic(chosen, _page_of(found).encode("utf-8", "replace"))

@@ -36,10 +36,10 @@ def timelapse(run: Path, scale: int | None = None, seconds: float | None = None)
     samples = read_samples(run, record.size)
     name = run.resolve().name
     if not samples:
-        raise RunError(f"{name} has no live samples.", "Training saves samples while it runs.")
+        raise RunError(f"{name} has no live samples.", "Resume the run: training saves live samples.")
     if not samples_change(samples):
         title = f"The samples of {name} never change, so a timelapse would show nothing."
-        raise RunError(title, "This recipe shows fixed held-out sprites with new predictions.")
+        raise RunError(title, "A classifier or regression shows the same held-out sprites in all samples.")
     frames = _enlarge(_grids(samples), scale)
     about = {"model": record.name, "recipe": record.recipe, "steps": f"{samples[0].step} to {samples[-1].step}"}
     about |= provenance_metadata([provenance_at(RunDir(run), samples[-1].step).to_json()])
