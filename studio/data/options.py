@@ -157,7 +157,7 @@ class ImportOptions(ReadOptions):
     )
     similar: str = _advanced(
         "keep",
-        "Near-duplicates, also shifted or mirrored ones.",
+        "Whether to keep near-duplicates, including shifted or mirrored sprites.",
         label="Similar sprites",
         choices=("keep", "leave out"),
     )

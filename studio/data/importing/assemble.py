@@ -1,4 +1,4 @@
-"""Assemble read results to `Sprites`: put each sprite on the canvas, drop duplicates, assign classes and targets."""
+"""Build `Sprites` from read results: put each sprite on the canvas, drop duplicates, assign classes and targets."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def assemble(
     sheets: Mapping[int, SheetCandidate],
     folder: Path | None,
 ) -> Generator[int, None, ImportResult]:
-    """Assemble the results in `buffer` and close the buffer; yields the current file number after each sprite.
+    """Build the sprites and issues of an import from the read results in `buffer`, and close the buffer.
 
-    problems: issues of files that could not be read, for the quarantine. sheets: detected sheets by file number,
-    sliced or not. folder: for a scratch file of the pixels of many sprites. Raises BadInputError for too many sprites
-    or too little disk space, and OSError for a full disk.
+    Yields the current file number after each sprite. problems: issues of unreadable files, for the quarantine. sheets:
+    detected sheets by file number, sliced or not. folder: where large pixel data go to a scratch file. Raises
+    BadInputError for too many sprites or too little disk space, and OSError for a full disk.
     """
     proposed = propose_canvas_size(buffer.sizes)
     size = options.size or proposed
@@ -92,7 +92,7 @@ def _check_disk_space(count: int, size: int, folder: Path) -> None:
 
 
 class _Assembler:
-    """Collects kept sprites in columns, and issues in lists."""
+    """Collects the kept sprites of an import, and the issues of kept and excluded sprites."""
 
     def __init__(self, options: ImportOptions, size: int, labels: LabelLookup, folder: Path | None) -> None:
         self.quarantine: list[ImportIssue] = []
@@ -134,7 +134,10 @@ class _Assembler:
         )
 
     def add_file(self, file: SourceFile, result: ReadResult, sheet: SheetCandidate | None) -> Iterator[None]:
-        """Add the sprites of a file, and the file's remarks if a sprite was kept; yields after every sprite."""
+        """Add the sprites and issues of a file; yields after every sprite.
+
+        Most remarks on the file are added only if a sprite is kept. sheet: the detected sheet, if any.
+        """
         self.quarantine += [_issue(file, issue) for issue in result.left_out]
         first = len(self._names)
         names = names_in_file([sprite.part for sprite in result.sprites])
@@ -158,7 +161,7 @@ class _Assembler:
     def _add_sprite(self, file: SourceFile, sprite: DecodedSprite, sheet: SheetCandidate | None, row: int) -> bool:
         """Append a sprite, or an issue if the sprite does not fit or is a duplicate; return whether it was kept.
 
-        row: of the sprite in the labels, or -1.
+        row: the sprite's row in the labels files, or -1.
         """
         if sprite.rgba is None or not self._fits(sprite):
             self.quarantine.append(_issue(file, self._size_issue(sprite, sheet)))
@@ -192,7 +195,10 @@ class _Assembler:
         return max(sprite.visible) <= self._size
 
     def _folder_class(self, file: SourceFile, sprite: DecodedSprite) -> str:
-        """Return the class name from up to `class_levels` folders; tiles always add the name of their sheet or row."""
+        """Return the class name of a sprite, made of up to `class_levels` folder names.
+
+        A tile of a sliced sheet always adds the name of the sheet or row.
+        """
         levels = self._options.class_levels
         if sprite.cut:
             return "/".join((*file.folders[:levels], *sprite.folders))
@@ -226,13 +232,13 @@ def _draw_centred(rgba: Rgba, canvas: Rgba) -> None:
 
 
 def _size_and_sprites(sprite: DecodedSprite, sheet: SheetCandidate) -> str:
-    """Return '256 x 16 pixels, looks like 21 sprites of 12 x 16'."""
+    """Describe a sheet for users: '256 x 16 pixels, looks like 21 sprites of 12 x 16'."""
     width, height = sprite.size
     return f"{width:,} x {height:,} pixels, {_looks_like(sheet, 'sprite')}"
 
 
 def _looks_like(sheet: SheetCandidate, noun: str) -> str:
-    """Return 'looks like 5 sprites of 16 x 16', and the pixels left over behind the last tiles."""
+    """Describe the grid of a sheet for users: 'looks like 5 sprites of 16 x 16', and any pixels left over."""
     sprites = formatting.count(sheet.sprites, noun)
     rest = leftover_strips(*sheet.rest)
     return f"looks like {sprites} of {sheet.grid.tile_width} x {sheet.grid.tile_height}" + (f", {rest}" if rest else "")

@@ -23,7 +23,7 @@ _NO_FILE = (1 << 32) - 1  # file number of a dropped sprite
 
 
 class _RareFields(NamedTuple):
-    """The DecodedSprite fields that most sprites leave empty."""
+    """Fields of a DecodedSprite that are empty for most sprites; stored only if set."""
 
     part: str = ""
     folders: tuple[str, ...] = ()
@@ -36,17 +36,17 @@ _NO_RARE_FIELDS = _RareFields()
 
 
 class _FileIssues(NamedTuple):
-    """The ReadResult fields that most files leave empty."""
+    """Fields of a ReadResult that are empty for most files; stored only if set."""
 
     left_out: list[SourceIssue]
     remarks: list[SourceIssue]
 
 
 class ImportBuffer:
-    """Buffer for read results. Reader threads `put` results in any order; `in_order` yields results in file order.
+    """Holds the read results of an import. Reader threads `put` results in any order; `in_order` yields them sorted.
 
-    sizes: sprite counts by (width, height), without empty sprites. candidates, sheet_sizes: possible
-    grids and (width, height) of images that may be sheets, by file number.
+    sizes: sprite counts by (width, height), without empty sprites. candidates, sheet_sizes: possible grids and (width,
+    height) of images that may be sheets, by file number.
     """
 
     def __init__(self, files: Sequence[SourceFile], folder: Path | None) -> None:
@@ -61,7 +61,7 @@ class ImportBuffer:
         self._lock = threading.Lock()
 
     def put(self, number: int, result: ReadResult) -> None:
-        """Store the result of the file with this number. Raises OSError if the disk is full."""
+        """Store the read result of file `number`. Raises OSError if the disk is full."""
         with self._lock:
             if result.candidates:
                 self.candidates[number], self.sheet_sizes[number] = result.candidates, result.sheet_size
@@ -71,7 +71,7 @@ class ImportBuffer:
                 self._issues[number] = _FileIssues(result.left_out, result.remarks)
 
     def drop(self, numbers: Collection[int]) -> None:
-        """Drop the results for these file numbers; the import reads the files again with a grid."""
+        """Drop the read results of the files `numbers`, which the import then reads again and slices by a grid."""
         dropped = np.flatnonzero(np.isin(np.array(self._file_of), list(numbers)))
         for row in dropped.tolist():
             if self._sides(self._visible, row) != (0, 0):
@@ -82,7 +82,7 @@ class ImportBuffer:
             self._issues.pop(number, None)
 
     def close(self) -> None:
-        """Release the pixels."""
+        """Free the memory or scratch file of the pixels."""
         self._pixels.close()
 
     def count_fitting(self, size: int, *, exactly: bool) -> int:

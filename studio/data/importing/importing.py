@@ -1,7 +1,7 @@
 """Import dropped files and folders as `Sprites`: find, read, slice sheets, assemble, cache, fix and report.
 
-`import_sprites` is the pipeline. Whatever there may be a million of is stored in columns or on the disk on the way: see
-FoundFiles, ImportBuffer, ScratchBuffer and data/store/packed.py.
+`import_sprites` is the pipeline. An import may have a million files and sprites. Their data are stored in columns or on
+the disk: see FoundFiles, ImportBuffer, ScratchBuffer and data/store/packed.py.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _FORMATS = (
 
 
 class NothingUsableError(BadInputError):
-    """Raised if no file could be imported. left_out: all issues. sheets: see SpritesImported."""
+    """Raised if no file could be imported. left_out: issues of all files. sheets: images like sheets."""
 
     def __init__(self, title: str, hint: str, left_out: Sequence[ImportIssue], sheets: Sequence[DetectedSheet]) -> None:
         super().__init__(title, hint)
@@ -122,7 +122,7 @@ def import_sprites(
 
 
 def with_palette(options: ImportOptions) -> ImportOptions:
-    """Return the options with the absolute path of the palette. Raises BadInputError if the palette can't be used."""
+    """Return a copy of the options with an absolute palette path. Raises BadInputError for an unusable palette."""
     if not options.palette:
         return options
     expanded = os.path.expanduser(options.palette)  # noqa: PTH111 - Path.expanduser raises for an unknown user
@@ -132,7 +132,10 @@ def with_palette(options: ImportOptions) -> ImportOptions:
 
 
 def list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles, list[ImportIssue]]]:
-    """Find all files under `roots`; return the files sorted by name, and the issues of inaccessible files."""
+    """Find all files under `roots`; return the files sorted by name, and the issues of inaccessible files.
+
+    Yields Progress, and notices on skipped items and too many files.
+    """
     files = FoundFiles()
     problems: list[ImportIssue] = []
     skipped: list[str] = []
@@ -161,12 +164,15 @@ def list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles
 
 
 def _find_splits(files: FoundFiles) -> Generator[Event, None, list[SplitFolders]]:
-    """Remove the folders train, val and test from the class names of `files`; yields notices with a fix to undo it."""
+    """Remove split folders (train, val, test) from the class names of `files`; return the splits found.
+
+    Yields a notice for each split, with a fix to make the folders classes again.
+    """
     splits = yield from run_in_thread(remove_split_folders(files), len(files.folders), "folders checked")
     for split in splits:
         title = f"{split.sentence()}{f' (in {split.parent[:-1]})' if split.parent else ''}."
         fix = SPLITS_AS_CLASSES
-        yield FixOffered("info", title, f"Undo: '{fix.title}' in the window, or --no-split-folders.", fix=fix)
+        yield FixOffered("info", title, f"To undo, choose '{fix.title}' or use --no-split-folders.", fix=fix)
     return splits
 
 
@@ -174,7 +180,10 @@ def _load_cached(
     cache_dir: Path | None, roots: Sequence[Root], files: FoundFiles, problems: list[ImportIssue],
     options: ImportOptions, sources: list[Source],
 ) -> Generator[Event, None, tuple[Path | None, ImportResult | None]]:  # fmt: skip
-    """Return the path of the cache entry for these files and options, and the cached result, if any."""
+    """Look up an earlier import of `files` with `options`; return its cache path and the cached result.
+
+    Without `cache_dir`, returns (None, None). The result is None if missing in the cache.
+    """
     if cache_dir is None:
         return None, None
     names = [source.name for source in sources]
@@ -187,7 +196,7 @@ def _read_and_assemble(
     files: FoundFiles, problems: list[ImportIssue], sources: list[Source], options: ImportOptions, title: str,
     folder: Path | None,
 ) -> Generator[Event, None, ImportResult]:  # fmt: skip
-    """Read the files, slice the sheets and assemble the sprites. Raises OSError if the disk of `folder` is full."""
+    """Read the files, slice the sheets and build the sprites. Raises OSError if the disk of `folder` is full."""
     labels, unreadable = yield from read_labels(files, options.decimal_mark)
     buffer = ImportBuffer(files, folder)
     yield from read_files(files, sources, options, buffer.put)
@@ -202,7 +211,7 @@ def _read_and_assemble(
 def _choose_grids(
     buffer: ImportBuffer, files: FoundFiles, options: ImportOptions
 ) -> Generator[Event, None, tuple[dict[int, SheetCandidate], dict[int, SheetGrid]]]:
-    """Decide which images are sheets; return detected sheets and grids for slicing, both by file number."""
+    """Decide which images are sheets; return the detected sheets, and the grids for slicing, by file number."""
     sheets = vote_on_sheets(buffer.candidates)
     if options.uses_detected_grids:
         sheets |= _further_sheets(buffer, sheets, options.size)
@@ -213,7 +222,7 @@ def _choose_grids(
 
 
 def _further_sheets(buffer: ImportBuffer, sheets: Mapping[int, SheetCandidate], size: int) -> dict[int, SheetCandidate]:
-    """Return less certain sheets to slice as well, because the user asked for slicing.
+    """Return further images to slice by a grid, though their grids are less certain, by file number.
 
     With a canvas size, these are images larger than the canvas; without, all candidates if `sheets` is empty.
     """
@@ -228,7 +237,10 @@ def _further_sheets(buffer: ImportBuffer, sheets: Mapping[int, SheetCandidate], 
 
 
 def _grids_from_options(files: FoundFiles, text: str) -> Generator[Event, None, dict[int, SheetGrid]]:
-    """Return the grids in `text`, the value of ImportOptions.sheet_grids, by file number."""
+    """Parse `text`, the value of ImportOptions.sheet_grids; return the grids by file number.
+
+    Yields a notice for each name without a sheet. Raises BadInputError for a bad list.
+    """
     if not text:
         return {}
     numbers: dict[str, int] = {}
@@ -245,9 +257,9 @@ def _grids_from_options(files: FoundFiles, text: str) -> Generator[Event, None, 
 
 
 def _store_in_cache(entry: Path | None, result: ImportResult) -> Generator[Event, None, ImportResult]:
-    """Cache a result without inaccessible files; return the result, mapped from the cache if it is large.
+    """Save an import result to the cache file `entry`; return the result, mapped from the file if it is large.
 
-    A cache that can't be written gives a notice and does not stop the import.
+    A result with inaccessible files is not saved. A failed save yields a notice and does not stop the import.
     """
     if entry is None or any(issue.group == "no access" for issue in result.quarantine):
         return result
@@ -258,7 +270,7 @@ def _store_in_cache(entry: Path | None, result: ImportResult) -> Generator[Event
         return (yield from run_in_thread(import_cache.save_import(entry, result), count, "sprites cached"))
     except OSError as error:
         title = f"The import could not be cached: {error.strerror or error}."
-        yield Notice("info", title, f"Cache folder: {entry.parent}.")
+        yield Notice("info", title, f"Check the cache folder: {entry.parent}.")
     return result
 
 
@@ -270,7 +282,7 @@ def _notice_on_equal_names(roots: Sequence[Root]) -> Iterator[Event]:
 
 
 def _notice_on_skipped(names: list[str]) -> Notice:
-    """Return a notice that counts and names skipped backup files and folders of other programs."""
+    """Return a notice with the number and names of skipped backup files and folders of other programs."""
     first = sorted(names)[:_MAX_NAMED]
     more = f" and {len(names) - len(first):,} more" if len(names) > len(first) else ""
     title = f"Skipped {formatting.count(len(names), 'trash, thumbnail or backup item')}: {', '.join(first)}{more}."
@@ -286,12 +298,12 @@ def _notices(result: ImportResult) -> Iterator[Event]:
         yield Notice("warning", title, "Check permissions and drive, then import again.")
     for note in result.notes:
         if note.group == "ambiguous numbers":
-            hint = "If wrong: choose 'Read as decimal comma' or '... point' in the doctor, or --decimal-mark."
+            hint = "If wrong, choose 'Read as decimal comma' or '... point' in the doctor, or use --decimal-mark."
             yield Notice("warning", f"{note.name}: {note.reason}.", hint)
     classes, counts = result.sprites.class_names, result.sprites.class_counts()
     for group in spelling_groups(classes)[:_MAX_NAMED]:
         names = " and ".join(repr(classes[index]) for index in group)
-        hint = f"One class? '{MERGE_CLASSES.title}' in the window, or --merge-classes."
+        hint = f"To merge them, choose '{MERGE_CLASSES.title}' in the window or use --merge-classes."
         yield FixOffered("warning", f"Classes {names} differ only in case or spaces.", hint, fix=MERGE_CLASSES)
     if counts.max() >= _IMBALANCE * counts.min():
         large, small = classes[int(counts.argmax())], classes[int(counts.argmin())]

@@ -14,13 +14,16 @@ _GRID = re.compile(r"(\d{1,4})x(\d{1,4})(?:\+(\d{1,4})\+(\d{1,4}))?(?:/(\d{1,4})
 
 
 def parse_sheet_grids(text: str) -> dict[str, SheetGrid]:
-    """Parse a list of grids; return each grid by its file name pattern. Raises BadInputError for a bad list."""
+    """Parse a list of grids like 'a.png=16x24; b_*.png=12x14'; return each grid by its file name pattern.
+
+    Raises BadInputError for a bad list.
+    """
     grids = {}
     for entry in filter(None, map(str.strip, text.split(_SEPARATOR))):
         name, is_given, numbers = entry.rpartition("=")
         match = _GRID.fullmatch(numbers.strip())
         if not (is_given and name.strip() and match):
-            raise BadInputError(f"{entry!r} is no file name with a grid.", "Write: hero.png=16x24.")
+            raise BadInputError(f"{entry!r} is no file name with a grid.", "Write a name and a grid: hero.png=16x24.")
         width, height, *others = (int(number or 0) for number in match.groups())
         if not (1 <= width <= LARGEST_CANVAS and 1 <= height <= LARGEST_CANVAS) or max(others) > LARGEST_CANVAS:
             title = f"The grid {numbers.strip()!r} of {name.strip()!r} is too small or too large."
@@ -30,7 +33,10 @@ def parse_sheet_grids(text: str) -> dict[str, SheetGrid]:
 
 
 def replace_sheet_grids(text: str, names: Collection[str], grids: Mapping[str, SheetGrid]) -> str:
-    """Return `text` with all entries for the files `names` replaced by `grids`. Raises BadInputError for a bad list."""
+    """Replace the entries for the files `names` in a list of grids by `grids`; return the new list.
+
+    Raises BadInputError for a bad list.
+    """
     others = {
         name: grid for name, grid in parse_sheet_grids(text).items() if not any(map(exclusion_filter(name), names))
     }
@@ -39,7 +45,10 @@ def replace_sheet_grids(text: str, names: Collection[str], grids: Mapping[str, S
 
 
 def match_sheet_grids(text: str, names: Iterable[str]) -> dict[str, SheetGrid]:
-    """Return a grid for every file name that matches an entry in the list. Raises BadInputError for a bad list."""
+    """Return the grid of each file in `names` that matches an entry in a list of grids.
+
+    Raises BadInputError for a bad list.
+    """
     found: dict[str, SheetGrid] = {}
     known = [(exclusion_filter(name), grid) for name, grid in parse_sheet_grids(text).items()]
     for name in names if known else ():

@@ -28,9 +28,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SheetPreview:
-    """A sheet in the slicing preview.
+    """A sheet with its detected grid, for the preview of slicing.
 
-    rgba: uint8 [H, W, 4], colour 0 where alpha is 0. foreground: counts foreground pixels. proposed: the detected grid.
+    rgba: uint8 [H, W, 4], colour 0 where alpha is 0. foreground: table that counts foreground pixels in rectangles.
+    proposed: the detected grid.
     """
 
     name: str
@@ -42,24 +43,29 @@ class SheetPreview:
 def load_sheet_preview(
     paths: Sequence[Path], name: str, grid: SheetGrid | None = None
 ) -> Generator[Event, None, SheetPreview]:
-    """Load the sheet `name` of an import of `paths`; a part name behind '#' is ignored.
+    """Load the sheet `name` from the imported `paths`, to preview its slicing.
 
-    grid: the grid that the import detected; None detects the most likely grid of this image alone. Raises BadInputError
-    for a missing or unreadable file, and for an image whose sprites are known already.
+    name: a printable file name; a part name behind '#' is ignored. grid: the grid that the import detected; None
+    detects a grid in this image alone. Raises BadInputError for a missing or unreadable file, and for frames or
+    described sprites.
     """
     return (yield from _run_in_thread(lambda: _load(paths, name, grid), "sheets loaded"))
 
 
 def find_packed(sheet: SheetPreview, gap: int) -> Generator[Event, None, NDArray[np.int64]]:
-    """Find the sprites of a packed sheet: boxes int64 [n, 4], left, top, right, bottom (right and bottom excluded).
+    """Find the sprites in a packed sheet, separated by transparent gaps; return their boxes.
 
-    gap: as in ImportOptions. Raises BadInputError for too many sprites.
+    Boxes: int64 [n, 4], left, top, right, bottom (right and bottom excluded). gap: largest gap within a sprite, in
+    pixels. Raises BadInputError for too many sprites.
     """
     return (yield from _run_in_thread(lambda: _packed_boxes(sheet, gap), "sheets searched"))
 
 
 def _run_in_thread(work: Callable[[], T], what: str) -> Generator[Event, None, T]:
-    """Call `work` on a thread, so that closing the generator never blocks."""
+    """Call `work` on a thread and return its result; closing the generator never blocks.
+
+    what: noun for the Progress events.
+    """
 
     def once() -> Generator[int, None, T]:
         yield 0
@@ -81,7 +87,10 @@ def _load(paths: Sequence[Path], name: str, grid: SheetGrid | None) -> SheetPrev
 
 
 def _image_to_slice(file: SourceFile) -> SourceImage:
-    """Return the only image of a file, or the rest of a partly described sheet. Raises BadInputError for others."""
+    """Return the only image of `file` to slice: a whole sheet, or the pixels outside described sprites.
+
+    Raises BadInputError unless `file` has exactly one.
+    """
     candidates = [image for image in load_images(file) if image.may_be_sheet]
     if len(candidates) == 1:
         return candidates[0]

@@ -18,7 +18,7 @@ from studio.data.reading.read import all_sources
 
 @dataclass(frozen=True, eq=False)
 class FittedSprite:
-    """An image on a canvas.
+    """An image fitted to a model's canvas of S x S pixels.
 
     rgba: uint8 [S, S, 4]. width, height: original size in pixels. changes: descriptions of the changes; () for an image
     of the canvas size.
@@ -31,7 +31,7 @@ class FittedSprite:
 
     @property
     def description(self) -> str:
-        """All changes in words; '' without changes."""
+        """The original size and all changes in words; '' without changes."""
         side = len(self.rgba)
         changes = f"{', '.join(self.changes)} on {side} x {side}"
         return f"{self.width} x {self.height} pixels: {changes}" if self.changes else ""
@@ -88,7 +88,7 @@ def fit_to_canvas(rgba: Rgba, size: int) -> FittedSprite:
 
 
 def load_mask(path: Path) -> NDArray[np.bool_]:
-    """Load an inpainting mask: bool [H, W], True for pixels to keep, which are white in the image.
+    """Load an inpainting mask: bool [H, W], True (keep the pixel) where the image is white.
 
     Raises BadInputError.
     """
@@ -96,7 +96,7 @@ def load_mask(path: Path) -> NDArray[np.bool_]:
 
 
 def load_silhouette(path: Path) -> NDArray[np.uint8]:
-    """Load a silhouette: uint8 [H, W], the alpha of an image, or 255 for white pixels of an opaque image.
+    """Load a silhouette: uint8 [H, W], the alpha of an image. An opaque image gives 255 where white, else 0.
 
     Raises BadInputError.
     """

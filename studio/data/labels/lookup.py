@@ -31,11 +31,11 @@ _PROGRESS_FILES = 4096
 
 @dataclass(eq=False, slots=True)
 class _LabelsFile:
-    """A parsed labels file.
+    """A parsed labels file, with counts for the report.
 
     first: number of its first row among the rows of all labels files. used: bool [R], whether a sprite has the row.
-    unlabelled: number of covered sprites without a row in any labels file, counted in the nearest labels file.
-    unlabelled_names: the first of them.
+    unlabelled: number of sprites without a row, counted in the nearest labels file. unlabelled_names: a few of their
+    names.
     """
 
     file: SourceFile
@@ -51,16 +51,19 @@ class _LabelsFile:
         return _folder(self.file)
 
     def covers(self, file: SourceFile) -> bool:
-        """Return whether `file` is in or below the folder of this labels file, by path: names may be ambiguous."""
+        """Return whether `file` is in or below the folder of this labels file.
+
+        Compares paths, because names may be ambiguous.
+        """
         if self.file.member is not None:
             return file.path_str == self.file.path_str
         return file.path_str.startswith(self.file.path_str[: -len(self.file.file_name)])
 
     def find(self, name: str, label_names: Sequence[str]) -> int:
-        """Return the row of a sprite; -1 without a row.
+        """Return the index of a sprite's row in this labels file; -1 without a row.
 
-        name: of the sprite's file, relative to the folder of the labels file. label_names: the sprite's names from
-        `names_in_file`; the first name with a row counts.
+        name: path of the sprite's file, relative to the folder of the labels file. label_names: possible names of the
+        sprite in its file; the first name with a row counts.
         """
         stem = _without_suffix(name)
         keys = (f"{file}#{part}" for part in label_names for file in (name, stem))
@@ -72,9 +75,10 @@ class _LabelsFile:
 
 
 def names_in_file(parts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the possible names in a labels file for every sprite of a source file, the full name first.
+    """Return the possible names in a labels file for each sprite of an image file, the full name first.
 
-    parts: SourceImage.part for every sprite. 'gems/ruby' may also be named 'ruby' if 'ruby' is unique as a last name.
+    parts: SourceImage.part for every sprite, '' without a name. 'gems/ruby' may also be named 'ruby' if 'ruby' is
+    unique as a last name.
     """
     last_names = [part.rpartition("/")[2] for part in parts]
     counts = Counter(last_names)
@@ -83,7 +87,7 @@ def names_in_file(parts: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 class LabelLookup:
-    """Classes and numbers of sprites from all labels files of an import. Add every file before the first lookup."""
+    """Finds class and numbers of a sprite in all labels files of an import. Add every file before the first lookup."""
 
     def __init__(self) -> None:
         self._files: list[_LabelsFile] = []
@@ -106,9 +110,10 @@ class LabelLookup:
         self.target_names = (*self.target_names, *new[:room])
 
     def row_of(self, file: SourceFile, label_names: Sequence[str]) -> int:
-        """Return the row of a sprite, for `class_of` and `targets_of`; -1 without a row.
+        """Return the number of a sprite's row in the labels files; -1 without a row.
 
-        label_names: the sprite's names from `names_in_file`.
+        Pass the number to `class_of` and `targets_of`. label_names: possible names of the sprite in its file, from
+        `names_in_file`.
         """
         if not self._files:
             return -1
@@ -134,7 +139,7 @@ class LabelLookup:
         return found
 
     def class_of(self, row: int) -> str:
-        """Return the class name in a row; '' for a row without a class, and for -1."""
+        """Return the class name in a row of the labels files; '' for a row without a class, and for -1."""
         if row < 0:
             return ""
         labels = self._files[bisect.bisect_right(self._first_rows, row) - 1]
@@ -142,15 +147,15 @@ class LabelLookup:
         return labels.table.class_names[label] if label >= 0 else ""
 
     def targets_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the targets in rows int64 [N]: float32 [N, T], NaN if missing and for row -1."""
+        """Return the targets in `rows` of the labels files, int64 [N]: float32 [N, T], NaN if missing or for row -1."""
         return self._targets[rows]
 
     def differ(self, row: int, other: int) -> bool:
-        """Return whether the targets in two rows differ."""
+        """Return whether the targets in two rows of the labels files differ."""
         return not np.array_equal(self._targets[row], self._targets[other], equal_nan=True)
 
     def notes(self) -> Iterator[ImportIssue]:
-        """Yield issues in the labels files, including unused rows; call after `row_of` was called for every sprite."""
+        """Yield issues in the labels files, including unused rows. Call `row_of` for every sprite first."""
         for labels in self._files:
             table, file = labels.table, labels.file
             for name, row in table.rows.items():
@@ -167,7 +172,7 @@ class LabelLookup:
 
     @cached_property
     def _targets(self) -> NDArray[np.float32]:
-        """Targets of all rows, float32 [rows + 1, T]; the last row is NaN, for index -1."""
+        """Targets in all rows of the labels files, float32 [rows + 1, T]; the last row is NaN, for index -1."""
         columns = {name: column for column, name in enumerate(self.target_names)}
         targets = np.full((self._row_count + 1, len(columns)), np.nan, np.float32)
         for labels in self._files:
@@ -178,7 +183,7 @@ class LabelLookup:
         return targets
 
     def _covering(self, file: SourceFile, name: str) -> Iterator[tuple[_LabelsFile, str]]:
-        """Yield the labels files that cover `file` with their folders, the nearest first."""
+        """Yield (labels file, folder) for each labels file that covers `file`, the nearest first. name: in NFC."""
         end = len(name)
         while end >= 0:
             end = name.rfind("/", 0, end)
@@ -191,9 +196,9 @@ class LabelLookup:
 def read_labels(
     files: Sequence[SourceFile], decimal_mark: str = AUTO
 ) -> Generator[Event, None, tuple[LabelLookup, list[ImportIssue]]]:
-    """Read the labels files among `files`; return the labels and the issues of unusable labels files.
+    """Read the labels files among `files`; return a LabelLookup, and the issues of unusable labels files.
 
-    A metadata.csv without a row for any of the files is ignored. decimal_mark: as in `read_table`.
+    Ignores a metadata.csv without a row for any of the files. decimal_mark: POINT or COMMA; AUTO decides by column.
     """
     lookup, problems, lines = LabelLookup(), list[ImportIssue](), 0
     found = []
@@ -218,7 +223,10 @@ def read_labels(
 def _parse_files(
     found: Sequence[SourceFile], files: Sequence[SourceFile], decimal_mark: str
 ) -> Iterator[tuple[SourceFile, LabelsTable] | ImportIssue | None]:
-    """Yield (file, table) or an issue for every labels file, and None regularly, so that the import can be closed."""
+    """Yield (file, table) or an issue for each labels file in `found`, and None in between.
+
+    At each None the caller can close the import. files: all files, to check names in the tables.
+    """
     names = set[str]()
     for file in files:
         name = nfc(file.name)

@@ -47,7 +47,7 @@ _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 @dataclass(eq=False, slots=True)
 class Problems:
-    """Unusable lines in a labels file: (line number, reason). more: count of further problems that are not listed."""
+    """Unusable lines of a labels file as (line number, reason). more: number of further problems, not listed."""
 
     lines: list[tuple[int, str]] = field(default_factory=list)
     more: int = 0
@@ -68,7 +68,7 @@ class Problems:
 
 @dataclass(eq=False, slots=True)
 class LabelsTable:
-    """The rows of a labels file.
+    """The rows of a parsed labels file.
 
     rows: row index by file name, relative to the folder of the CSV.
     lines: int32 [R], line number of each row. classes: int32 [R], index into `class_names`, -1 for no class.
@@ -89,11 +89,11 @@ class LabelsTable:
 def read_table(
     data: bytes, names_file: Callable[[str], bool], decimal_mark: str = AUTO
 ) -> Generator[None, None, LabelsTable]:
-    """Parse a labels file; yields None regularly.
+    """Parse a labels file; yields None regularly and returns the table.
 
-    data: UTF-8 text. names_file: whether a file with this name exists. decimal_mark: POINT or COMMA for all columns;
-    AUTO decides for each column by all its cells. Raises UnreadableFile for an unusable file; unusable lines become
-    problems of the table.
+    data: UTF-8 text. names_file: function that returns whether a file with this name exists. decimal_mark: POINT or
+    COMMA for all columns; AUTO decides for each column by all its cells. Raises UnreadableFile for an unusable file;
+    unusable lines become problems of the table.
     """
     data = _SEPARATOR_LINE.sub(b"", data)
     first = _first_line(data)
@@ -141,7 +141,7 @@ def _ambiguity(name: str, example: str, mark: str) -> str:
 
 
 def _first_line(data: bytes) -> str:
-    """Return the first non-blank line. Raises UnreadableFile for data that are not UTF-8 text, or empty."""
+    """Return the first non-blank line. Raises UnreadableFile for empty data, and data other than UTF-8 text."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -157,7 +157,7 @@ def _first_line(data: bytes) -> str:
 
 
 def _rows(data: bytes, delimiter: str, problems: Problems, file_column: int = 0) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, cells) for every non-blank row, with `file_column` moved to the front."""
+    """Parse a CSV; yields (line number, cells) for every non-blank row, with `file_column` moved to the front."""
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
     reader = csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True)
     while True:
@@ -175,7 +175,10 @@ def _rows(data: bytes, delimiter: str, problems: Problems, file_column: int = 0)
 
 @dataclass(frozen=True)
 class _Layout:
-    """The meaning of the columns. width: number of columns. class_column: -1 for no class column."""
+    """Which columns of a labels file hold the class and the numbers. Column 0 holds the file names.
+
+    width: number of columns. class_column: -1 for no class column.
+    """
 
     width: int
     has_headings: bool
@@ -185,7 +188,10 @@ class _Layout:
 
 
 def _file_column(head: Sequence[tuple[int, list[str]]], names_file: Callable[[str], bool]) -> int:
-    """Return the column of file names: 0, or a column with a heading like 'file' and names of known files."""
+    """Return the index of the column with file names; 0 if unclear.
+
+    Another column needs a heading like 'file' and the name of a known file.
+    """
     first = head[0][1]
     if first[0].lower() in _FILE_HEADINGS or names_file(_key(first[0])):
         return 0
@@ -197,9 +203,10 @@ def _file_column(head: Sequence[tuple[int, list[str]]], names_file: Callable[[st
 def _layout(
     head: Sequence[tuple[int, list[str]]], file_column: int, names_file: Callable[[str], bool], problems: Problems
 ) -> _Layout:
-    """Guess the layout from the first rows, file names in column 0.
+    """Guess from the first rows which columns hold the class and numbers. Column 0 holds the file names.
 
-    Raises UnreadableFile for a single column, and for too many number columns.
+    file_column: index of the file names in the file. Raises UnreadableFile for a single column, and for too many number
+    columns.
     """
     width = _width([cells for _, cells in head])
     first_line, first = head[0]
@@ -229,7 +236,7 @@ def _layout(
 
 
 def _width(rows: Sequence[list[str]]) -> int:
-    """Return the number of columns of most rows, without empty columns that spreadsheets append.
+    """Return the most common number of columns, without empty columns that spreadsheets append.
 
     Raises UnreadableFile for a single column.
     """
@@ -243,7 +250,7 @@ def _width(rows: Sequence[list[str]]) -> int:
 def _are_headings(
     first: Sequence[str], head: Sequence[tuple[int, list[str]]], names_file: Callable[[str], bool]
 ) -> bool:
-    """Return whether the first row has headings: known words, or texts above numbers."""
+    """Return whether the row `first` holds headings: known words, or texts above numbers. head: the first rows."""
     with_numbers = any(_kind([cell]) == "numbers" for cell in first[1:])
     about_files = first[0].lower() in _FILE_HEADINGS
     if about_files and not with_numbers:
@@ -257,14 +264,17 @@ def _are_headings(
 
 
 def _kind(cells: Sequence[str]) -> str:
-    """Return 'numbers' if at least half of the filled cells are numbers, else 'texts'; '' without filled cells."""
+    """Classify the cells of a column: 'numbers' if at least half of the filled cells are numbers, else 'texts'.
+
+    Returns '' without filled cells.
+    """
     filled = [cell for cell in cells if cell.lower() not in _MISSING]
     numbers = sum(bool(is_number(cell) or _INFINITE.fullmatch(cell)) for cell in filled)
     return ("numbers" if 2 * numbers >= len(filled) else "texts") if filled else ""
 
 
 def _unique_names(headings: Sequence[str]) -> tuple[str, ...]:
-    """Return unique names for the columns of numbers: the heading, or 'value 1' without a heading."""
+    """Return a unique name for each column of numbers: the heading, or 'value 1' for a column without a heading."""
     names: list[str] = []
     for position, heading in enumerate(headings, 1):
         name = plain = heading or ("value" if len(headings) == 1 else f"value {position}")
@@ -276,12 +286,12 @@ def _unique_names(headings: Sequence[str]) -> tuple[str, ...]:
 
 
 def _key(cell: str) -> str:
-    """Return the file name in a cell as a key of LabelsTable.rows."""
+    """Convert the file name in a cell to a key of LabelsTable.rows."""
     return nfc("/".join(part for part in cell.replace("\\", "/").split("/") if part not in ("", ".")))
 
 
 class _TableBuilder:
-    """Builds a LabelsTable row by row. marks: decimal mark of each number column."""
+    """Builds a LabelsTable row by row. marks: POINT or COMMA for each number column."""
 
     def __init__(
         self, layout: _Layout, marks: Sequence[str], names_file: Callable[[str], bool], problems: Problems
@@ -336,7 +346,10 @@ class _TableBuilder:
         return self._class_index.setdefault(name, len(self._class_index)) if name else -1
 
     def _number(self, line: int, cell: str, mark: str) -> float:
-        """Parse a cell; return NaN for a missing number, and for an unusable number after adding a problem."""
+        """Parse a cell of numbers; return NaN for a missing number.
+
+        An unusable number is also NaN, and becomes a problem with its line number.
+        """
         if cell.lower() in _MISSING:
             return math.nan
         value = parse_number(cell, mark)

@@ -44,10 +44,10 @@ Found = SourceFile | ImportIssue | SkippedItem
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A dropped file or folder.
+    """A file or folder that the user dropped.
 
-    label: first parts of the names of all files in the root; () for a single dropped folder or archive. Parent folders
-    are included if several roots have the same name. folders: first parts of the class names of all files in the root.
+    label: first parts of the file names; () for a single dropped folder or archive. Includes parent folders if several
+    roots have equal names. folders: first parts of the class names.
     """
 
     path: Path
@@ -61,12 +61,12 @@ class Root:
 
     @property
     def shares_name(self) -> bool:
-        """Whether another dropped root has an equal name, and `label` includes parent folders."""
+        """Whether another dropped file or folder has an equal name, so that `label` includes parent folders."""
         return len(self.label) > 1
 
     @property
     def default_class(self) -> str:
-        """The class of files directly in the root, unless `folders` names a class."""
+        """The class of files directly in the dropped folder, unless `folders` names a class."""
         return "/".join((*self.label[:-1], self.name))
 
     @property
@@ -75,7 +75,7 @@ class Root:
 
 
 def resolve_roots(paths: Sequence[Path]) -> tuple[Root, ...]:
-    """Return the dropped paths as sorted roots, without paths inside other dropped folders.
+    """Convert dropped paths to sorted roots, without paths inside other dropped folders.
 
     Raises BadInputError for no paths, and for a missing or inaccessible path.
     """
@@ -103,7 +103,7 @@ def resolve_roots(paths: Sequence[Path]) -> tuple[Root, ...]:
 
 
 def _labels(paths: Sequence[Path]) -> list[tuple[str, ...]]:
-    """Return the shortest unique end of each path: 'a/pack' and 'b/pack' -> ('a', 'pack'), ('b', 'pack')."""
+    """Return the shortest unique end of each path, in parts: 'a/pack', 'b/pack' -> ('a', 'pack'), ('b', 'pack')."""
     lengths = [1] * len(paths)
     while True:
         ends = [path.parts[-length:] for path, length in zip(paths, lengths, strict=True)]
@@ -122,7 +122,7 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def title_of_roots(roots: Sequence[Root]) -> str:
-    """Return a title for the sprites of `roots`: 'dcss', 'items + monsters', 'a + b + 3 more'."""
+    """Return a title for sprites imported from `roots`: 'dcss', 'items + monsters', 'a + b + 3 more'."""
     names = [root.name for root in roots]
     if len(names) > 3:
         names = [*names[:2], f"{len(names) - 2} more"]
@@ -130,17 +130,19 @@ def title_of_roots(roots: Sequence[Root]) -> str:
 
 
 def find_file(roots: Sequence[Root], name: str) -> SourceFile | None:
-    """Find the file with a `SourceFile.name` under `roots`, searching only folders on the way; None if missing."""
+    """Return the file under `roots` whose SourceFile.name equals `name`; None if missing.
+
+    Searches only the folders on the way to the file.
+    """
     items = (item for root in roots for item in walk_files(root, wanted=name))
     return next((item for item in items if isinstance(item, SourceFile) and item.name == name), None)
 
 
 def walk_files(root: Root, *, wanted: str = "") -> Iterator[Found]:
-    """Yield the regular files of `root` and of its archives in any order, skipped items and inaccessible items.
+    """Yield the regular files of `root` and of archives in `root` in any order, and skipped and inaccessible items.
 
-    wanted: a file name; folders that can't hold the file are not searched. Hidden files and folders are ignored.
-    Links inside a folder are not followed: the walk finds targets inside `root` anyway, and the user did not drop
-    targets outside.
+    wanted: a file name; only folders on the way to the file are searched. Hidden files and folders are ignored. Links
+    inside a folder are refused: they may lead to files that the user did not drop.
     """
     if not root.is_folder:
         yield from _dropped_file(root)
@@ -175,7 +177,7 @@ def _folder_items(
     folders: tuple[str, ...],
     waiting: list[tuple[str, tuple[str, ...]]],
 ) -> Iterator[Found]:
-    """Yield files, skipped and inaccessible entries of a folder, and append sub-folders to `waiting`."""
+    """Yield the files, skipped items and inaccessible items of a folder; append its sub-folders to `waiting`."""
     for entry in entries:
         if is_ignored(entry.name):
             continue
@@ -252,7 +254,10 @@ def _name(root: Root, folders: tuple[str, ...], name: str) -> str:
 
 
 class FileRow(NamedTuple):
-    """The fields of SourceFile that differ within a folder. folder: index into FoundFiles.folders."""
+    """A found file in compact form: the SourceFile fields that differ within a folder.
+
+    folder: index into FoundFiles.folders.
+    """
 
     folder: int
     file_name: str
@@ -262,7 +267,7 @@ class FileRow(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Folder:
-    """The fields of SourceFile that the files in a folder share.
+    """A folder of found files: the SourceFile fields that its files share.
 
     path_str, name: prefixes of the files' `path_str` and `name`; in an archive, `path_str` is the archive's path.
     members: the archive's entries; None for a folder on the disk. is_test: SourceFile.in_test_folder.
@@ -277,12 +282,12 @@ class Folder:
     is_test: bool = False
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the names in a single string: pickling a million strings would block other threads."""
+        """Pickle all names as one string: a million strings would block other threads."""
         names = "/".join(self.siblings) if self.members is None else self.members
         return _unpickled, (names, self.path_str, self.name, self.folders, self.default_class, self.is_test)
 
     def file_for(self, row: FileRow) -> SourceFile:
-        """Return the SourceFile for a row of this folder."""
+        """Build the SourceFile for a row of this folder."""
         member = Member(row.file_name, self.members) if self.members is not None else None
         path_str = self.path_str if member else self.path_str + row.file_name
         name = self.name + escape_unprintable(row.file_name)
@@ -299,10 +304,10 @@ def _unpickled(
 
 
 class FoundFiles(Sequence[SourceFile]):
-    """Found files in the order of `add`, or sorted by name after `sort`; indexing creates each file anew.
+    """A compact list of found files; indexing builds each SourceFile anew.
 
-    The common fields of a folder are stored once and the others in columns: a million objects would fill the memory,
-    and each garbage collection would freeze the window.
+    Fields common to a folder are stored once, the others in columns: a million objects would fill the memory, and each
+    garbage collection would freeze the window.
     """
 
     def __init__(self) -> None:
@@ -327,7 +332,7 @@ class FoundFiles(Sequence[SourceFile]):
         return self.folders[row.folder].file_for(row)
 
     def rows(self, part: slice) -> list[FileRow]:
-        """Return a slice of the files in the compact form for worker processes, which also get the folders."""
+        """Return a slice of the files in compact form. Folder.file_for builds a SourceFile from a row."""
         return [self._row(number) for number in self._order[part]]
 
     def add(self, file: SourceFile) -> None:
@@ -347,7 +352,7 @@ class FoundFiles(Sequence[SourceFile]):
         self._mtimes_ns.append(file.mtime_ns)
 
     def sort(self) -> Generator[int, None, None]:
-        """Sort by name, then by path, in short steps: yields the number of sorted files."""
+        """Sort the files by name, then by path, in short steps: yields the number of sorted files."""
         runs = []
         for start in range(0, len(self), _SORT_RUN):
             runs.append(sorted(self._order[start : start + _SORT_RUN], key=self._key))

@@ -36,13 +36,13 @@ from studio.data.sources.base import Source
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DecodedSprite:
-    """A sprite read from a file, not on a canvas yet.
+    """A sprite read from a file, before the import puts it on the canvas.
 
-    part, folders, label: as in SourceImage. size: (width, height) of the image. visible: (width, height) of its
-    non-transparent part, (0, 0) without any.
-    rgba: uint8 [H, W, 4], colour 0 where alpha is 0: the image, or only its visible part if the image is larger than
-    the largest canvas; None if the visible part is empty or too large as well, so that big images don't fill the disk.
-    remarks: to report if the sprite is kept. cut: whether the sprite is a tile that the studio sliced from a sheet.
+    part, folders, label: name in the file, class name parts and class, from SourceImage.
+    size: (width, height) of the image. visible: (width, height) of the non-transparent part, or (0, 0).
+    rgba: uint8 [H, W, 4], colour 0 where alpha is 0. Holds the image, or only its visible part if the image exceeds the
+    largest canvas; None if the visible part is empty or too large as well, to save disk space.
+    remarks: issues to report if the sprite is kept. cut: whether the studio sliced the sprite from a sheet.
     """
 
     part: str
@@ -57,10 +57,10 @@ class DecodedSprite:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ReadResult:
-    """Everything read from one file.
+    """The sprites and issues read from one file.
 
-    left_out: unusable parts, or the whole file. remarks: about the file. candidates: possible grids of the file's only
-    image if it may be a sheet, and sheet_size: (width, height) of that image.
+    left_out: issues of unusable parts, or of the whole file. remarks: other issues. candidates: possible grids if the
+    only image may be a sheet. sheet_size: (width, height) of the possible sheet.
     """
 
     sprites: list[DecodedSprite] = field(default_factory=list)
@@ -76,7 +76,7 @@ def all_sources() -> list[Source]:
 
 
 def class_names_of(sources: Sequence[Source]) -> list[str]:
-    """Return the qualified class names of sources, to compare the sources of two processes."""
+    """Return the qualified class names of sources, to check that two processes have the same sources."""
     return [f"{type(source).__module__}.{type(source).__qualname__}" for source in sources]
 
 
@@ -86,7 +86,7 @@ def read_all(
     options: ImportOptions,
     grids: Sequence[SheetGrid | None] = (),
 ) -> Iterator[ReadResult]:
-    """Read files, every file with the first source that claims the file; yields empty results for unclaimed files.
+    """Read each file with the first source that claims it; yields a result per file, empty for unclaimed files.
 
     grids: grid for slicing, by file. Without a grid, a possible sheet stays whole, and the result lists possible grids.
     """
@@ -149,7 +149,7 @@ def _add_image(
 
 
 def _decoded(image: SourceImage, shrink: int) -> DecodedSprite:
-    """Convert an image to a DecodedSprite with upscaling undone. shrink: see ImportOptions."""
+    """Convert an image to a DecodedSprite with upscaling undone. shrink: factor; 0 detects it, 1 changes nothing."""
     clear_hidden(image.rgba)
     rgba = undo_upscaling(image.rgba, shrink)
     size, box = (rgba.shape[1], rgba.shape[0]), visible_bounds(rgba)

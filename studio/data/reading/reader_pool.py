@@ -1,4 +1,4 @@
-"""Read files on a thread, and large imports also in worker processes on other cores.
+"""Read files on a thread; for large imports, also in worker processes on other cores.
 
 Threads alone would compete for Python's global lock. A thread drives every worker process and mostly waits.
 `concurrent.futures.ProcessPoolExecutor` does not fit: a process with a hanging file can't be killed, one dead process
@@ -46,7 +46,7 @@ def read_files(
 ) -> Generator[Event, None, None]:
     """Read `files` and call `store(number, result)` on reader threads; yields Progress at least every 25 ms.
 
-    grids: grid of each sheet by its number in `files`; then only these files are read, again, and sliced.
+    grids: grids of sheets by file number. Given grids, reads only these files again and slices the sheets.
     """
 
     def read_and_store(worker: Worker, chunks: Iterator[range]) -> Iterator[int]:
@@ -68,7 +68,7 @@ def read_files(
 
 
 def process_count(files: int) -> int:
-    """Return the number of worker processes for `files` files; 0 if the thread alone reads them."""
+    """Return the number of worker processes for reading `files` files; 0 if a thread suffices."""
     if files < _MIN_FILES or not worker_process.can_start():
         return 0
     free = limits.usable_memory().free_bytes
@@ -76,9 +76,9 @@ def process_count(files: int) -> int:
 
 
 class ReaderPool:
-    """Workers for `run_workers` that read chunks of files; leaving the `with` block kills the worker processes.
+    """A thread and worker processes to read chunks of files. Leaving the `with` block kills the processes.
 
-    grids: as in `read_files`.
+    grids: grids of sheets by file number; None while sheets stay whole.
     """
 
     def __init__(
@@ -106,16 +106,16 @@ class ReaderPool:
                 process.kill()  # the driving thread then gets a connection error
 
     def workers(self) -> list[Worker]:
-        """Return a worker that reads on a thread, and a worker for every process."""
+        """Return functions for `run_workers`: the first reads on a thread, the others drive worker processes."""
         count = len(self.files) if self._grids is None else len(self._grids)
         return [self._read_here, *[self._read_in_process] * process_count(count)]
 
     def grids_of(self, chunk: range) -> list[SheetGrid | None]:
-        """Return the grids for a chunk of files; [] in the first pass, before sheets are sliced."""
+        """Return the grid for each file of a chunk; [] while sheets stay whole."""
         return [] if self._grids is None else [self._grids.get(number) for number in chunk]
 
     def start_process(self) -> subprocess.Popen[bytes]:
-        """Start a worker process. Raises OSError."""
+        """Start and return a worker process. Raises OSError, also after the pool was closed."""
         with self._lock:
             if self._closed:
                 raise BrokenPipeError
@@ -146,7 +146,7 @@ class ReaderPool:
 
 
 class _ReaderProcess:
-    """Connection to a worker process. After the process has died, methods raise an error from CONNECTION_ERRORS."""
+    """Connection to a new worker process. If the process dies, methods raise an error from CONNECTION_ERRORS."""
 
     def __init__(self, pool: ReaderPool) -> None:
         self._pool = pool
@@ -162,7 +162,7 @@ class _ReaderProcess:
             raise
 
     def send_chunk(self, chunk: range) -> None:
-        """Ask the process to read the files of a chunk, and send the folders that it does not hold yet."""
+        """Request the files of a chunk from the process, and send the data of new folders."""
         rows = self._pool.files.rows(slice(chunk.start, chunk.stop))
         folders = {row.folder: self._pool.files.folders[row.folder] for row in rows}
         new = {number: folder for number, folder in folders.items() if number not in self._known}
@@ -175,7 +175,7 @@ class _ReaderProcess:
         send(self._requests, ReadRequest(rows, new, drop_folders, self._pool.grids_of(chunk)))
 
     def receive_results(self, waiting: deque[range]) -> list[tuple[int, ReadResult]]:
-        """Return the next results with their file numbers, and remove these files from the chunks in `waiting`."""
+        """Receive results and return them with their file numbers; remove these files from the chunks in `waiting`."""
         results: list[ReadResult] = receive(self._answers)
         chunk = waiting.popleft()
         done, rest = chunk[: len(results)], chunk[len(results) :]

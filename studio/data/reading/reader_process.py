@@ -17,17 +17,20 @@ _ANSWER_BYTES = 256 << 10  # pixels per answer
 
 
 class Setup(NamedTuple):
-    """The first request. The process answers "ready" if its sources have the same class names, and exits otherwise."""
+    """The first message to a worker process: the import options, and the class names of all sources.
+
+    The process answers "ready" if it finds the same sources, and exits otherwise.
+    """
 
     options: ImportOptions
     source_classes: list[str]
 
 
 class ReadRequest(NamedTuple):
-    """A request to read files; the process answers with lists of ReadResult.
+    """A message that asks a worker process to read files; the process answers with lists of ReadResult.
 
-    rows: the files. folders: new folders by number. drop_folders: whether to drop earlier folders first.
-    grids: see `read_all`.
+    rows: the files. folders: folders of the files by number, unless sent before. drop_folders: whether to forget
+    earlier folders first. grids: grid for slicing each file; empty while sheets stay whole.
     """
 
     rows: Sequence[FileRow]
@@ -48,7 +51,7 @@ def main() -> None:
 
 
 def _receive_requests(requests: BinaryIO, received: queue.SimpleQueue[Any]) -> None:
-    """Move requests from the pipe to a queue, so that the sender never blocks; exit when the pipe closes."""
+    """Move requests from the pipe to a queue, to keep the sender from blocking; exit when the pipe closes."""
     try:
         while True:
             received.put(receive(requests))
@@ -74,7 +77,7 @@ def _serve(received: queue.SimpleQueue[Any], answers: BinaryIO) -> None:
 
 
 def _batched(results: Iterator[ReadResult]) -> Iterator[list[ReadResult]]:
-    """Yield lists of results, about _ANSWER_BYTES of pixels per list."""
+    """Group results into lists with about _ANSWER_BYTES of pixels each."""
     batch: list[ReadResult] = []
     size = 0
     for result in results:

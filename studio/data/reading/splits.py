@@ -27,7 +27,7 @@ class SplitFolders:
     names: tuple[str, ...]
 
     def sentence(self) -> str:
-        """Return a sentence for users: "'train' and 'test' are splits of a data set, not classes; ..."."""
+        """Return a sentence for users, without full stop: "'train' and 'val' are splits of a data set, not classes"."""
         names = [f"'{name}'" for name in self.names]
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
         test = f"; {names[-1]} is the test set" if self.names[-1].lower() in _TEST else ""
@@ -35,7 +35,7 @@ class SplitFolders:
 
 
 def remove_split_folders(files: FoundFiles) -> Generator[int, None, list[SplitFolders]]:
-    """Remove split folders from the class names of `files` and mark the files of test folders.
+    """Find split folders (train, val, test) and remove them from the class names of `files`. Marks test files.
 
     Two or more sibling folders with pictures are splits if all have the name of a split and at least one is named
     train or training. Yields the number of processed folders; returns the splits found.
@@ -77,7 +77,7 @@ def _in_order(names: set[str]) -> tuple[str, ...]:
 
 
 def _levels(folder: Folder) -> Iterator[tuple[str, str]]:
-    """Yield (parent folder, part) for each part of the folder's class name; the parent ends in '/'."""
+    """Yield (parent folder, name) for each folder in the class name; the parent ends in '/'."""
     parts = folder.name.split("/")[:-1]
     first = len(parts) - len(folder.folders)
     for level, name in enumerate(folder.folders):

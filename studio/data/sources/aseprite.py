@@ -20,7 +20,7 @@ from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssu
 
 
 class AsepriteSource(Source):
-    """Claims files by suffix. Adobe swatch files have the same suffix; `parse` refuses them."""
+    """Reads .ase and .aseprite files. Adobe swatch files also end in .ase and raise UnreadableFile."""
 
     name = "aseprite"
 
@@ -47,7 +47,10 @@ class AsepriteSource(Source):
 
 
 def _parts(ase: AseFile) -> list[tuple[str, str]]:
-    """Return a unique part name and the tag of each frame: 'walk 2' for the second frame of the shortest tag."""
+    """Return a unique part name and the tag of each frame: 'walk 2' for the second frame of tag 'walk'.
+
+    With several tags, the shortest counts.
+    """
     if ase.frame_count == 1:
         return [("", "")]
     parts: dict[str, str] = {}
@@ -79,7 +82,7 @@ def _remarks(ase: AseFile) -> Iterator[SourceIssue]:
 
 
 def _one_layer(frames: Sequence[Rgba]) -> bytes:
-    """Encode an RGBA file with one layer. frames: uint8 [H, W, 4] with equal sizes."""
+    """Encode frames as an Aseprite file with one RGBA layer. frames: uint8 [H, W, 4] with equal sizes."""
     height, width = frames[0].shape[:2]
     layer = _chunk(0x2004, struct.pack("<HHHHHHB3xH", 1, 0, 0, 0, 0, 0, 255, 0))
     body = b""

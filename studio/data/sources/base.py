@@ -27,14 +27,14 @@ __all__ = [
 
 
 class Source(ABC):
-    """An input format. Define a subclass in a new file of this package; the import finds it there."""
+    """An input format that reads images from files. To add a format, define a subclass in this package."""
 
     name: str
     order: ClassVar[int] = 0  # sources with a lower order are asked first
 
     @abstractmethod
     def claims(self, file: SourceFile) -> bool:
-        """Return whether this source reads `file`, without opening files: called for every file of an import."""
+        """Return whether this source reads `file`. The import asks for every file, hence open no files here."""
 
     @abstractmethod
     def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
@@ -45,9 +45,9 @@ class Source(ABC):
         """
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        """Return the names of description files used with `file`. Raises OSError."""
+        """Return the names of the description files that `read` uses for `file`. Raises OSError."""
         return ()
 
     @abstractmethod
     def example(self, folder: Path) -> Path:
-        """Write a small valid file of one or two sprites into `folder` and return its path, for the tests."""
+        """Write a small valid file of one or two sprites into `folder` for the tests, and return its path."""

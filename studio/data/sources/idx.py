@@ -30,7 +30,7 @@ _FASHION = ("T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt"
 
 
 class IdxSource(Source):
-    """Reads images as opaque sprites: the file does not say whether black is the background.
+    """Reads the images of IDX files as opaque sprites, because the background colour is unknown.
 
     Images of 't10k-images-idx3-ubyte' are the test set.
     """
@@ -76,7 +76,10 @@ def _has_images(file: SourceFile) -> bool:
 
 
 def _labels(file: SourceFile, count: int) -> list[str]:
-    """Return a class name per image; [] without a labels file. Raises UnreadableFile for unusable labels."""
+    """Return the class name of each image; [] without a labels file. Raises UnreadableFile for unusable labels.
+
+    count: number of images.
+    """
     stem = _file_name(file).replace("images", "labels").replace("idx3", "idx1").removesuffix(".gz")
     siblings = {name.lower(): name for name in file.siblings}
     name = siblings.get(stem) or siblings.get(f"{stem}.gz")
@@ -98,13 +101,13 @@ def _labels(file: SourceFile, count: int) -> list[str]:
 
 
 def _is_fashion(file: SourceFile) -> bool:
-    """Return whether the names of the dropped folder and the file, or else of a parent folder, say Fashion-MNIST."""
+    """Return whether a file belongs to Fashion-MNIST, judged by the names of the file and its folders."""
     above = [part.lower() for part in reversed(file.path.parts) if "mnist" in part.lower()][:1]
     return any("fashion" in words for words in (f"{file.default_class}/{file.name}".lower(), *above))
 
 
 def _numbers(data: bytes, axes: int) -> NDArray[np.uint8]:
-    """Return the array of an IDX file, gzip-compressed or not: uint8 [count, height, width], or [count] for one axis.
+    """Parse an IDX file, gzip-compressed or not: uint8 [count, height, width] for 3 `axes`, [count] for 1.
 
     Raises UnreadableFile unless the file has exactly the length in its header, which also limits the unpacked size.
     """
@@ -126,7 +129,7 @@ def _numbers(data: bytes, axes: int) -> NDArray[np.uint8]:
 
 
 def _shape(header: bytes, axes: int) -> tuple[int, ...]:
-    """Return the array shape in a header. Raises UnreadableFile for other data types and for too large arrays."""
+    """Parse the array shape in an IDX header. Raises UnreadableFile for unsupported types and large arrays."""
     if len(header) < 4 + 4 * axes:
         raise UnreadableFile("unreadable", CUT_OFF)
     zero, kind, found, *sizes = struct.unpack(f">HBB{axes}I", header)

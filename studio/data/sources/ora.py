@@ -48,7 +48,7 @@ class OraSource(Source):
 
 
 def _merged(data: bytes) -> bytes:
-    """Return the PNG bytes of the merged image. Raises UnreadableFile for a damaged archive or a missing image."""
+    """Return the merged image in an OpenRaster file, as PNG bytes. Raises UnreadableFile if damaged or missing."""
     stream = io.BytesIO(data)
     found = next((each for each in read_directory(stream, len(data)) if each.name == _MERGED.encode()), None)
     if found is None:

@@ -14,7 +14,7 @@ from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssu
 
 
 class PictureSource(Source):
-    """The last source to be asked; it claims every file and yields nothing for files without an image."""
+    """Reads common image formats. It comes last, claims every file, and yields nothing for other contents."""
 
     name = "picture"
     order = 100

@@ -46,7 +46,7 @@ class _Layer(msgspec.Struct, frozen=True):
 
 
 class _Sprite(msgspec.Struct, frozen=True):
-    """A drawing. layers: JSON texts, the bottom layer first. width, height: frame size in pixels."""
+    """The drawing in a Piskel file. layers: JSON texts, the bottom layer first. width, height: frame size in pixels."""
 
     width: records.Positive
     height: records.Positive
@@ -59,7 +59,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class PiskelSource(Source):
-    """Reads every frame of a Piskel file as a sprite, with merged layers."""
+    """Reads each frame of a Piskel file as a sprite. Merges the layers."""
 
     name = "piskel"
 
@@ -98,7 +98,7 @@ class PiskelSource(Source):
 
 
 def _frames(data: bytes) -> list[Rgba]:
-    """Decode the frames: uint8 [H, W, 4]. Raises UnreadableFile, and ValueError for JSON from other programs."""
+    """Decode the frames of a Piskel file: uint8 [H, W, 4]. Raises UnreadableFile, and ValueError for other JSON."""
     content = records.parse(data, _File)
     sprite = content.piskel
     if content.modelVersion < _ONE_STRIP:
@@ -143,7 +143,7 @@ def _png_in(url: str) -> bytes:
 def _draw(frames: list[Rgba], image: Rgba, layout: list[list[int]], size: tuple[int, int], opacity: int) -> None:
     """Draw the frames of a layer's image over the lower layers in `frames`, in place; append missing frames.
 
-    layout: as in _Chunk. size: width and height of a frame. opacity: 0 to 255. Raises UnreadableFile
+    layout: frame numbers, layout[column][row]. size: frame width and height. opacity: 0 to 255. Raises UnreadableFile
     if `layout` and `size` don't fit the image.
     """
     width, height = size

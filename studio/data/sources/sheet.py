@@ -20,7 +20,10 @@ _FEW = 0.05  # larger shares of foreground pixels outside the described sprites 
 
 
 class SheetSource(Source):
-    """Reads every described frame of a sheet as a sprite, its class from the frame's name or the sheet."""
+    """Reads sheets with a description file: each described frame becomes a sprite.
+
+    The class comes from folders in the frame's name, or else from the name of the sheet.
+    """
 
     name = "sheet"
     order = -10
@@ -65,7 +68,7 @@ def atlas_formats() -> tuple[AtlasFormat, ...]:
 
 
 def _atlas_of(file: SourceFile) -> tuple[Atlas | None, str]:
-    """Return the first usable description of `file`; without a usable description, the first problem found."""
+    """Return (the first usable description of `file`, ''), or (None, the first problem found)."""
     problem = ""
     for form in atlas_formats():
         try:
@@ -81,7 +84,10 @@ def _atlas_of(file: SourceFile) -> tuple[Atlas | None, str]:
 def _sprites(
     sheet: DescribedSheet, regions: Sequence[Region], folders: tuple[str, ...]
 ) -> Iterator[SourceImage | SourceIssue]:
-    """Yield the sprites and issues of a sheet. A sheet with a single sprite becomes an image without a part name."""
+    """Yield the sprites and issues of a described sheet. folders: class name parts of frames without folders.
+
+    A sheet with a single sprite becomes an image without a part name.
+    """
     used: dict[str, int] = {}
     paths = _paths([region.name for region in regions])
     parts = [_part(path, number, used) for number, path in enumerate(paths)]
@@ -116,7 +122,10 @@ def _paths(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _part(path: Sequence[str], number: int, used: dict[str, int]) -> str:
-    """Return a unique name for a frame: its folders and last part, without suffix."""
+    """Return a unique part name for a frame: folders and file name, without suffix.
+
+    number: index of the frame, to name an unnamed frame. used: name counts, updated here.
+    """
     *folders, last = path
     stem, dot, suffix = last.rpartition(".")
     if dot and f".{suffix.lower()}" in PICTURE_SUFFIXES | {".ase", ".aseprite"}:
