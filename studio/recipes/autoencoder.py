@@ -126,7 +126,7 @@ class CodeNetwork(nn.Module):
         return self.head.expected(self.features(code).permute(0, 2, 3, 1), _SHARPNESS).permute(0, 3, 1, 2)
 
     def codes_of(self, label: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the mean and log standard deviation of codes by class, both float32 [B, code].
+        """Return the mean and log standard deviation of each class's codes, both float32 [B, code].
 
         label: class indices int64 [B], or float32 [B, classes + 1], the weight of each class in a mixture.
         """

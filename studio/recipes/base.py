@@ -236,7 +236,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return presets[len(presets) // 2].changes if presets else {}
 
     def cost(self, size: int) -> float:
-        """Return the training time of a sprite of `size` x `size` pixels, in the unit of `relative_cost`.
+        """Return the time to train on a sprite of `size` x `size` pixels, relative to the device's speed test.
 
         A quarter of the cost is independent of the size: the optimizer step and the launch of each operation.
         """
@@ -255,7 +255,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return self.network_class(config)(**self.arguments(config, spec))
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
-        """Return the names of the rows of each weight that has a row per class or number, by the weight's name.
+        """Return row names, by weight name, for the weights with a row per class or number.
 
         A training that starts from another run's weights copies rows with equal names. A weight may end with an unnamed
         row for any class.

@@ -34,7 +34,7 @@ SHARPEST = 100.0  # multiplies the logits from _CRISP_FROM on: only the most lik
 def choose_palette(rgba: NDArray[np.uint8], count: int) -> Tensor:
     """Return a palette for sprites uint8 [N, S, S, 4]: float32 [count, 4], premultiplied RGBA in [-1, 1].
 
-    If the sprites have more colours, k-means groups them and the palette takes the colour nearest to each centre. The
+    From more than `count` colours, k-means forms groups and the palette takes the colour nearest to each centre. The
     most frequent colours come first; unused entries at the end have an alpha of -2.
     """
     some = rgba[:: max(1, rgba.size // 4 // _MOST_PIXELS)]
@@ -89,7 +89,7 @@ def _centres(colours: Tensor, weights: Tensor, count: int) -> Tensor:
 
 @contextmanager
 def _full_precision(device: torch.device) -> Iterator[None]:
-    """Disable autocast: in 16 bits many colours would get equal logits."""
+    """Disable autocast in this context, because many colours would get equal logits in 16 bits."""
     if torch.is_autocast_enabled(device.type):
         with torch.autocast(device.type, enabled=False):
             yield

@@ -60,7 +60,7 @@ def timesteps(steps: int, start: float = 0.0) -> list[float]:
 def guided_velocity(
     network: Any, labels: Tensor, guidance: float | Tensor, keep: Tensor | None = None
 ) -> Callable[[Tensor, float], Tensor]:
-    """Return a velocity function towards sprites of these classes, with classifier-free guidance.
+    """Return a velocity function that draws sprites of these classes with classifier-free guidance.
 
     labels: int64 [N], or float32 [N, classes + 1], shares of classes.
     guidance: the guidance scale (Ho & Salimans 2022), a number or float32 [1]; 1 is without guidance. It applies at
@@ -176,7 +176,7 @@ def solve(velocity: Callable[[Tensor, float], Tensor], x: Tensor, times: Sequenc
 
 
 def invert(velocity: Callable[[Tensor, float], Tensor], sprites: Tensor, steps: int) -> Tensor:
-    """Integrate back from sprites at t = 1 to noise at t = 0; drawing from it gives nearly the same sprites.
+    """Return the noise from which `velocity` draws nearly these sprites: integrate from t = 1 back to t = 0.
 
     Uses Heun's method with even steps and two network evaluations per step, because drawing does not correct errors of
     the inversion.
