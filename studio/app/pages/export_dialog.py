@@ -33,9 +33,9 @@ _CHOOSING, _WRITING, _DONE = range(3)
 
 
 class ExportDialog(QDialog):
-    """Export dialog with three stages: choose, write, done.
+    """Dialog that exports a model in three stages: choose format and path, write, done.
 
-    A running training continues: the export runs between two training ticks.
+    A running training continues during the export.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ExportDialog(QDialog):
         device: Device,
         parent: QWidget,
     ) -> None:
-        """Build the dialog. recipe: the recipe's name; '' for an unknown recipe."""
+        """Create the dialog for a model. title: the model's display name. recipe: its recipe's name; '' if unknown."""
         super().__init__(parent)
         self._session = session
         self._source = source
@@ -152,7 +152,7 @@ class ExportDialog(QDialog):
             self.path.setText(str(files.free_path(self._folder() / f"{self._name}{form.suffix}")))
 
     def _folder(self) -> Path:
-        """Return the folder of the last save."""
+        """Return the folder that the user last saved to, or the home folder."""
         return Path(self._session.settings.text("last_save_folder", str(Path.home())))
 
     @Slot()
@@ -197,7 +197,7 @@ class ExportDialog(QDialog):
 
     @Slot(object)
     def _on_exported(self, exported: Exported) -> None:
-        """Show the result. Ignore an export that another, closed dialog started."""
+        """Show the written files and example code, if this dialog started the export."""
         if self._stages.currentIndex() != _WRITING:
             return
         names = "\n".join(str(path) for path in exported.paths)

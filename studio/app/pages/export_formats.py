@@ -21,7 +21,7 @@ _INDENT = 3 * factory.GRID
 
 
 class ExportFormats(QWidget):
-    """A list of export formats. Formats that can't be used are disabled and show the reason.
+    """Radio buttons for export formats. A format that does not support the model is disabled and shows why.
 
     format_chosen: the user chose another format. edited: the user changed a setting.
     """
@@ -30,7 +30,7 @@ class ExportFormats(QWidget):
     edited = Signal()
 
     def __init__(self, formats: Sequence[ModelExport], recipe: Recipe | None) -> None:
-        """Fill the list. recipe: the model's recipe; None for an unknown recipe."""
+        """Create a button for each format and choose the first usable. recipe: the model's recipe; None if unknown."""
         super().__init__()
         self._formats = formats
         self._recipe = recipe

@@ -29,9 +29,9 @@ _TITLES = {"best": "Best", "last": "Last"}
 class ModelChoice(QWidget):
     """Combo boxes for a model and its checkpoint.
 
-    changed: another model or checkpoint was chosen, or the list was updated. only_runs: leave out the live model, and
-    show the boxes side by side. first: runs with this ability are listed first. before: path of the run to choose at
-    the start.
+    only_runs: omit the live training's model, and place the boxes side by side. first: list runs with this ability
+    first. before: path of the run to choose initially. changed: another model or checkpoint was chosen, or the list was
+    updated.
     """
 
     changed = Signal()
@@ -50,7 +50,7 @@ class ModelChoice(QWidget):
         self.models = factory.combo(*what)
         self.checkpoints = QComboBox()
         factory.set_name_and_tip(
-            self.checkpoints, "Checkpoint", "The training step; Best has the best validation result."
+            self.checkpoints, "Checkpoint", "Choose a saved training step. Best has the best validation result."
         )
         for control in (self.models, self.checkpoints):
             factory.need_focus_for_wheel(control)
@@ -127,7 +127,7 @@ class ModelChoice(QWidget):
 
     @Slot()
     def refresh(self) -> None:
-        """Fill the list again and keep the user's choice; an ended live training becomes its run."""
+        """List the models again and keep the user's choice. A live model whose training ended becomes a run."""
         training, before = self._session.training, self.models.currentData()
         stays = (
             training.state == "stopping" and self._wanted == _LIVE

@@ -68,7 +68,7 @@ def queue_line(runs: Sequence[RunSummary], *, is_on: bool) -> str:
 
 
 def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
-    """Return the texts for the line of readings after a tick."""
+    """Return a running training's figures as texts, by label."""
     device = training.device
     total = device.memory_total_bytes if device else 0
     left = {"idle": "–", "paused": "Paused"}.get(training.state, formatting.duration(chunk.eta_s))
@@ -84,14 +84,14 @@ def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
 
 
 def parent(source: ParentSource, titles: Mapping[Path, str]) -> str:
-    """Return the name of a training's start weights. titles: display names by run folder."""
+    """Return the display name of a training's start weights. titles: display names by run folder."""
     if source is None:
         return "From scratch"
     return "Bundled starter model" if source == STARTER else titles.get(source, source.name)
 
 
 def parent_summary(source: ParentSource, suggested: ParentSource, sprites: int) -> str:
-    """Return a sentence about the start weights. suggested: the better choice for this many sprites."""
+    """Return a sentence about the chosen start weights. suggested: the best choice for this many sprites."""
     if source is None and suggested == STARTER:
         return f"Trains only on your {sprites} sprites. Small sets are soon copied."
     if source is None:
@@ -104,12 +104,12 @@ def parent_summary(source: ParentSource, suggested: ParentSource, sprites: int) 
 
 
 def copies(quality: Quality) -> str:
-    """Return the copy rate as a text."""
+    """Return the share of generated sprites that copy training sprites, as text."""
     return f"{formatting.percent(quality.copies)} ({formatting.percent(quality.copies_real)} by chance)"
 
 
 def figures(metrics: Mapping[str, float]) -> str:
-    """Return the most important figure: accuracy or R² if present, else the loss."""
+    """Return the most important figure as text: accuracy or R² if present, else the loss."""
     if ACCURACY.name in metrics:
         return f"{ACCURACY.format(metrics[ACCURACY.name])} correct"
     if R2.name in metrics:
@@ -158,7 +158,7 @@ def _watched(watched: WatchedRun, state: State, verdict: str) -> str:
 
 
 def _end(training: CurrentTraining, verdict: str) -> str:
-    """Return how the last run ended; '' without a run."""
+    """Return a sentence on how the last training ended; '' without a training."""
     if training.end is not None:
         step, elapsed_s = training.end.step, training.end.elapsed_s
     elif training.chunk is not None:

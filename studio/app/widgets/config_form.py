@@ -61,7 +61,7 @@ class ConfigForm(QWidget):
         self.set_config(initial)
 
     def config(self) -> Config:
-        """Return the shown config; excluded settings keep their values from `set_config`. Raises UsageError."""
+        """Return the shown config. Settings without a control keep their last values. Raises UsageError."""
         return self._initial.replace(**{item.name: self._read(item) for item in self._settings})
 
     def set_config(self, config: Config) -> None:

@@ -173,7 +173,7 @@ def _scrolled(widget: QWidget) -> QPoint:
 
 
 def _cell_colours(shares: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return colours uint8 [K, K, 4]. The square root makes rare confusions visible."""
+    """Return the cells' colours, uint8 [K, K, 4]. Square roots of the shares make rare confusions visible."""
     colours = theme.colours()
     ground, wrong, right = (
         np.array(QColor(name).getRgb(), np.float64)

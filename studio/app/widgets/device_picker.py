@@ -249,7 +249,7 @@ class SpeedBars(QWidget):
             left += width
 
     def _paint_split(self, painter: QPainter, measured: DeviceMeasured) -> None:
-        """Draw a legend for the two parts of the step's bar."""
+        """Draw the legend of the step time's bar: transfer and compute, in milliseconds."""
         metrics, colours = self.fontMetrics(), theme.colours()
         rect = QRectF(0, (len(self._measured) + 1) * self._row(), self.width(), self._row())
         for colour, milliseconds, word in (
@@ -272,7 +272,7 @@ def _rate(measured: DeviceMeasured) -> float:
 
 
 def _precision_order(measured: DeviceMeasured) -> int:
-    """Return the sort key: full precision first."""
+    """Return a sort key that puts full precision first."""
     return list(_WORDS).index(measured.precision)
 
 

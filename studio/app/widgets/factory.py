@@ -99,7 +99,7 @@ class FieldError(QLabel):
     """A red line below a field with the reason for an invalid value; hidden for a valid value."""
 
     def __init__(self, field: QWidget, tip: str) -> None:
-        """Attach to a field. tip: the field's tooltip for valid values."""
+        """Create a hidden error line for a field. tip: the field's tooltip for valid values."""
         super().__init__()
         self._field, self._tip = field, tip
         self.setTextFormat(Qt.TextFormat.PlainText)

@@ -24,10 +24,10 @@ _NUMBERS = re.compile(r"( \d{1,10})?( \d{4})+$")  # seed and index in the names 
 
 @dataclass(frozen=True, eq=False)
 class DrawRequest:
-    """A request to draw sprites.
+    """A request to draw a batch of sprites with a model.
 
-    settings: the settings. request: the input sprites; None to start from noise. title: the batch's title; '' for the
-    default. origin: the input sprites' name; '' for noise. model, class_names: name and classes of the drawing model.
+    request: other sprites to draw from; None to start from noise. title: the batch's title; '' for the default. origin:
+    a name for the other sprites; '' for noise. model, class_names: the model's name and classes.
     """
 
     settings: GenerateSettings
@@ -39,15 +39,16 @@ class DrawRequest:
 
     @property
     def kind(self) -> str:
-        """Return the kind as in EditRequest; '' for noise."""
+        """Return 'redraw', 'between', 'more_like' or 'best_of'; '' to start from noise."""
         return self.request.kind if self.request is not None else ""
 
 
 @dataclass(frozen=True, eq=False)
 class ShownSprites:
-    """The sprites in the grid: uint8 [N, S, S, 4], with a name, class and source for each (see NamedSprite).
+    """The sprites in the results grid: uint8 [N, S, S, 4], with the name and class of each.
 
-    about: metadata for saved files. name: the proposed file name. palette, is_animation: as in SpriteSelection.
+    sources: JSON of the model that drew each sprite; '' if unknown. about: metadata for saved files. name: the proposed
+    file name. palette: uint8 [K, 3], the sprites' colours. is_animation: the sprites are frames of an animation.
     """
 
     sprites: Rgba
@@ -86,7 +87,7 @@ class ResultHistory:
         self._batches: list[ResultBatch] = []
 
     def add(self, result: SpritesColoured, request: DrawRequest) -> ResultBatch:
-        """Return the batch of these sprites: a new, shown batch, or an earlier batch that was recoloured."""
+        """Add new sprites as the shown batch, or recolour the batch that has these sprites. Return the batch."""
         for batch in self._batches:
             if batch.result.labels is result.labels:
                 batch.recolour(result)
@@ -96,7 +97,7 @@ class ResultHistory:
         return self.current
 
     def can_go(self, steps: int) -> bool:
-        """Return whether the history has a batch `steps` after the shown batch, or before for a negative number."""
+        """Return whether the history has a batch `steps` after the shown batch. Negative steps go back."""
         return 0 <= self._index() + steps < len(self._batches)
 
     def go(self, steps: int) -> None:
@@ -157,7 +158,7 @@ class RejectionHistory:
 
 
 def _as_shown(result: SpritesColoured, request: DrawRequest) -> ShownSprites:
-    """Name new sprites after the input sprites, or else after their classes."""
+    """Return new sprites for the grid, each with a name, class and metadata."""
     known = request.class_names
     classes = [known[label] if 0 <= label < len(known) else "" for label in result.labels]
     if result.titles:
@@ -181,7 +182,7 @@ def shown_kept(kept: Sequence[SavedEdit]) -> ShownSprites:
 
 
 def origin_of(chosen: Sequence[NamedSprite]) -> str:
-    """Return a name for sprites made from these: 'orc', 'orc to ogre', 'orc and 3 others'."""
+    """Return a name for new sprites that start from `chosen`: 'orc', 'orc to ogre', 'orc and 3 others'."""
     first, *others = map(_stem, (one.name for one in chosen))
     if len(others) > 1:
         return f"{first} and {formatting.count(len(others), 'other')}"

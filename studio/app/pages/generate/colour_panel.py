@@ -32,7 +32,8 @@ _FILE_FIRST = "Choose a palette file first."
 class ColourPanel(QWidget):
     """Chooses the palette of new sprites: training palette, colours as drawn, or a palette file.
 
-    changed: the user chose other colours. own_known: uint8 [K, 3], the chosen model's training palette.
+    changed: the user chose other colours. own_known: the chosen model's training palette was
+    loaded, uint8 [K, 3].
     """
 
     changed = Signal()
@@ -70,7 +71,10 @@ class ColourPanel(QWidget):
         return ColourMode(True, self._file[1], BAYER if self.dither.isChecked() else NO_DITHER)
 
     def restore(self, *, true_pixels: bool) -> None:
-        """Restore the last choice, and load its palette file again."""
+        """Choose the training palette or the colours as drawn, and load the last palette file again.
+
+        true_pixels: choose the training palette.
+        """
         self._kind = _OWN if true_pixels else _DRAWN
         self._show()
         path = self._session.settings.text("generate_palette")

@@ -20,7 +20,7 @@ _SHOWN = 64  # logical pixels of the drag image
 
 
 def mime_data(picked: SpriteSelection, carried: DragFiles) -> QMimeData:
-    """Return the drag or clipboard data: a file for each sprite, and an image (a sprite or a sheet). Raises OSError."""
+    """Return data for a drag or the clipboard: a file for each sprite, and an image of all. Raises OSError."""
     data, written = QMimeData(), carried.write(picked)
     data.setUrls([QUrl.fromLocalFile(str(path)) for path in written])
     sheet = np.ascontiguousarray(pictures.tile(picked.sprites, min(sheets.COLUMNS, len(picked.sprites))))
@@ -55,7 +55,7 @@ class SpriteDragger(QObject):
     failed = Signal(object)
 
     def __init__(self, view: SpriteList, carried: DragFiles, picked: Callable[[], SpriteSelection | None]) -> None:
-        """Watch a list. picked: returns the selected sprites."""
+        """Enable dragging in a list. picked: returns the selected sprites; None without a selection."""
         super().__init__(view)
         self._view, self._carried, self._picked = view, carried, picked
         view.can_drag = True

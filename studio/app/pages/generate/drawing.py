@@ -76,13 +76,13 @@ class DrawController(QObject):
         return not problem
 
     def _draw_best(self, settings: GenerateSettings) -> None:
-        """Draw more sprites than requested, and show the most similar to the kept sprites."""
+        """Draw extra sprites, and show only the sprites most similar to the kept sprites."""
         record = self._choice.record()
         kept = self._session.kept_sprites.of_size(record.size) if record is not None else []
         if len(kept) < MIN_LIKED:
             self._session.notify(
                 f"'Best of' needs {MIN_LIKED} kept sprites of this size; you have {len(kept)}.",
-                "Keep more sprites (K), or set 'Best of' to 1.",
+                "Select more sprites and press Keep (K), or set 'Best of' to 1.",
                 holds=lambda: record is not None and len(self._session.kept_sprites.of_size(record.size)) < MIN_LIKED,
             )
             return
@@ -126,7 +126,7 @@ class DrawController(QObject):
             )
 
     def _settings_for(self, count: int) -> GenerateSettings:
-        """Return the page's settings for `count` sprites that start from other sprites."""
+        """Return the page's settings, adapted to drawing `count` sprites from other sprites."""
         settings = self._request.next_settings().replace(count=count, quick=False, in_proportion=False)
         return settings.replace(corner_tiles=False, best_of=1)
 

@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 
 COUNT = 16  # candidates in a batch
 _STRENGTH = "How much may change: 0 % keeps the pixels, 100 % redraws them from scratch."
-_VARIED = "No selection: the whole sprite is varied."
-_RECOLOURED = "No selection: all colours are varied; the shape stays."
-_REDRAWN = "Redraws the selected pixels to fit the rest."
-_REDRAWN_INSIDE = "Recolours the selected pixels to fit the rest; the shape stays."
-_ALL_REDRAWN = "All pixels selected: redraws the sprite by the strength."
-_ALL_REDRAWN_INSIDE = "All pixels selected: recolours the sprite; the shape stays."
+_VARIED = "No selection: draw variations of the whole sprite."
+_RECOLOURED = "No selection: vary all colours; the shape stays."
+_REDRAWN = "Redraw the selected pixels to fit the rest of the sprite."
+_REDRAWN_INSIDE = "Recolour the selected pixels to fit the rest; the shape stays."
+_ALL_REDRAWN = "Redraw all pixels; the strength sets how much may change."
+_ALL_REDRAWN_INSIDE = "Recolour all pixels; the shape stays."
 _SHAPE = "Keep the transparency; only colours change."
 _SHAPELESS = "The sprite is empty, so it has no shape to keep."
 _EMPTY = "The sprite is empty. Paint some rough colours first."
 _SAVE = "Save the edited sprite as a PNG file."
-_CLOSE = "Close the sprite; Ctrl+Z reopens it."
+_CLOSE = "Close the editor. Press Ctrl+Z to reopen the sprite."
 
 
 class EditorPanel(QWidget):
     """The sprite editor with draw options.
 
-    Asks before fitting an image of another size to the model. draw_requested: draw candidates from the sprite. changed:
-    the editor opened or closed a sprite or a prompt.
+    Asks before it resizes an image to the model's size. draw_requested: the user pressed the draw button. changed: the
+    editor opened or closed a sprite or a prompt.
     """
 
     draw_requested = Signal()
@@ -94,7 +94,7 @@ class EditorPanel(QWidget):
         return self._waiting is not None
 
     def set_model(self, size: int, capabilities: frozenset[Capability]) -> None:
-        """Set the chosen model's sprite size in pixels (0 without a model) and abilities."""
+        """Enable what the chosen model can do. size: its sprites' side in pixels; 0 without a model."""
         self.shape.setVisible("silhouette" in capabilities)
         self._can_edit = "vary" in capabilities
         self._size = size
@@ -103,13 +103,13 @@ class EditorPanel(QWidget):
         self._refresh()
 
     def set_problem(self, problem: str) -> None:
-        """Set why the page's settings can't be drawn; '' for usable settings."""
+        """Disable drawing because of this error in the page's settings; '' for valid settings."""
         if problem != self._page_problem:
             self._page_problem = problem
             self._refresh()
 
     def request(self) -> EditRequest:
-        """Return the request to draw from the sprite."""
+        """Return a request to vary the edited sprite, or to redraw its selected pixels."""
         sprite, keep = self.sprite(), self.editor.edit().keep
         silhouette = sprite.rgba[..., 3] if self._keeps_shape() else None
         fitted_to = (
@@ -118,7 +118,7 @@ class EditorPanel(QWidget):
         return EditRequest("redraw", sprite.rgba[None], (sprite.class_name,), fitted_to, silhouette)
 
     def strength_share(self) -> float:
-        """Return the strength, 0 to 1."""
+        """Return how much the model may change the sprite, 0 to 1."""
         return self.strength.value() / 100
 
     def sprite(self) -> NamedSprite:
@@ -141,7 +141,7 @@ class EditorPanel(QWidget):
         self.editor.choose_layer("paint")
 
     def use_candidate(self, rgba: Rgba) -> None:
-        """Continue with a drawn candidate. Undo restores the previous pixels."""
+        """Replace the edited sprite with a drawn candidate, as an undoable step."""
         self.editor.replace(EditedSprite(rgba, self.editor.edit().keep))
 
     @Slot()
@@ -178,7 +178,7 @@ class EditorPanel(QWidget):
         return self.is_open() and not self._can_edit
 
     def _options(self) -> QWidget:
-        """Return the widget with strength and shape."""
+        """Return a panel with the strength slider and the check box that keeps the shape."""
         self.strength.setMinimumWidth(80)
         self._strength_label.setMinimumWidth(self.fontMetrics().horizontalAdvance("Strength 100 %"))
         how_much = factory.row(self._strength_label, self.strength)
@@ -245,13 +245,13 @@ class EditorPanel(QWidget):
         return "Redraw all", _ALL_REDRAWN_INSIDE if inside else _ALL_REDRAWN
 
     def _fits(self, rgba: Rgba) -> bool:
-        """Return whether uint8 [H, W, 4] has the model's size or, without a model, is square."""
+        """Return whether the sprite, uint8 [H, W, 4], is square and has the model's size, if known."""
         height, width = rgba.shape[:2]
         return height == width and self._size in (0, width)
 
     @Slot()
     def _on_sprite_changed(self) -> None:
-        """Show the current sprite, after an edit, or close the editor. Drop a waiting image."""
+        """Show the session's edited sprite, or close the editor. Discard an image that waits for an answer."""
         self._waiting = None
         current, history = self._session.editing.current, self._session.editing.history
         if current is not None and history is not None:

@@ -12,8 +12,8 @@ from studio.app.widgets import factory
 from studio.core import formatting
 from studio.core.events import Distilled
 
-_TIP = "Nearly the same sprites, about four times faster, with fixed guidance and steps."
-_PREPARE = "Train a second network that draws the same with a quarter of the work. Takes some minutes."
+_TIP = "Draw nearly the same sprites about four times faster, with fixed guidance and steps."
+_PREPARE = "Train a second network that draws the same with a quarter of the work. This takes some minutes."
 _NOT_PREPARED = "Fast mode generates about four times faster. Prepare it once; this takes some minutes."
 _LIVE = "Fast mode is available after the training."
 
@@ -45,7 +45,7 @@ class FastMode(QWidget):
         self._refresh()
 
     def is_requested(self) -> bool:
-        """Return whether the distilled network is to draw."""
+        """Return whether fast mode is on, so that the distilled network draws."""
         return self.box.isChecked() and self.box.isEnabled()
 
     @Slot()

@@ -17,7 +17,7 @@ _WIDTH, _SIDE = 136, 40  # logical pixels of the panel and of a sprite
 _BAR = 16  # width of the scroll bar in logical pixels
 _LAID_OUT = "All 16 tiles laid out so that neighbours match; the image repeats at its edges."
 _TIP = "A training sprite close to the selected sprite."
-_COPY = "A copy of the first."
+_COPY = "A copy of the first sprite."
 _HINT = "Select a sprite to see it tiled and its nearest training sprites."
 _OWN = "Not a copy."
 
@@ -48,7 +48,7 @@ class NeighboursPanel(QWidget):
         self._show_only(_HINT, None)
 
     def show_tiled(self, sprite: Rgba) -> None:
-        """Show uint8 [S, S, 4] tiled. The nearest sprites follow by `neighbours_found`."""
+        """Show a sprite, uint8 [S, S, 4], tiled. Its nearest training sprites appear once found."""
         self.tiled.show_sprite(sprite)
         self._show_only("Selected sprite, tiled", self.tiled)
 
@@ -58,7 +58,7 @@ class NeighboursPanel(QWidget):
         self._show_only("Laid out", self.laid_out)
 
     def _show_only(self, caption: str, picture: Preview | None) -> None:
-        """Show only this picture, or the caption alone for None."""
+        """Show a caption and a picture, or the caption alone for None. Hide the other widgets."""
         self._caption.setText(caption)
         for widget in (self.tiled, self.laid_out, self._heading, *self.previews, self.verdict):
             widget.setVisible(widget is picture)

@@ -214,7 +214,7 @@ class GeneratePage(Page):
 
     @Slot()
     def _on_selection_changed(self) -> None:
-        """Show a selected sprite's nearest neighbours, or a set of tiles laid out while no tile is selected."""
+        """Show the selected sprite's nearest training sprites. Without a selection, lay out corner tiles."""
         source, selected = self.choice.source(), self.results.grid.selected()
         run = source.path if isinstance(source, SavedModel) else self.session.training.path
         tiles = None if selected else self.results.corner_tiles()

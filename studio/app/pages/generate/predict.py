@@ -24,7 +24,7 @@ from studio.data.sprites import Sprites
 
 _BROWSE = "Choose image files to predict from."
 _WAITS = "A model is busy. Try again in a moment."
-_OPEN = "Predict from the sprites on the Sprites page."
+_OPEN = "Predict classes or numbers of the sprites on the Sprites page."
 
 
 class PredictPanel(QWidget):
@@ -37,10 +37,10 @@ class PredictPanel(QWidget):
         self.setAcceptDrops(True)
         self.view = PredictionsView()
         self.browse = factory.button("Choose sprites…", _BROWSE, "folder")
-        self.open_sprites = factory.button("Use the Sprites page", _OPEN)
+        self.open_sprites = factory.button("Use open sprites", _OPEN)
         self._title = factory.heading("")
         self._stack = QStackedWidget()
-        empty = factory.caption("Drop sprites here to predict their class or numbers.")
+        empty = factory.caption("Drop image files here to predict each sprite's class or numbers.")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
         self._stack.addWidget(factory.scroll_area(self.view))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from studio.recipes.capabilities import Capability
 
 _LARGEST_SEED = 2**31 - 1
-_CLASS_TIP = "The class to draw. Evenly: equal numbers of all classes. As in the data: in proportion to your sprites."
+_CLASS_TIP = "Choose a class. Evenly: equal numbers of all classes. As in the data: in proportion to your sprites."
 # Settings with their own controls.
 _SEPARATE_CONTROLS = ("class_name", "in_proportion", "mix", "corner_tiles", "seed", "strength", "quick", "true_pixels")
 _MIX_TIP = "Mix two classes."
@@ -41,9 +41,9 @@ _FIRST_CLASS = 2  # index in the box, after the two choices for all classes
 
 
 class RequestPanel(QWidget):
-    """The settings of a request. The form is built once the engine is loaded.
+    """The settings for generating sprites. Most controls appear once the engine is loaded.
 
-    recoloured: show the current sprites in other colours. edited: the user changed a setting in the form.
+    recoloured: the user chose other colours for the shown sprites. edited: the user changed a setting in the form.
     """
 
     recoloured = Signal()
@@ -61,7 +61,7 @@ class RequestPanel(QWidget):
         self.share = QSlider(Qt.Orientation.Horizontal)
         self.share.setRange(0, 100)
         self.share.setValue(50)
-        factory.set_name_and_tip(self.share, "Share", "Share of each class.")
+        factory.set_name_and_tip(self.share, "Share", "Set the share of each class.")
         self._share_label = factory.caption("")
         self.corners = QCheckBox("16 transition tiles")
         factory.set_name_and_tip(self.corners, "16 transition tiles", _CORNERS_TIP)
@@ -113,7 +113,7 @@ class RequestPanel(QWidget):
         self._on_class_changed()
 
     def show_model(self, run: str) -> None:
-        """Switch to another run's guarantees (mirror, seamless, outline), which are stored for each run."""
+        """Show a run's settings for mirror, seamless and outline, which are stored by run."""
         if run == self._model:
             return
         was, self._model = self._model, run
@@ -127,7 +127,7 @@ class RequestPanel(QWidget):
         self._show_guarantees()
 
     def show_editing(self, *, is_editing: bool) -> None:
-        """Show how many sprites the editor draws, while the editor holds a sprite."""
+        """Show or hide the note that the editor always draws 16 sprites."""
         self._editing.setVisible(is_editing)
 
     def tab_order(self) -> list[QWidget]:
@@ -171,7 +171,7 @@ class RequestPanel(QWidget):
             self._session.settings.set_text("seed_locked", "yes" if self.lock.isChecked() else "")
 
     def _mixture(self) -> str:
-        """Return the two classes with their shares as text; '' for a single class."""
+        """Return the two mixed classes and their shares as text; '' for a single class."""
         first, second = self.classes.currentData(), self.mixed_with.currentData()
         if "mix" not in self._capabilities or first in ("", _IN_PROPORTION, None) or not second or second == first:
             return ""
@@ -195,7 +195,7 @@ class RequestPanel(QWidget):
 
     @Slot()
     def _show_guarantees(self) -> None:
-        """Show the active guarantees beside the folded advanced settings."""
+        """Show active mirror, seamless and outline settings beside the collapsed advanced settings."""
         if self._form is not None and not self._form.problem():
             settings = self._settings()
             on = [f"{name} {getattr(settings, name)}" for name in _GUARANTEES if getattr(settings, name) != NONE]

@@ -1,4 +1,4 @@
-"""Prompt that previews how an image of another size is fitted to the model."""
+"""Prompt that offers to resize an image to the model's size, with a preview."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from studio.data.importing.single_sprite import fit_to_canvas
 from studio.data.pixels.editing import NamedSprite
 
 _SIDE, _ZOOM = 144, 4  # logical pixels, and zoom, of the preview
-_SEEN = "The image on the model's canvas, without blending pixels."
+_SEEN = "Preview of the resized image, without blended pixels."
 _OPEN = "Open the resized image."
-_FIT = "Resize the sprite as shown. Undo restores it."
+_FIT = "Resize the sprite as shown. Undo restores the original."
 _LEAVE = "Cancel without opening the image."
 
 
 class ResizePrompt(QWidget):
-    """A preview with two buttons; hidden without an image.
+    """A preview of a resized image, with Resize and Cancel buttons. Hidden without an image.
 
-    fitted: (NamedSprite) the fitted sprite. cancelled: the user does not want to open the image.
+    fitted: the user accepted this resized sprite, a NamedSprite. cancelled: the user does not want to open the image.
     """
 
     fitted = Signal(object)
@@ -42,7 +42,7 @@ class ResizePrompt(QWidget):
         self.hide()
 
     def show_sprite(self, sprite: NamedSprite | None, size: int, *, is_new: bool = False) -> None:
-        """Show how this sprite is fitted to `size` x `size` pixels; None hides the prompt.
+        """Show this sprite resized to `size` x `size` pixels; None hides the prompt.
 
         is_new: the image is not in the editor yet, so the user can also cancel.
         """
@@ -54,7 +54,7 @@ class ResizePrompt(QWidget):
         self._fitted = sprite._replace(rgba=found.rgba)
         self.preview.show_sprite(found.rgba)
         sizes = f"{sprite.name} is {found.width} x {found.height} pixels; this model needs {size} x {size}."
-        way_on = "Preview of the resized image:" if is_new else "Resize it as shown, or choose another model."
+        way_on = "Preview of the resized image:" if is_new else "Resize the sprite as shown, or choose another model."
         self.text.setText(f"{sizes} {way_on}")
         self.how.setText(f"Steps: {', '.join(found.changes)}.")
         factory.set_button_text(self.fit, "Open resized" if is_new else "Resize")

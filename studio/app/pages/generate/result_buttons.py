@@ -27,7 +27,7 @@ _FRAME_COUNTS = (2, 3, 4, 6, 8)
 
 
 class ResultButtons(QWidget):
-    """A wrapping row of buttons. frame_counts: the Tween button's menu; an action's data is the number of frames."""
+    """The result buttons in a wrapping row. frame_counts: the Tween menu; an action's data is a number of frames."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from studio.data.colour.constraints import ConstraintCheck
     from studio.recipes.capabilities import Capability
 
-_KEPT = "Your kept sprites of this size, from all models."
+_KEPT = "Show your kept sprites of this size, from all models."
 _BACK = f"Previous batch; {MOST_RECENT} batches or {MOST_RECENT_MB} MB are kept. (Alt+Left)"
 _FORWARD = "Next batch. (Alt+Right)"
 _NO_PREVIOUS, _NO_NEXT = "No previous batch.", "No next batch."
@@ -38,9 +38,9 @@ _NOTHING = np.zeros((0, 1, 1, 4), np.uint8)
 class Results(QWidget):
     """A grid of new or kept sprites, with buttons to keep, edit, copy and save them.
 
-    edit_requested: the index of a sprite. between_requested: the number of frames. like_requested, roll_requested: draw
-    sprites like the selected sprites, or the batch with another seed. failed: an OSError. undo_changed: `undo_title`
-    has changed.
+    edit_requested: edit the sprite at this index. between_requested: draw this many frames between two sprites.
+    like_requested: draw sprites like the selected sprites. roll_requested: draw the batch with another seed. failed: a
+    drag or a copy raised this OSError. undo_changed: `undo_title` has changed.
     """
 
     edit_requested = Signal(int)
@@ -51,7 +51,7 @@ class Results(QWidget):
     undo_changed = Signal()
 
     def __init__(self, kept: KeptSprites, carried: DragFiles, neighbours: QWidget) -> None:
-        """Build the grid. neighbours: the widget to show beside the grid."""
+        """Create an empty grid. neighbours: the widget to show beside the grid."""
         super().__init__()
         self._neighbours = neighbours
         self._kept = kept
@@ -63,7 +63,7 @@ class Results(QWidget):
         self.grid = SpriteGrid()
         self.grid.set_zoom(3)
         self._carrier = SpriteDragger(self.grid.view, carried, self.to_save)
-        self.new_tab, self.kept_tab = _tab("New", "The newest sprites."), _tab("Kept", _KEPT)
+        self.new_tab, self.kept_tab = _tab("New", "Show the newest sprites."), _tab("Kept", _KEPT)
         self.back = factory.tool_button("chevron-left", "Back", _BACK)
         self.forward = factory.tool_button("chevron-right", "Forward", _FORWARD)
         self.buttons = ResultButtons()
@@ -152,7 +152,7 @@ class Results(QWidget):
         )  # fmt: skip
 
     def name(self) -> str:
-        """Return the proposed file name."""
+        """Return a file name to propose for saving the shown sprites."""
         shown = self._shown()
         return shown.name if shown is not None else "sprites"
 
@@ -192,7 +192,7 @@ class Results(QWidget):
         self._refresh()
 
     def _describe(self) -> None:
-        """Update title, facts and badges."""
+        """Show the batch's title, model, seed and badges, or describe the kept sprites."""
         batch = self._batches.current if self.new_tab.isChecked() else None
         result = batch.result if batch is not None else None
         self.badges.show_result(result)
@@ -215,7 +215,7 @@ class Results(QWidget):
         self._empty.setText(f"{text}\n{more}")
 
     def _mark_kept(self) -> None:
-        """Mark new sprites that are also kept."""
+        """Mark the new sprites that the user has kept."""
         result = self.result() if self.new_tab.isChecked() else None
         self.grid.set_marked(self._kept.indices_of(result.sprites) if result is not None else ())
 
@@ -286,7 +286,7 @@ class Results(QWidget):
         self.undo_changed.emit()
 
     def _select_next(self, number: int) -> None:
-        """Select the next sprite, or the last one, so that the next key acts on it."""
+        """Select the sprite that follows sprite `number` in the grid, or the last sprite."""
         standing = self._remaining()
         if standing:
             self.grid.go_to(next((other for other in standing if other > number), standing[-1]))
@@ -359,7 +359,7 @@ class Badges(QWidget):
         self.show_result(None)
 
     def show_result(self, result: SpritesColoured | None) -> None:
-        """Show the checks' badges and the note of new sprites; None clears them."""
+        """Show which checks the new sprites pass, and a note; None clears the badges."""
         for label in self.labels:
             self._flow.removeWidget(label)
             label.deleteLater()

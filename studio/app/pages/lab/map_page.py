@@ -31,9 +31,9 @@ _EMPTY = (
     "Train an Autoencoder on the Train page, or choose a run above, then press Show."
 )
 _SELECT = "Click a sprite to see its nearest neighbours."
-_NEIGHBOURS = "The most similar sprites by the model's features."
-_ODD = "Sprites far from their neighbours, farthest first. Click to show on the map."
-_WALK = "Sprites decoded from codes between A and B."
+_NEIGHBOURS = "The sprites most similar to the selected sprite, by the model's features."
+_ODD = "Sprites far from their neighbours, farthest first. Click a sprite to show it on the map."
+_WALK = "Sprites decoded between A and B in the latent space."
 _HOW_TO_WALK = "Click a sprite for A, then Shift+click a sprite for B."
 _NO_WALK = "A latent walk needs an Autoencoder."
 _CLASSES_SHOWN = 8  # colours in the theme
@@ -50,9 +50,9 @@ class LatentWalk(QWidget):
         super().__init__()
         self._map = sprite_map
         self.ends: tuple[int, int] | None = None  # A and B
-        self.first = Preview("A", "The walk's first sprite.", zoom=8, side=_SMALL)
+        self.first = Preview("A", "Sprite A, where the latent walk starts.", zoom=8, side=_SMALL)
         self.drawn = Preview("Between A and B", _WALK, zoom=8, side=_SMALL)
-        self.last = Preview("B", "The walk's last sprite.", zoom=8, side=_SMALL)
+        self.last = Preview("B", "Sprite B, where the latent walk ends.", zoom=8, side=_SMALL)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, _SLIDER)
         factory.set_name_and_tip(self.slider, "Latent walk", _WALK)
@@ -132,7 +132,7 @@ class MapPage(QWidget):
 
     @Slot(int)
     def select(self, index: int) -> None:
-        """Choose a sprite on the map; it becomes A, the start of a walk."""
+        """Select a sprite on the map and show its details. A latent walk starts from this sprite."""
         shown = self._map.shown
         if shown is None:
             return
@@ -153,7 +153,7 @@ class MapPage(QWidget):
 
     @Slot(int)
     def end_walk(self, index: int) -> None:
-        """Walk from the chosen sprite to this sprite."""
+        """Show the latent walk from the selected sprite to this sprite."""
         shown = self._map.shown
         if self._selected < 0:
             self.select(index)
@@ -310,10 +310,10 @@ class _LegendEntry(QWidget):
 
 
 def colour_groups(class_names: Sequence[str], labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
-    """Group the classes by colour. Return each sprite's group, int64 [N], -1 for no group, and the groups' names.
+    """Group sprites by class for colouring. Return each sprite's group, int64 [N], and the groups' names.
 
-    With more classes than colours, a group is a parent folder, as deep as possible. If even the top folders are too
-    many, the largest classes become groups and the rest has no group.
+    With more classes than colours, classes in a common folder share a group. With too many top folders, only the
+    largest classes become groups, and all other sprites get -1.
     """
     parts = [tuple(name.split("/")) for name in class_names]
     counts = np.bincount(labels, minlength=len(class_names))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from studio.lab.experiments.base import Experiment
 
 _START = "Run the experiment with the Train page's sprites, recipe, settings and device."
-_START_INSIDE = "Inspect the chosen run on the Train page's device. The run is not changed."
+_START_INSIDE = "Inspect the chosen run's model on the Train page's device. The run stays unchanged."
 _INSIDE = "Inspect a run"
 _CANCEL = "Stop the experiment and discard its results."
 _RESULT = "Earlier results, newest first."
@@ -181,7 +181,7 @@ class LabPage(Page):
         self._refresh_result()
 
     def _plan(self) -> str:
-        """Return a line about Start: model, sprites or run, device, time."""
+        """Return what Start would run: recipe and sprites, or the run, with device and duration."""
         setup, sprites, experiment = self.session.setup, self.session.open_sprites.sprites, self.experiment()
         recipe, device, source = setup.recipe, self.session.device_choice.device, self._source()
         if experiment is None or recipe is None or device is None:

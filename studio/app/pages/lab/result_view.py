@@ -65,7 +65,7 @@ class ResultView(QWidget):
 
     @Slot()
     def make_plots(self) -> None:
-        """Draw plots from now on: pyqtgraph is loaded."""
+        """Draw the plots. Call this once pyqtgraph is loaded."""
         self._can_plot = True
         self._draw()
 
@@ -78,7 +78,7 @@ class ResultView(QWidget):
         self._show(outcome)
 
     def show_result(self, result: Result, compared: Result | None, suggestion: str, obstacle: str) -> None:
-        """Show a result, and a compared result in the plots.
+        """Show a result. compared: another result to draw in the same plots.
 
         suggestion: the Use button's text; '' hides the button. obstacle: why the button is disabled; '' enables it.
         """
@@ -103,7 +103,7 @@ class ResultView(QWidget):
         self.code.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.code.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.code.setTabChangesFocus(True)
-        factory.set_name_and_tip(self.code, "Code in plain PyTorch", "Code that does the same with torch only.")
+        factory.set_name_and_tip(self.code, "Code in plain PyTorch", "Code for the experiment with torch only.")
         factory.set_name_and_tip(self.read_on, "Read more", "PyTorch documentation on this topic.")
         self.read_on.setOpenExternalLinks(True)
         use = factory.row(self.use, 1)
@@ -152,7 +152,7 @@ def when(result: Result) -> str:
 
 
 def _others(compared: Outcome | None, plot: Plot, name: str) -> tuple[Line, ...]:
-    """Return the lines of the compared result's plot with the same title, labelled with `name`."""
+    """Return the compared result's lines for a plot, matched by title. name: added to the labels."""
     found = [other for other in compared.plots if other.title == plot.title] if compared is not None else []
     return tuple(Line(f"{line.name}, {name}", line.x, line.y, line.dots) for other in found for line in other.lines)
 

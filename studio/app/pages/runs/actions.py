@@ -199,7 +199,7 @@ class RunActions(QWidget):
             self._prepare(partial(self._session.setup.start_from, self._runs[0].path, record))
 
     def _prepare(self, choose: Callable[[], None]) -> None:
-        """Set up the next run with `choose` and show the Train page."""
+        """Call `choose`, which sets up the next training, and show the Train page, or show its UsageError."""
         try:
             choose()
         except UsageError as error:

@@ -133,7 +133,7 @@ class Comparison(QWidget):
         self._read_timer.start()
 
     def _draw(self) -> None:
-        """Draw the runs read so far. For unchanged runs, keep the view."""
+        """Show curves and samples of the runs read so far. Keep the zoom if the runs are the same."""
         known = [self._read[run.path] for run in self._runs if run.path in self._read]
         before, self._drawn = self._drawn, [read.path for read in known]
         if self.plot is not None:

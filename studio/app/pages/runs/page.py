@@ -176,7 +176,7 @@ class RunsPage(Page):
         self._refresh_disk_use()
 
     def _select_near(self, row: int) -> None:
-        """Without a selection, select this row, or the last row if the table is shorter."""
+        """If no run is selected, select this row, or the last row of a shorter table."""
         if not self.selected() and self._sorted.rowCount():
             self.table.selectRow(min(row, self._sorted.rowCount() - 1))
 

@@ -39,7 +39,7 @@ class SamplesComparison(QWidget):
         self._is_last = True  # follow the newest samples
         self._rows_box = factory.column(spacing=4)
         self.alignment.addItems(list(_ALIGNMENTS))
-        factory.set_name_and_tip(self.slider, "Step of the samples", "Drag to see earlier samples.")
+        factory.set_name_and_tip(self.slider, "Sample step", "Drag to see earlier samples.")
         self.position.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
         below = factory.row(self.alignment, self.position, self.slider)
         below.setStretch(2, 1)
@@ -74,7 +74,7 @@ class SamplesComparison(QWidget):
         self._draw()
 
     def _fit(self, shown: float | None) -> None:
-        """Set the slider's range, and move it to `shown` or to the end."""
+        """Set the slider's range, and move the slider to a step or time; None moves it to the end."""
         self._positions = shared_positions([run.film for run in self._runs], self._by())
         last = max(0, len(self._positions) - 1)
         at = last if shown is None else min(last, max(0, bisect_right(self._positions, shown) - 1))
@@ -127,7 +127,7 @@ class _SamplesRow(QWidget):
         self.setLayout(line)
 
     def show_run(self, run: ComparedRun, position: float | None, by: TimelineAxis) -> None:
-        """Show the run's samples closest to a position; None if all runs lack samples."""
+        """Show the run's samples nearest to a position, a step or time; None if all runs lack samples."""
         self.name.show_text(run.name)
         self.view.setAccessibleName(f"Samples of {run.name}")
         film = run.film

@@ -35,7 +35,7 @@ _MOST_FIXES = 2
 _MOST_SHOWN = 2_000  # more sprites would block the window
 _SOUND = "No problems found."
 _LOOKING = "Checking the sprites…"
-_FIX = "Fix the training data. Your files are not changed, and Undo reverts it."
+_FIX = "Fix the training data. Your files are not changed, and Undo reverts the fix."
 _LEAVE_OUT = "Exclude the selected sprites from training."
 _UNDO = "Nothing to undo."
 _GROUP = Qt.ItemDataRole.UserRole
@@ -170,9 +170,9 @@ class DoctorView(QWidget):
         self._refresh_buttons()
 
     def _show_items(self, finding: Finding) -> None:
-        """Show a finding's sprites, each after its twin if known.
+        """Show a finding's sprites; a similar sprite is shown before its counterpart.
 
-        If some entries are no open sprites, show a table of files instead.
+        If an entry isn't an open sprite, show a table of files instead.
         """
         sprites = self._shown_of = self._open_sprites.sprites
         assert sprites is not None
@@ -267,7 +267,7 @@ class AlphaThreshold(QWidget):
         self._value = QLabel(f"{_HALF}")
         self._value.setMinimumWidth(self._value.fontMetrics().horizontalAdvance("255"))
         factory.set_name_and_tip(self.slider, "Alpha threshold", _TIP)
-        factory.set_name_and_tip(self.preview, "Preview", "Preview the result.")
+        factory.set_name_and_tip(self.preview, "Preview", "Preview the sprites with this threshold.")
         label = factory.text("Alpha threshold", "muted", wrap=False)
         label.setBuddy(self.slider)
         flow = FlowLayout(2 * factory.GRID, factory.GRID)

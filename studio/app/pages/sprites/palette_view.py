@@ -59,7 +59,7 @@ class PaletteView(QWidget):
         self.set_sprites(None)
 
     def set_sprites(self, sprites: Sprites | None) -> None:
-        """Show other sprites; their palette follows by a signal. None clears the view."""
+        """Clear the palette for these sprites. Their palette appears once counted; None shows no palette."""
         self._sprites, self._use = sprites, None
         self._session.palettes.cancel_search()
         self._wanted = None
@@ -172,7 +172,7 @@ def _total(use: ColourCounts | None) -> str:
 
 
 def _about(use: ColourCounts | None) -> str:
-    """Return a sentence about left-out colours and estimated counts; '' for exact counts of all colours."""
+    """Return a note if colours are left out or counts are estimated; '' for exact counts of all colours."""
     if use is None:
         return ""
     parts = [f"the {len(use.colours)} most used"] if use.total > len(use.colours) else []

@@ -95,7 +95,7 @@ class SliceForm(QWidget):
         self._refresh_visibility()
 
     def options(self) -> ImportOptions:
-        """Return the shared settings, which slice each sheet without its own grid."""
+        """Return the import settings shared by all sheets without a grid of their own."""
         classes = str(self.classes.currentData())
         if self._shared is not None:
             return self._shared.replace(sheet_classes=classes)
@@ -109,7 +109,7 @@ class SliceForm(QWidget):
         return self._numbered(chosen)
 
     def _numbered(self, chosen: ImportOptions) -> ImportOptions:
-        """Return these settings with the shown numbers."""
+        """Return these import settings with the tile size, margins and spacing of the form."""
         numbers = {name: self.boxes[name].value() for name in _GRID}
         if numbers["tile_height"] == numbers["tile"]:
             numbers["tile_height"] = 0
@@ -118,7 +118,7 @@ class SliceForm(QWidget):
         return chosen.replace(**numbers)
 
     def show_proposal(self, grid: SheetGrid | None) -> None:
-        """Show the detected grid. In automatic mode, also show its numbers."""
+        """Show the detected grid as text, and in automatic mode also in the number fields."""
         if grid is None:
             self.proposal.setText("No grid detected. Enter the numbers, or try Irregular.")
             return
@@ -140,9 +140,9 @@ class SliceForm(QWidget):
 
     @Slot(bool)
     def _on_alone_toggled(self, alone: bool) -> None:
-        """Give the shown sheet its own grid, or remove that grid.
+        """Give the shown sheet its own grid, or use the shared settings again.
 
-        Afterwards all sheets share the other sheets' numbers, or the shown numbers if those are automatic.
+        If the shared settings are automatic, removing the grid shares the shown numbers with all sheets.
         """
         if self._showing:
             return
@@ -156,13 +156,13 @@ class SliceForm(QWidget):
 
     @Slot(bool)
     def _on_automatic_toggled(self, automatic: bool) -> None:
-        """Detect each sheet's grid, and drop the shown sheet's own grid."""
+        """Switch automatic detection on or off. Switching on removes the shown sheet's own grid."""
         if automatic and self._shared is not None and not self._showing:
             self._show_shared(self._shared)
         self._on_edited()
 
     def _show_alone(self, grid: SheetGrid | None) -> None:
-        """Give the shown sheet its own grid: `grid`, or the shown numbers for None."""
+        """Show the controls for a sheet with its own grid. grid: None keeps the shown numbers."""
         self._showing = True
         self.grid.setChecked(True)
         self.automatic.setChecked(False)

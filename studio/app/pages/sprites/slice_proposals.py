@@ -28,7 +28,7 @@ _TOO_LARGE = "These images are too large for sprites. Check the cells, then slic
 
 
 class SliceOpener(QObject):
-    """Opens sheets in the slicing view, from the Sprites page. opened: show the view."""
+    """Opens sheets in the slicing view, from the Sprites page. opened: a sheet was opened."""
 
     opened = Signal()
 
@@ -46,7 +46,7 @@ class SliceOpener(QObject):
 
     @Slot(str)
     def open_sheet(self, name: str) -> None:
-        """Open the named sheet, or the sheet of the named part, among all sheets."""
+        """Open a sheet, given its name or the name of a sprite cut from the sheet."""
         names = self._names
         known = name if name in names else name.rpartition("#")[0]
         if known in names:

@@ -26,8 +26,8 @@ SLICE_TITLE = "Slice sheets"
 class SheetsToSlice:
     """The sheets to show in the slicing view.
 
-    names: the sheets' names. singles: number of other sprites, which stay whole. canvas: their side in pixels. reason:
-    why the view opened by itself. grids: detected grids by sheet name.
+    names: the sheets' names. singles: number of other sprites, which stay whole. canvas: side of the open sprites in
+    pixels. reason: why the view opened by itself. grids: detected grids by sheet name.
     """
 
     paths: tuple[Path, ...]
@@ -88,7 +88,7 @@ def _outcome(count: int, text: str, side: int) -> SliceOutcome:
 
 
 def with_fitting_canvas(options: ImportOptions, sheets: SheetsToSlice, sheet: SheetPreview, side: int) -> ImportOptions:
-    """Return the options with a canvas for sprites of `side` pixels; single sprites must stay whole."""
+    """Return the options with a canvas, the size of all sprites, that fits cells of `side` pixels."""
     if options.uses_detected_grids and sheets.grids and not 0 < side <= options.size:
         return options.replace(size=0)  # size 0: the import fits the canvas to the sheets' cells
     if not options.size and not sheets.singles:

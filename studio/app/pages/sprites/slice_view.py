@@ -71,7 +71,7 @@ class SliceView(QWidget):
         self._connect()
 
     def open(self, sheets: SheetsToSlice, at: int = 0) -> None:
-        """Show a sheet with the import's numbers. at: index of the sheet."""
+        """Show the sheet at index `at`, with the import's settings in the form."""
         self.is_open = True
         self._is_opening = True
         self._sheets, self._at = sheets, at
@@ -103,7 +103,7 @@ class SliceView(QWidget):
         return {*self._sheets.names, *self._sheets.grids}
 
     def _stored_own_grids(self) -> dict[str, SheetGrid]:
-        """Return the sheets' own grids in the import settings."""
+        """Return the grids stored for single sheets in the import settings, by sheet name."""
         return match_sheet_grids(self._sheets.options.sheet_grids, self._known_names())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

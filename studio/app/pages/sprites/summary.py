@@ -26,7 +26,7 @@ _APPLY = "Import again with these settings. Your files are not changed."
 
 
 class ImportSummary(QWidget):
-    """The left side of the Sprites page. The page connects `train`, `reopen` and `preview_slicing`.
+    """The left side of the Sprites page. The page connects the buttons `train`, `reopen` and `preview_slicing`.
 
     filtered: the sprites of the chosen class and colour, int64 [n], ascending; None for all.
     """
@@ -67,7 +67,7 @@ class ImportSummary(QWidget):
         self.palette_view.chosen.connect(self._on_colour_chosen)
 
     def show_result(self, result: SpritesImported) -> None:
-        """Show an import's sprites. The colours follow by a signal."""
+        """Show the summary of an import. The palette appears once its colours are counted."""
         sprites = result.sprites
         self._title.show_text(sprites.title)
         classes = formatting.count(len(sprites.class_names), "class", "classes")
@@ -128,7 +128,7 @@ class ImportSummary(QWidget):
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return a text for the sprites' numbers: 'numbers (price, weight and 3 more)'."""
+    """Return a text that names the sprites' numbers: 'numbers (price, weight and 3 more)'."""
     more = f" and {len(names) - _MOST_NUMBERS} more" if len(names) > _MOST_NUMBERS else ""
     return f"{'numbers' if len(names) > 1 else 'a number'} ({', '.join(names[:_MOST_NUMBERS])}{more})"
 

@@ -25,9 +25,9 @@ _GB = 2**30
 
 
 class LiveCurves(QObject):
-    """The link between a training's events and its plot.
+    """Draws a training's events into its loss plot.
 
-    Holds early events until pyqtgraph is loaded and the plot exists.
+    Holds events until the plot exists, because pyqtgraph loads late.
     """
 
     def __init__(self, training: CurrentTraining, parent: QObject) -> None:
@@ -117,7 +117,7 @@ def _mark_best(plot: LossPlot, event: Advised) -> None:
 
 
 def _refresh(plot: LossPlot, event: JobPaused | JobEnded) -> None:
-    """Redraw, so that the curves end at the last reading."""
+    """Redraw the plot up to the last values, when a training pauses or ends."""
     plot.refresh()
 
 

@@ -101,7 +101,7 @@ class Monitor(QWidget):
         return self.curves.plot
 
     def set_plot(self, plot: LossPlot) -> None:
-        """Take the plot, which is created once pyqtgraph is loaded."""
+        """Add the loss plot, which is created once pyqtgraph is loaded."""
         self._update_redraw_interval(plot)
         self.curves.set_plot(plot)
         self._plot_box.addWidget(plot)

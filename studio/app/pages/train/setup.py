@@ -120,7 +120,7 @@ class SetupPanel(QWidget):
             self.cards.setChecked(self._session.device_choice.uses_all_gpus)
 
     def _show_parents(self, chosen: ParentSource, offered: list[ParentSource]) -> None:
-        """Fill the box with the possible start weights. Leave an unchanged box alone: the list may be open."""
+        """List the possible start weights in the box. Keep an unchanged list, which may be open."""
         sources = offered if chosen in offered else [*offered, chosen]  # the parent run was deleted meanwhile
         titles = {run.path: run.title for run in self._session.runs.runs}
         items = [(run_texts.parent(source, titles), source) for source in sources]

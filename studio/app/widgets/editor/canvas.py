@@ -113,7 +113,7 @@ class PixelCanvas(QWidget):
         return all(0 <= c < len(self._edit.sprite) for c in place)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the invalid part only."""
+        """Redraw only the outdated part of the sprite."""
         ratio, origin, zoom = self.devicePixelRatioF(), self._origin(), self.zoom()
         size = len(self._edit.sprite)
         painter = QPainter(self)

@@ -98,7 +98,7 @@ class SpriteEditor(QWidget):
     changed = Signal()
 
     def __init__(self, options: QWidget | None = None, foot: QWidget | None = None) -> None:
-        """Build the editor. options, foot: more widgets for the right side, above and at its bottom."""
+        """Create an editor. options, foot: extra widgets at the top and at the bottom of the right side."""
         super().__init__()
         self._history = EditHistory(SavedEdit(EditedSprite.of(np.zeros((1, 1, 4), np.uint8)), ""))
         self._palette_source = self._history.now  # the sprite whose colours are offered
@@ -167,7 +167,7 @@ class SpriteEditor(QWidget):
         self._push(edit)
 
     def event(self, event: QEvent) -> bool:
-        """Handle the editor's keys before the window does, whose Undo is for the open sprites."""
+        """Claim the editor's keys, such as Ctrl+Z, before the window's shortcuts receive them."""
         if event.type() == QEvent.Type.ShortcutOverride:
             assert isinstance(event, QKeyEvent)
             if self._command(event) is not None:
@@ -278,7 +278,7 @@ class SpriteEditor(QWidget):
             self._push(self._edit_with(stroke))
 
     def _edit_with(self, stroke: Stroke) -> EditedSprite:
-        """Return the sprite with the unfinished stroke."""
+        """Return the sprite with the unfinished stroke applied."""
         if self._layer == "mark":
             return self.edit().with_keep(stroke.covered, stays=self._erases)
         return self.edit().paint(stroke.covered, _CLEAR if self._erases else self.swatches.colour)

@@ -28,7 +28,7 @@ _WIDE = 8.0  # log axes with a smaller ratio get ticks at round numbers
 
 
 class ThemedPlot(QWidget):
-    """Base of widgets that contain a pyqtgraph plot, which follows neither the theme nor the screen by itself."""
+    """Base class of widgets with a pyqtgraph plot; restyles the plot for another theme or screen."""
 
     def event(self, event: QEvent) -> bool:
         """Restyle the plot for another theme or another pixel ratio."""
@@ -38,15 +38,15 @@ class ThemedPlot(QWidget):
         return done
 
     def restyle(self) -> None:
-        """Give the plot the theme's colours and lines that fit the screen."""
+        """Apply the theme's colours, and line widths for the screen's pixel ratio."""
         raise NotImplementedError
 
 
 class PlotCanvas(ThemedPlot):
     """Plot area with lines over steps, thinned to its width.
 
-    view_changed: the visible range or the size changed. moved_by_user: whether the user moved the steps, and the
-    values.
+    view_changed: the visible range or the size changed. moved_by_user: the user moved the plot; whether the
+    range of steps changed, and whether the range of values changed.
     """
 
     view_changed = Signal()
@@ -97,7 +97,7 @@ class PlotCanvas(ThemedPlot):
         self.restyle()
 
     def set_log(self, log: bool) -> None:
-        """Draw logarithms of the values."""
+        """Use a logarithmic or a linear value axis."""
         self._log = log
         self._item.getAxis("left").setLogMode(y=log)
 
@@ -116,7 +116,7 @@ class PlotCanvas(ThemedPlot):
                 dots.setData(xs if few else [], values if few else [])
 
     def draw_marks(self, kind: str, steps: Values) -> None:
-        """Draw vertical lines at these steps; short lines if dense."""
+        """Replace the marks of a kind by vertical lines at these steps; dense lines are short."""
         curve = self._marks.get(kind)
         if curve is None:
             curve = self._marks[kind] = pg.PlotCurveItem(connect="pairs", skipFiniteCheck=True)

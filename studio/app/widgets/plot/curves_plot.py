@@ -23,7 +23,7 @@ class Points(Protocol):
 
 
 class FigureTab(PlotTab):
-    """A figure of all runs, each with a label and a colour of the theme."""
+    """A tab with curves of the same figure, such as loss, for several runs."""
 
     def __init__(self, smoothing: float = 0.0) -> None:
         super().__init__(smoothing)
@@ -62,7 +62,7 @@ class CurvesPlot(TimePlot):
         self._figures = figures
 
     def set_curves(self, runs: Sequence[tuple[str, Mapping[str, Points]]], *, keep_view: bool = False) -> None:
-        """Show runs: (label, curves by figure) each, in the order of the theme's curve colours.
+        """Show the curves of several runs. runs: each run's label, and its curves by figure.
 
         keep_view: keep the visible range, because the same runs have newer curves.
         """

@@ -25,7 +25,7 @@ _NEAR = 5  # pixels; a mark this close to the crosshair is named
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """A legend entry: a curve with its style and unit; without a style, the step."""
+    """An entry of the legend: a curve, or the crosshair's step if it has no style."""
 
     label: str
     style: LineStyle | None = None
@@ -142,7 +142,7 @@ class Crosshair(QObject):
         self._step: float | None = None
 
     def set_lines(self, lines: Sequence[StyledCurve]) -> None:
-        """Read these curves; the longest curve provides the steps."""
+        """Show these curves' values in the legend. The crosshair stops at the longest curve's steps."""
         self._lines = tuple(lines)
         self._legend.set_entries([STEP, *(LegendEntry(line.label, line.style, line.unit) for line in lines)])
         self.refresh()
@@ -172,7 +172,7 @@ class Crosshair(QObject):
 
     @Slot(int)
     def step_by(self, columns: int) -> None:
-        """Move by some pixels, and at least to the next step."""
+        """Move the crosshair by device pixels, and at least to the next step."""
         (left, right), _ = self._canvas.ranges()
         steps = max((line.curve.steps for line in self._lines), key=len, default=None)
         if steps is None or not len(steps):

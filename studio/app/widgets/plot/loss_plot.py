@@ -22,7 +22,7 @@ _MARK_NAMES: dict[MarkKind, str] = {"checkpoint": "Checkpoint", "incident": "Inc
 
 
 class SeriesTab(PlotTab):
-    """A series with its smoothed curve. validation: points to draw beside it. dots: draw each value as a dot."""
+    """A tab with a series and its smoothed curve. validation: points to draw too. dots: draw each value as a dot."""
 
     def __init__(
         self, name: str, unit: str = "", smoothing: float = 0.0, validation: Series | None = None, *, dots: bool = False
@@ -64,7 +64,7 @@ class LossPlot(TimePlot):
         self.bar.setTabToolTip(0, "Show the loss; lower is better.")
 
     def append(self, steps: Numbers, losses: Numbers) -> None:
-        """Append losses at rising `steps`. In a resumed run, they replace later losses."""
+        """Append losses at rising `steps`. In a resumed run, first remove all data after the first step."""
         if self.tabs[LOSS].raw.append(steps, losses):
             first = int(steps[0])
             for name, tab in self.tabs.items():

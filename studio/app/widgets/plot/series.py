@@ -106,7 +106,7 @@ class Series:
 
 
 class Smoothed:
-    """The exponential mean of a series, as in `curves.smooth`. Computes each value once.
+    """The exponential moving average of a series. Computes each value once.
 
     A series supports only one `Smoothed`.
     """
@@ -118,12 +118,12 @@ class Smoothed:
 
     @property
     def constant(self) -> float:
-        """The time constant in steps; 0: the values are those of the series."""
+        """The time constant of the smoothing in steps; 0 for no smoothing."""
         return self._constant
 
     @constant.setter
     def constant(self, steps: float) -> None:
-        """The time constant in steps; 0 for no smoothing."""
+        """Set the time constant of the smoothing in steps; 0 for no smoothing."""
         if steps != self._constant:
             self._constant = steps
             self._values.truncate(0)
@@ -174,7 +174,7 @@ class StyledCurve:
         return steps, values
 
     def value_at(self, step: float) -> float | None:
-        """Return the newest value at `step`; None before the curve's start and, except for dots, after its end."""
+        """Return the last value up to `step`; None before the curve's start and, except for dots, after its end."""
         steps = self.curve.steps
         index = int(np.searchsorted(steps, step, side="right")) - 1
         if index < 0 or (self.style.kind != "dots" and step > steps[-1]):

@@ -64,7 +64,7 @@ class TimePlot(QWidget):
     save_requested = Signal()
 
     def __init__(self, name: str, tabs: Mapping[str, PlotTab], *, long_legend: bool = False) -> None:
-        """Build the plot. long_legend: place the smoothing slider beside the tabs, not beside the legend."""
+        """Create a plot with these tabs. long_legend: place the smoothing slider beside the tabs, not the legend."""
         super().__init__()
         self.marks: list[StepMark] = []
         self.bar = _tab_bar(tabs)
@@ -91,7 +91,7 @@ class TimePlot(QWidget):
 
     @Slot()
     def show_lines(self, *, set_values: bool = False) -> None:
-        """Show the current tab's lines and keep the visible steps. keep_values: keep the value range too."""
+        """Show the current tab's lines and keep the visible steps. set_values: keep the value range too."""
         tab = self.tab()
         with QSignalBlocker(self._log):
             self._log.setChecked(tab.log)
@@ -149,7 +149,7 @@ class TimePlot(QWidget):
             self.refresh()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Move the smoothing below the legend in a narrow plot."""
+        """Move the smoothing slider below the legend in a narrow plot."""
         super().resizeEvent(event)
         direction = QBoxLayout.Direction
         self._top.setDirection(direction.TopToBottom if self.width() < _NARROW else direction.LeftToRight)

@@ -27,7 +27,7 @@ class PlotView(QObject):
 
     Follows new data until the user moves the steps, and fits the values until the user moves the values.
 
-    changed: redraw soon, since the user waits.
+    changed: the plot must be redrawn soon.
     """
 
     changed = Signal()
@@ -43,7 +43,7 @@ class PlotView(QObject):
         canvas.view_changed.connect(self.changed)
 
     def set_lines(self, lines: Sequence[StyledCurve], *, set_values: bool) -> None:
-        """Show these lines and keep the visible steps. keep_values: keep the value range too."""
+        """Show these lines and keep the visible steps. set_values: keep the value range too."""
         self._lines = tuple(lines)
         self.fits = self.fits or not set_values
         self.changed.emit()
@@ -101,7 +101,8 @@ class PlotInput(QObject):
     """Mouse and key input of a plot, as signals.
 
     hovered: the step under the mouse. left: the mouse has left. zoomed: factor, fixed point (step or value; NaN for the
-    crosshair), whether to zoom the values. panned: share of the width. walked: pixels. fitted: show everything.
+    crosshair), whether to zoom the values. panned: share of the width. walked: move the crosshair by these pixels.
+    fitted: show everything.
     """
 
     hovered = Signal(float)

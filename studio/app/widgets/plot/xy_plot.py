@@ -136,7 +136,7 @@ def _scaled(values: Sequence[float], log: bool) -> list[float]:
 
 
 def _wide(low: float, high: float) -> tuple[float, float]:
-    """Return a range with low < high."""
+    """Return the range, widened by 0.5 on both sides if it is empty."""
     return (low, high) if low < high else (low - 0.5, low + 0.5)
 
 

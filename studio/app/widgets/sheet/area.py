@@ -96,7 +96,7 @@ class SheetArea(QAbstractScrollArea):
             bar.setValue(bar.value() + round(by * ratio))
 
     def paint_over(self, painter: QPainter, place: QRect, part: SheetPart) -> None:
-        """Draw over the sheet, in device pixels. Subclasses override."""
+        """Paint over the visible part of the sheet; subclasses override. place: target in device pixels."""
 
     def refresh(self) -> None:
         self.viewport().update()

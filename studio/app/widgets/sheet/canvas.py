@@ -124,7 +124,7 @@ def handle_position(kind: Kind, grid: SheetGrid) -> tuple[int, int]:
 
 
 def moved(grid: SheetGrid, kind: Kind, across: int, down: int) -> SheetGrid:
-    """Return the grid with a handle moved by whole pixels. The margin handle also moves the margins."""
+    """Return the grid after a handle was moved: another margin, tile size or spacing, in sheet pixels."""
     if kind == "tile":
         width, height = (_bounded(size + by, 1) for size, by in ((grid.tile_width, across), (grid.tile_height, down)))
         return replace(grid, tile_width=width, tile_height=height)
@@ -140,8 +140,8 @@ def _bounded(value: int, low: int) -> int:
 class Handle(QWidget):
     """A square to drag a grid's margin, tile size or spacing; its owner positions it.
 
-    pressed: its kind, at the start of a drag. dragged: its kind, and the distance since then in logical pixels. nudged:
-    its kind, and the distance in sheet pixels. focused: its kind.
+    Each signal begins with the handle's kind. pressed: a drag starts. dragged: distance from its start in logical
+    pixels. nudged: an arrow key, distance in sheet pixels. focused: the handle has the focus.
     """
 
     pressed = Signal(str)

@@ -31,7 +31,8 @@ S = TypeVar("S", bound=np.generic)
 class SheetPart:
     """The part of an enlarged sheet to draw.
 
-    box: its rectangle on the enlarged sheet in device pixels. zoom: device pixels for a sheet pixel. line: line width.
+    box: its rectangle on the enlarged sheet in device pixels. zoom: device pixels for a sheet pixel. line: width of
+    lines in device pixels.
     """
 
     box: QRect
@@ -113,19 +114,19 @@ def _range(first: int, count: int, start: int, end: int) -> slice:
 
 
 def _dashes(part: SheetPart) -> Codes:
-    """Return codes uint8 [h, w]: dark and light dashes, fixed to the sheet so that they don't move while scrolling."""
+    """Return dark and light dashes as codes uint8 [h, w]. The dashes scroll with the sheet."""
     turns = _diagonals(part) // (_DASH * part.line) % 2
     return _across(part, np.where(turns, _LIGHT, _DARK).astype(np.uint8))
 
 
 def _diagonals(part: SheetPart) -> Ints:
-    """Return int [h + w - 1]: the sums x + y in the part."""
+    """Return the sums x + y of the part's diagonals, ascending: int [h + w - 1]."""
     first = part.box.x() + part.box.y()
     return np.arange(first, first + part.box.width() + part.box.height() - 1)
 
 
 def _across(part: SheetPart, by_diagonal: NDArray[S]) -> NDArray[S]:
-    """Return [h, w] with each pixel's diagonal value; a view without a copy."""
+    """Return the values of each pixel's diagonal: [h, w], a view. by_diagonal: [h + w - 1]."""
     return sliding_window_view(by_diagonal, part.box.width())
 
 

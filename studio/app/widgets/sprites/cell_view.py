@@ -16,7 +16,7 @@ _Hint: TypeAlias = QAbstractItemView.ScrollHint
 
 
 class CellView(QListView):
-    """A QListView with its own layout; only Qt's accessibility is kept.
+    """A QListView that computes the positions of its cells instead of storing them.
 
     When cells change their size or wrap differently, the top cell stays at the top.
     """
@@ -73,7 +73,7 @@ class CellView(QListView):
         self._placing = before
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
-        """Scroll; the user's own scrolling defines the top cell."""
+        """Scroll the cells, and remember the top cell if the user scrolled."""
         if not self._placing:
             line, beyond = divmod(self.verticalOffset(), self.cell.height())
             self._top = (line * self.cells().across, beyond / self.cell.height())

@@ -24,7 +24,7 @@ _GAP = 6  # logical pixels between sprites
 
 
 class Filmstrip(QWidget):
-    """Samples of the same seed over the steps: the sprites (`view`), and a slider for earlier steps below.
+    """A training's samples of a fixed seed (`view`), with a slider for earlier steps.
 
     save_requested: save the samples as an animation.
     """
@@ -38,7 +38,7 @@ class Filmstrip(QWidget):
         self._live = True
         self._held: int | None = None  # the shown step before `peek`; -1 for live
         self._slider = QSlider(Qt.Orientation.Horizontal)
-        factory.set_name_and_tip(self._slider, "Step of the samples", "Drag to see earlier samples of the same seed.")
+        factory.set_name_and_tip(self._slider, "Sample step", "Drag to see earlier samples of the same seed.")
         self._step = factory.text("–", "muted", wrap=False)
         self._step.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 000,000"))
         self._latest = factory.button("Latest", "Show the newest samples and follow new ones.", role="flat")
@@ -93,7 +93,7 @@ class Filmstrip(QWidget):
 
     @Slot()
     def end_peek(self) -> None:
-        """Return to the samples before `peek`."""
+        """Show the samples that were shown before `peek` again."""
         held, self._held = self._held, None
         if held == -1:
             self.go_live()

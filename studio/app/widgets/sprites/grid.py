@@ -47,8 +47,7 @@ _NO_LABELS = np.zeros(0, np.int64)
 class SpriteModel(QAbstractListModel):
     """List model of the visible sprites.
 
-    Nothing is created for a sprite before it is drawn. visible: sprite index by row; None shows all sprites in order.
-    marked: indices of kept sprites.
+    visible: sprite index by row; None shows all sprites in order. marked: indices of kept sprites.
     """
 
     def __init__(self, parent: QWidget) -> None:
@@ -196,7 +195,7 @@ class SpriteGrid(QWidget):
         self.selection_changed.emit()
 
     def replace_pixels(self, rgba: Rgba) -> None:
-        """Show the same sprites with other colours; rgba has the same shape. All else stays."""
+        """Replace the pixels by an array of the same shape. Selection and scroll position stay."""
         assert rgba.shape == self._model.rgba.shape, rgba.shape
         self._model.rgba = np.asarray(rgba)
         self.view.viewport().update()

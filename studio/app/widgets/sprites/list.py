@@ -66,7 +66,7 @@ class SpriteList(CellView):
         self.setToolTip("Ctrl+scroll to zoom.")
 
     def spans(self) -> NDArray[np.int64]:
-        """Return the selected rows as ranges, ascending: first and last row of each, int64 [n, 2]."""
+        """Return the selected rows as ascending ranges: int64 [n, 2], first and last row of each range."""
         if self._spans is None:
             selection = self.selectionModel().selection()
             ranges = [selection.at(number) for number in range(selection.size())]

@@ -71,9 +71,10 @@ class MapView(QWidget):
         self.setAccessibleDescription(_TIP)
 
     def set_map(self, rgba: Rgba, names: Sequence[str], positions: Floats, spacing: Floats, groups: Groups) -> None:
-        """Show sprites uint8 [N, S, S, 4] at positions float32 [N, 2] (x right, y down). spacing: as in MapReady.
+        """Show sprites uint8 [N, S, S, 4] at positions float32 [N, 2] (x right, y down).
 
-        groups: int64 [N], each sprite's index into the theme's curve colours; -1 for grey.
+        spacing: float32 [N], distance on the map that is free for each sprite. groups: int64 [N], each
+        sprite's index into the theme's curve colours; -1 for grey.
         """
         self._rgba, self._names, self._spacing, self._groups = rgba, names, spacing, groups
         self._positions = positions.astype(np.float64)
@@ -88,7 +89,7 @@ class MapView(QWidget):
         self.update()
 
     def mark(self, letters: dict[int, str]) -> None:
-        """Always draw these sprites, each with a letter."""
+        """Draw these sprites at any zoom, each with a letter. letters: by sprite index."""
         self._marked = letters
         self.update()
 

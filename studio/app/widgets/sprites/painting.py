@@ -51,13 +51,16 @@ def checkerboard(ratio: float) -> QBrush:
 
 
 def factor_for(box: int, pixels: int, ratio: float) -> float:
-    """Return the largest side in logical pixels of a sprite of `pixels` pixels in `box` logical pixels."""
+    """Return a sprite's side in logical pixels at the largest whole zoom that fits.
+
+    box: available side in logical pixels. pixels: the sprite's side. ratio: device pixels for a logical pixel.
+    """
     return max(1, int(box * ratio) // pixels) * pixels / ratio
 
 
 @lru_cache(maxsize=8)
 def _checker(first: str, second: str, field: int) -> QBrush:
-    """Return a brush of squares with `field` device pixels a side."""
+    """Return a checkerboard brush of two colours, with squares of `field` device pixels."""
     image = QImage(_TILE * field, _TILE * field, QImage.Format.Format_RGB32)
     image.fill(QColor(first))
     painter = QPainter(image)

@@ -34,7 +34,7 @@ _NO_INDEX = QModelIndex()
 
 @dataclass(frozen=True)
 class _PredictionBar:
-    """A prediction for a sprite: what, its value as text, and the bar's length, 0 to 1.
+    """A prediction, drawn as a bar. what: class or number. much: value as text. share: length of the bar, 0 to 1.
 
     true: position of the true value, 0 to 1; NaN if unknown.
     """
@@ -46,7 +46,7 @@ class _PredictionBar:
 
 
 class _Predictions(QAbstractListModel):
-    """List model with a sprite in each row and its predictions; the first `top` are drawn."""
+    """List model of sprites with their predictions. top: number of predictions drawn for each sprite."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

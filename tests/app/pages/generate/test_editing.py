@@ -71,7 +71,7 @@ def test_vary_inpaint_and_continue_from_a_candidate(qtbot: QtBot, page: Generate
     assert not (varied.sprites == sprite).all()
     editor = editing.editor
     editor._push(editor.edit().with_keep(rectangle_mask((0, 0), (7, 3), SIZE), stays=False))
-    assert "Redraw selection" in editing.draw.text() and editing._about.text().startswith("Redraws the selected pixels")
+    assert "Redraw selection" in editing.draw.text() and editing._about.text().startswith("Redraw the selected pixels")
     assert editing.strength.value() == 100
     filled = drawn(qtbot, page, editing.draw.click)
     assert (filled.sprites[:, 4:] == sprite[4:]).all() and (filled.sprites[:, :4] != sprite[:4]).any()
