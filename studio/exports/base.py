@@ -41,18 +41,18 @@ class Probe:
     steps: int = 3
 
     def labels(self, classes: int) -> Tensor:
-        """Return class indices to draw: int64 [count]; the last is -1, any class."""
+        """Return a class index for each probe sprite: int64 [count]. The last index is -1, which means any class."""
         labels = torch.arange(self.count) % max(1, classes)
         labels[-1] = -1
         return labels
 
     def sprites(self, size: int) -> Tensor:
-        """Return random input sprites: float32 [count, 4, size, size], premultiplied RGBA in [-1, 1]."""
+        """Return random sprites in the network's layout: float32 [count, 4, size, size], premultiplied, in [-1, 1]."""
         noise = torch.rand(self.count, 4, size, size, generator=torch.Generator().manual_seed(self.seed))
         return noise * 2 - 1
 
     def pixels(self, size: int) -> Tensor:
-        """Return random input sprites as images: float32 [count, size, size, 4] in [0, 1], straight alpha."""
+        """Return the sprites of `sprites` as RGBA images: float32 [count, size, size, 4] in [0, 1]."""
         return (self.sprites(size).permute(0, 2, 3, 1) + 1) / 2
 
 
@@ -61,9 +61,9 @@ PROBE = Probe()
 
 @dataclass(frozen=True, eq=False)
 class TrainingCode:
-    """The training of a model, for a format that writes it down as a program.
+    """How a model was trained: what an exported training script needs.
 
-    config: the settings of the run. data: the run's file of sprites (see `data.store.packed`); None if unknown.
+    config: the settings of the run. data: file with the training sprites (see `data.store.packed`); None if unknown.
     portable: classes and functions whose source code trains the network with torch and numpy: the parts of the training
         loop, and the recipe's `arguments`, `loss` and `statistics` (if it has its own), with `subsample` if the data
         set is too large for statistics over all sprites.
@@ -129,11 +129,11 @@ class ExportableModel:
         return np.frombuffer(bytes.fromhex(self.style["palette"]), np.uint8).reshape(-1, 3)
 
     def ancestry(self) -> str:
-        """Return the titles of the ancestors with their training data; empty without ancestors."""
+        """Return the models whose weights the training started from, as text; empty if it started from scratch."""
         return ", ".join(f"{model['title']} (trained on {model['data_title']})" for model in self.ancestors)
 
     def about(self) -> dict[str, str]:
-        """Return the metadata to store in an exported file. Values that are not texts are JSON."""
+        """Return the metadata of an exported file: title, recipe, settings, class names and others, encoded as text."""
         return {
             "made_by": "Sprite Training Studio",
             "title": self.title.encode("utf-8", "replace").decode(),  # a file name may hold lone surrogates
@@ -155,7 +155,7 @@ class ExportableModel:
 
 
 class RecipeTraits(Protocol):
-    """The attributes of a `Recipe` that a format can check before a model exists."""
+    """The attributes of a recipe (a kind of model) by which an export format accepts or rejects its models."""
 
     @property
     def name(self) -> str: ...
@@ -168,7 +168,7 @@ class RecipeTraits(Protocol):
 
 
 class ModelExport(ABC, Generic[ConfigT]):
-    """A file format for models, with optional settings. Formats have no state. suffix: of the main file."""
+    """A file format for trained models: writes a file and reads it back to verify it. Subclasses hold no state."""
 
     name: str = ""
     title: ClassVar[str] = ""
@@ -179,11 +179,11 @@ class ModelExport(ABC, Generic[ConfigT]):
     Config: type[Config] = Config  # a ConfigT; by default without settings
 
     def missing(self) -> str:
-        """Return a sentence that says what to install before this format can be written; empty if nothing."""
+        """Return a sentence that says what to install before exporting; empty if this format can be written."""
         return ""
 
     def problem(self, recipe: RecipeTraits) -> str:
-        """Return a sentence that says why this format can't hold models of a recipe; empty if it can."""
+        """Return a sentence that says why models of this recipe can't be exported; empty if they can."""
         return ""
 
     def unused(self, recipe: RecipeTraits) -> Collection[str]:
@@ -203,19 +203,19 @@ class ModelExport(ABC, Generic[ConfigT]):
 
     @abstractmethod
     def read_back(self, paths: Sequence[Path], model: ExportableModel, config: ConfigT) -> ReadBack:
-        """Run the exported file at `PROBE`, without the live network; return the outputs: float32 on the CPU.
+        """Run the exported file on the inputs of `PROBE`; return the outputs: float32 on the CPU.
 
         paths: the files that `write` returned. Raises ExportError for a damaged file and for a file of another model.
-        A format that needs more than a second returns a generator. It yields the share done, 0 to 1, at least ten times
-        a second, and closing it cancels the work.
+        Slow formats return a generator instead, which yields the progress, 0 to 1, at least ten times a second and
+        returns the outputs. Closing the generator cancels the work.
         """
 
     def live(self, model: ExportableModel, config: ConfigT) -> Tensor:
-        """Return the outputs of the live model to compare with the result of `read_back`."""
+        """Run the model in memory on the same inputs as `read_back`; return the outputs."""
         return model.outputs(model.network)
 
     def largest_difference(self, model: ExportableModel, config: ConfigT) -> float:
-        """Return the allowed difference from the live model, as a share of the largest output."""
+        """Return how far the outputs of `read_back` and `live` may differ, as a share of the largest output."""
         return LARGEST_DIFFERENCE
 
     @abstractmethod

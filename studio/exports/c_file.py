@@ -97,7 +97,7 @@ def _compiler() -> str:
 
 
 def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Generator[float, None, Tensor]:
-    """Compile and run the C file `name` in `folder`; yield the share done, and return the outputs.
+    """Compile and run the C file `name` in `folder`; yield the progress, 0 to 1, and return the outputs.
 
     Raises ExportError if the file can't be compiled or run.
     """
@@ -121,15 +121,15 @@ def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Ge
 
 
 def compiled(folder: Path, name: str) -> Iterator[float]:
-    """Compile check.c, which includes the C file `name`, to check.exe; yield the share done. Raises ExportError."""
+    """Compile check.c in `folder`, which includes the C file `name`; yield the progress. Raises ExportError."""
     words = [_compiler(), *_FLAGS, "check.c", "-o", "check.exe", "-lm"]
     yield from _call(words, folder, f"{name} can't be compiled.", 0.0)
 
 
 def _call(words: Sequence[str], folder: Path, failure: str, share: float) -> Generator[float, None, None]:
-    """Run a program in a folder; yield `share` every 50 ms until it ends. Closing the generator kills the program.
+    """Run a command in a folder; yield `share` every 50 ms until it ends. Closing the generator kills the command.
 
-    Raises ExportError with the title `failure` if the program fails.
+    words: program and arguments. Raises ExportError with the title `failure` if the command fails.
     """
     try:
         done = yield from run_program(words, _TIMEOUT_S, share=share, folder=folder)

@@ -42,13 +42,13 @@ def html_page(title: str, body: str, style: str, width_rem: int) -> str:
 
 
 def key_value_table(rows: Iterable[tuple[str, str]]) -> str:
-    """Return an HTML table with names in the first column and texts in the second."""
+    """Return an HTML table with a row per pair (name, text)."""
     cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
     return f"<table>{''.join(cells)}</table>"
 
 
 def numeric_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return an HTML table with headings. A heading that starts with '>' aligns its column to the right."""
+    """Return an HTML table of texts under headings. Columns whose heading starts with '>' are right-aligned."""
     sides = ["right" if column.startswith(">") else "left" for column in columns]
     heads = zip(sides, columns, strict=True)
     head = "".join(f'<th class="{side}">{html.escape(column.removeprefix(">"))}</th>' for side, column in heads)
@@ -61,13 +61,13 @@ def numeric_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def plot_image(title: str, svg: bytes) -> str:
-    """Return an image element with a plot as wide as the page."""
+    """Return an HTML image of a plot, as wide as the page."""
     data = base64.b64encode(svg).decode()
     return f'<img class="plot" alt="{html.escape(title)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def pixel_image(title: str, png: str, width_px: int, most_px: int, about: str = "") -> str:
-    """Return a figure with pixel art under its title, enlarged by the largest integer that fits into `most_px`.
+    """Return an HTML figure with pixel art and a title, enlarged by an integer to at most `most_px` wide.
 
     png: base64. width_px: width of the image. about: description for screen readers.
     """

@@ -1,7 +1,7 @@
-"""Source code that every loader file contains, after the code of its network.
+"""Source code of the loader files (Python files that load and run an exported model), after the network.
 
-The code needs torch and the standard library only. It uses names that the rest of a loader defines: CLASS_NAMES, SIZE,
-to_rgba and others.
+The code needs torch and the standard library only. It uses CLASS_NAMES, SIZE, to_rgba and other names that
+the rest of the loader file defines.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ JSON_ENDING, PAGE_ENDING = ".card.json", ".card.html"
 
 @dataclass(frozen=True)
 class ModelSource:
-    """The model that made a file: a run at a training step.
+    """The origin of a saved file: the run and the training step of the model that made it.
 
     run_sha256: of run.json, which holds the settings. weights_sha256: of the weights; empty if only the run is known.
     licence, credits: of the training sprites, as the user entered them.
@@ -48,32 +48,36 @@ class ModelSource:
     started_from: tuple[Mapping[str, Any], ...] = ()  # as `ancestors` in run.json
 
     def checksums(self) -> dict[str, str]:
-        """Return the checksums of run, sprites and weights, with licence and credits; without empty values."""
+        """Return the checksums of run, weights and training sprites, with licence and credits; omits empty values."""
         names = ("run_sha256", "weights_sha256", "data_fingerprint", "licence", "credits")
         return {name: str(getattr(self, name)) for name in names if getattr(self, name)}
 
     def to_json(self) -> str:
-        """Return one line of JSON without empty fields."""
+        """Return the fields as one line of JSON; omits empty fields."""
         return json.dumps({name: value for name, value in dataclasses.asdict(self).items() if value not in ("", ())})
 
 
 def provenance_metadata(sources: Iterable[str]) -> dict[str, str]:
-    """Return the metadata that names the origin of saved sprites, without duplicates; empty if nothing is known.
+    """Return the metadata of saved sprites that lists the models which drew them; empty if all are unknown.
 
-    sources: JSON of `ModelSource`; may be empty.
+    sources: a `ModelSource` as JSON per sprite; an empty text means unknown.
     """
     known = list(dict.fromkeys(filter(None, sources)))
     return {PROVENANCE: f"[{', '.join(known)}]"} if known else {}
 
 
 def parse_provenance(text: str) -> list[ModelSource]:
-    """Parse the text written by `provenance_metadata`. Raises ValueError."""
+    """Parse a JSON list of model sources from the metadata of saved sprites. Raises ValueError."""
     return records.parse(text, list[ModelSource])
 
 
 @dataclass(frozen=True)
 class Copies:
-    """The share of copies of training sprites among generated sprites at a step, and among other real sprites."""
+    """How many generated sprites are near copies of training sprites.
+
+    step: training step of the measurement. share: copies among generated sprites, 0 to 1. among_real: the same measure
+    for real sprites outside the training set, for comparison.
+    """
 
     step: records.Count
     share: float
@@ -82,7 +86,7 @@ class Copies:
 
 @dataclass(frozen=True)
 class Card:
-    """The card of an exported model. files: SHA-256 by file name, including the card's HTML page."""
+    """The card of an exported model: its origin, settings and file checksums. files: SHA-256 by file name."""
 
     source: ModelSource
     created: str
@@ -96,18 +100,21 @@ class Card:
     format: int = FORMAT
 
     def to_json(self) -> bytes:
-        """Return the JSON file of the card. The last field holds the SHA-256 of the other fields."""
+        """Return the card as a JSON file. The last field holds the SHA-256 of the other fields."""
         values = dataclasses.asdict(self)
         return (json.dumps({**values, "sha256": _checksum_of(values)}, indent=2) + "\n").encode()
 
 
 def card_paths(target: Path) -> tuple[Path, Path]:
-    """Return the paths of the card of an exported file: JSON and HTML."""
+    """Return the paths of the card for an exported file: JSON, then HTML."""
     return target.with_name(target.name + JSON_ENDING), target.with_name(target.name + PAGE_ENDING)
 
 
 def read_card(path: Path) -> Card:
-    """Read a card. Raises DamagedError for a changed file, BadInputError for a newer format version, OSError."""
+    """Read a model card from its JSON file.
+
+    Raises DamagedError for a changed file, BadInputError for a newer format version, OSError.
+    """
     data = path.read_bytes()
     try:
         values = records.parse(data, dict[str, Any])
@@ -127,7 +134,7 @@ def read_card(path: Path) -> Card:
 
 
 def _is_file_name(name: str) -> bool:
-    """Return whether `name` is a file name without folders, for a file beside the card."""
+    """Return whether `name` is a plain file name, without folders."""
     try:
         return bool(name) and b"\0" not in os.fsencode(name) and PurePath(name).name == name
     except UnicodeEncodeError:
@@ -141,7 +148,7 @@ def sha256_of(path: Path) -> str:
 
 
 def disclosure(card: Card) -> str:
-    """Return a text for a shop or a contest that asks how images were made."""
+    """Return a statement on how the sprites were made, for shops and contests that ask for a disclosure."""
     source = card.source
     rights = _rights(source.licence, source.credits)
     parents = [f"'{model['data_title']}'{_rights(str(model.get('licence', '')))}" for model in source.started_from]
@@ -212,7 +219,7 @@ def _checksum_of(values: Mapping[str, Any]) -> str:
 
 
 def _rights(*texts: str) -> str:
-    """Return licence and credits in brackets, ' (CC0 1.0, by the artists)'; empty without texts."""
+    """Return non-empty texts in brackets: ' (CC0 1.0, by the artists)'."""
     joined = ", ".join(filter(None, texts))
     return f" ({joined})" if joined else ""
 

@@ -31,7 +31,7 @@ _HALF_DIFFERENCE = 0.1
 
 @dataclass(frozen=True)
 class OnnxConfig(Config):
-    """Settings of an ONNX file."""
+    """Settings of the ONNX export."""
 
     graph: str = setting(
         "sampler",
@@ -92,10 +92,10 @@ class Onnx(ModelExport[OnnxConfig]):
 
 
 def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
-    """Trace a model as an ONNX graph of opset `WRITTEN_OPSET`.
+    """Convert a model to an ONNX graph of opset `WRITTEN_OPSET`.
 
-    Trace the network of a sampler once, and the sampler's steps separately with a placeholder for the network. Tracing
-    the network in every step would take minutes.
+    Traces the network of a sampler only once and inserts its nodes into each sampler step. Tracing the network in every
+    step would take minutes.
     """
     from studio.exports import onnx_rewriting
 
@@ -117,7 +117,7 @@ def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
 
 
 class _NetworkPlaceholder:
-    """Stands in for a network while tracing, and becomes a single node of the graph."""
+    """Replaces the network while a sampler is traced: each call becomes a single node of the ONNX graph."""
 
     def __init__(self, classes: Any) -> None:
         self.classes = classes
@@ -129,7 +129,7 @@ class _NetworkPlaceholder:
 
 
 def _encoded(model: ExportableModel, config: OnnxConfig) -> bytes:
-    """Return the bytes of the ONNX file. Raises ExportError if the opset can't express the graph."""
+    """Convert a model to the contents of an ONNX file. Raises ExportError if the opset can't express the graph."""
     from onnx import checker, shape_inference
 
     from studio.exports import onnx_rewriting
@@ -152,7 +152,7 @@ def _graph(model: ExportableModel, config: OnnxConfig) -> ExportGraph:
 
 
 def translated(graph: ExportGraph) -> ModelProto:
-    """Translate a graph to ONNX, opset `WRITTEN_OPSET`."""
+    """Convert a module with example inputs to ONNX, opset `WRITTEN_OPSET`."""
     from studio.exports.onnx_rewriting import WRITTEN_OPSET
 
     program = torch.onnx.export(
@@ -178,7 +178,10 @@ def _metadata(model: ExportableModel, config: OnnxConfig) -> dict[str, str]:
 
 
 def _run(path: Path, graph: ExportGraph, metadata: Mapping[str, str]) -> Tensor:
-    """Run an ONNX file with onnxruntime on the graph's inputs; return the output. Raises ExportError."""
+    """Run an ONNX file with onnxruntime on the graph's example inputs.
+
+    Returns the output. Raises ExportError if the file is damaged or its metadata differ from `metadata`.
+    """
     import onnxruntime as ort
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
@@ -200,7 +203,7 @@ def _run(path: Path, graph: ExportGraph, metadata: Mapping[str, str]) -> Tensor:
 
 
 def _mask_transparent(output: Tensor, graph: ExportGraph) -> Tensor:
-    """Return an output for comparison, without the colours of nearly transparent pixels, which are arbitrary."""
+    """Clear nearly transparent pixels of generated sprites, whose colours are arbitrary, before a comparison."""
     if graph.output != "sprites":
         return output
     alpha = output[..., 3:]

@@ -1,4 +1,4 @@
-"""Traceable modules for ONNX and .pt2 exports: a sampler, a single step, or a predictor, on plain tensors."""
+"""Traceable modules for ONNX and .pt2 exports: a sampler, a velocity network or a predictor, on plain tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GraphKind = Literal["sampler", "step"]
 
 @dataclass(frozen=True, eq=False)
 class ExportGraph:
-    """A module with example inputs at `PROBE` by name, and the name of its output.
+    """A module to export, with named example inputs and the name of its output.
 
     The first axis of each input is the batch, except for guidance, which has the shape [1].
     """
@@ -26,7 +26,7 @@ class ExportGraph:
     output: str
 
     def describe(self) -> str:
-        """Return a sentence about the inputs and the output."""
+        """Return a sentence about the module's inputs and output, for the exported file."""
         return str(type(self.module).forward.__doc__)
 
     def live(self) -> Tensor:
@@ -35,7 +35,7 @@ class ExportGraph:
             return self.module(*self.inputs.values())  # type: ignore[no-any-return]
 
     def traced(self) -> torch.export.ExportedProgram:
-        """Trace the module for any batch size."""
+        """Trace the module with torch.export, with a dynamic batch size."""
         batch = torch.export.Dim("batch")
         shapes = tuple(None if name == "guidance" else {0: batch} for name in self.inputs)
         with torch.no_grad():
@@ -43,7 +43,7 @@ class ExportGraph:
 
 
 class SamplerModule(nn.Module):
-    """Draws sprites from noise. network: replaces the model's network."""
+    """Draws sprites from noise in `steps` sampler steps. network: used instead of the model's network if given."""
 
     def __init__(self, model: ExportableModel, steps: int, network: Any = None) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class SamplerModule(nn.Module):
 
 
 class VelocityModule(nn.Module):
-    """The velocity network of a flow. The class index -1 means any class."""
+    """The velocity network of a flow-matching model. The class index -1 means any class."""
 
     def __init__(self, model: ExportableModel) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class VelocityModule(nn.Module):
 
 
 class PredictorModule(nn.Module):
-    """Predicts class probabilities or numbers for sprites."""
+    """Runs a classifier or regressor on RGBA images."""
 
     def __init__(self, model: ExportableModel) -> None:
         super().__init__()
@@ -81,14 +81,14 @@ class PredictorModule(nn.Module):
 
 
 def graph_problem(recipe: RecipeTraits) -> str:
-    """Return a sentence that says why models of a recipe have no graph; empty if they have one."""
+    """Return a sentence that says why models of this recipe can't be traced; empty if they can."""
     if recipe.makes == "sprites" and "from_noise" not in recipe.capabilities:
         return f"The recipe {recipe.title} can't draw from given noise, which a graph needs as input."
     return ""
 
 
 def graph_of(model: ExportableModel, kind: GraphKind, steps: int) -> ExportGraph:
-    """Return the graph of a model. kind, steps: used for generators only."""
+    """Return the module to export for a model, with example inputs. kind, steps: only affect generators."""
     if model.makes != "sprites":
         output = "probabilities" if model.makes == "labels" else "numbers"
         return ExportGraph(PredictorModule(model), {"sprites": PROBE.pixels(model.size)}, output)
@@ -103,12 +103,12 @@ def graph_of(model: ExportableModel, kind: GraphKind, steps: int) -> ExportGraph
 
 
 def unused_settings(recipe: RecipeTraits) -> Collection[str]:
-    """Return which of the settings `graph` and `steps` have no effect for models of a recipe."""
+    """Return the settings (`graph`, `steps`) that have no effect for models of this recipe."""
     if recipe.makes != "sprites":
         return ("graph", "steps")
     return () if "flow" in recipe.capabilities else ("graph",)
 
 
 def _times() -> Tensor:
-    """Return times for the sprites of `PROBE`: float32 [count], from noise (0) to nearly 1."""
+    """Return an example flow time per probe sprite: float32 [count], from 0.02 (noise) to 0.9."""
     return torch.linspace(0.02, 0.9, PROBE.count)

@@ -17,7 +17,7 @@ _HIDING_DOMAIN = "hidden"
 
 
 def inline(outer: ModelProto, inner: GraphProto, domain: str) -> None:
-    """Replace nodes of `domain` by the nodes of `inner`, with shared weights."""
+    """Replace each node of `domain` in `outer` by the nodes of the graph `inner`. Its weights are stored once."""
     weights = {weight.name: f"network/{weight.name}" for weight in inner.initializer}
     for weight in inner.initializer:
         outer.graph.initializer.add().CopyFrom(weight)
@@ -35,7 +35,7 @@ def inline(outer: ModelProto, inner: GraphProto, domain: str) -> None:
 
 
 def to_half(model: ModelProto) -> None:
-    """Convert all nodes between the first and the last matrix product to fp16. Inputs and outputs stay fp32.
+    """Convert the nodes from the first to the last matrix product to fp16. Inputs and outputs stay fp32.
 
     The time features (with angles up to 1,000 radians) and the solver's steps stay exact.
     """
@@ -99,7 +99,7 @@ def drop_defaults(model: ModelProto) -> None:
 
 
 def name_batch(model: ModelProto) -> None:
-    """Name the axis of dynamic size 'batch'."""
+    """Rename the dynamic axis of inputs and outputs to 'batch'."""
     for value in (*model.graph.input, *model.graph.output):
         for dim in value.type.tensor_type.shape.dim:
             if dim.dim_param:
@@ -107,7 +107,7 @@ def name_batch(model: ModelProto) -> None:
 
 
 def in_opset(model: ModelProto, opset: int) -> ModelProto:
-    """Convert a model to another opset."""
+    """Convert a model to the given opset version."""
     del model.graph.value_info[:]  # outdated after the rewriting
     if opset < WRITTEN_OPSET:
         for node in model.graph.node:
@@ -126,7 +126,7 @@ def in_opset(model: ModelProto, opset: int) -> ModelProto:
 
 
 def set_metadata(model: ModelProto, metadata: Mapping[str, str], description: str) -> None:
-    """Set metadata and description; remove traces of the exporting machine."""
+    """Set the metadata and the description of a model; remove details about the machine that exported it."""
     model.doc_string = description
     model.producer_name = metadata["made_by"]
     del model.metadata_props[:]
@@ -146,7 +146,7 @@ def serialize(model: ModelProto) -> bytes:
 
 
 def _between_products(nodes: Iterable[NodeProto]) -> set[int]:
-    """Return the indices of matrix products and all nodes in between."""
+    """Return the indices of all matrix products and of the nodes between two products."""
     listed = list(nodes)
     after, after_names = set[int](), set[str]()
     for number, node in enumerate(listed):
@@ -162,7 +162,7 @@ def _between_products(nodes: Iterable[NodeProto]) -> set[int]:
 
 
 def _renamed(node: NodeProto, names: Mapping[str, str], prefix: str) -> NodeProto:
-    """Return a copy of a node with renamed values: from `names`, otherwise with the prefix."""
+    """Copy a node and rename its inputs and outputs: by `names`, or else with `prefix` in front."""
     copied = NodeProto()
     copied.CopyFrom(node)
     copied.name = prefix + node.name
@@ -185,7 +185,7 @@ def _set_nodes(graph: GraphProto, nodes: Iterable[NodeProto]) -> None:
 
 
 def _remove_unused(graph: GraphProto) -> None:
-    """Remove casts and weights that no node uses."""
+    """Remove unused casts and weights."""
     wanted = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
     _set_nodes(graph, [node for node in graph.node if node.op_type != "Cast" or node.output[0] in wanted])
     kept = [weight for weight in graph.initializer if weight.name in wanted]

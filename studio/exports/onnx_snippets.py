@@ -89,7 +89,7 @@ _JAVASCRIPT = {
 
 
 def snippets_of(model: ExportableModel, name: str, output: str) -> Mapping[str, str]:
-    """Return example code by language. name: file name; output: name of the graph's output."""
+    """Return example code that runs an ONNX file, by programming language. name: of the file. output: of the graph."""
     values = {
         "FILE": name,
         "SIZE": model.size,

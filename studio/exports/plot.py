@@ -33,7 +33,7 @@ _NARROW = 8.0  # logarithmic axes with a smaller ratio get ticks at round number
 
 @dataclass(frozen=True, eq=False)
 class PlotLine:
-    """A run's curve, float64 [n], and its validation curve, float64 [m]. Either may be empty."""
+    """A training curve of a run, float64 [n], and its validation curve, float64 [m]. Either may be empty."""
 
     label: str
     steps: Values
@@ -52,10 +52,10 @@ def save_plot(
     log: bool = False,
     dots: bool = False,
 ) -> Path:
-    """Save a plot as PNG (1600 x 900 pixels), SVG or PDF, depending on the suffix; return the path used.
+    """Save a plot as PNG (1600 x 900 pixels), SVG or PDF, depending on the suffix; return the file's path.
 
     A single run shows its raw curve faintly behind the smoothed curve; several runs show smoothed curves only.
-    dots: mark each value. An existing file is not overwritten. Raises ExportError.
+    axis: label of the Y axis. dots: mark each value. If the file exists, a free name is used. Raises ExportError.
     """
     figure = draw_lines(lines, title, axis, smoothing_steps=smoothing_steps, log=log, dots=dots)
     target = files.free_path(path)
@@ -68,7 +68,7 @@ def save_plot(
 def draw_lines(
     lines: Sequence[PlotLine], title: str, axis: str, *, smoothing_steps: float, log: bool = False, dots: bool = False
 ) -> Figure:
-    """Draw the figure that `save_plot` saves."""
+    """Draw curves of runs over training steps into a new figure. axis: label of the Y axis. dots: mark each value."""
     figure, axes = new_axes()
     named = [replace(line, label=axis) for line in lines] if len(lines) == 1 else lines  # the title names the run
     _CurvePainter(axes, named, smoothing_steps, log=log, dots=dots).draw()
@@ -77,7 +77,7 @@ def draw_lines(
 
 
 def to_svg(figure: Figure, salt: str) -> bytes:
-    """Return a figure as SVG. Equal figures give equal bytes. salt: makes element ids unique within a page."""
+    """Return a figure as SVG, with reproducible bytes. salt: text that makes element ids unique within a page."""
     import matplotlib
 
     target = io.BytesIO()
@@ -98,7 +98,7 @@ def new_axes(height: float = 4.5) -> tuple[Figure, Axes]:
 
 
 def style_axes(axes: Axes, title: str, x: str, y: str) -> None:
-    """Set title and axis labels in the style of all plots."""
+    """Set title, axis labels, grid and colours in the studio's plot style."""
     axes.set_title(title, loc="left", color=_TEXT, fontsize=11, pad=10, parse_math=False)
     axes.set_xlabel(x, color=_MUTED)
     axes.set_ylabel(y, color=_MUTED)
@@ -110,7 +110,7 @@ def style_axes(axes: Axes, title: str, x: str, y: str) -> None:
 
 
 class _CurvePainter:
-    """Draws the curves of runs into axes."""
+    """Draws the curves of one or more runs into matplotlib axes."""
 
     def __init__(self, axes: Axes, lines: Sequence[PlotLine], smoothing_steps: float, *, log: bool, dots: bool) -> None:
         self._axes = axes
@@ -180,7 +180,7 @@ class _CurvePainter:
         return steps, np.where(np.isfinite(values), values, np.nan)
 
     def _set_limits(self) -> None:
-        """Set the same axis limits as the plot in the window."""
+        """Set the axis limits that the plot on the Runs page uses for these curves."""
         from matplotlib import ticker
 
         self._axes.set_xlim(*self._steps)

@@ -23,7 +23,7 @@ COMMENT = ("/*", "*/")
 
 @dataclass(frozen=True)
 class CFiles:
-    """The contents of the exported files."""
+    """The contents of an exported C file, its header and its weights file."""
 
     header: str
     source: str
@@ -31,7 +31,7 @@ class CFiles:
 
 
 def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
-    """Compose the files of a model. target: the C file, which names files and functions. Raises ExportError."""
+    """Create the C code of a model. target: path of the C file; functions are named after it. Raises ExportError."""
     prefix, draws = prefix_of(target), model.makes == "sprites"
     if draws and model.size < _SMALLEST:
         raise ExportError("The C file can't draw sprites of a single pixel.", "Choose another format.")
@@ -69,14 +69,14 @@ def prefix_of(target: Path) -> str:
 
 
 def step_of(model: ExportableModel) -> tuple[Program, list[str]]:
-    """Trace the velocity network; return the program and its C arguments. Raises ExportError."""
+    """Trace the network of a flow-matching model; return the program and its C parameters. Raises ExportError."""
     inputs = [torch.zeros(1, 4, model.size, model.size), torch.zeros(1), torch.zeros(1, dtype=torch.int64)]
     program = trace(model.network, inputs, ["x", "t", "label"])
     return program, ["const float *x", "const float *t", "int label"]
 
 
 def prediction_of(model: ExportableModel) -> tuple[Program, list[str]]:
-    """Trace a predicting model; return the program and its C arguments. Raises ExportError."""
+    """Trace a classifier or regressor; return the program and its C parameters. Raises ExportError."""
     return trace(PredictorModule(model).eval(), [PROBE.pixels(model.size)[:1]], ["x"]), ["const float *x"]
 
 

@@ -33,12 +33,12 @@ LOWERINGS: dict[str, Lowering] = {}  # by operator name; each takes the builder,
 
 
 def unsupported(title: str) -> ExportError:
-    """Return the error for a network that the C code can't compute. title: what is not supported."""
+    """Create the error for a network that can't be written as C. title: message that names the obstacle."""
     return ExportError(title, "Choose another format.")
 
 
 class Builder:
-    """Builds a program from function calls."""
+    """Builds a `Program` step by step: allocates tensors and appends calls of C functions."""
 
     def __init__(self) -> None:
         self.program = Program()
@@ -47,7 +47,7 @@ class Builder:
         self.program.calls.append(Call(function, arguments))
 
     def new(self, shape: Sequence[int]) -> TensorView:
-        """Return a new contiguous tensor in memory, not yet written."""
+        """Allocate a contiguous, uninitialised tensor for the result of a call."""
         layout = contiguous(shape)
         return TensorView(Buffer(layout.numel()), layout)
 
@@ -61,7 +61,7 @@ class Builder:
         return grid
 
     def view(self, value: TensorView | Tensor | float) -> TensorView:
-        """Return a value as a tensor view: constant tensors become weights, numbers become constants in the code.
+        """Convert a value to a tensor view. Tensors become weights, numbers become literals in the C code.
 
         Raises ExportError for tensors that are not float32.
         """
@@ -76,7 +76,7 @@ class Builder:
         return TensorView(self.part(value.float().reshape(1, -1), is_matrix=False), contiguous(value.shape))
 
     def dense(self, value: TensorView | Tensor) -> TensorView:
-        """Return a contiguous view of a value; copy it if necessary."""
+        """Convert a value to a contiguous tensor view; add a copy call if its strides need it."""
         view = self.view(value)
         if view.layout.is_contiguous():
             return view
@@ -85,7 +85,7 @@ class Builder:
         return out
 
     def planes(self, value: TensorView | Tensor) -> TensorView:
-        """Return a contiguous view [1, channels, height, width]. Raises ExportError for other shapes."""
+        """Convert an image to a contiguous view [1, channels, height, width]. Raises ExportError for other shapes."""
         view = self.dense(value)
         if view.layout.dim() != 4 or view.shape[0] != 1:
             raise unsupported("This network processes several images at once.")
@@ -97,7 +97,7 @@ class Builder:
         return part
 
     def matrix(self, values: TensorView | Tensor) -> TensorView:
-        """Return a view of one or several matrices [rows, columns]. A constant matrix may be stored as int8."""
+        """Convert matrices [..., rows, columns] to a contiguous view. A constant matrix may be stored as int8."""
         if isinstance(values, Tensor) and values.dim() == 2:
             return TensorView(self.part(values.float(), is_matrix=True), contiguous(values.shape))
         return self.dense(values)
@@ -195,7 +195,7 @@ def _embedding(
     by_frequency: bool = False,
     is_sparse: bool = False,
 ) -> Any:
-    """Ignore padding, by_frequency and is_sparse, which only affect gradients."""
+    """Add the lookup of one embedding row. padding, by_frequency and is_sparse only affect gradients."""
     if not isinstance(table, Tensor) or rows.layout.numel() != 1:
         raise unsupported("This network looks up several embedding rows at once.")
     out = builder.new((*rows.shape, table.shape[1]))
@@ -204,7 +204,7 @@ def _embedding(
 
 
 def _last(a: TensorView, axes: Sequence[int]) -> tuple[Tensor, list[int]]:
-    """Return the layout of `a` with these axes moved to the end, and the permutation."""
+    """Move `axes` to the end; return the layout of `a` after the permutation, and the permutation."""
     chosen = sorted(axis % a.layout.dim() for axis in axes)
     order = [axis for axis in range(a.layout.dim()) if axis not in chosen] + chosen
     return a.layout.permute(order), order
@@ -224,7 +224,7 @@ def _reduction(function: str) -> Lowering:
     def lower(
         builder: Builder, a: Any, axes: Sequence[int] | None = None, keep: bool = False, *, dtype: Any = None
     ) -> Any:
-        """Ignore dtype: `trace` raises for conversions."""
+        """Add a reduction over `axes`. dtype is ignored: `trace` rejects networks that convert dtypes."""
         a = builder.view(a)
         axes = list(axes or range(a.layout.dim()))
         shape = a.layout.sum(axes, keepdim=keep).shape
@@ -305,7 +305,7 @@ def _avg_pool(
 
 
 def _rows(builder: Builder, weight: TensorView | Tensor) -> TensorView:
-    """Return a convolution's weight [outputs, inputs, height, width] as a matrix [taps, outputs]. taps: made even."""
+    """Reshape a convolution weight [outputs, inputs, height, width] to [taps, outputs], padded to an even row count."""
     outputs, taps = weight.shape[0], math.prod(weight.shape[1:])
     if isinstance(weight, Tensor):
         return builder.matrix(nn.functional.pad(weight.permute(1, 2, 3, 0).reshape(taps, outputs), (0, 0, 0, taps % 2)))
@@ -319,7 +319,7 @@ def _convolution(
     builder: Builder, a: Any, weight: Any, bias: Any, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Any:  # fmt: skip
-    """Ignore output_padding, which only transposed convolutions use."""
+    """Add a 2-D convolution. output_padding is ignored: transposed convolutions are not supported."""
     settings = [set(stride), set(padding), set(dilation)]
     if transposed or groups != 1 or len(weight.shape) != 4 or any(len(both) > 1 for both in settings):
         raise unsupported("This network has grouped, transposed or non-square convolutions.")

@@ -1,4 +1,4 @@
-"""Pack a model for the WebAssembly engine (engine.c), which runs every model: program, tables and weights in a file."""
+"""Pack the program, the tables and the weights of a model into one file for the WebAssembly engine (engine.c)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEVELS = 256
 
 
 def pack_model(model: ExportableModel, precision: str) -> bytes:
-    """Pack a model with 'fp32' or 'int8' weights. Raises ExportError if it can't be traced or is too large."""
+    """Return the bytes of a packed model. precision: 'fp32' or 'int8'. Raises ExportError for unsupported models."""
     draws = model.makes == "sprites"
     program, _ = step_of(model) if draws else prediction_of(model)
     names = model.target_names if model.makes == "numbers" else model.class_names
@@ -68,21 +68,21 @@ def pack_model(model: ExportableModel, precision: str) -> bytes:
 
 @functools.cache
 def operations() -> dict[str, tuple[int, int]]:
-    """Return the engine's functions by name: opcode, and number of argument words."""
+    """Return the opcode and the number of argument words of each engine function, by function name."""
     found = _OPERATION.findall(source.read("engine.c", "model"))
     return {name: (number, int(words)) for number, (name, words) in enumerate(found)}
 
 
 @dataclass(frozen=True)
 class _Words:
-    """Encodes calls as 32-bit words. memory_offsets, weight_offsets: in floats. constants: filled while encoding."""
+    """Encodes function calls as 32-bit words, and collects literals in `constants`. Offsets are in floats."""
 
     memory_offsets: Mapping[Buffer, int]
     weight_offsets: Mapping[WeightTensor, int]
     constants: list[float]
 
     def of(self, call: Call) -> list[int]:
-        """Encode a call: opcode, then arguments."""
+        """Return the words of a call: the opcode, then the arguments."""
         number, count = operations()[call.function]
         words = [word for argument in call.arguments for word in self._argument(argument)]
         assert len(words) == count, call.function

@@ -13,7 +13,7 @@ ALIGNMENT = 16  # floats; each buffer starts at a multiple
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """A contiguous array of floats: an argument of the C function if it has a name, otherwise in its memory."""
+    """A contiguous array of floats. A named buffer is a parameter of the C function, others lie in its workspace."""
 
     count: int
     name: str = ""
@@ -21,7 +21,7 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class WeightTensor:
-    """A constant tensor in the weights file: float32 [rows, columns]. Matrices can be int8 with a scale per column."""
+    """A tensor of the weights file: float32 [rows, columns]. Matrices can be stored as int8, scaled per column."""
 
     values: Tensor
     is_matrix: bool
@@ -29,14 +29,14 @@ class WeightTensor:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A number in the source code."""
+    """A number that is written into the C code as a literal."""
 
     value: float
 
 
 @dataclass(frozen=True, eq=False)
 class TensorView:
-    """A tensor view. layout: a meta tensor with the shape and the strides inside `source`."""
+    """A strided view of a buffer, a weight or a literal. layout: meta tensor with shape, strides and offset."""
 
     source: Buffer | WeightTensor | Constant
     layout: Tensor
@@ -51,7 +51,7 @@ class TensorView:
 
 @dataclass(frozen=True)
 class StridedLoop:
-    """A loop over an output and two inputs: extents of the axes, and each tensor's strides along them."""
+    """A nested loop over an output and two inputs. size: extent per axis. out, a, b: stride per axis, in floats."""
 
     size: tuple[int, ...]
     out: tuple[int, ...]
@@ -60,7 +60,7 @@ class StridedLoop:
 
     @classmethod
     def over(cls, out: TensorView, a: TensorView, b: TensorView) -> StridedLoop:
-        """Return the loop over `out` with `a` and `b` broadcast to it. Mergeable axes are merged into one."""
+        """Create the loop over all elements of `out`, with `a` and `b` broadcast to its shape. Merges axes."""
         layouts = (out.layout, a.layout.expand(out.shape), b.layout.expand(out.shape))
         axes: list[tuple[int, tuple[int, ...]]] = []
         for axis, extent in enumerate(out.shape):
@@ -87,24 +87,24 @@ class Call:
     arguments: tuple[Argument, ...]
 
     def views(self) -> list[TensorView]:
-        """Return the tensors among the arguments, the output first."""
+        """Return the tensor arguments of the call, the output first."""
         return [argument for argument in self.arguments if isinstance(argument, TensorView)]
 
     def buffers(self) -> Iterator[Buffer]:
-        """Yield the buffers in memory that the call reads or writes."""
+        """Yield the workspace buffers that the call reads or writes."""
         sources = (view.source for view in self.views())
         return (source for source in sources if isinstance(source, Buffer) and not source.name)
 
 
 @dataclass(eq=False)
 class Program:
-    """Function calls in order, and the weights they use."""
+    """A network as C function calls in order, with the weights that the calls use."""
 
     calls: list[Call] = field(default_factory=list)
     parts: list[WeightTensor] = field(default_factory=list)
 
     def memory_offsets(self) -> tuple[dict[Buffer, int], int]:
-        """Assign buffers to memory offsets, in floats; return the offsets and the memory size.
+        """Place the buffers in one workspace; return their offsets and the workspace size, in floats.
 
         Buffers that are alive at the same time don't overlap. The largest buffer is placed first, each buffer as low
         as possible.
@@ -130,7 +130,7 @@ class Program:
         return offsets, max((offset + buffer.count for buffer, offset in offsets.items()), default=0)
 
     def boundary_matrices(self) -> set[WeightTensor]:
-        """Return the first and the last matrices between inputs and output, except embedding tables."""
+        """Return the matrices closest to the inputs and to the output, which int8 would distort most; no embeddings."""
         found = set[WeightTensor]()
         for calls in (self.calls, self.calls[::-1]):
             beyond = set[Buffer]()  # buffers that depend on a matrix
@@ -146,7 +146,7 @@ class Program:
         return found
 
     def weight_offsets(self) -> tuple[dict[WeightTensor, int], int]:
-        """Return the offset of each weight tensor among all weights, in floats, and the total size."""
+        """Return the offset of each weight tensor in the array of all weights, and the array's size, in floats."""
         offsets, end = dict[WeightTensor, int](), 0
         for part in self.parts:
             offsets[part] = end
@@ -155,10 +155,10 @@ class Program:
 
 
 def aligned(count: int) -> int:
-    """Round up to a multiple of ALIGNMENT."""
+    """Round a number of floats up to a multiple of ALIGNMENT."""
     return -(-count // ALIGNMENT) * ALIGNMENT
 
 
 def contiguous(shape: Sequence[int]) -> Tensor:
-    """Return the layout of a contiguous tensor, as a meta tensor."""
+    """Return a contiguous meta tensor of this shape, which serves as a layout."""
     return torch.empty(tuple(shape), device="meta")

@@ -37,9 +37,9 @@ _DEFINES = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Style:
-    """How sprites are snapped to pixel art. Rows are classes; the last row is for any class.
+    """How the C code snaps a drawn sprite to pixel art, by class. The last entry applies to any class.
 
-    palette: uint8 [K, 3]. colours: maximum number of colours per sprite. alpha_levels: levels between 0 and 255.
+    palette: uint8 [K, 3]. colours: maximum colours of a sprite, per class. alpha_levels: 1 to 254, per class.
     """
 
     palette: NDArray[np.uint8]
@@ -54,7 +54,7 @@ class Style:
 
 
 def read(name: str, prefix: str, **values: str) -> str:
-    """Read a C source file. Replace the prefix 'model' by `prefix`, and each '@NAME@' by a value."""
+    """Read a C template. Replaces 'model_' by `prefix`, and each '@NAME@' by the value called NAME."""
     text = (_SOURCES / name).read_text(encoding="ascii")
     text = text.replace("model_", f"{prefix}_").replace("MODEL_", f"{prefix.upper()}_")
     for key, value in values.items():
@@ -63,7 +63,7 @@ def read(name: str, prefix: str, **values: str) -> str:
 
 
 def header(about: str, prefix: str, constants: Mapping[str, int], names: Mapping[str, Sequence[str]], api: str) -> str:
-    """Return the text of the header. about: comment. names: lists of strings to declare. api: the prototypes."""
+    """Return the text of a C header. about: top comment. names: string arrays to declare. api: function prototypes."""
     guard = f"{prefix.upper()}_H"
     lists = "".join(f"extern const char *const {prefix}_{name}[{len(texts)}];\n" for name, texts in names.items())
     return (
@@ -74,7 +74,7 @@ def header(about: str, prefix: str, constants: Mapping[str, int], names: Mapping
 
 
 def operators(program: Program) -> str:
-    """Return the functions of operators.c that a program calls, with their dependencies."""
+    """Return the C source of all functions that a program calls, with their dependencies."""
     heading, *pieces = (_SOURCES / "operators.c").read_text(encoding="ascii").rstrip("\n").split("\n\n")
     defined = [{name for groups in _DEFINES.findall(piece) for name in groups if name} for piece in pieces]
     wanted, needed = {call.function for call in program.calls}, set[int]()
@@ -89,7 +89,7 @@ def includes(header_name: str) -> str:
 
 
 def weight_table(program: Program, packed: bytes, precision: str) -> str:
-    """Return C code that describes the weights file and the memory sizes."""
+    """Return C constants that describe the weights file, its tensors and the workspace size."""
     rounded = int8_parts(program, precision)
     rows = [_braced((*part.values.shape, int(part in rounded))) for part in program.parts]
     magic = ", ".join(str(byte) for byte in MAGIC)
@@ -113,7 +113,7 @@ def defines(values: Mapping[str, object], prefix: str = "") -> str:
 
 
 def style_tables(style: Style) -> str:
-    """Return C tables of the palette, the colour counts and the alpha levels."""
+    """Return C arrays with the palette, the maximum colour counts and the alpha levels."""
     colours = [_braced(colour) for colour in style.palette.tolist()] or ["{0, 0, 0}"]
     most = max(1, *map(len, style.alpha_levels))
     levels = [_braced((*row, *(0,) * (most - len(row)))) for row in style.alpha_levels]
@@ -131,20 +131,20 @@ def names_table(name: str, texts: Sequence[str]) -> str:
 
 
 def string(text: str) -> str:
-    """Return a C string literal in UTF-8. Bytes beyond ASCII are octal, because hex escapes have no fixed length."""
+    """Return a text as a C string literal in UTF-8. Other than ASCII is octal: hex escapes have no fixed length."""
     data = text.encode("utf-8", "replace")
     plain = (chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in data)
     return f'"{"".join(plain)}"'
 
 
 def comment(text: str) -> str:
-    """Return a C comment. Characters that could end the comment are replaced."""
+    """Return a text as a C comment. Replaces characters that could end the comment."""
     plain = re.sub(r"[^ -~\n]|\\", "_", text).replace("*/", "*_").replace("/*", "/_").replace("??", "?_")
     return f"/* {plain} */\n"
 
 
 def network(program: Program, inputs: Sequence[str]) -> str:
-    """Return the C function that computes a program. inputs: its argument declarations."""
+    """Return a C function that runs a program. inputs: declarations of its parameters."""
     places, _ = program.memory_offsets()
     offsets, _ = program.weight_offsets()
     writer = _Writer(places, offsets)
@@ -158,7 +158,7 @@ def network(program: Program, inputs: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Formats calls as C code. memory_offsets, weight_offsets: in floats."""
+    """Formats function calls as C statements. memory_offsets, weight_offsets: in floats."""
 
     memory_offsets: Mapping[Buffer, int]
     weight_offsets: Mapping[WeightTensor, int]
@@ -188,7 +188,7 @@ class _Writer:
 
 
 def number(value: float) -> str:
-    """Return a float32 literal of C."""
+    """Return a number as a C literal of type float."""
     if np.isinf(value):
         return "INFINITY" if value > 0 else "-INFINITY"
     text = repr(float(np.float32(value))) if float(np.float32(value)) == value else str(np.float32(value))

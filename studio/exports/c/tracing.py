@@ -1,7 +1,7 @@
 """Trace a network with torch.export and lower its graph, node by node, to a program of C calls.
 
-View operators (reshape, permute, slice, ...) only change a layout and cost nothing at run time. Nodes that depend only
-on weights are computed here.
+View operators (reshape, permute, slice, ...) only change strides and cost nothing at run time. Nodes that depend only
+on weights are computed while tracing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SAME = frozenset({"aten.alias.default", "aten.clone.default", "aten.detach.defa
 
 
 def trace(network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str]) -> Program:
-    """Trace a network in eval mode. inputs: examples with the shapes. names: of the inputs in C; the output is 'out'.
+    """Convert a network in eval mode to a program. inputs: example tensors. names: C names of the inputs.
 
     Raises ExportError if the network can't be traced or uses an operator without a C function.
     """
@@ -41,7 +41,7 @@ def trace(network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str]) ->
 
 
 def _walked(exported: ExportedProgram, names: Sequence[str]) -> Program:
-    """Lower the nodes of a graph in order."""
+    """Convert the nodes of a traced graph to C calls, in order. names: C names of the inputs."""
     builder, values, free = Builder(), dict[Node, Any](), iter(names)
     constants = {**exported.state_dict, **exported.constants}
     specs = {spec.arg.name: spec for spec in exported.graph_signature.input_specs if hasattr(spec.arg, "name")}
@@ -64,7 +64,7 @@ def _walked(exported: ExportedProgram, names: Sequence[str]) -> Program:
 
 
 def _check_dtype(node: Node, value: Any) -> None:
-    """Raise ExportError if torch converts a dtype at a node, which lowerings never do."""
+    """Raise ExportError if the value's dtype differs from the dtype that torch recorded for the node."""
     if isinstance(value, TensorView) and value.layout.dtype != (wanted := node.meta["val"].dtype):
         raise unsupported(f"This network converts {value.layout.dtype} to {wanted} ({node.target}).")
 
@@ -75,7 +75,7 @@ def _input(node: Node, name: str) -> TensorView:
 
 
 def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: dict[str, Any]) -> Any:
-    """Return the value of a node: a view, a constant tensor, a number, or a tuple of these."""
+    """Add the calls that compute a node; return its value: a view, a constant tensor, a number, or a tuple of them."""
     name = str(target)
     if target is operator.getitem:
         return positional[0][positional[1]]
@@ -99,7 +99,7 @@ def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: d
 
 
 def _viewed(builder: Builder, target: Any, positional: Sequence[Any], named: dict[str, Any]) -> Any:
-    """Apply a view operator to a layout."""
+    """Apply a view operator (reshape, permute, ...) to the first argument, without a copy if torch can."""
     view, *rest = positional
     try:
         found = target(view.layout, *rest, **named)

@@ -17,7 +17,7 @@ _INT8_DIFFERENCE = 0.1
 
 @dataclass(frozen=True)
 class CConfig(Config):
-    """Settings of exports with C code."""
+    """Settings of the C file and of the web page."""
 
     weights: str = setting(
         "fp32",
@@ -35,12 +35,12 @@ def problem(recipe: RecipeTraits) -> str:
 
 
 def probe_for(config: CConfig) -> Probe:
-    """Return the probe. int8 is compared after one solver step, because its errors add up over the steps."""
+    """Return the inputs for the comparison. int8 uses a single solver step, because rounding errors add up."""
     return PROBE if config.weights == "fp32" else Probe(guidance=1, steps=1)
 
 
 def probe_labels_and_seeds(model: ExportableModel, config: CConfig) -> list[tuple[int, int]]:
-    """Return the class index (-1: any) and the seed of each sprite of the probe."""
+    """Return the class index (-1: any) and the seed of each sprite drawn for the comparison."""
     probe, stride = probe_for(config), int(model.solver["places_apart"])
     labels = probe.labels(len(model.class_names)).tolist()
     return [(label, probe.seed + stride * index) for index, label in enumerate(labels)]
@@ -52,13 +52,13 @@ def add_checksum(text: str, opening: str, closing: str) -> str:
 
 
 def checksum_matches(text: str, opening: str, closing: str) -> bool:
-    """Whether the checksum written by `add_checksum` is right."""
+    """Return whether a text ends with a comment that holds its correct SHA-256."""
     body, _, _ = text.rpartition(f"\n{opening} sha256 of all above: ")
     return text == add_checksum(body, opening, closing)
 
 
 def live(model: ExportableModel, config: CConfig) -> Tensor:
-    """Return the live model's outputs at the probe: sprites float32 [count, 4, S, S], or predictions."""
+    """Run the model in memory on the probe inputs; return sprites, float32 [count, 4, S, S], or predictions."""
     with torch.no_grad():
         if model.makes != "sprites":
             return PredictorModule(model)(PROBE.pixels(model.size))  # type: ignore[no-any-return]
@@ -69,5 +69,5 @@ def live(model: ExportableModel, config: CConfig) -> Tensor:
 
 
 def largest_difference(config: CConfig) -> float:
-    """Return the allowed difference from the live model, as a share of the largest output."""
+    """Return how far the C code may differ from the model in memory, as a share of the largest output."""
     return LARGEST_DIFFERENCE if config.weights == "fp32" else _INT8_DIFFERENCE

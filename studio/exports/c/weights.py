@@ -1,4 +1,4 @@
-"""The weights file of a C file: 8 magic bytes, the CRC-32 of the rest, then the weight tensors, little-endian.
+"""The weights file that belongs to a C file: 8 magic bytes, a CRC-32, then the weight tensors, little-endian.
 
 A matrix stored as int8 starts with its column scales, float32.
 """
@@ -18,7 +18,7 @@ _LARGEST = 127
 
 
 def pack(program: Program, precision: str) -> bytes:
-    """Return the bytes of the weights file. precision: 'fp32' or 'int8'."""
+    """Return the contents of the weights file. precision: 'fp32' or 'int8'."""
     rounded = int8_parts(program, precision)
     data = b"".join(_rounded(part) if part in rounded else _bytes(part.values) for part in program.parts)
     return MAGIC + zlib.crc32(data).to_bytes(4, "little") + data
@@ -30,7 +30,7 @@ def checksum(packed: bytes) -> int:
 
 
 def int8_parts(program: Program, precision: str) -> set[WeightTensor]:
-    """Return the tensors stored as int8: all matrices but the first and the last, which affect the result most."""
+    """Return the weights to store as int8: all matrices but the first and the last, which lose the most."""
     if precision != "int8":
         return set()
     return {part for part in program.parts if part.is_matrix} - program.boundary_matrices()
