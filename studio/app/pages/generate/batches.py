@@ -101,7 +101,7 @@ class ResultHistory:
         return 0 <= self._index() + steps < len(self._batches)
 
     def go(self, steps: int) -> None:
-        """Show the batch `steps` after the shown batch."""
+        """Show the batch `steps` after the shown batch. Negative steps go back."""
         self.current = self._batches[self._index() + steps]
 
     def show(self, batch: ResultBatch) -> bool:
@@ -139,7 +139,7 @@ class RejectionHistory:
         return self._done[-1].title() if self._done else ""
 
     def reject(self, batch: ResultBatch, numbers: Sequence[int]) -> None:
-        """Hide these sprites of a batch."""
+        """Hide sprites of a batch in the grid. numbers: their indices."""
         batch.rejected |= set(numbers)
         self._done.append(Rejection(batch, tuple(numbers)))
 

@@ -228,7 +228,7 @@ class LabPage(Page):
 
     @Slot()
     def _on_results_listed(self) -> None:
-        """Offer the chosen experiment's results, and keep the shown result."""
+        """List the chosen experiment's results, and keep the shown result selected."""
         experiment, shown = self.experiment(), self._chosen()
         name = experiment.name if experiment is not None else ""
         self._listed = [result for result in self.session.lab.results if result.experiment == name]
@@ -256,7 +256,7 @@ class LabPage(Page):
 
     @Slot()
     def _refresh_result(self) -> None:
-        """Show the chosen result beside the compared one, or the running experiment's results so far."""
+        """Show the chosen result with the compared result's curves, or a running experiment's results so far."""
         lab, chosen, compared = self.session.lab, self._chosen(), self._compared()
         is_running = lab.running is not None and lab.running is self.experiment()
         for combo in (self.result, self.compared):

@@ -109,7 +109,7 @@ class RunActions(QWidget):
 
     @Slot()
     def trash_by_key(self) -> None:
-        """Move the selected runs to the trash, or show why not."""
+        """Move the selected runs to the trash, or show why this is impossible."""
         if self.trash.isEnabled():
             self.trash.click()
         else:

@@ -67,7 +67,7 @@ class PaintColours(Swatches):
         self._refresh()
 
     def pick_colour(self, colour: NDArray[np.uint8]) -> None:
-        """Paint with this colour, uint8 [4], from now on, as opaque. Ignore a transparent colour."""
+        """Choose the opaque version of a colour, uint8 [4], to paint with. Ignore a transparent colour."""
         if colour[3]:
             self.colour = np.array([*colour[:3], 255], np.uint8)
             self._refresh()
@@ -90,7 +90,7 @@ class PaintColours(Swatches):
 
 
 class SpriteEditor(QWidget):
-    """An editor for a sprite and a selection of its pixels. changed: a step was made, undone or redone.
+    """An editor for a sprite and a selection of its pixels. changed: the user made, undid or redid an edit.
 
     Keys are the same as in Aseprite where possible.
     """

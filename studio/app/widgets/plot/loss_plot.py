@@ -95,7 +95,7 @@ class LossPlot(TimePlot):
             self.data_changed()
 
     def add_mark(self, step: int, kind: MarkKind, text: str = "") -> None:
-        """Mark a step on all tabs. A new 'best' mark replaces the old; a step has one mark of a kind."""
+        """Mark a step on all tabs. A new 'best' mark replaces the old mark; a step has a single mark of each kind."""
         text = f"{text or _MARK_NAMES[kind]}, step {formatting.number(step)}"
         others = [mark for mark in self.marks if mark.kind != kind or (kind != "best" and mark.step != step)]
         self.marks[:] = [*others, StepMark(step, kind, text)]

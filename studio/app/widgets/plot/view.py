@@ -25,7 +25,7 @@ _FITS = (Qt.Key.Key_0, Qt.Key.Key_Home)
 class PlotView(QObject):
     """The visible range of a plot.
 
-    Follows new data until the user moves the steps, and fits the values until the user moves the values.
+    Follows new data until the user changes the range of steps. Fits the values until the user changes their range.
 
     changed: the plot must be redrawn soon.
     """
@@ -100,8 +100,8 @@ class PlotView(QObject):
 class PlotInput(QObject):
     """Mouse and key input of a plot, as signals.
 
-    hovered: the step under the mouse. left: the mouse has left. zoomed: factor, fixed point (step or value; NaN for the
-    crosshair), whether to zoom the values. panned: share of the width. walked: move the crosshair by these pixels.
+    hovered: the step under the mouse. left: the mouse has left. zoomed: factor, fixed point (step or value; NaN for
+    the crosshair), whether to zoom the values. panned: share of the width. walked: move the crosshair by these pixels.
     fitted: show everything.
     """
 

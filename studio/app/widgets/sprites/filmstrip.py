@@ -54,7 +54,7 @@ class Filmstrip(QWidget):
         self._refresh()
 
     def add(self, step: int, sprites: Rgba, captions: Sequence[str] = ()) -> None:
-        """Append the samples of `step`, replacing samples from this step on. A live strip shows them at once."""
+        """Append the samples of `step`, replacing samples from this step on. Show the new samples if live."""
         shown = self.shown_step()
         del self._film[bisect.bisect_left(self.steps(), step) :]  # a resumed run draws them again
         self._film.append((step, sprites, tuple(captions)))
