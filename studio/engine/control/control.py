@@ -1,4 +1,4 @@
-"""Flags by which other code stops a training, or requests live samples and checkpoints.
+"""Flags with which other code stops a training, or requests live samples and checkpoints.
 
 A training is a generator: to pause it, stop advancing the generator and set `is_paused`.
 """
@@ -40,10 +40,9 @@ def until_stopped(events: Events, control: Control) -> Events:
 def retry_until_writable(
     control: Control, write: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> Generator[Event, None, T]:
-    """Call `write` until the disk accepts the data, and return its result; yields Blocked after each
-    failure.
+    """Call `write` until the disk accepts the data, and return its result.
 
-    Raises UnwritableError when `control.give_up` is set.
+    Yields Blocked after each failure. Raises UnwritableError when `control.give_up` is set.
     """
     while True:
         try:

@@ -25,11 +25,11 @@ T = TypeVar("T")
 
 
 class Heartbeat(msgspec.Struct, frozen=True):
-    """The content of live.json.
+    """The content of live.json: that a training is alive, and its state.
 
-    beat: a counter; a training is alive while it changes. first_step, elapsed_s, train_count, heldout_count, precision:
-    as in RunStarted. can_pause: whether the training pauses on request. halted: the error that blocks it now, or ''.
-    eta_s, epoch: as in LossChunk; None while unknown.
+    beat: a counter; a training is alive while it changes. first_step, elapsed_s: where this process began to train.
+    can_pause: whether the training pauses on request. halted: the error that blocks the training now, or ''. eta_s:
+    time left; None while unknown.
     """
 
     beat: records.Count
@@ -47,7 +47,10 @@ class Heartbeat(msgspec.Struct, frozen=True):
 
 
 class ControlRequest(msgspec.Struct, frozen=True):
-    """The content of asked.json. saves, samples: checkpoints and live samples requested since the start."""
+    """The content of asked.json: what other processes request from a training.
+
+    saves, samples: number of checkpoints and live samples requested since the start.
+    """
 
     stop: bool = False
     pause: bool = False
@@ -56,12 +59,12 @@ class ControlRequest(msgspec.Struct, frozen=True):
 
 
 def read_heartbeat(run: Path) -> Heartbeat | None:
-    """Return a run's heartbeat; None if no training writes one."""
+    """Return the heartbeat in a run's live.json; None if no training writes one."""
     return _read(run / HEARTBEAT_FILE, Heartbeat)
 
 
 def write_heartbeat(run: Path, live: Heartbeat) -> None:
-    """Write live.json; on a full disk, overwrite the old file in place. Raises UnwritableError."""
+    """Write a run's live.json; on a full disk, overwrite the old file in place. Raises UnwritableError."""
     path = run / HEARTBEAT_FILE
     with RunDir(run).wrap_write_errors():
         try:
@@ -89,7 +92,10 @@ def read_requests(run: Path, known: ControlRequest) -> ControlRequest:
 def send_request(
     run: Path, *, stop: bool | None = None, pause: bool | None = None, save: bool = False, sample: bool = False
 ) -> None:
-    """Write a request for the training of this run; None leaves a flag unchanged. Raises RunError."""
+    """Send a request to the training of a run, by writing asked.json.
+
+    stop, pause: None leaves the flag unchanged. Raises RunError.
+    """
     before = _asked_before(run / REQUEST_FILE)
     asked = ControlRequest(
         before.stop if stop is None else stop,
@@ -102,7 +108,10 @@ def send_request(
 
 
 def _asked_before(path: Path) -> ControlRequest:
-    """Return the requests in asked.json. Raises RunError for an unreadable file: replacing it would end a pause."""
+    """Return the requests in asked.json; no requests if the file is missing.
+
+    Raises RunError for an unreadable file: replacing the file would end a requested pause.
+    """
     try:
         with wrap_read_errors(path):
             return records.parse(files.retry_in_use(path.read_bytes), ControlRequest)
@@ -114,7 +123,7 @@ def _asked_before(path: Path) -> ControlRequest:
 
 
 def _read(path: Path, kind: type[T]) -> T | None:
-    """Return the parsed file, or None if it is missing or unreadable, because it is written again soon."""
+    """Return the parsed file; None if it is missing or unreadable. The sender soon writes it again."""
     try:
         return records.parse(path.read_bytes(), kind)
     except (OSError, ValueError):

@@ -29,11 +29,11 @@ POLL_S = 0.25  # between two reads of asked.json
 class RunControlServer(Observer):
     """Publishes a training's heartbeat in the run folder and executes the requests in asked.json.
 
-    A daemon thread does both while nothing advances the training, for example while the window has paused it.
+    A daemon thread does both while the training stands still, for example while the window has paused it. can_pause:
+    whether a requested pause may block the process in `after`.
     """
 
     def __init__(self, control: Control, *, can_pause: bool) -> None:
-        """can_pause: whether a requested pause may block the process in `after`."""
         self._control, self._can_pause = control, can_pause
         self._run: Path | None = None  # None before RunStarted
         self._heartbeat: Heartbeat
@@ -74,14 +74,14 @@ class RunControlServer(Observer):
                 yield Notice("info", "Training resumed.")
 
     def close(self) -> None:
-        """Stop the heartbeat and remove both files."""
+        """Stop the heartbeat, and remove live.json and asked.json from the run folder."""
         with self._lock:
             self._has_ended.set()
         if self._run is not None:
             clear_control_files(self._run)
 
     def _start(self, started: RunStarted) -> None:
-        """Start to publish a training, or publish it again after a rollback."""
+        """Start the heartbeat of a training; after a rollback, start it again."""
         with self._lock:
             is_first, self._run, self._done = self._run is None, started.path, ControlRequest()
             self._heartbeat = Heartbeat(
@@ -106,7 +106,7 @@ class RunControlServer(Observer):
             self._write_heartbeat()
 
     def _poll_requests(self) -> None:
-        """Read asked.json, if POLL_S have passed, and set the flags of the control."""
+        """Read asked.json, if POLL_S have passed since the last time, and execute new requests."""
         with self._lock:
             now_s = time.monotonic()
             if self._run is not None and not self._has_ended.is_set() and now_s - self._polled_s >= POLL_S:
@@ -114,7 +114,7 @@ class RunControlServer(Observer):
                 self.apply_requests(read_requests(self._run, self._done))
 
     def _write_heartbeat(self, *, at_once: bool = False) -> None:
-        """Write live.json, if BEAT_S have passed or `at_once`."""
+        """Write live.json, if `at_once` or if BEAT_S have passed since the last time."""
         with self._lock:
             now_s = time.monotonic()
             if self._run is None or self._has_ended.is_set() or not (at_once or now_s - self._beat_s >= BEAT_S):
@@ -129,7 +129,7 @@ class RunControlServer(Observer):
                 write_heartbeat(self._run, heartbeat)
 
     def apply_requests(self, asked: ControlRequest) -> None:
-        """Set the flags of the control for requests that are new since the last call."""
+        """Set the training's control flags for requests that are new since the last call."""
         control, done = self._control, self._done
         control.stop = control.stop or asked.stop
         control.checkpoint_now = control.checkpoint_now or asked.saves > done.saves  # the training resets this flag

@@ -47,7 +47,10 @@ _DEAD_S = 60.0  # without a heartbeat, on drives without locks
 
 @dataclass(frozen=True)
 class TrainingSeen(Event):
-    """The end of a poll. live: the heartbeat, None before the first. silent_s: seconds since the last change."""
+    """The last event of a poll while the training runs.
+
+    live: the heartbeat; None before the first one. silent_s: seconds since the heartbeat last changed.
+    """
 
     live: Heartbeat | None
     silent_s: float
@@ -55,7 +58,7 @@ class TrainingSeen(Event):
 
 @dataclass(frozen=True)
 class TrainingLost(Event):
-    """The training has failed, or has ended without a message. title, hint: as in StudioError."""
+    """The training has failed, or no longer responds. title, hint: texts for the user, as in StudioError."""
 
     title: str
     hint: str
@@ -81,11 +84,10 @@ class RunWatcher:
         self._has_lock = False  # whether the lock was seen; some shared drives have no locks
 
     def poll(self) -> Events:
-        """Yield the training's events since the last poll: first HistoryRead, and RunStarted at the first
-        heartbeat.
+        """Yield the training's events since the last poll.
 
-        The last event is TrainingSeen while the training runs, RunFinished or TrainingLost after its end. Raises
-        RunError.
+        The first poll begins with HistoryRead; the first heartbeat yields RunStarted. The last event is TrainingSeen
+        while the training runs, RunFinished or TrainingLost after its end. Raises RunError.
         """
         if self._tail is None:
             yield self._read_history()
@@ -98,7 +100,7 @@ class RunWatcher:
         yield self._end() if has_ended else TrainingSeen(self._live, self._silent_s())
 
     def _read_heartbeat(self) -> bool:
-        """Read live.json; returns whether this was the first heartbeat."""
+        """Read the heartbeat in live.json; returns whether it is the first one."""
         live = read_heartbeat(self._run.path)
         if live is None or live == self._live:
             return False
@@ -119,7 +121,7 @@ class RunWatcher:
         return budget_used(self.record, *self._reached)
 
     def _new_events(self) -> Events:
-        """Yield the events of new lines in metrics.jsonl, and new live samples."""
+        """Yield the events in new lines of metrics.jsonl, and new live samples."""
         assert self._tail is not None
         _, added = self._tail.read()
         for line in added:
@@ -158,7 +160,7 @@ class RunWatcher:
         )  # fmt: skip
 
     def _with_confusion(self) -> Iterator[Validated]:
-        """Yield the newest Validated again when its confusion matrix has been written, which happens later."""
+        """Yield the newest Validated once more as soon as its confusion matrix has been written."""
         validated, found = self._validated, read_confusion(self._run.path / CONFUSION_FILE)
         if validated is not None and found is not None and found[0] == validated.step:
             self._validated = None
@@ -176,7 +178,7 @@ class RunWatcher:
         return time.monotonic() - self._last_beat_s
 
     def _has_ended(self) -> bool:
-        """Return whether the training has ended, including by a kill or by a shutdown of its machine."""
+        """Return whether the training has ended, even if its process or its machine was killed."""
         if self._live is None:
             return False
         if read_heartbeat(self._run.path) is None and self._run.progress().state != "training":
@@ -186,7 +188,7 @@ class RunWatcher:
         return self._has_lock or self._silent_s() > _DEAD_S  # a lock that was seen and is free now: the process died
 
     def _end(self) -> RunFinished | TrainingLost:
-        """Return how the training ended, from state.json. It may start again later."""
+        """Return the event that says how the training ended, from state.json. The training may start again later."""
         self._live = None
         progress = self._run.progress()
         match progress.state:

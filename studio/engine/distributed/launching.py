@@ -24,10 +24,13 @@ def can_launch() -> bool:
 
 
 class TrainingProcesses:
-    """The processes of one run, on devices of one kind. Call `start` once, from any thread."""
+    """The processes that train one run, started with torchrun. Call `start` once, from any thread.
+
+    count: number of processes. kind: 'cuda', with a GPU for each process, or 'cpu'. more_min: minutes to train from the
+    newest checkpoint; 0 trains the rest of the budget.
+    """
 
     def __init__(self, run: Path, count: int, kind: str, more_min: float = 0.0) -> None:
-        """kind: 'cuda', with a GPU for each process, or 'cpu'. more_min: as in `resumed_training`."""
         self.run = run
         more = ("--more-minutes", str(more_min)) if more_min else ()
         self._torchrun_words = ("--standalone", "--nproc-per-node", str(count), "--max-restarts", str(_RESTARTS))
@@ -37,14 +40,14 @@ class TrainingProcesses:
         self._is_ended = False  # by `terminate`
 
     def start(self) -> None:
-        """Start torchrun in a new session, which no Ctrl+C in this terminal reaches. Raises StudioError."""
+        """Start torchrun in a new session, out of reach of Ctrl+C in this terminal. Raises StudioError."""
         with self._lock, wrap_write_errors(self.run):
             if not self._is_ended:
                 with (self.run / PROCESS_LOG).open("wb") as log:
                     self._torchrun = self._start_torchrun(log.fileno())
 
     def terminate(self) -> None:
-        """Terminate torchrun: a running training stops and saves its work."""
+        """Terminate torchrun: all processes stop training and save their work."""
         with self._lock:
             self._is_ended = True
             if self._torchrun is not None:
@@ -55,11 +58,11 @@ class TrainingProcesses:
         return self._torchrun is not None and self._torchrun.poll() is None
 
     def has_failed(self) -> bool:
-        """Return whether torchrun ended with an error, without a call to `terminate`."""
+        """Return whether torchrun ended with an error before `terminate` was called."""
         return not self._is_ended and self._torchrun is not None and self._torchrun.poll() not in (None, 0)
 
     def failure(self) -> StudioError:
-        """Return why the processes ended, from state.json or the end of their log."""
+        """Return the reason why the processes ended, from state.json or the end of their log."""
         progress = RunDir(self.run).progress()
         if progress.state == "failed":
             return RunError(f"{self.run.name} has failed.", progress.message)
@@ -68,7 +71,7 @@ class TrainingProcesses:
         return RunError(f"The processes that train {self.run.name} have ended.", said)
 
     def _start_torchrun(self, log: int) -> subprocess.Popen[bytes]:
-        """Start torchrun. PYTHONPATH makes its processes import the same studio."""
+        """Start torchrun and return its process. log: file descriptor for the output."""
         command = ["-m", "torch.distributed.run", *self._torchrun_words, "-m", "studio", *self._studio_words]
         return subprocess.Popen(
             [sys.executable, *command],
@@ -81,7 +84,7 @@ class TrainingProcesses:
 
 
 def last_output_lines(log: str) -> str:
-    """Return the last two lines of a failed process from a log that it shares with torchrun."""
+    """Return the last two lines by a failed process in `log`, which also has torchrun's lines."""
     lines = log.splitlines()
     verdicts = [number for number, line in enumerate(lines) if _VERDICT in line]
     before = lines[: verdicts[-1]] if verdicts else lines

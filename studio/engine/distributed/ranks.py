@@ -1,5 +1,4 @@
-"""The ranks of a distributed training: torchrun starts the processes, and each batch is shared between
-them.
+"""The ranks of a distributed training: processes started by torchrun that share each batch.
 
 DistributedDataParallel averages gradients, so every rank takes the same steps with the same weights. Rank 0 decides
 what happens next and writes commands to torchrun's store. The other ranks poll the store, so no collective waits while
@@ -43,7 +42,11 @@ _GO_ON = "Checkpoints are saved: resume the run. 'torchrun --max-restarts 3' res
 
 
 class StartCommand(msgspec.Struct, frozen=True, tag=True):
-    """Rank 0's command to start a training. step: the checkpoint to load, -1 for none. minutes: like RunProgress."""
+    """Rank 0's command to start training a run.
+
+    path: the run folder. step: the checkpoint to load; -1 for none. minutes: the budget of an extended run; 0 for the
+    run's own budget.
+    """
 
     path: str
     step: int
@@ -52,10 +55,10 @@ class StartCommand(msgspec.Struct, frozen=True, tag=True):
 
 
 class TickCommand(msgspec.Struct, frozen=True, tag=True):
-    """Rank 0's command to take steps, with the state that the steps depend on. steps: 0 ends the
-    training.
+    """Rank 0's command to take training steps. steps: 0 ends the training.
 
-    elapsed_s: seconds of training before the steps. nan_rollbacks, micro_batches: like RunProgress.
+    elapsed_s: seconds of training before the steps. nan_rollbacks: how often the learning rate is halved.
+    micro_batches: number of parts per batch.
     """
 
     steps: int
@@ -65,10 +68,13 @@ class TickCommand(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ranks:
-    """The processes of a training, seen from this one. The base class is a single process and does nothing."""
+    """The processes of a distributed training, seen from this process.
+
+    This base class stands for a single process and returns values unchanged. on_device: number of ranks on this rank's
+    device. is_alone: False under torchrun, even with one process.
+    """
 
     def __init__(self, rank: int = 0, world_size: int = 1, on_device: int = 1, *, is_alone: bool = True) -> None:
-        """on_device: ranks on this rank's device. is_alone: False under torchrun, even with one process."""
         self.rank, self.world_size, self.on_device, self.is_alone = rank, world_size, on_device, is_alone
         self.in_sync = True  # False after an error inside a collective
 
@@ -89,7 +95,7 @@ class Ranks:
             raise UsageError(title, "Choose a larger batch size or fewer processes.")
 
     def batch_slice(self, batch_size: int) -> slice:
-        """Return this rank's part of a batch."""
+        """Return this rank's rows of a batch."""
         return slice(batch_size * self.rank // self.world_size, batch_size * (self.rank + 1) // self.world_size)
 
     def thread_share(self, total: int) -> int:
@@ -97,7 +103,7 @@ class Ranks:
         return total
 
     def with_all_threads(self, events: Events) -> Events:
-        """Forward the events of rank 0's work, computed with the CPU threads of the waiting ranks, too."""
+        """Run rank 0's work with the CPU threads of all local ranks, and forward its events."""
         return events
 
     def all_reduce_sum(self, value: V, device: torch.device) -> V | Tensor:
@@ -105,36 +111,36 @@ class Ranks:
         return value
 
     def wrap_ddp(self, network: nn.Module, loss: Loss) -> Loss:
-        """Return `loss`, a function of the network, with a backward pass that averages gradients over the ranks."""
+        """Return `loss` with a backward pass that averages the network's gradients over the ranks."""
         return loss
 
     def scale_for_ddp_mean(self, loss: Tensor) -> Tensor:
-        """Scale a loss, because DistributedDataParallel averages gradients that should be summed."""
+        """Return the loss times the number of ranks, because DistributedDataParallel averages gradients."""
         return loss
 
     def no_sync(self, loss: Loss) -> contextlib.AbstractContextManager[None]:
-        """Skip the gradient all-reduce inside the block, for all micro-batches but the last."""
+        """Skip the all-reduce of gradients inside the block, for all micro-batches but the last."""
         return contextlib.nullcontext()
 
     def broadcast_weights(self, network: nn.Module) -> None:
         """Copy rank 0's weights and buffers into the network of every rank."""
 
     def collective(self) -> contextlib.AbstractContextManager[None]:
-        """Mark a block that runs on every rank at once: after an error in the block, `in_sync` is False."""
+        """Mark a block for all ranks at once: after an error in the block, `in_sync` is False."""
         return contextlib.nullcontext()
 
     def send_command(self, message: StartCommand | TickCommand | None) -> None:
-        """Send a command from rank 0 to the others; None ends them. Raises ProcessGoneError."""
+        """Send a command from rank 0 to the other ranks; None ends their work. Raises ProcessGoneError."""
 
     def set_current_run(self, path: Path | None) -> None:
-        """Store the run that torchrun's restart continues; None for no run."""
+        """Store the run to resume after a restart by torchrun; None for no run."""
 
     def current_run(self) -> Path | None:
-        """Return the run to continue after torchrun's restart; None if no run was started."""
+        """Return the run to resume after a restart by torchrun; None if no run was started."""
         return None
 
     def wrap_rank_errors(self) -> contextlib.AbstractContextManager[None]:
-        """Raise a StudioError instead of torch's error when another process has died."""
+        """Turn torch's error inside the block into a StudioError if another process has died."""
         return contextlib.nullcontext()
 
     def pop_oom_report(self) -> str:
@@ -146,7 +152,10 @@ ALONE = Ranks()
 
 
 class _LossModule(nn.Module):
-    """A loss as a module, because DistributedDataParallel averages gradients only for calls of `forward`."""
+    """A loss function as a torch module.
+
+    DistributedDataParallel averages gradients only for calls of a module's `forward`.
+    """
 
     def __init__(self, network: nn.Module, loss: Loss) -> None:
         super().__init__()
@@ -157,10 +166,12 @@ class _LossModule(nn.Module):
 
 
 class Group(Ranks):
-    """A training's ranks under torchrun. All ranks must make the same calls to collective methods."""
+    """The ranks of a training under torchrun. All ranks must make the same calls to collective methods.
+
+    local_count: number of ranks on this machine. device: this rank's device, such as 'cuda:0'.
+    """
 
     def __init__(self, store: Store, rank: int, world_size: int, local_count: int, device: str) -> None:
-        """local_count: this machine's ranks. device: this rank's device as torch writes it."""
         from torch.distributed.distributed_c10d import PrefixStore  # missing in some builds of torch
 
         super().__init__(rank, world_size, local_count if device == "cpu" else 1, is_alone=False)
@@ -184,7 +195,7 @@ class Group(Ranks):
             torch.set_num_threads(own)
 
     def all_reduce_sum(self, value: V, device: torch.device) -> V | Tensor:
-        """Return the sum over the ranks. Collective."""
+        """Return the sum of a number or scalar over all ranks. Collective."""
         total = torch.zeros((), device=device) + value  # does not wait for a copy to the device
         dist.all_reduce(total)
         return total
@@ -225,9 +236,10 @@ class Group(Ranks):
         self._next, self._has_ended = self._next + 1, message is None
 
     def receive_command(self, control: Control) -> StartCommand | TickCommand | None:
-        """Wait for rank 0's next command; None means no more commands. Raises ProcessGoneError.
+        """Wait for rank 0's next command and return it; None means no more commands.
 
-        Raises KeyboardInterrupt if `control.stop` is set and rank 0, which should also stop, sends nothing for a while.
+        Raises ProcessGoneError. Raises KeyboardInterrupt if `control.stop` is set and rank 0 sends no command for a
+        while.
         """
         poll_s, give_up_s = _SHORTEST_POLL_S, float("inf")
         with self.wrap_rank_errors():
@@ -255,15 +267,18 @@ class Group(Ranks):
         return Path(os.fsdecode(self._persistent.get("run"))) if self._persistent.check(["run"]) else None
 
     def mark_ended(self) -> None:
-        """Make `has_ended` return True after each restart, so that torchrun's restarts end at once."""
+        """Record the end of the training, so processes restarted by torchrun end at once."""
         self._persistent.set("ended", "")
 
     def has_ended(self) -> bool:
-        """Return whether an earlier start called `mark_ended`. No exit code tells torchrun not to restart."""
+        """Return whether the training ended before torchrun restarted this process.
+
+        No exit code keeps torchrun from restarting.
+        """
         return self._persistent.check(["ended"])
 
     def report_oom(self, title: str) -> None:
-        """Report an out-of-memory error: `pop_oom_report` returns `title` on rank 0, now or after a restart."""
+        """Report an out-of-memory error's title to rank 0, now or after a restart."""
         self._persistent.set("full", title)
 
     def pop_oom_report(self) -> str:
@@ -293,7 +308,7 @@ def is_torchrun_launched() -> bool:
 
 @contextlib.contextmanager
 def process_group(device: str) -> Iterator[Group]:
-    """Join the process group of torchrun for the block. Collective, unless the group `has_ended`.
+    """Join torchrun's process group for the block. Collective, unless the group `has_ended`.
 
     device: 'auto', 'cpu' or 'cuda', which gives each rank a GPU of its own. Raises UsageError.
     """
@@ -325,7 +340,7 @@ def process_group(device: str) -> Iterator[Group]:
 
 
 def _own_device(wanted: str, local_count: int) -> torch.device:
-    """Return this rank's device."""
+    """Return this rank's device. wanted: 'auto', 'cpu' or 'cuda'. Raises UsageError."""
     kind = ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
     if kind not in _BACKENDS:
         title = f"Distributed training on {wanted!r} is not possible, only on NVIDIA or AMD GPUs, or CPUs."
@@ -334,11 +349,15 @@ def _own_device(wanted: str, local_count: int) -> torch.device:
         return torch.device(kind)
     if torch.cuda.device_count() < local_count:
         raise UsageError(
-            f"{local_count} processes need one GPU each; this machine has {torch.cuda.device_count()}.", "Start fewer."
+            f"{local_count} processes need one GPU each; this machine has {torch.cuda.device_count()}.",
+            "Start fewer processes.",
         )
     return torch.device(kind, int(os.environ["LOCAL_RANK"]))
 
 
 def _attempt() -> str:
-    """Return the number of torchrun's start. The store outlives restarts, so keys must differ by attempt."""
+    """Return how often torchrun has restarted the processes.
+
+    The store outlives restarts, so keys must include this number.
+    """
     return os.environ["TORCHELASTIC_RESTART_COUNT"]

@@ -24,7 +24,10 @@ _MAX_SHIFT_PX = 1  # how far a copy may be moved
 
 @dataclass(frozen=True)
 class Nearest:
-    """The nearest training sprites: indices int64 [N], distances float32 [N], and which are copies, bool [N]."""
+    """The nearest training sprites of N sprites.
+
+    index: int64 [N]. distance: float32 [N]. is_copy: bool [N], whether a sprite copies its nearest training sprite.
+    """
 
     index: Indices
     distance: NDArray[np.float32]
@@ -34,13 +37,13 @@ class Nearest:
 def find_copies(
     sprites: Rgba, training: Sprites, indices: Indices | None, device: torch.device
 ) -> Generator[Event, None, Nearest]:
-    """Compare sprites uint8 [N, S, S, 4] with the training sprites at `indices`; None compares with the
-    whole training set.
+    """Find the nearest training sprite of each sprite, uint8 [N, S, S, 4], and detect copies.
 
-    Distances are between premultiplied pixels. The comparison includes variants: mirrored, and moved by up to a pixel.
-    A sprite is a copy if its nearest training sprite is at less than a third of the distance to the nearest one outside
-    the group: near duplicates within a group can be copied, too. A single group has no copies. Training sprites are
-    uploaded in parts, so their number is not limited. Yields Progress; returns indices into `training`.
+    indices: the training sprites to search; None for all. Distances are between premultiplied pixels, also of mirrored
+    sprites and of sprites moved by a pixel. A sprite is a copy if its nearest training sprite is at less than a third
+    of the distance to the nearest one outside the group: near duplicates within a group can be copied, too. A single
+    group has no copies. Training sprites are uploaded in parts, so their number is not limited. Yields Progress;
+    returns indices into `training`.
     """
     indices = np.arange(len(training)) if indices is None else indices
     variants, groups = _variants(sprites), training.groups[indices]  # 18 variants, each uint8 [N, S, S, 4]
@@ -74,10 +77,10 @@ def find_copies(
 
 
 def nearest_sprites(sprite: Rgba, training: Sprites, indices: Indices, count: int, device: torch.device) -> Indices:
-    """Return the indices of the `count` training sprites nearest to a sprite uint8 [S, S, 4], nearest
-    first.
+    """Return the indices of the `count` training sprites most similar to a sprite, nearest first.
 
-    indices: the training sprites to search. Distances are as in `find_copies`, to the nearest variant of the sprite.
+    sprite: uint8 [S, S, 4]. indices: the training sprites to search. Distances are between premultiplied pixels, also
+    of the sprite mirrored or moved by a pixel.
     """
     variants = _flat(np.concatenate(_variants(sprite[None])), device)
     distances = np.zeros(len(indices), np.float32)
@@ -100,11 +103,10 @@ def _variants(sprites: Rgba) -> list[Rgba]:
 def _nearest(
     sprites: Rgba, known: Tensor, at_once: int, left_out: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.float32], Indices]:
-    """Return the nearest of the pixels `known` [M, D] for sprites uint8 [N, S, S, 4]: float32 [N]
-    distances, int64 [N] indices.
+    """Return each sprite's distance to its nearest row of `known`, float32 [N], and that row's index, int64 [N].
 
-    left_out: bool [N, M], pairs to ignore; a sprite without any pair left has an infinite distance. Needs about as much
-    memory as the pixels of `at_once` sprites.
+    sprites: uint8 [N, S, S, 4]. known: premultiplied pixels [M, D]. left_out: bool [N, M], pairs to ignore; a sprite
+    with all pairs ignored has an infinite distance. Needs about as much memory as the pixels of `at_once` sprites.
     """
     squares, pixels = (known**2).sum(1), known.shape[1]  # [M]
     distances, indices = np.zeros(len(sprites), np.float32), np.zeros(len(sprites), np.int64)
@@ -127,7 +129,7 @@ def _nearest(
 
 
 def _flat(sprites: Rgba, device: torch.device) -> Tensor:
-    """Return premultiplied pixels float32 [N, 4 S S] of sprites uint8 [N, S, S, 4]."""
+    """Return the sprites' premultiplied pixels as rows: uint8 [N, S, S, 4] -> float32 [N, 4 S S]."""
     return to_input(to_device(sprites, device)).flatten(1)
 
 

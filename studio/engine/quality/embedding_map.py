@@ -1,8 +1,8 @@
-"""A map of a run's sprites, with similar sprites near each other, and the sprites decoded between them.
+"""A map of a run's sprites, with similar sprites near each other, and the decoding of sprites between them.
 
-Positions follow from features. A recipe that can encode has its own: an autoencoder's codes, the penultimate layer of a
-classifier or regression. Otherwise the map uses the features for measuring trainings, see quality/features.py. A
-generator's middle level would describe the model better, but each recipe stores it elsewhere.
+Positions follow from features. A recipe that can encode uses its own features: an autoencoder's codes, the penultimate
+layer of a classifier or regression. Otherwise the map uses the features for measuring trainings, see
+quality/features.py. A generator's middle level would describe the model better, but each recipe stores it elsewhere.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _MAX_BATCH = 256
 
 
 def make_map(model: TrainedModel, run: Path) -> Events:
-    """Lay out the sprites of a run by the features of its model: yields Progress, then one MapReady.
+    """Arrange a run's sprites on a map, by features from the model.
 
-    Raises UsageError for too few sprites, and RunError, BadInputError, DeviceError.
+    Yields Progress, then one MapReady. Raises UsageError for too few sprites, and RunError, BadInputError, DeviceError.
     """
     everything, learnt = load_training_set(RunDir(run))
     if len(everything) < MIN_MAPPED:
-        raise UsageError(f"{run.name} has too few sprites for a map.", f"{MIN_MAPPED} are the fewest.")
+        raise UsageError(f"{run.name} has too few sprites for a map.", f"A map needs {MIN_MAPPED} sprites.")
     sprites = _limited(everything)
     with detection.wrap_device_errors(model.device):
         if isinstance(model.recipe, Encodes):
@@ -64,7 +64,7 @@ def make_map(model: TrainedModel, run: Path) -> Events:
 
 
 def decode(model: TrainedModel, codes: Floats) -> Events:
-    """Decode float32 [N, D] codes to pixel art: yields one CodesDecoded. Raises DeviceError."""
+    """Decode an autoencoder's codes, float32 [N, D], to pixel art: yields one CodesDecoded. Raises DeviceError."""
     assert isinstance(model.recipe, Decodes)
     with detection.wrap_device_errors(model.device), torch.no_grad(), autocast(model.device.type, model.precision):
         x = model.recipe.decode(model.network, torch.from_numpy(codes).to(model.device))
@@ -93,7 +93,7 @@ def principal_plane(features: Floats) -> tuple[Floats, float]:
 
 
 def marker_spacing(positions: Floats) -> Floats:
-    """Return the distance at which each marker has room, for MapReady: float32 [N] for positions [N, 2].
+    """Return the map distance at which each marker has room: float32 [N] for positions [N, 2].
 
     Uses farthest-point sampling (Gonzalez 1985), starting nearest to the middle, where the spacing is infinite. Takes
     O(N^2) time: 0.1 s for 5,000.
@@ -113,10 +113,9 @@ def marker_spacing(positions: Floats) -> Floats:
 
 
 def render_map(shown: MapReady, longest: int) -> tuple[Rgba, int]:
-    """Draw a map as uint8 [H, W, 4] with `longest` pixels on its longer side; also returns the number of
-    drawn sprites.
+    """Draw a map of sprites as a picture; returns uint8 [H, W, 4] and the number of drawn sprites.
 
-    Sprites keep their size in pixels; a sprite without room is left out.
+    longest: pixels on the picture's longer side. Sprites keep their size in pixels; a sprite without room is left out.
     """
     side, scale = shown.sprites.size, longest - shown.sprites.size
     corners = np.round((shown.positions - shown.positions.min(0)) * scale).astype(np.int64)
@@ -128,7 +127,7 @@ def render_map(shown: MapReady, longest: int) -> tuple[Rgba, int]:
 
 
 def _limited(sprites: Sprites) -> Sprites:
-    """Return at most as many sprites as a map shows; the choice is always the same."""
+    """Return at most as many sprites as a map shows, always the same random choice."""
     most = min(MAX_MAPPED, max(MIN_MAPPED, _MAX_BYTES // sprites.rgba[:1].nbytes))
     if len(sprites) <= most:
         return sprites
@@ -136,7 +135,7 @@ def _limited(sprites: Sprites) -> Sprites:
 
 
 def _encoded(model: TrainedModel, recipe: Encodes, sprites: Sprites) -> Generator[Event, None, Floats]:
-    """Encode the sprites with the recipe: yields Progress, returns float32 [N, D]."""
+    """Return the recipe's features of the sprites, float32 [N, D]; yields Progress."""
     parts: list[Floats] = []
     batch_size = AutoBatchSize(model.device, _MAX_BATCH, model.spec.size)
     for part in batch_size.slices(len(sprites)):

@@ -1,4 +1,4 @@
-"""The protocol for judging a generator, by which runs and other programs are compared.
+"""Evaluate a generator with a fixed protocol, which makes runs and other programs comparable.
 
 New sprites, with the class proportions of the training set, are compared with held-out and training sprites by learned
 features. The report also shows these scores for real sprites and for a cheat that returns training sprites.
@@ -50,7 +50,7 @@ _FITTED = 1024  # training sprites that the likelihood divergence is fitted to
 
 @dataclass(frozen=True)
 class EvaluateSettings(Config):
-    """How new sprites are drawn for an evaluation."""
+    """The settings for drawing and evaluating new sprites."""
 
     count: int = setting(
         2048,
@@ -70,10 +70,10 @@ class EvaluateSettings(Config):
 
 @dataclass(frozen=True, eq=False)
 class RealSprites:
-    """The real sprites of an evaluation.
+    """The real sprites that an evaluation compares new sprites with.
 
-    training: the training set, or a choice from it. heldout: the held-out sprites. known: searched for copies at the
-    indices `learnt`, int64; None for all.
+    training: the training set, or a sample from it. known, learnt: the sprites and indices, int64, to search for
+    copies; None for all.
     """
 
     training: Sprites
@@ -83,8 +83,7 @@ class RealSprites:
 
 
 def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Events:
-    """Evaluate the model of a run: yields Progress, then Evaluated for a generator and Validated for
-    other recipes.
+    """Evaluate a run's model: yields Progress, then Evaluated for a generator, Validated for other recipes.
 
     The scores are saved with the run; yields a Notice if that fails. Raises UsageError if too few sprites are held out,
     RunError if the run's data are gone, and DeviceError.
@@ -115,10 +114,10 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
 
 
 def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
-    """Return by which share the loss on held-out sprites exceeds the loss on as many training sprites, for equal times
-    and noise.
+    """Return the relative excess of the loss on held-out sprites over the loss on training sprites.
 
-    It rises when the model memorizes sprites, before it draws copies.
+    0.1: the held-out loss is 10 % higher, for equal numbers, times and noise. The gap rises when the model memorizes
+    sprites, before it draws copies.
     """
     losses = []
     for sprites in (heldout, training.take(stride_subsample(np.arange(len(training)), len(heldout)))):
@@ -128,12 +127,12 @@ def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
 
 
 def sample_classes(training: Sprites, count: int, seed: int) -> Labels:
-    """Draw classes int64 [count] in the proportions of the training sprites."""
+    """Return `count` random classes, int64 [count], in the proportions of the training sprites."""
     return training.labels[np.random.default_rng(seed).integers(len(training), size=count)]
 
 
 def heldout_batch_size(heldout: DeviceSprites, recipe: Recipe) -> AutoBatchSize:
-    """Return the batch size for evaluating these sprites; it shrinks when the device is full."""
+    """Return the batch size for evaluating the held-out sprites; it shrinks when the device is full."""
     return AutoBatchSize(heldout.device, min(_MAX_BATCH, _evaluations(heldout, recipe)), heldout.rgba.shape[-1])
 
 
@@ -151,22 +150,24 @@ def evaluate_heldout(model: TrainedModel, heldout: DeviceSprites, batch_size: Au
 
 
 def _evaluations(heldout: DeviceSprites, recipe: Recipe) -> int:
-    """Return the number of evaluations: a generator sees each of few sprites several times, with different noise."""
+    """Return how many sprites to evaluate: all held-out sprites, for a generator at least MIN_EVALUATIONS.
+
+    A generator sees each of few sprites several times, with different noise.
+    """
     return max(len(heldout), MIN_EVALUATIONS) if recipe.makes == "sprites" else len(heldout)
 
 
 def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, settings: EvaluateSettings) -> Events:
-    """Evaluate sprites from elsewhere, uint8 [N, S, S, 4] in the run's size, with the run's data: yields Progress, then
-    Evaluated.
+    """Evaluate sprites that another program drew, with a run's real sprites.
 
-    From more than `settings.count` sprites it takes a seeded choice, because only equal numbers compare. Raises the
-    errors of `evaluate`.
+    sprites: uint8 [N, S, S, 4] in the run's size; of more than `settings.count`, a seeded sample, because only equal
+    numbers compare. Yields Progress, then Evaluated. Raises UsageError, RunError, DeviceError.
     """
     real = yield from _load_real_sprites(run, model)
     _check_counts(real)
     if len(sprites) < MIN_SPRITES:
         raise UsageError(
-            f"{formatting.count(len(sprites), 'sprite')}: too few to evaluate.", f"Give at least {MIN_SPRITES}."
+            f"{formatting.count(len(sprites), 'sprite')}: too few to evaluate.", f"Give at least {MIN_SPRITES} sprites."
         )
     if len(sprites) > settings.count:
         rng = np.random.default_rng(settings.seed)
@@ -179,9 +180,9 @@ def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, 
 def judge(
     title: str, new: Rgba, labels: Labels | None, real: RealSprites, features: TrainedFeatures
 ) -> Generator[Event, None, Evaluated]:
-    """Compute all scores of sprites uint8 [N, S, S, 4]. labels: the requested classes int64 [N], if any.
+    """Compute all scores of new sprites, uint8 [N, S, S, 4]; yields Progress, returns the scores.
 
-    Yields Progress, returns the scores.
+    labels: the requested classes int64 [N], if any. The scores of real and of copied sprites are added for comparison.
     """
     training, heldout = real.training, real.heldout
     order = shuffle_by_group(training.groups, seed=0)
@@ -216,7 +217,7 @@ def judge(
 
 
 class Scorer:
-    """The real sprites with everything that the scores need, computed once."""
+    """Computes the scores of new sprites; features of the real sprites are computed once."""
 
     def __init__(self, real: RealSprites, features: TrainedFeatures) -> None:
         self._real, self._features, self._fixed = real, features, fixed_features(features.device)
@@ -226,7 +227,7 @@ class Scorer:
         self._patches = PatchSurprisal(real.heldout.rgba, real.heldout.groups, real.training.rgba)
 
     def distances(self, sprites: Rgba) -> dict[str, float]:
-        """Return the distances between a set of sprites and the real sprites."""
+        """Return the distances between `sprites` as a set and the real sprites, by name."""
         values = self._features.of(sprites)
         return {
             **_distances("heldout", values, self._heldout),
@@ -240,9 +241,10 @@ class Scorer:
     def sprite_scores(
         self, sprites: Rgba, asked: Labels | None, nearest: Nearest, heldout: Nearest
     ) -> dict[str, float]:
-        """Return the scores of single sprites: pixel art, copies, class agreement.
+        """Return the scores of single sprites, averaged: pixel art, copies, class agreement.
 
-        nearest, heldout: the nearest training sprites of the sprites and of the held-out sprites.
+        asked: the requested classes int64 [N], if any. nearest, heldout: the nearest training sprites of `sprites` and
+        of the held-out sprites.
         """
         found: dict[str, float] = dict(vars(measure_pixel_art(sprites, self._real.training.rgba)))
         found["copies"] = float(nearest.is_copy.mean())
@@ -262,7 +264,10 @@ def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, flo
 
 
 def _load_real_sprites(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]:
-    """Load the real sprites of a run's report; yields a Notice if these also selected the best checkpoint."""
+    """Load a run's training and held-out sprites for its report.
+
+    Yields Progress, and a Notice if the held-out sprites also selected the best checkpoint.
+    """
     folder = RunDir(run)
     sprites, _ = yield from with_progress(packed.load_in_slices(folder.data), 0, "sprites checked")
     record = folder.record()

@@ -1,12 +1,11 @@
-"""Feature vectors of sprites for KID and Fréchet distances, from a small network trained on the training
-sprites.
+"""Features of sprites for KID and Fréchet distances, from a small network trained on the training sprites.
 
 Features of photographs say little about pixel art, so each training set has a network of its own, trained without
 held-out sprites. The network is saved under the training set's fingerprint: runs on equal data are measured with equal
 features.
 
-A network that only classifies ignores degraded sprites: noise with a tenth of the range changed no distance. So it also
-classifies how a sprite was corrupted (specks, blotches, blur), and its features come from every level.
+A network that only classifies ignores degraded sprites: noise with a tenth of the range changed no distance. So the
+network also classifies how a sprite was corrupted (specks, blotches, blur), and its features come from every level.
 """
 
 from __future__ import annotations
@@ -79,10 +78,10 @@ class FeatureNetwork(nn.Module):
 
 
 class PretrainingNetwork(FeatureNetwork):
-    """A feature network with the heads that train it: classes from the last 64 features, corruption from
-    the whole vector.
+    """A feature network with the heads that train it: a class head and a corruption head.
 
-    Large sprites are folded, so feature maps have about 32 positions per side.
+    The class head reads the last 64 features, the corruption head all 128. Large sprites are folded, so feature maps
+    have about 32 positions per side.
     """
 
     def __init__(self, size: int, classes: int) -> None:
@@ -97,7 +96,7 @@ class PretrainingNetwork(FeatureNetwork):
 
 
 class SpriteFeatures:
-    """A trained feature network on its device."""
+    """Computes the features of sprites with a trained network on its device."""
 
     def __init__(self, network: FeatureNetwork, device: torch.device) -> None:
         self.network = network.to(device).to(memory_format=torch.channels_last).eval()
@@ -106,14 +105,14 @@ class SpriteFeatures:
     def of(self, rgba: Rgba) -> NDArray[np.float64]:
         """Return features float64 [N, 128] of sprites uint8 [N, S, S, 4].
 
-        The training sprites standardize the features. Then each vector is normalized to one length, so no outlier
+        They are standardized by the training sprites. Then each vector is scaled to one length, so no outlier
         dominates.
         """
         scaled = ((self._raw(rgba) - self.network.mean) / self.network.deviation).cpu().double()  # MPS has no float64
         return np.asarray((F.normalize(scaled) * scaled.shape[1] ** 0.5).numpy())  # length sqrt(128): RMS 1 per feature
 
     def fit_standardization(self, rgba: Rgba) -> None:
-        """Set the mean and deviation of the standardization from these sprites."""
+        """Set the mean and deviation that standardize features to those of these sprites."""
         raw = self._raw(rgba)
         self.network.mean.copy_(raw.mean(0))
         self.network.deviation.copy_(raw.std(0).clamp(min=1e-6))
@@ -128,7 +127,7 @@ class SpriteFeatures:
 
 
 class TrainedFeatures(SpriteFeatures):
-    """Features trained on a run's training sprites, with class predictions if there are several classes."""
+    """Computes features trained on a run's training sprites; predicts classes if there are several."""
 
     def __init__(self, network: PretrainingNetwork, device: torch.device, *, knows_classes: bool) -> None:
         super().__init__(network, device)
@@ -140,10 +139,10 @@ class TrainedFeatures(SpriteFeatures):
 
 
 def fixed_features(device: torch.device) -> SpriteFeatures:
-    """Return features trained on the studio's own art (assets/demo/make_features.py), equal for every
-    run.
+    """Return features that are equal for every run, trained on the studio's own art.
 
-    Features that steer a training judge it too well; these select nothing.
+    assets/demo/make_features.py trained them. They select no checkpoint: features that steer a training judge it too
+    well.
     """
     network = FeatureNetwork()
     network.load_state_dict(parse_tensors((paths.assets() / "features.safetensors").read_bytes()))
@@ -151,7 +150,7 @@ def fixed_features(device: torch.device) -> SpriteFeatures:
 
 
 def learn_features(training: Sprites, device: torch.device, precision: str) -> Generator[Event, None, TrainedFeatures]:
-    """Return the features for these training sprites, loaded from the cache or trained: yields Progress."""
+    """Return features for these training sprites, from the cache or newly trained; yields Progress."""
     knows_classes = bool((training.class_counts() > 0).sum() > 1)
     classes = len(training.class_names) if knows_classes else _TURNS
     with torch.random.fork_rng(devices=[]):  # the caller's random state stays untouched
@@ -170,7 +169,10 @@ def learn_features(training: Sprites, device: torch.device, precision: str) -> G
 
 
 def _learn(found: TrainedFeatures, training: Sprites, precision: str) -> Generator[Event, None, None]:
-    """Train the network to classify corruptions and classes; with one class, rotations (Gidaris et al. 2018)."""
+    """Train the feature network to classify corruptions and classes; yields Progress.
+
+    With a single class, rotations replace the classes (Gidaris et al. 2018).
+    """
     precision = "fp32" if precision == "fp16" else precision  # fp16 would need a loss scaler
     network, data = found.taught.train(), DeviceSprites(training, found.device)
     optimizers = make_optimizers(network, TrainingConfig(weight_decay=0.05), precision)
@@ -193,7 +195,10 @@ def _learn(found: TrainedFeatures, training: Sprites, precision: str) -> Generat
 def _add_gradients(
     network: PretrainingNetwork, x: Tensor, y: Tensor, kind: Tensor, precision: str, at_once: int
 ) -> None:
-    """Run forward and backward passes of a batch, in micro-batches of `at_once` sprites."""
+    """Add the gradients of a batch, in micro-batches of `at_once` sprites.
+
+    y: classes or rotations, int64 [B]. kind: corruptions, int64 [B].
+    """
     for x_part, y_part, kind_part in zip(x.split(at_once), y.split(at_once), kind.split(at_once), strict=True):
         with autocast(x.device.type, precision):
             features = network(x_part)
@@ -203,10 +208,10 @@ def _add_gradients(
 
 
 def corrupt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Corrupt a quarter of the batch each way: unchanged (kind 0), specks (1), blotches of four pixels
-    (2), blur (3).
+    """Corrupt three quarters of a batch: a quarter with specks, with blotches of four pixels, and with blur.
 
-    x: float32 [B, 4, S, S] as in `Batch`; returns the same shape, and the kinds int64 [B].
+    x: float32 [B, 4, S, S] as in `Batch`. Returns the same shape, and the kinds int64 [B]: unchanged (0), specks (1),
+    blotches (2), blur (3).
     """
     count, _, size, _ = x.shape
     kind = torch.arange(count, device=x.device) % _CORRUPTIONS  # int64 [B]
@@ -224,14 +229,17 @@ def corrupt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def _turned(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Rotate each quarter of the batch by 0, 1, 2 or 3 quarter turns; also returns the number of turns, int64 [B]."""
+    """Rotate the quarters of a batch by 0, 1, 2 and 3 quarter turns.
+
+    Returns the batch and the number of turns of each sprite, int64 [B].
+    """
     turns = torch.arange(len(x), device=x.device) * _TURNS // len(x)
     parts = [x[turns == turn].rot90(turn, (2, 3)) for turn in range(_TURNS)]
     return torch.cat(parts), turns
 
 
 def _load(network: FeatureNetwork, path: Path) -> bool:
-    """Load the saved weights; return False if the file is missing, damaged or from a different network."""
+    """Load saved weights into the network; return False if the file is missing, damaged or does not fit."""
     try:
         network.load_state_dict(parse_tensors(path.read_bytes()))
     except (OSError, SafetensorError, RuntimeError):

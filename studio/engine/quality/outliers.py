@@ -1,4 +1,4 @@
-"""Find sprites unlike every other sprite, or like a different class, by learned features."""
+"""Find sprites unlike all other sprites, or more like a different class, by learned features."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _MAX_DISTANCES = 1 << 21  # at once
 
 
 def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
-    """Compare each sprite with its nearest neighbours: yields Progress, then Examined.
+    """Find outliers and wrongly classified sprites: yields Progress, then SpritesChecked with the issues.
 
-    Uses the features for measuring trainings of these sprites (features.py), and trains them first if necessary. Finds
-    nothing among very few or very many sprites. Raises DeviceError.
+    Compares each sprite with its nearest neighbours, by the features that also measure trainings; trains the features
+    first if necessary. Very few or very many sprites are not checked. Raises DeviceError.
     """
     items: list[ImportIssue] = []
     split = split_by_group((yield from group_near_duplicates(sprites, paths.cache())), config.holdout, config.seed)
@@ -56,7 +56,10 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
 def nearest_neighbours(
     features: NDArray[np.float32],
 ) -> Generator[Event, None, tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """Return the ten nearest rows to each row of features float32 [N, D], and their distances: both [N, 10]."""
+    """Return the indices and distances of the ten rows nearest to each row: both [N, 10].
+
+    features: float32 [N, D]. Yields Progress.
+    """
     wanted = min(_NEIGHBOURS, len(features) - 1)
     squares = (features**2).sum(1)
     near = np.empty((len(features), wanted), np.int64)
@@ -75,20 +78,27 @@ def nearest_neighbours(
 
 
 def relative_distances(distances: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the mean distance to the neighbours, float32 [N, n], divided by the median over rows: float32 [N]."""
+    """Return each row's mean distance, divided by the median of all rows: float32 [N].
+
+    distances: float32 [N, n], from each sprite to its neighbours.
+    """
     mean = distances.mean(1)
     return np.asarray(mean / max(float(np.median(mean)), 1e-9), np.float32)
 
 
 def _outliers(sprites: Sprites, apart: NDArray[np.float32]) -> list[ImportIssue]:
-    """Return the sprites far from all others. apart: float32 [N] from `relative_distances`."""
+    """Return an issue for each sprite far from all others. apart: float32 [N] from `relative_distances`."""
     words = "{:.1f} times the usual distance to the nearest sprites"
     found = np.flatnonzero(apart > _FAR_FACTOR).tolist()
     return [ImportIssue(sprites.names[index], words.format(apart[index]), "outlier") for index in found]
 
 
 def _wrong_classes(sprites: Sprites, near: NDArray[np.int64], apart: NDArray[np.float32]) -> list[ImportIssue]:
-    """Return the sprites whose neighbours agree on another class. Skips classes too small to have ten neighbours."""
+    """Return an issue for each sprite whose neighbours agree on another class.
+
+    Skips classes with too few sprites for ten neighbours. near: int64 [N, 10], each sprite's neighbours. apart: float32
+    [N] from `relative_distances`.
+    """
     counts = sprites.class_counts()
     items = []
     for index, neighbours in enumerate(sprites.labels[near]):

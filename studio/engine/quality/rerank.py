@@ -1,4 +1,4 @@
-"""Rerank new sprites: draw many, keep those most like sprites that the user liked."""
+"""Rerank new sprites: draw many, and keep the sprites most like the sprites liked by the user."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ _SHRINKAGE = 0.5  # of the covariance towards its diagonal: sprites may be fewer
 def best_of(
     model: TrainedModel, settings: GenerateSettings, liked: EditInput, silhouette: NDArray[np.uint8] | None = None
 ) -> Events:
-    """Draw `settings.best_of` times the requested number of sprites, and keep the sprites most like the
-    liked ones.
+    """Draw `settings.best_of` times the requested number of sprites, and keep the sprites most like `liked`.
 
     Draws at most MAX_SPRITES at a time, to limit the memory; each part keeps its best sprites. Yields Progress after
     each solver step, then one SpritesGenerated. Raises UsageError, DeviceError.
@@ -56,13 +55,13 @@ def best_of(
 
 
 def _parts(count: int, most: int, classes: int) -> list[range]:
-    """Divide `count` indices into ranges of at most `most`, with all classes equally often if `most` allows."""
+    """Divide `count` indices into ranges of at most `most`, a multiple of the number of classes if possible."""
     length = most // classes * classes or most
     return [range(start, min(count, start + length)) for start in range(0, count, length)]
 
 
 def likeness_scores(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[np.float64]:
-    """Score sprites uint8 [N, S, S, 4] by what distinguishes the liked sprites from them: float64 [N].
+    """Score how much new sprites, uint8 [N, S, S, 4], resemble the liked sprites: float64 [N], higher is better.
 
     Uses linear discriminant analysis of features and colours relative to each class's mean, so scores compare sprites
     within a class and don't favour the liked classes.
@@ -79,7 +78,10 @@ def likeness_scores(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[
 
 
 def best_of_each_class(scores: NDArray[np.float64], labels: Labels, count: int) -> list[int]:
-    """Return the indices of `count` sprites: the best scores, with the classes of the first `count` sprites."""
+    """Return the indices of the `count` best sprites, chosen within each class.
+
+    The chosen sprites have the classes of the first `count` sprites.
+    """
     best_first = {label: _best_first(scores, labels == label) for label in np.unique(labels).tolist()}
     return [best_first[label].pop(0) for label in labels[:count].tolist()]
 
@@ -91,7 +93,10 @@ def _best_first(scores: NDArray[np.float64], which: NDArray[np.bool_]) -> list[i
 
 
 def _descriptors(sprites: Rgba) -> NDArray[np.float64]:
-    """Return float64 [N, 133]: features, mean and spread of the visible pixels in OKLab, and the visible share."""
+    """Return a vector that describes each sprite: float64 [N, 133].
+
+    It holds features, mean and spread of the visible pixels in OKLab, and the visible share.
+    """
     return np.concatenate([fixed_features(torch.device("cpu")).of(sprites), _colours(sprites)], 1)
 
 

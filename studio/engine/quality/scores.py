@@ -27,8 +27,7 @@ class Estimate:
 
 
 def kid(first: Features, second: Features) -> Estimate:
-    """Return the kernel distance (KID, Binkowski et al. 2018): 0 on average if both sets come from one
-    distribution.
+    """Return the kernel distance (KID, Binkowski et al. 2018): 0 on average for sets from one distribution.
 
     The unbiased estimate of the squared maximum mean discrepancy with the kernel (x y / D + 1)^3 over all pairs. The
     error is the jackknife's, leaving out each sprite once. Each set needs at least three sprites.
@@ -55,8 +54,7 @@ def kid(first: Features, second: Features) -> Estimate:
 
 
 def frechet_distance(first: Features, second: Features) -> float:
-    """Return the distance of normal distributions fitted to both sets (FID, Heusel et al. 2017, with
-    other features).
+    """Return the Fréchet distance of normal distributions fitted to both sets, as in FID (Heusel et al. 2017).
 
     |m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)). Biased upwards for few sprites: compare only sets of equal size.
     """
@@ -70,8 +68,10 @@ def frechet_distance(first: Features, second: Features) -> float:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Shares from 0 to 1. precision: new sprites that look real. recall and coverage: real sprites that the model can
-    draw; outliers among new sprites don't raise coverage.
+    """How far new and real sprites overlap, as shares from 0 to 1.
+
+    precision: new sprites that look real. recall, coverage: real sprites that the model can draw; outliers among new
+    sprites raise recall, but not coverage.
     """
 
     precision: float
@@ -96,11 +96,11 @@ def overlap(real: Features, new: Features) -> Overlap:
 
 
 def probability_below(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
-    """Return the probability that a value from `first` [N] is below a value from `second` [M]; a tie counts half (Mann
-    & Whitney 1947).
+    """Return the probability that a value from `first` [N] is below a value from `second` [M].
 
-    It is 0.5 for equal distributions. With distances to the nearest training sprite, it becomes the three-sample test
-    for copying (Meehan et al. 2020): memorized sprites are nearer to training sprites than unseen real sprites are.
+    A tie counts half (Mann & Whitney 1947), so equal distributions give 0.5. With distances to the nearest training
+    sprite, it becomes the three-sample test for copying (Meehan et al. 2020): memorized sprites are nearer to training
+    sprites than unseen real sprites are.
     """
     values = np.sort(second)
     above = len(values) - np.searchsorted(values, first, side="right")
@@ -109,12 +109,11 @@ def probability_below(first: NDArray[np.floating], second: NDArray[np.floating])
 
 
 def likelihood_divergence(new: Features, training: Features, heldout: Features) -> float:
-    """Return how badly new sprites predict held-out sprites, in nats per feature (after Jiralerspong et
-    al. 2023).
+    """Return how badly new sprites predict held-out sprites, in nats per feature; lower is better.
 
-    A normal distribution around each new sprite forms a mixture; its widths maximize the likelihood of the training
-    sprites. The score is the held-out sprites' negative log likelihood. Unrealistic sprites raise it, and so do copies,
-    whose width shrinks to nothing. Compare only sets of equal size.
+    A normal distribution around each new sprite forms a mixture (after Jiralerspong et al. 2023); its widths maximize
+    the likelihood of the training sprites. The score is the held-out sprites' negative log likelihood. Unrealistic
+    sprites raise it, and so do copies, whose width shrinks towards 0. Compare only sets of equal size.
     """
     to_training, to_heldout = _distances(training, new), _distances(heldout, new)
     variances = np.full(len(new), to_training.min(1).mean() / new.shape[1])
@@ -134,17 +133,17 @@ def _log_densities(squares: Features, variances: NDArray[np.float64], width: int
 
 
 def _kernel(first: Features, second: Features) -> Features:
-    """Return the polynomial kernel [N, M]."""
+    """Return the cubic polynomial kernel [N, M] between all pairs of rows."""
     return np.asarray((first @ second.T / first.shape[1] + 1) ** 3)
 
 
 def _distances(first: Features, second: Features) -> Features:
-    """Return squared distances [N, M]."""
+    """Return the squared distances [N, M] between all pairs of rows."""
     squares = (first**2).sum(1)[:, None] + (second**2).sum(1)[None, :] - 2 * first @ second.T
     return np.asarray(squares.clip(min=0))
 
 
 def _squared_radius(features: Features) -> NDArray[np.float64]:
-    """Return squared distances to the fifth neighbour, or to the farthest in smaller sets: float64 [N]."""
+    """Return each row's squared distance to its fifth neighbour, or the farthest in smaller sets: float64 [N]."""
     nearest = min(_NEIGHBOURS, len(features) - 1)
     return np.asarray(np.partition(_distances(features, features), nearest, axis=1)[:, nearest])

@@ -40,7 +40,11 @@ _REACH = 2
 
 
 class PatchSurprisal:
-    """Patch counts of real sprites, for computing the surprisal of new sprites.
+    """Computes the surprisal of sprites' pixels from patch counts of real sprites.
+
+    real: at least four sprites uint8 [N, S, S, 4]; very large or very many are subsampled. groups: int64 [N]. training:
+    sprites uint8 [M, S, S, 4] whose main colours form the palette; a palette of the real sprites would favour them over
+    new sprites.
 
     The real sprites are divided into folds, with groups kept together. A real sprite is predicted from the folds
     without it. A new sprite is predicted from the folds without fold 0, 1, 2 or 3 in turn, so both references are
@@ -48,12 +52,6 @@ class PatchSurprisal:
     """
 
     def __init__(self, real: Rgba, groups: Indices, training: Rgba) -> None:
-        """Count the patches of sprites uint8 [N, S, S, 4] with groups int64 [N]; at least four sprites. Very large or
-        very many sprites are subsampled.
-
-        training: sprites uint8 [M, S, S, 4] whose main colours form the palette. A palette of the real sprites would
-        favour them over new sprites.
-        """
         self._palette = dominant_colours(training, _MAX_COLOURS)
         most = max(_FOLDS, _MAX_PIXELS // real[0, ..., 0].size)
         real, groups = stride_subsample(real, most), stride_subsample(groups, most)
@@ -65,7 +63,7 @@ class PatchSurprisal:
         self.of_real = self._bits(patches, folds)
 
     def of(self, sprites: Rgba, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Return bits per pixel, float64 [M], of sprites uint8 [M, S, S, 4]; 0 for an empty sprite.
+        """Return the surprisal of sprites, uint8 [M, S, S, 4], in bits per pixel: float64 [M]; 0 for an empty sprite.
 
         where: bool [M, S, S], the pixels that count; None for all.
         """
@@ -82,7 +80,7 @@ class PatchSurprisal:
         return wasserstein(self.of_real, self.of(sprites))
 
     def _patches(self, sprites: Rgba) -> _Patches:
-        """Map pixels to the nearest palette colour, from 1 on, or to 0 if transparent, and collect the patches."""
+        """Return the patches of sprites, with each pixel as a palette index from 1 on; 0 is transparent."""
         values, indices = np.unique(as_uint32(sprites), return_inverse=True)
         colours = as_rgba(values)
         codes = np.where(colours[:, 3] < 128, 0, 1)  # 0: transparent
@@ -93,10 +91,11 @@ class PatchSurprisal:
     def _bits(
         self, patches: _Patches, left_out: Indices, where: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
-        """Return bits per pixel of each sprite, predicted without its fold `left_out`, int64 [N].
+        """Return each sprite's surprisal in bits per pixel, float64 [N], predicted without one fold.
 
-        Patches with more neighbours are rarer. A patch that was seen seldom leaves more weight to the prediction from
-        fewer neighbours (Dirichlet smoothing, MacKay & Peto 1995).
+        left_out: int64 [N], each sprite's fold to leave out. Patches with more neighbours are rarer. A patch that was
+        seen seldom leaves more weight to the prediction from fewer neighbours (Dirichlet smoothing, MacKay & Peto
+        1995).
         """
         fold_of = left_out[patches.sprite]
         probability = np.full(len(fold_of), 1 / (len(self._palette) + 1))  # uniform, refined below by each order
@@ -110,7 +109,7 @@ class PatchSurprisal:
 
 
 class _Patches:
-    """The patches with at least a visible pixel, P in total.
+    """The P patches of pixels with at least a visible pixel.
 
     sprite: int64 [P], the patch's sprite. pixel_index: int64 [P], its pixel's index in the stack of sprites. by_order:
     for each order, patch and context (the patch without the predicted pixel) as numbers int64 [P].
@@ -136,7 +135,7 @@ class _Patches:
 
 
 class _Counts:
-    """The frequency of each number in each fold."""
+    """How often each number, which stands for a patch, occurs in each fold of the real sprites."""
 
     def __init__(self, numbers: Codes, fold_of: Indices) -> None:
         self._numbers, indices = np.unique(numbers, return_inverse=True)
@@ -144,7 +143,10 @@ class _Counts:
         self._outside = in_fold.sum(1, keepdims=True) - in_fold  # [numbers, folds]
 
     def outside(self, fold_of: Indices, numbers: Codes) -> NDArray[np.int64]:
-        """Return how often the given numbers occur outside their fold: int64, equal in shape."""
+        """Return how often each of `numbers` occurs in all folds but one: int64 [P].
+
+        fold_of: int64 [P], the fold to leave out for each number.
+        """
         if not len(self._numbers):
             return np.zeros_like(numbers)
         indices = np.searchsorted(self._numbers, numbers).clip(max=len(self._numbers) - 1)
@@ -152,7 +154,7 @@ class _Counts:
 
 
 def wasserstein(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Return the Wasserstein-1 distance between samples float64 [N] and [M]."""
+    """Return the Wasserstein-1 distance between two samples of numbers, float64 [N] and [M]."""
     values = np.sort(np.concatenate([first, second]))
     shares = [np.searchsorted(np.sort(one), values[:-1], side="right") / len(one) for one in (first, second)]
     return float(np.abs(shares[0] - shares[1]) @ np.diff(values))

@@ -26,28 +26,28 @@ _MAX_SAMPLED_BYTES = 256 << 20
 
 
 def to_device(rgba: Rgba, device: torch.device) -> Tensor:
-    """uint8 [B, S, S, 4], also from a memory-mapped file -> uint8 [B, 4, S, S] on the device."""
+    """Copy sprites to the device: uint8 [B, S, S, 4], also memory-mapped -> uint8 [B, 4, S, S]."""
     own = rgba if rgba.flags.writeable else rgba.copy()  # torch does not support read-only memory
     return torch.from_numpy(np.ascontiguousarray(own)).to(device).permute(0, 3, 1, 2)
 
 
 def to_input(rgba: Tensor) -> Tensor:
-    """uint8 [B, 4, S, S], straight alpha -> float32 [B, 4, S, S], premultiplied, in [-1, 1]."""
+    """Convert pixels to network input: uint8 [B, 4, S, S], straight alpha -> float32, premultiplied, in [-1, 1]."""
     return premultiply(rgba.float() / 255)
 
 
 def premultiply(rgba: Tensor) -> Tensor:
-    """float32 [B, 4, S, S], straight alpha, in [0, 1] -> float32 [B, 4, S, S], premultiplied, in [-1, 1]."""
+    """Premultiply and rescale: float32 [B, 4, S, S], straight alpha, in [0, 1] -> premultiplied, in [-1, 1]."""
     return torch.cat([rgba[:, :3] * rgba[:, 3:], rgba[:, 3:]], 1).mul_(2).sub_(1)  # transparent pixels have no colour
 
 
 def to_rgba(x: Tensor) -> Tensor:
-    """float32 [B, 4, S, S], premultiplied, in [-1, 1] -> uint8 [B, S, S, 4] on the CPU, straight alpha."""
+    """Convert output to pixels: float32 [B, 4, S, S] in [-1, 1] -> uint8 [B, S, S, 4], straight alpha, on the CPU."""
     return (unpremultiply(x) * 255).round().byte().permute(0, 2, 3, 1).contiguous().cpu()
 
 
 def unpremultiply(x: Tensor) -> Tensor:
-    """float32 [B, 4, S, S], premultiplied, in [-1, 1] -> float32 [B, 4, S, S], straight alpha, in [0, 1]."""
+    """Undo `premultiply`: float32 [B, 4, S, S], premultiplied, in [-1, 1] -> straight alpha, in [0, 1]."""
     x = (x.float().clamp(-1, 1) + 1) / 2  # [0, 1]
     alpha = x[:, 3:]  # [B, 1, S, S]
     colour = torch.where(alpha > 0.02, x[:, :3] / alpha.clamp(min=0.02), 0).clamp(
@@ -58,10 +58,9 @@ def unpremultiply(x: Tensor) -> Tensor:
 
 
 def subsample(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
-    """Return the sprites at `indices`, or a fixed random choice if there are too many: at most 20,480
-    sprites and 256 MB.
+    """Return the sprites at `indices`, or a fixed random sample if there are too many.
 
-    A sample of this size is enough for stable statistics.
+    The sample has at most 20,480 sprites and 256 MB, which is enough for stable statistics.
     """
     most = max_sampled(sprites.size)
     if len(indices) > most:
@@ -70,7 +69,7 @@ def subsample(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
 
 
 def max_sampled(size: int) -> int:
-    """Return how many sprites of side `size` `subsample` returns at most."""
+    """Return the largest number of sprites that `subsample` returns. size: the sprites' side in pixels."""
     return min(_MAX_SAMPLED, _MAX_SAMPLED_BYTES // (4 * size**2))
 
 
@@ -80,12 +79,12 @@ def stride_subsample(rows: Rows, most: int) -> Rows:
 
 
 def step_seed(seed: int, step: int) -> int:
-    """Return the random seed of a step: 32 bits, because torch's CPU generator ignores higher bits."""
+    """Return the random seed of a training step: 32 bits, because torch's CPU generator ignores higher bits."""
     return int(np.random.SeedSequence((seed, step)).generate_state(1)[0])  # mixes well, unlike seed + step
 
 
 def shuffled_indices(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
-    """Return the order of the sprites in an epoch: int64 [count]."""
+    """Return the random order of an epoch's sprites: a permutation, int64 [count]."""
     return np.random.default_rng((seed, epoch)).permutation(count)  # each epoch has an order of its own
 
 
@@ -93,10 +92,10 @@ def augment(
     chosen: RawBatch, size: int, *, flip: bool, shift_px: int, rng: torch.Generator, progress: float = 0.0,
     rows: slice | None = None,
 ) -> Batch:  # fmt: skip
-    """Shift and flip the sprites of a raw batch and convert them to float. Does not wait for the device.
+    """Shift and flip the sprites of a raw batch at random, and convert them to float.
 
-    size: sprites in the whole batch. rows: the part of the batch that `raw` holds; None for all. Random numbers are
-    drawn for the whole batch, so the result does not depend on how ranks divide it.
+    Does not wait for the device. size: sprites in the whole batch. rows: the part of the batch that `chosen` holds;
+    None for all. Random numbers are drawn for the whole batch, so the result does not depend on how ranks divide it.
     """
     rows = rows or slice(0, size)
     rgba, y, targets = chosen
@@ -112,12 +111,14 @@ def augment(
 
 
 class TrainSet(ABC):
-    """A training set. The batch of a step depends only on the seed and the step."""
+    """A training set, whose batches depend only on the seed and the step.
+
+    indices: int64, the sprites that belong to the set; None for all.
+    """
 
     def __init__(
         self, sprites: Sprites, device: torch.device, seed: int, indices: NDArray[np.int64] | None = None
     ) -> None:
-        """indices: int64, the sprites that belong to the set; None for all."""
         self.device, self.seed = device, seed
         self._source_indices = np.arange(len(sprites)) if indices is None else indices
         self.labels_host = sprites.labels[self._source_indices]  # int64 [N] on the CPU, for counting
@@ -130,17 +131,17 @@ class TrainSet(ABC):
         self, step: int, size: int, *, flip: bool, shift_px: int, rng: torch.Generator, progress: float = 0.0,
         rows: slice | None = None,
     ) -> Batch:  # fmt: skip
-        """Return the augmented batch of a step; each sprite appears once per epoch. rng: a generator on
-        the device.
+        """Return the augmented batch of a step; each sprite appears once per epoch.
 
-        rows: the part of the batch to return, a slice with start and stop; None for all.
+        rng: a generator on the device. rows: the part of the batch to return, a slice with start and stop; None for
+        all.
         """
         chosen = self.raw_batch(step, size, rows or slice(0, size))
         return augment(chosen, size, flip=flip, shift_px=shift_px, rng=rng, progress=progress, rows=rows)
 
     @abstractmethod
     def raw_batch(self, step: int, size: int, rows: slice) -> RawBatch:
-        """Return `rows` of the batch of a step, without augmentation."""
+        """Return the sprites at `rows` of a step's batch, without augmentation."""
 
     def close(self) -> None:  # noqa: B027 - most sets have no threads
         """Stop background threads."""
@@ -171,7 +172,10 @@ class DeviceSprites(TrainSet):
         return rgba, labels, targets
 
     def plain_batches(self, size: int, count: int) -> Iterator[Batch]:
-        """Yield batches of the first `count` sprites in order, without augmentation; wraps after the last sprite."""
+        """Yield batches with `count` sprites in total, in order and without augmentation.
+
+        After the last sprite, it starts again with the first.
+        """
         for start in range(0, count, size):
             part = torch.arange(start, min(start + size, count), device=self.device) % len(self)
             x, y = to_input(self.rgba[part]), self.labels[part]
@@ -191,7 +195,10 @@ class DeviceSprites(TrainSet):
 
 
 def _upload(values: Tensor, device: torch.device) -> Tensor:
-    """Copy a tensor to the device; asynchronously on CUDA, from pinned memory, and later kernels wait for it."""
+    """Copy a tensor to the device.
+
+    On CUDA the copy is asynchronous, from pinned memory; later kernels wait for it.
+    """
     if device.type == "cuda":
         return values.pin_memory().to(device, non_blocking=True)
     return values.to(device)
@@ -200,8 +207,8 @@ def _upload(values: Tensor, device: torch.device) -> Tensor:
 def shift(rgba: Tensor, most: int, offset: Tensor) -> tuple[Tensor, Tensor]:
     """Shift each sprite by up to `most` whole pixels in x and y; new pixels are transparent.
 
-    offset: int64 [2, B, 1], 0 to 2 * most; 0 shifts a sprite farthest down and right. Also returns the shifts right and
-    down, float32 [B, 2] as in `Batch.augment_labels`.
+    offset: int64 [2, B, 1], 0 to 2 * most; 0 shifts a sprite farthest down and right. Returns the shifted sprites, and
+    their shifts right and down, float32 [B, 2] as in `Batch.augment_labels`.
     """
     count, _, height, width = rgba.shape
     rows = torch.arange(height, device=rgba.device) + offset[0]  # row indices into the padded sprite: [B, H]

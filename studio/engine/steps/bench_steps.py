@@ -1,4 +1,4 @@
-"""Training steps without a run folder, for benchmarks and experiments: nothing is saved, sampled or validated."""
+"""Training steps for benchmarks and experiments, without a run folder, checkpoints, live samples or validation."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from studio.recipes.base import Recipe, Spec
 
 @dataclass(frozen=True)
 class StepTimes:
-    """The seconds of the parts of one training step, with a device synchronization after each part.
+    """The duration of each part of one training step, in seconds.
 
-    batch_s: selecting and augmenting sprites. optimizer_s: clipping gradients, updating weights and EMA weights.
+    The device is synchronized after each part. batch_s: selecting and augmenting sprites. optimizer_s: clipping
+    gradients, updating weights and EMA weights.
     """
 
     batch_s: float = 0.0
@@ -39,7 +40,7 @@ class StepTimes:
 
 
 class _PartTimer:
-    """Adds up the seconds of each part of a step. Synchronizing after each part makes the step slower."""
+    """Times the parts of a training step. Synchronizing with the device after each part makes the step slower."""
 
     def __init__(self, device: torch.device) -> None:
         self._device, self._parts = device, dict[str, float]()
@@ -61,16 +62,16 @@ class _NoTimer(_PartTimer):
 
 
 class BenchmarkTrainer:
-    """A new network with optimizers and sprites on a device, trained step by step as in a run.
+    """Trains a new network on sprites, step by step as in a run, but without a run folder.
 
-    The learning rate is constant; `set_learning_rate` changes it.
+    The learning rate is constant; `set_learning_rate` changes it. use_graph: replay steps from a CUDA graph where a
+    training does so; otherwise every step runs eagerly.
     """
 
     def __init__(
         self, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: torch.device, precision: str = "fp32",
         *, use_graph: bool = False,
     ) -> None:  # fmt: skip
-        """use_graph: replay steps from a CUDA graph where a training does so; otherwise every step runs eagerly."""
         torch.manual_seed(config.seed)
         self.sprites, self.spec = sprites, Spec.of(sprites)
         network = recipe.build(config, self.spec)
@@ -89,7 +90,7 @@ class BenchmarkTrainer:
 
     @property
     def micro_batch_size(self) -> int:
-        """The sprites per forward pass: the batch size, or less after the device was full."""
+        """The number of sprites per forward pass: the batch size, or less after the device was full."""
         return self._micro_batch.count
 
     def set_sprites(self, sprites: Sprites) -> None:
@@ -105,7 +106,7 @@ class BenchmarkTrainer:
         return self._train_step(_NoTimer(self.device))
 
     def step_timed(self) -> tuple[Tensor, StepTimes]:
-        """Train one step; returns the loss and the time of each part."""
+        """Train one step; returns the loss, float32 [] on the device, and the duration of each part."""
         self.wait()
         timer = _PartTimer(self.device)
         return self._train_step(timer), timer.times()
@@ -150,7 +151,10 @@ class BenchmarkTrainer:
         return total
 
     def _add_gradients(self, raw: RawBatch, most: int, total: Tensor, timer: _PartTimer) -> None:
-        """Run forward and backward passes of the batch, at most `most` sprites each; adds the loss to `total`."""
+        """Run forward and backward passes in micro-batches of at most `most` sprites.
+
+        Adds the batch's loss to `total`, and the time of each part to `timer`.
+        """
         config, recipe = self.config, self.recipe
         batch = augment(raw, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=self._graphed_step.rng)
         timer.lap("batch_s")

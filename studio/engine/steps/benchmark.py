@@ -25,10 +25,9 @@ MIN_S = 1.0
 def training_budget(
     recipe: Recipe, sprites: Sprites | None, device: Device | None, given: Mapping[str, Value] | None, alike: int = 1
 ) -> TrainingBudget:
-    """Return the training budget for these sprites on `alike` equal devices, with the speed estimated
-    from the device's probe.
+    """Return the budget with which a training of these sprites on `alike` equal devices is planned.
 
-    Unknown values are 0.
+    The training speed is estimated from the device's probe. Unknown values are 0.
     """
     size = sprites.size if sprites else detection.PROBE_SIZE
     probed = device.steps_per_s * detection.PROBE_BATCH if device else 0.0
@@ -37,10 +36,9 @@ def training_budget(
 
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
-    """Time real training steps in fp32 and in mixed precision: yields Progress after each step and a DeviceMeasured for
-    each precision.
+    """Time real training steps in fp32 and in mixed precision.
 
-    Raises DeviceError.
+    Yields Progress after each step and a DeviceMeasured for each precision. Raises DeviceError.
     """
     with detection.wrap_device_errors(device.torch):
         yield from _measured(recipe, config, spec, device)
@@ -70,7 +68,7 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
 
 
 def transfer_ms(sprites: Sprites, target: torch.device) -> float:
-    """Return the milliseconds for copying one float32 batch to the device."""
+    """Return the milliseconds for copying the sprites to the device as one float32 batch."""
     batch = torch.from_numpy(sprites.rgba).float()
     durations_s = []
     for _ in range(5):

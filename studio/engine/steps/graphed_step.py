@@ -1,4 +1,4 @@
-"""Run training steps eagerly at first, then as a replayed CUDA graph where possible. Both train the same."""
+"""Run training steps eagerly at first, then as a replayed CUDA graph where possible, with the same results."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ _WARM_UP_STEPS = 3  # eager steps before the recording, in which libraries and o
 
 
 class GraphedStep:
-    """Runs training steps: the first ones eagerly, then as a CUDA graph on an NVIDIA GPU with enough
-    memory.
+    """Runs training steps: the first ones eagerly, then as a CUDA graph on a GPU with enough memory.
 
-    rng: the device's random generator, seeded for each step.
+    rng: the device's random generator, seeded for each step. notices: receives a Notice if recording fails. enabled:
+    whether to record a graph at all.
     """
 
     def __init__(self, device: torch.device, network: nn.Module, notices: list[Event], *, enabled: bool = True) -> None:
-        """notices: receives a Notice if recording fails. enabled: whether to record at all."""
         self._device, self._network, self._notices = device, network, notices
         self.rng = torch.Generator(device)
         self._enabled = enabled and supports_cuda_graphs(device)
@@ -39,9 +38,10 @@ class GraphedStep:
         self.is_recording = False
 
     def run(self, step: Step, batch: RawBatch, seed: int, stage: int) -> Tensor:
-        """Run `step` on a raw batch; `step` must be the same function each time.
+        """Train one step on a raw batch, replayed from a CUDA graph if possible.
 
-        stage: the recipe's training stage. Each stage has a graph of its own.
+        step: the same function each time. stage: number of the recipe's training stage; each stage has a graph of its
+        own.
         """
         if stage != self._stage:
             self._graph = None
@@ -54,7 +54,10 @@ class GraphedStep:
         return self._graph.replay(batch)
 
     def run_eager(self, step: Step, batch: RawBatch, seed: int) -> Tensor:
-        """Run `step` without a graph, for steps that differ from others: probed steps and split batches."""
+        """Train one step on a raw batch without a graph.
+
+        For steps that differ from the recorded step: with layer statistics, or with a batch split into micro-batches.
+        """
         self._eager_steps += 1
         self.rng.manual_seed(seed)
         if not self._enabled or self._graph is not None:
@@ -66,12 +69,15 @@ class GraphedStep:
         return result
 
     def release(self) -> bool:
-        """Delete the graph, which holds a whole step's memory, and stop recording. Returns whether it existed."""
+        """Delete the CUDA graph, which holds a whole step's memory, and stop recording.
+
+        Returns whether there was a graph.
+        """
         had_one, self._graph, self._enabled = self._graph is not None, None, False
         return had_one
 
     def _record(self, step: Step, batch: RawBatch) -> None:
-        """Record a graph, unless that leaves too little memory for samples, measurements and other programs."""
+        """Record a CUDA graph of the step, unless too little memory would be left for other work."""
         if detection.memory_free(self._device) < 2 * self._step_bytes:
             self._enabled = False
             return

@@ -22,8 +22,8 @@ class Muon(torch.optim.Optimizer):
     """SGD with momentum whose updates are orthogonalized by Newton-Schulz iterations (Jordan 2024).
 
     A kernel [out, in, height, width] counts as a matrix [out, rest]. Updates are scaled to the RMS of AdamW's (Liu et
-    al. 2025), so both optimizers share a learning rate. dtype: of the iterations. may_skip: in fp16 training goes on
-    after an overflow, so a skipped step must leave the momentum unchanged, too.
+    al. 2025), so both optimizers share a learning rate. dtype: of the iterations. may_skip: for fp16, whose overflows
+    skip steps; a skipped step then leaves the momentum unchanged.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update the weights. All weights must have gradients, which are overwritten."""
+        """Update the weights. All weights must have gradients; the step overwrites them."""
         (group,) = self.param_groups
         for weights in self._alike:  # in one batch, because single matrices are too small to use a GPU well
             momenta = [self.state[weight]["momentum"] for weight in weights]
@@ -82,10 +82,10 @@ def _matrix_shape(weight: Tensor) -> tuple[int, ...]:
 
 
 def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) -> list[torch.optim.Optimizer]:
-    """Create the optimizers that the config names: Muon for convolution kernels with AdamW (Loshchilov & Hutter 2019)
-    for the other weights, AdamW alone, or Adam (Kingma & Ba 2015).
+    """Create the optimizers for the network's weights: Muon with AdamW, AdamW alone, or Adam.
 
-    Adam and AdamW are fused. AdamW does not decay norms and biases; Adam decays nothing. On CUDA the learning rate is a
+    Muon updates convolution kernels, AdamW (Loshchilov & Hutter 2019) the other weights. Adam (Kingma & Ba 2015) and
+    AdamW are fused. AdamW does not decay norms and biases; Adam decays no weights. On CUDA the learning rate is a
     tensor on the device, so that a CUDA graph can use a new rate.
     """
     weights = [weight for weight in network.parameters() if weight.requires_grad]
@@ -110,10 +110,9 @@ def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) 
 
 
 def learning_rate(config: TrainingConfig, step: int, progress: float) -> float:
-    """Return the learning rate of a step: linear warm-up, constant, then linear decay over the last share
-    of the budget.
+    """Return the learning rate of a step: linear warm-up, constant, then linear decay.
 
-    progress: used share of the budget, 0 to 1.
+    The decay covers the last `lr_decay_share` of the budget. progress: used share of the budget, 0 to 1.
     """
     warm_up = min(1.0, (step + 1) / max(1, config.lr_warmup_steps))
     decay = min(1.0, (1 - progress) / config.lr_decay_share) if config.lr_decay_share else 1.0
@@ -131,15 +130,18 @@ def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], rate: float) 
 
 
 def ema_decay(halflife_sprites: int, seen_sprites: int, batch_size: int) -> float:
-    """Return the old average's share in an EMA update; the half-life ramps up at first (Karras et al. 2022, EDM)."""
+    """Return the weight of the old average in an EMA update.
+
+    The half-life grows at the start of a training (Karras et al. 2022, EDM). seen_sprites: sprites trained on so far.
+    """
     halflife = min(halflife_sprites, seen_sprites / 20)  # early weights are bad and should be forgotten soon
     return 0.5 ** (batch_size / halflife) if halflife else 0.0
 
 
 class EMA:
-    """An exponential moving average of a network's weights. `network` is the averaged copy, in eval mode.
+    """An exponential moving average of a network's weights; its attribute `network` is the averaged copy, in eval mode.
 
-    torch's AveragedModel has no ramp and reads its counter, a tensor, back from the device twice a step.
+    Unlike torch's AveragedModel, its half-life grows at first, and it reads no tensor back from the device.
     """
 
     def __init__(self, network: nn.Module, halflife_sprites: int) -> None:
@@ -152,7 +154,10 @@ class EMA:
         self._share = torch.ones((), device=self._target[0].device)  # weight of the current weights in the new average
 
     def begin_step(self, seen_sprites: int, batch_size: int) -> None:
-        """Set the decay of the next `update`. seen_sprites: sprites trained on so far, including this step's batch."""
+        """Set the decay of the next `update`.
+
+        seen_sprites: sprites trained on so far, including this step's batch.
+        """
         self._share.fill_(1 - ema_decay(self.halflife_sprites, seen_sprites, batch_size))
 
     @torch.no_grad()

@@ -35,7 +35,10 @@ _HINT = "Checkpoints are saved. Check the drive, then resume the run."
 
 
 class StreamedSprites(TrainSet):
-    """A training set that yields the same batches as DeviceSprites. `close` ends its thread."""
+    """A training set that stays on disk or in CPU memory; a thread reads its batches ahead.
+
+    Its batches equal those of DeviceSprites. `close` ends the thread.
+    """
 
     def __init__(
         self, sprites: Sprites, device: torch.device, seed: int = 0, indices: NDArray[np.int64] | None = None
@@ -72,7 +75,7 @@ class StreamedSprites(TrainSet):
         self._sprites.close()
 
     def _restart(self, step: int, size: int, rows: slice) -> None:
-        """Drop all pending batches and read ahead from this step."""
+        """Drop the batches read ahead, and read ahead from this step."""
         if self._thread is not None:
             self._thread.close()
         self._thread, self._uploading, self._next = _ReaderThread(), None, (step, size, rows)
@@ -90,7 +93,7 @@ class StreamedSprites(TrainSet):
         self._pending.append(self._thread.submit(lambda: self._fill(buffers, start)))
 
     def _fill(self, buffers: _Buffers, start: int) -> _Buffers:
-        """Read one batch into buffers. Runs on the reader thread, one batch after another."""
+        """Read the sprites of one batch into buffers. Runs on the reader thread, one batch after another."""
         done, size = 0, len(buffers.labels_host)
         while done < size:
             epoch, offset = divmod(start + done, len(self))  # a batch may span two epochs
@@ -123,8 +126,7 @@ class StreamedSprites(TrainSet):
 
 @dataclass(eq=False)
 class _Buffers:
-    """CPU memory for one batch, as tensors and as numpy arrays that share it. On CUDA the memory is
-    pinned.
+    """CPU memory for one batch, as tensors and as numpy arrays that share their memory, pinned on CUDA.
 
     rgba: uint8 [B, S, S, 4]. labels: int64 [B]. targets: float32 [B, T].
     """
@@ -145,14 +147,15 @@ class _Buffers:
         return cls(rgba, labels, targets, rgba.numpy(), labels.numpy(), targets.numpy())
 
     def wait(self) -> None:
-        """Wait for the copy to the device, after which the buffers may be filled again."""
+        """Wait until the batch has been copied to the device, so that its buffers can be filled again."""
         if self.copied is not None:
             self.copied.synchronize()
 
 
 class _SpriteReader:
-    """Random access to sprites. Sprites in a file are read with seek, because a drive error in a memory map would kill
-    the process instead of raising OSError.
+    """Reads sprites at any index, from their file or from memory.
+
+    A file is read with seek: a drive error in a memory map would kill the process instead of raising OSError.
     """
 
     def __init__(self, sprites: Sprites, indices: NDArray[np.int64]) -> None:
@@ -165,7 +168,7 @@ class _SpriteReader:
                 self._file = sprites.stored.path.open("rb", buffering=0)
 
     def read(self, chosen: NDArray[np.int64], out: Rgba) -> None:
-        """Read sprites into uint8 [B, S, S, 4]. Raises OSError."""
+        """Read the sprites at the indices `chosen` into `out`, uint8 [B, S, S, 4]. Raises OSError."""
         indices = self._source_indices[chosen]
         if self._file is None:
             np.take(self._rgba, indices, axis=0, out=out, mode="clip")
@@ -217,10 +220,9 @@ _MAX_SHARE_ELSEWHERE = 0.5
 def make_train_set(
     sprites: Sprites, indices: NDArray[np.int64], device: torch.device, config: TrainingConfig, processes: int = 1
 ) -> tuple[TrainSet, list[Notice]]:
-    """Return a training set of the sprites at `indices`, streamed if they don't fit in the device's
-    memory, and notices.
+    """Create a training set of the sprites at `indices`, streamed if they don't fit in device memory.
 
-    processes: ranks on the device, each of which has a training set of its own.
+    Returns the set, and a notice if it is streamed. processes: ranks on the device; each holds a training set.
     """
     each, free = sprites.rgba[:1].nbytes, detection.memory_free(device)
     needed = each * len(indices)

@@ -20,7 +20,10 @@ _PROGRESS_EVERY_S = 0.05
 
 
 def with_progress(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
-    """Run a generator of counts and return its return value; yields at most one Progress every 50 ms."""
+    """Run a generator of counts and return its return value; yields at most one Progress every 50 ms.
+
+    work: yields the number of finished items. total: the number of all items. what: the items' name.
+    """
 
     def progress() -> Generator[Event, None, T]:
         while True:
@@ -33,7 +36,7 @@ def with_progress(work: Generator[int, None, T], total: int, what: str) -> Gener
 
 
 def throttle_events(work: Generator[Event, None, T]) -> Generator[Event, None, T]:
-    """Run a generator and return its return value; yields at most one of its events every 50 ms."""
+    """Run a generator and return its return value; yields at most one of the events every 50 ms."""
     last_s = time.perf_counter()
     while True:
         try:
@@ -46,14 +49,17 @@ def throttle_events(work: Generator[Event, None, T]) -> Generator[Event, None, T
 
 
 class Stopwatch(Observer):
-    """The seconds of a training. It stands still while the receiver of an event handles it, so pauses don't count."""
+    """Measures the seconds of a training without pauses.
+
+    It stands still while the receiver of an event handles the event.
+    """
 
     def __init__(self) -> None:
         self._before_s = 0.0
         self._since_s: float | None = None  # None while it stands still
 
     def start(self, at_s: float) -> None:
-        """Run from `at_s` seconds on."""
+        """Start the stopwatch at `at_s` seconds."""
         self._before_s, self._since_s = at_s, time.perf_counter()
 
     def before(self, event: Event) -> None:
@@ -64,13 +70,12 @@ class Stopwatch(Observer):
         yield from ()
 
     def now_s(self) -> float:
-        """Return the seconds so far. Uses a monotonic clock, because the system's clock may jump."""
+        """Return the measured seconds. Uses a monotonic clock, because the system's clock may jump."""
         return self._before_s + (time.perf_counter() - self._since_s if self._since_s is not None else 0.0)
 
 
 class Throttle:
-    """Decides when periodic work is due: at most every `every_s` seconds, and at most SIDE_SHARE of the
-    time.
+    """Decides when periodic work is due: at most every `every_s` seconds, and at most SIDE_SHARE of the time.
 
     first_s: seconds until the work is first due, if less than `every_s`.
     """
@@ -81,28 +86,28 @@ class Throttle:
         self._done_s, self._cost_s = clock.now_s(), 0.0
 
     def since_last_s(self) -> float:
-        """Return the seconds since the work last ended."""
+        """Return the seconds since the periodic work last ended."""
         return self._clock.now_s() - self._done_s
 
     def is_affordable(self) -> bool:
-        """Return whether the work would stay within SIDE_SHARE of the time."""
+        """Return whether the periodic work would stay within SIDE_SHARE of the training time."""
         return self.since_last_s() >= self._cost_s / SIDE_SHARE
 
     @property
     def cost_s(self) -> float:
-        """The seconds that the work took the last time."""
+        """The seconds that the periodic work took the last time."""
         return self._cost_s
 
     def interval_s(self) -> float:
-        """Return the seconds from one start of the work to the next, more than `every_s` if the work is slow."""
+        """Return the seconds between two starts of the work, more than `every_s` if the work is slow."""
         return max(self._every_s, self._cost_s / SIDE_SHARE)
 
     def is_due(self) -> bool:
-        """Return whether the work is due and affordable."""
+        """Return whether the periodic work is due and affordable."""
         return self.is_affordable() and self.since_last_s() >= self._wait_s
 
     def timed(self, events: Events) -> Events:
-        """Forward the events of the work and remember how long they took."""
+        """Run the periodic work: forward its events, and remember how long it took."""
         start_s = self._clock.now_s()
         yield from events
         self._done_s = self._clock.now_s()
@@ -111,7 +116,7 @@ class Throttle:
 
 
 class Speedometer:
-    """Sprites per second over the last few seconds."""
+    """Measures a training's sprites per second over the last few seconds."""
 
     def __init__(self, batch_size: int, window_s: float = 5.0) -> None:
         self._batch_size, self._window_s = batch_size, window_s
@@ -119,7 +124,7 @@ class Speedometer:
         self._steps, self._duration_s = 0, 0.0
 
     def add(self, steps: int, duration_s: float) -> None:
-        """Add a tick."""
+        """Record the duration of `steps` training steps."""
         self._ticks.append((steps, duration_s))
         self._steps += steps
         self._duration_s += duration_s
@@ -129,5 +134,5 @@ class Speedometer:
             self._duration_s -= old_duration_s
 
     def sprites_per_s(self) -> float:
-        """Return the current speed; 0 before the first tick."""
+        """Return the current speed; 0 before the first recorded steps."""
         return self._batch_size * self._steps / self._duration_s if self._duration_s > 0 else 0.0
