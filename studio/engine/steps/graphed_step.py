@@ -22,7 +22,7 @@ _WARM_UP_STEPS = 3  # eager steps before the recording, in which libraries and o
 
 
 class GraphedStep:
-    """Runs training steps: the first ones eagerly, then as a CUDA graph on a GPU with enough memory.
+    """Runs training steps: eagerly at first, then as a CUDA graph on an NVIDIA GPU with enough memory.
 
     rng: the device's random generator, seeded for each step. notices: receives a Notice if recording fails. enabled:
     whether to record a graph at all.
