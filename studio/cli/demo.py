@@ -34,7 +34,7 @@ SCALE = 6  # of the enlarged sheet
 
 
 def demo(args: argparse.Namespace) -> int:
-    """Run the demo in the window, or in the terminal if there is no screen. Raises UsageError."""
+    """Run the demo in the window if there is a screen, otherwise in the terminal. Raises UsageError."""
     if not 0.05 <= args.minutes <= 1000:
         raise UsageError("--minutes must be from 0.05 to 1000.", "2 minutes give a first impression.")
     if not args.terminal and not args.json:
@@ -46,7 +46,7 @@ def demo(args: argparse.Namespace) -> int:
 
 
 def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
-    """Import, train, draw, plot and export into a new folder; return the exit code."""
+    """Run the whole demo in the terminal, with its results in a new folder; return the exit code."""
     from studio.engine.devices import detection
 
     reporter.print(f"1  Importing the demo sprites from {paths.demo_sprites()}")

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 
 def run_distributed(work: Callable[[argparse.Namespace, Ranks], int], args: argparse.Namespace) -> int:
-    """Call `work` on rank 0, and train along on the other ranks; without torchrun just call `work`.
+    """Call `work` on rank 0 and take part in its training on the other ranks; return the exit code.
 
-    Returns the exit code. torchrun restarts all processes after any exit code but 0, so a training that was stopped by
-    the user and saved returns 0. After an error that a restart would repeat, for example wrong usage, the following
-    restarts end at once. Raises UsageError.
+    Without torchrun, just calls `work`. torchrun restarts all processes after any exit code but 0. Therefore a training
+    that the user stopped returns 0, and an error that would come again ends later restarts at once. Raises UsageError.
     """
     from studio.engine.distributed.ranks import ALONE, is_torchrun_launched, process_group
 
@@ -45,13 +44,13 @@ def run_distributed(work: Callable[[argparse.Namespace, Ranks], int], args: argp
 
 
 def has_run_folder(ranks: Ranks) -> bool:
-    """Whether the run of an earlier start by torchrun has a folder and can be resumed."""
+    """Return whether an earlier start by torchrun has created a run folder, which can be resumed."""
     path = ranks.current_run()
     return path is not None and (path / "run.json").is_file()
 
 
 def _train_as_worker(args: argparse.Namespace, group: Group) -> int:
-    """Train along with rank 0; return the exit code."""
+    """Train under the control of rank 0 until it ends; return the exit code."""
     from studio.engine.training.loop import train_worker
 
     control = Control()

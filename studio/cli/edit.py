@@ -55,7 +55,7 @@ def _source_files(args: argparse.Namespace) -> Sequence[Path]:
 
 
 def edit_settings(args: argparse.Namespace) -> GenerateSettings:
-    """Return the settings of `studio generate`, with the default count of the edit. Raises UsageError for conflicts."""
+    """Return the typed settings of `studio generate`, with defaults for edits. Raises UsageError for conflicts."""
     typed = typed_settings(args, GenerateSettings)
     kind = next((kind for kind in _DEFAULT_COUNTS if getattr(args, kind)), "")
     if "strength" in typed and kind != "start":
@@ -78,7 +78,10 @@ def edit_settings(args: argparse.Namespace) -> GenerateSettings:
 
 
 def draw(model: TrainedModel, args: argparse.Namespace, settings: GenerateSettings, reporter: Reporter) -> Events:
-    """Return the job that draws sprites, from noise or from the named files. Raises BadInputError, UsageError."""
+    """Create the job that draws sprites from noise, or from sprite files if flags name them.
+
+    Raises BadInputError, UsageError.
+    """
     from studio.engine.quality.rerank import best_of
     from studio.engine.sampling.edit import draw_similar, redraw, tween
     from studio.engine.sampling.generate import generate
@@ -106,7 +109,7 @@ def source_metadata(args: argparse.Namespace) -> Mapping[str, str]:
 
 
 def _read_sprites(paths: Sequence[Path], model: TrainedModel, reporter: Reporter, *, fitting: bool) -> EditInput:
-    """Read sprites on the model's canvas. fitting: whether to resize them. Raises BadInputError, UsageError."""
+    """Read sprite files at the model's size. fitting: resize other sizes, which otherwise raise UsageError."""
     from studio.engine.sampling.edit import EditInput
 
     sprites, side = [], model.spec.size

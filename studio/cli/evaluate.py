@@ -22,7 +22,7 @@ def add_evaluate_flags(parser: argparse.ArgumentParser, words: list[str]) -> Non
 
 
 def evaluate(args: argparse.Namespace) -> int:
-    """Evaluate a generator's new sprites, the sprites in PATHs, or the predictions of another model."""
+    """Measure the quality of generated sprites or of the sprites in PATHs, or a classifier's or regressor's errors."""
     from studio.engine.quality.evaluate import EvaluateSettings, evaluate, evaluate_sprites
 
     reporter, path, device = reporter_for(args), find_run(args.run_name), find_device(args)

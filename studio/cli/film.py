@@ -15,7 +15,7 @@ from studio.exports.sprites.formats import sprite_export_for
 
 
 def film(args: argparse.Namespace) -> int:
-    """Save the samples of a run as an animation."""
+    """Save the sample grids of a run as an animation, a frame per grid."""
     reporter = reporter_for(args)
     path = find_run(args.run_name)
     name = path.resolve().name

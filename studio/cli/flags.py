@@ -38,7 +38,7 @@ def add_setting_flags(
 
 
 def add_import_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    """Add the flags of the import."""
+    """Add a flag for every setting of importing sprites."""
     add_setting_flags(parser, ImportOptions, "import")
 
 
@@ -71,7 +71,7 @@ def _help_of(item: Setting) -> str:
 
 
 def _reader(item: Setting) -> Callable[[str], Value]:
-    """Return a function that parses a word of the command line as the setting's value."""
+    """Return a function that converts an argument to a value of the setting."""
 
     def read(text: str) -> Value:
         try:

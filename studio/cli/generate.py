@@ -130,7 +130,7 @@ def _save(sprites: SpriteSet, out: Path, form: SpriteExport | None, reporter: Re
 
 
 def _is_file(out: Path) -> bool:
-    """Whether `out` names a file. A folder that exists may have a dot in its name."""
+    """Return whether `out` names a file: it has a suffix and is not an existing folder."""
     return bool(out.suffix) and not out.is_dir()
 
 

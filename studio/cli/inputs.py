@@ -53,7 +53,7 @@ def find_runs(names: Sequence[str]) -> dict[str, Path]:
 
 
 def find_device(args: argparse.Namespace, *, probe: bool = False) -> Device:
-    """Return the device of --device; 'auto' is the fastest. probe: measure its speed and precision if not yet known.
+    """Return the device of --device; 'auto' chooses the fastest. probe: also measure it, unless it was measured.
 
     Raises UsageError for an unknown device, DeviceError for a device that does not work.
     """

@@ -43,7 +43,7 @@ def inspect(args: argparse.Namespace) -> int:
 
 
 def _find_outliers(found: SpritesImported, reporter: Reporter) -> SpritesChecked:
-    """Train a small network on the sprites and return the outliers and wrong classes it finds."""
+    """Train a small network on the sprites to find outliers and wrong classes; return the findings."""
     from studio.engine import catalog
     from studio.engine.devices import detection
     from studio.engine.quality.outliers import find_outliers

@@ -103,7 +103,7 @@ def _save(args: argparse.Namespace, results: Sequence[Result], reporter: Reporte
 
 
 def _on_sprites(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
-    """Return the job of an experiment on the named sprites or the demo sprites. Raises UsageError, BadInputError."""
+    """Create the job of an experiment, with the named or the demo sprites. Raises UsageError, BadInputError."""
     from studio.engine import catalog
     from studio.lab.experiments.base import ExperimentContext
     from studio.lab.running import run_experiment
@@ -119,7 +119,7 @@ def _on_sprites(chosen: Experiment, seconds: float, args: argparse.Namespace, re
 
 
 def _on_run(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
-    """Return the job that analyses the named run. Raises UsageError, RunError."""
+    """Create the job that analyses the named run. Raises UsageError, RunError."""
     from studio.engine import catalog
     from studio.lab.running import examine_run
 

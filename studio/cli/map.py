@@ -20,7 +20,7 @@ _MOST_OUTLIERS = 5  # printed
 
 
 def draw_map(args: argparse.Namespace) -> int:
-    """Save the map; with --json also write the position and the nearest neighbours of each sprite."""
+    """Save the sprite map of a run as an image; --json also writes each sprite's position and neighbours."""
     from studio.engine.quality.embedding_map import make_map, render_map
 
     reporter, path = reporter_for(args), find_run(args.run_name)
@@ -46,7 +46,7 @@ def draw_map(args: argparse.Namespace) -> int:
 
 
 def _run_map_job(events: Events, reporter: Reporter) -> MapReady:
-    """Run the job and return the map, which is not reported: as JSON its features would fill megabytes."""
+    """Run the job that computes a sprite map, report its progress, and return the map."""
     with contextlib.closing(events):
         try:
             for event in events:
@@ -59,7 +59,7 @@ def _run_map_job(events: Events, reporter: Reporter) -> MapReady:
 
 
 def _write_json(sprite_map: MapReady, reporter: Reporter) -> None:
-    """Write a JSON line for each sprite, then one for the whole map."""
+    """Write a JSON line for each sprite of the map, then a line for the whole map."""
     sprites = sprite_map.sprites
     for index, name in enumerate(sprites.names):
         values = {

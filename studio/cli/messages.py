@@ -47,7 +47,7 @@ def _metrics(event: Validated) -> str:
 
 
 def quality(event: QualityMeasured) -> str:
-    """Format the quality of generated sprites, with the value of real sprites in brackets."""
+    """Format the quality metrics of generated sprites, with the values of real sprites in brackets."""
     found = event.quality
     distance = f"KID {found.kid:.3f} ± {found.kid_error:.3f} (real sprites {found.kid_real:.3f})"
     copies = f"copies {percent(found.copies)} ({percent(found.copies_real)})"

@@ -82,7 +82,7 @@ def _show(found: Palette, reporter: Reporter) -> None:
 
 
 def _snap(args: argparse.Namespace, reporter: Reporter) -> None:
-    """Write recoloured copies of the files. Raises UsageError, BadInputError."""
+    """Write copies of the sprite files, recoloured with the palette of --snap. Raises UsageError, BadInputError."""
     from studio.engine.sampling.snapped_files import FilesSnapped, snap_files
 
     if args.out is not None and has_palette_suffix(args.out):

@@ -44,7 +44,7 @@ _RUN_WINDOW = "window.open_window"
 
 
 def parse(words: list[str]) -> argparse.Namespace:
-    """Parse a command line. `run` of the result is a function that executes the command and returns the exit code.
+    """Parse a command line. Call `run` of the result to execute the command; it returns the exit code.
 
     Raises SystemExit after --help, --version and wrong usage; UsageError for unknown flags and recipes.
     """
@@ -70,14 +70,14 @@ def parse(words: list[str]) -> argparse.Namespace:
 
 
 def _window_arguments(words: list[str]) -> argparse.Namespace:
-    """Return arguments that open the window with sprites. words: their paths. Raises UsageError for flags."""
+    """Return arguments that open the window with sprites. words: paths of the sprites. Raises UsageError for flags."""
     if flag := next((word for word in words if word.startswith("-")), ""):
         raise UsageError(f"The window does not take the flag {flag!r}.", "'studio --help' lists the commands.")
     return argparse.Namespace(run=_import_late(_RUN_WINDOW), paths=[existing_path(word) for word in words])
 
 
 class _Version(argparse.Action):
-    """Print the versions and exit. argparse's own 'version' action would look them up for every command."""
+    """The action of --version: prints the versions and exits. Unlike argparse's action, looks them up only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(versions_line())  # noqa: T201
@@ -85,7 +85,7 @@ class _Version(argparse.Action):
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """Help with a wide first column, so that most flags fit on one line."""
+    """Formats help texts with a wide first column, where most flags fit on one line."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=32)
@@ -122,7 +122,7 @@ def _add_commands(
     words: list[str],
     path: Sequence[str] = (),
 ) -> None:
-    """Add subparsers; only the typed command gets its flags. path: the commands above these."""
+    """Add a subparser per command, with flags only for the typed command. path: names of the parent commands."""
     subparsers = parser.add_subparsers(title=title, metavar=metavar)
     typed = [word for word in words if not word.startswith("-")][len(path) : len(path) + 1]
     for name, command in commands.items():
@@ -155,7 +155,7 @@ def _add_commands(
 
 
 def _add_flags(parser: argparse.ArgumentParser, item: Flag | tuple[Flag, ...]) -> None:
-    """Add a flag, or a group of flags that exclude each other."""
+    """Add a flag, or a tuple of mutually exclusive flags."""
     if isinstance(item, Flag):
         parser.add_argument(*item.names, **item.options)
         return

@@ -36,7 +36,7 @@ def add_plot_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
 
 
 def plot(args: argparse.Namespace) -> int:
-    """Draw one curve of each named run into an image."""
+    """Draw the chosen curve of each named run into one image."""
     reporter = reporter_for(args)
     figure = next(figure for figure in PLOTTED_CURVES if figure.name == args.curve)
     smoothing = figure.smoothing_steps if args.smoothing is None else args.smoothing

@@ -128,7 +128,7 @@ def _train_all(args: argparse.Namespace, ranks: Ranks) -> int:
 
 
 def _interrupted_run(ranks: Ranks) -> RunSummary | None:
-    """Return the run in training at the time of a restart by torchrun, even if marked as failed."""
+    """Return the run that a restart by torchrun interrupted, even if it is marked as failed; None without."""
     path = ranks.current_run()
     run = summarise(path) if path is not None else None
     return run if run is not None and run.standing not in ("finished", "damaged", "training") else None
@@ -148,7 +148,7 @@ def _train(run: RunSummary, control: Control, reporter: Reporter, args: argparse
 
 
 def _device_of(record: RunRecord, reporter: Reporter) -> Device:
-    """Return the device stored in the run, or the fastest device if that is missing. Raises DeviceError."""
+    """Return the device that a run asks for, or the fastest device if this machine lacks it. Raises DeviceError."""
     from studio.engine.devices import detection
 
     try:
@@ -160,7 +160,7 @@ def _device_of(record: RunRecord, reporter: Reporter) -> Device:
 
 
 def _report_failure(run: Path, error: Exception, reporter: Reporter) -> None:
-    """Print why a run has failed, and write the reason to its state.json if the run hasn't."""
+    """Print why a run failed, and store the reason in its state.json unless the run has done so."""
     reason = " ".join(describe_error(error, otherwise="This is a bug in the studio.")).strip()
     _log.error("%s has failed.", run, exc_info=error)
     reporter.show(Notice("error", f"{run.name} has failed.", reason))

@@ -30,7 +30,7 @@ def report(args: argparse.Namespace) -> int:
 
 
 def check_report(out: Path | None) -> Path | None:
-    """Return --out unchanged. Raises UsageError if it is neither a folder nor an HTML file."""
+    """Check the path of --out and return it. Raises UsageError if it is neither a folder nor an HTML file."""
     if out is not None and not out.is_dir() and out.suffix.lower() not in SUFFIXES:
         raise UsageError(f"A report can't be saved as {out.suffix or out.name!r}.", "Use a name that ends in .html.")
     return out

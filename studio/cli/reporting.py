@@ -46,7 +46,7 @@ _PIPED_COLUMNS = 160  # width of a table that is not printed to a terminal
 
 
 class Reporter:
-    """Receives the events and results of a command. This base class prints nothing."""
+    """The output of a command: receives its events and results. This base class prints nothing."""
 
     def show(self, event: Event) -> None:
         """Report an event of a running job."""
@@ -61,11 +61,11 @@ class Reporter:
         """Print a table; does nothing with --json. A heading that starts with '>' aligns its column to the right."""
 
     def write_json(self, values: Mapping[str, Any]) -> None:
-        """Write a result as a JSON line; does nothing without --json. values: include a 'type'."""
+        """Write a result as a JSON line if --json is set. values: fields of the result, with its 'type'."""
 
 
 class JsonReporter(Reporter):
-    """Writes each event and result as a JSON line; skips repeated equal Progress events."""
+    """Writes each event and result to stdout as a JSON line; skips repeated Progress events."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = None
@@ -134,7 +134,7 @@ class TextReporter(Reporter):
         Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False).print(table)
 
     def _show_progress(self, done: float, total: float, text: str) -> None:
-        """Show the progress of a job. total: 0 if unknown."""
+        """Show the progress of a job. done, total: in any unit; total is 0 if unknown."""
 
     def _print(self, text: str, style: str = "") -> None:
         """Print a line to stderr. style: a style of rich, ignored without colours."""

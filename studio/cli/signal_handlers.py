@@ -15,13 +15,13 @@ _SAVING = "Stopping and saving the run. Press Ctrl+C again to quit at once."
 
 
 class Stoppable(Protocol):
-    """A job's control with a stop flag, for example the engine's `Control`."""
+    """An object whose `stop` flag ends a job, for example a training's `Control`."""
 
     stop: bool
 
 
 class StopRequest:
-    """Whether a signal has asked the command to stop."""
+    """The result of watching for signals. received: whether a signal asked the command to stop."""
 
     def __init__(self) -> None:
         self.received = False
@@ -31,7 +31,7 @@ class StopRequest:
 def stop_on_signal(
     control: Stoppable, *, message: str = _SAVING, signals: Sequence[signal.Signals] | None = None
 ) -> Iterator[StopRequest]:
-    """Inside the block, the first signal sets `control.stop`; a second Ctrl+C raises KeyboardInterrupt.
+    """Create a context in which the first signal sets `control.stop`; a second Ctrl+C raises KeyboardInterrupt.
 
     Further signals of other kinds have no effect: shells, `make` and a shutdown send theirs several times.
     message: line for stderr at the first signal; may be empty. signals: None means all that ask a process to end.
@@ -56,9 +56,9 @@ def stop_on_signal(
 
 @contextlib.contextmanager
 def interrupt_on_signal() -> Iterator[None]:
-    """Inside the block, SIGTERM and SIGHUP raise KeyboardInterrupt like Ctrl+C, so that the command cleans up.
+    """Create a context in which SIGTERM and SIGHUP raise KeyboardInterrupt, like Ctrl+C.
 
-    Only the first signal does, so that a repeated signal can't interrupt the cleanup.
+    Only the first signal raises: later signals must not interrupt the cleanup.
     """
     request = StopRequest()
 

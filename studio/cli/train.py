@@ -71,12 +71,12 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
 
 
 def train(args: argparse.Namespace) -> int:
-    """Train a new run."""
+    """Create a run from the command line and train it."""
     return run_distributed(_train, args) if args.on is None else _train_remote(args)
 
 
 def resume(args: argparse.Namespace) -> int:
-    """Resume a run."""
+    """Continue the training of the named run."""
     return run_distributed(_resume, args) if args.on is None else _resume_remote(args)
 
 
@@ -96,7 +96,7 @@ def _train(args: argparse.Namespace, ranks: Ranks) -> int:
 
 
 def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> NewRun:
-    """Import the sprites, choose device and settings, and return the new run. devices: how many share a batch.
+    """Import the sprites and prepare a new run from the command line. devices: number that share a batch.
 
     Raises StudioError.
     """
@@ -257,7 +257,7 @@ def _preset_changes(recipe: Recipe, name: str | None, budget: TrainingBudget) ->
 
 
 def run_argument(path: Path) -> str:
-    """Return the shortest name of a run for a command line: the folder's name or its path, not quoted."""
+    """Return the shortest argument that names a run: its folder's name or its path, without quotes."""
     return path.name if path.parent == paths.runs() else str(path)
 
 

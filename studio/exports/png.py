@@ -95,7 +95,7 @@ def sheet_files(
     metadata: Mapping[str, Any],
     durations_ms: Sequence[int],
 ) -> dict[Path, bytes]:
-    """Return the contents of a sheet's PNG and JSON by path. sprites: uint8 [N, H, W, 4]. Raises ExportError."""
+    """Encode sprites, uint8 [N, H, W, 4], as a PNG sheet and its JSON; return both by path. Raises ExportError."""
     grid = sheet_layout(sprites, columns)
     named = sheets.sprite_names(names, classes, len(sprites))
     picture = pictures.tile(sprites, grid.columns)
@@ -150,7 +150,7 @@ def add_checksum(png: bytes) -> bytes:
 
 
 def _checksum_matches(data: bytes) -> bool:
-    """Whether the checksum of a PNG file is right."""
+    """Return whether the SHA-256 in a PNG file is right."""
     return data == add_checksum(data[: -_CHECKSUM_BYTES - _END_BYTES] + data[-_END_BYTES:])
 
 
@@ -160,7 +160,7 @@ def _checksum_chunk(png: bytes) -> bytes:
 
 
 def read_provenance(path: Path) -> tuple[list[ModelSource], bool]:
-    """Read the models that made an image from its text chunks, and whether its checksum is right.
+    """Return the models named in a PNG's text chunks, and whether the PNG's checksum is right.
 
     Raises BadInputError for files that are damaged or have no provenance.
     """

@@ -19,7 +19,7 @@ _CHECKSUM_LINE = re.compile(rf"{_CHECKSUM}: ([0-9a-f]{{64}})".encode())
 
 
 def format_note(about: Mapping[str, object]) -> str:
-    """Return the text of a note. It has room for a checksum if `about` contains the sprites' provenance."""
+    """Return metadata as the text of a note, with a blank checksum to fill in if `about` names the origin."""
     lines = [HEADING]
     if PROVENANCE in about:
         lines += [
@@ -47,13 +47,13 @@ def checksum_matches(data: bytes) -> bool:
 
 
 def provenance_in(note: str) -> str:
-    """Return the provenance in a note, as JSON; empty without provenance."""
+    """Return the JSON list of models in a note; empty if the note names none."""
     start = f"{PROVENANCE}: "
     return next((line.removeprefix(start) for line in note.split("\n") if line.startswith(start)), "")
 
 
 def parse_sources(name: str, text: str) -> list[ModelSource]:
-    """Parse the provenance of the file `name`. Raises BadInputError for an empty or damaged text."""
+    """Parse the JSON list of models stored in the file `name`. Raises BadInputError if it is empty or damaged."""
     if not text:
         hint = "The studio saved it without details, or another program removed them."
         raise BadInputError(f"{name} does not say where it comes from.", hint)

@@ -123,14 +123,14 @@ class Script(ModelExport[Config]):
 
 
 def _probe_batch(model: ExportableModel) -> tuple[Tensor, Tensor, Tensor]:
-    """Return x, y and targets (as in `Batch`) for comparing the loss."""
+    """Return a fixed batch for comparing the loss: sprites x, classes y and targets."""
     y = PROBE.labels(len(model.class_names)).clamp(min=0)
     targets = torch.arange(PROBE.count)[:, None].expand(-1, len(model.target_names)).float()
     return PROBE.sprites(model.size), y, targets
 
 
 def _probe_inputs(model: ExportableModel) -> dict[str, Any]:
-    """Return the probe's inputs as JSON values, for `_CHECK`."""
+    """Return the inputs of the verification program `_CHECK` as JSON values."""
     x, y, targets = _probe_batch(model)
     return {
         "x": x.tolist(),
@@ -143,7 +143,7 @@ def _probe_inputs(model: ExportableModel) -> dict[str, Any]:
 
 
 def run_probe(script: Path, inputs: Mapping[str, Any]) -> Generator[float, None, dict[str, Any]]:
-    """Run a script at the probe in a new process; yield the share done; return its results. Raises ExportError."""
+    """Run a training script on fixed inputs in a new process; return its loss and outputs. Raises ExportError."""
     words = [sys.executable, "-P", "-c", _CHECK, str(script)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
     flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)

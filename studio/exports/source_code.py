@@ -24,7 +24,7 @@ _WIDTH = 120  # columns
 
 @dataclass(frozen=True)
 class CollectedSources:
-    """Source code by name, dependencies first, and the import statements it needs."""
+    """Source code of classes and functions by name, dependencies first, with the import statements they need."""
 
     imports: list[str]
     sources: dict[str, str]
@@ -55,7 +55,7 @@ def collect(
 
 
 class _Collector:
-    """Collects source code and imports by name, and the names of objects from packages that are not allowed."""
+    """Collects source code with its dependencies. missing: names that come from forbidden packages."""
 
     def __init__(self, known: Collection[str], packages: frozenset[str]) -> None:
         self.imports: dict[str, str] = {}
@@ -145,7 +145,7 @@ def defined_names(code: str) -> set[str]:
 
 @functools.cache
 def _module_imports(module: ModuleType, packages: frozenset[str]) -> dict[str, str]:
-    """Return the import statements of a module by the name they bind, for these packages."""
+    """Return the import statements of a module from `packages`, by the name that each binds."""
     try:
         tree = ast.parse(inspect.getsource(module))
     except (OSError, TypeError, SyntaxError):
@@ -190,5 +190,5 @@ def _rank(line: str) -> tuple[bool, str]:
 
 
 def docstring_safe(text: str) -> str:
-    """Replace quotation marks, backslashes and all but printable ASCII, so that `text` fits into a docstring."""
+    """Make a text safe inside a docstring: replace quotation marks, backslashes and all but printable ASCII."""
     return re.sub(r'[^ -~]|["\\]', "_", text)

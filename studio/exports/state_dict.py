@@ -142,7 +142,7 @@ def _heading(model: ExportableModel, weights_name: str, code: str) -> str:
 
 
 def _lineage(model: ExportableModel) -> str:
-    """Return a sentence about the model's initial weights."""
+    """Return a sentence that says which weights the training started from."""
     if not model.ancestors:
         return "Trained from scratch, on its own sprites only."
     return textwrap.fill(f"Training started from the weights of {docstring_safe(model.ancestry())}.", 110)

@@ -40,14 +40,14 @@ _RESULTS = {
 
 
 def stand_ins(config: TrainingConfig) -> dict[str, str]:
-    """Return the script's replacements for types that the copied sources name."""
+    """Return the type names to replace in source code that is copied into the script: old name to new name."""
     own = type(config)
     configs = {kind.__name__: own.__name__ for kind in own.__mro__ if issubclass(kind, TrainingConfig)}
     return {**configs, "Spec": "Sprites", "Value": "Any"}
 
 
 def cells_for(model: ExportableModel) -> list[Cell]:
-    """Return the cells after the settings. Batches and random numbers contain only what the recipe's loss uses."""
+    """Return the cells of a training script that follow the settings cell, from data to results."""
     network, config = str(model.architecture["class"]), model.training.config
     items = [item for item in model.training.portable if item.__name__ == "loss"]
     used = re.findall(r"\.(\w+)", collect(items, {*stand_ins(config), "Batch", "BatchRng"}, PACKAGES).code)
@@ -107,7 +107,7 @@ def cells_for(model: ExportableModel) -> list[Cell]:
 
 
 def _batches(config: TrainingConfig, used: Collection[str]) -> Cell:
-    """Return the cell that makes batches. used: the attributes that the loss reads, fields of a batch among them."""
+    """Return the cell that makes batches. used: attributes that the loss reads; other batch fields are left out."""
     text = (
         "The seed and the step number alone decide which sprites a batch contains and how they are augmented, so the "
         "studio can resume a run exactly where it stopped. The studio keeps all sprites on the device as uint8."
@@ -128,7 +128,7 @@ def _batches(config: TrainingConfig, used: Collection[str]) -> Cell:
 
 
 def _has_statistics(model: ExportableModel) -> bool:
-    """Whether the network has buffers computed from the training set."""
+    """Return whether the network has buffers computed from the training set."""
     return any(item.__name__ == "statistics" for item in model.training.portable)
 
 

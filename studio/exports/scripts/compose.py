@@ -80,7 +80,7 @@ def _spaced(code: str) -> str:
 
 
 def _in_paragraphs(sources: Mapping[str, str]) -> str:
-    """Join sources: constants on consecutive lines, then classes and functions with shortened docstrings."""
+    """Join source code: first all constants, then classes and functions with shortened docstrings."""
     constants = [source for name, source in sources.items() if source.startswith(f"{name} = ")]
     others = [first_paragraphs(source) for source in sources.values() if source not in constants]
     return "\n\n".join(filter(None, ["\n".join(constants), *others]))

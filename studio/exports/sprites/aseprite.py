@@ -105,7 +105,7 @@ def _frame(chunks: list[bytes], duration_ms: int) -> bytes:
 
 
 def _cel(pixels: NDArray[np.uint8]) -> bytes:
-    """Return the chunk of an image that fills the frame: uint8 [H, W] of palette indices, or [H, W, 4]."""
+    """Encode an image as a cel chunk. pixels: palette indices, uint8 [H, W], or RGBA, uint8 [H, W, 4]."""
     head = struct.pack("<HhhBHh5xHH", 0, 0, 0, 255, _PACKED, 0, pixels.shape[1], pixels.shape[0])
     return _chunk(_CEL, head + zlib.compress(pixels.tobytes()))
 
@@ -136,7 +136,7 @@ def _tags(sprites: SpriteSet) -> bytes:
 
 
 def _runs(sprites: SpriteSet) -> Iterator[tuple[str, int, int, int]]:
-    """Yield the tags, or a tag for each class: name, first frame, last frame, direction."""
+    """Yield the sprites' tags, or else a tag per class: name, first frame, last frame, direction."""
     if sprites.tags:
         yield from sprites.tags
         return

@@ -61,7 +61,7 @@ class SpriteSet:
         return len(self.sprites)
 
     def named(self) -> list[str]:
-        """Return a name per sprite: from `names`, or made from the class, 'sword 001'."""
+        """Return a name per sprite. Without `names`, the names are numbered by class: 'sword 001'."""
         return sheets.sprite_names(self.names, self.classes, len(self))
 
     def durations_ms(self) -> list[int]:
@@ -80,7 +80,7 @@ class SpriteSet:
     def by_class(self) -> dict[str, list[int]]:
         """Return the indices of the sprites by class, in order of first appearance; '' for sprites without a class.
 
-        An animation is never split: its key is its only class, or 'animation'.
+        An animation is a single group, named after its only class, or else 'animation'.
         """
         labels = self.classes or [""] * len(self)
         if self.is_animation:
@@ -127,9 +127,9 @@ class SpriteExport(ABC):
         """
 
     def note_in(self, data: bytes) -> str:
-        """Return the note in a main file, which may be damaged; empty without a note."""
+        """Return the note on the sprites' origin from a file's bytes, possibly damaged; empty without a note."""
         return ""
 
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
-        """Return sentences for the user about losses and choices when saving these sprites in this format."""
+        """Return sentences that tell the user what this format loses or changes in these sprites."""
         return ()

@@ -79,7 +79,7 @@ class Gif(SpriteExport):
 
 
 def _in_tables(sprites: SpriteSet) -> tuple[Rgba | None, Iterator[IndexedSprites]]:
-    """Return the shared palette (None for separate palettes) and the frames, [1, H, W] each."""
+    """Convert sprites to frames [1, H, W]; return their shared palette (None if each has its own) and the frames."""
     hard = _hardened(sprites.sprites)
     together = index_colours(hard, sprites.palette)
     if together is None:

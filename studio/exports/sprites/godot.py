@@ -73,7 +73,7 @@ def _animations(sprites: SpriteSet) -> list[str]:
 
 
 def _note(about: Mapping[str, object]) -> list[str]:
-    """Return the resource's metadata line with the note, which Godot preserves; empty without `about`."""
+    """Return the metadata line of the resource, which stores `about` as a note; empty without `about`."""
     lines = format_note(about).split("\n") if about else []
     return [_NOTE_KEY + '"{}"'.format("\\n".join(_quoted(line)[1:-1] for line in lines))] if lines else []
 

@@ -28,7 +28,7 @@ class IndexedSprites:
 
 
 def visible_colours(sprites: Rgba) -> PackedColours:
-    """Return the visible colours in uint8 [N, H, W, 4]: opaque colours first, frequent colours first."""
+    """Return the distinct visible colours of sprites, uint8 [N, H, W, 4]: opaque and frequent colours first."""
     each = [np.unique(_pack(sprite), return_counts=True) for sprite in sprites]  # less memory than all at once
     values, where = np.unique(np.concatenate([values for values, _ in each]), return_inverse=True)
     counts = np.bincount(where, np.concatenate([counts for _, counts in each]))
@@ -69,6 +69,6 @@ def unpack_colours(values: PackedColours) -> Rgba:
 
 
 def _pack(colours: Rgba) -> PackedColours:
-    """Pack RGBA, uint8 [..., 4], into [...]; fully transparent pixels become 0."""
+    """Pack RGBA, uint8 [..., 4], into uint32 [...]; fully transparent pixels become 0."""
     values = np.ascontiguousarray(colours).view("<u4")[..., 0]
     return np.where(values >> 24, values, 0).astype(np.uint32)

@@ -1,4 +1,4 @@
-"""Save sprites as an exact PNG sheet with a JSON of their positions."""
+"""Save sprites as a PNG sheet with exact pixels, and their positions as JSON."""
 
 from __future__ import annotations
 

@@ -21,8 +21,9 @@ T = TypeVar("T")
 
 
 class WasmEngine:
-    """An engine with a loaded model. size: pixels per side of a sprite; outputs: predicted numbers per sprite.
+    """A WebAssembly engine that runs one exported model in wasmtime.
 
+    size: pixels per side of a sprite. outputs: number of predicted values per sprite.
     Raises ExportError for a damaged engine or model.
     """
 
@@ -57,7 +58,7 @@ class WasmEngine:
     def run_in_thread(self, work: Callable[[], T], share: float) -> Generator[float, None, T]:
         """Run `work`, which calls this engine, in a thread; yield `share` every 50 ms, and return the result.
 
-        Closing the generator stops the engine; it can't be used afterwards.
+        Closing the generator stops the engine for good.
         """
         with ThreadPoolExecutor(1, "web page") as pool:
             future = pool.submit(work)
@@ -121,7 +122,7 @@ def _signed(seed: int) -> int:
 
 
 def _libm(name: str) -> Any:
-    """Return a function of C's libm, which returns infinity where Python's function raises."""
+    """Return a math function that returns infinity or NaN like C's libm, instead of raising."""
     if name == "logf":
         return lambda x: math.log(x) if x > 0 else (-math.inf if x == 0 else math.nan)
     if name == "cbrt":
