@@ -232,11 +232,11 @@ def test_the_close_question_follows_the_state_of_the_disk(
 ) -> None:
     opened.close()
     asked = question(opened)
-    assert "Its work is saved" in asked.informativeText()
+    assert "You can resume the run later" in asked.informativeText()
     disk.fill()
     with qtbot.waitSignal(asked.destroyed, timeout=LONG_MS):
         qtbot.waitUntil(lambda: training.blocked is not None, timeout=LONG_MS)
-    assert "leaving now loses" in question(opened).informativeText()
+    assert "Closing now loses all progress" in question(opened).informativeText()
     answer(opened, "Cancel")
     disk.free()
     training.stop()

@@ -62,7 +62,7 @@ _DEMO = """
 import sys
 from pathlib import Path
 from studio.app import launch
-from studio.core import places
+from studio.core import paths
 
 paths.demo_sprites = lambda: Path(sys.argv[1])
 sys.exit(launch.main(demo=True))

@@ -41,13 +41,13 @@ def test_remote_training_equals_local_training(
     here, there = tmp_path / "here", tmp_path / "there, too"
     studio(*training(folder, here, "classifier"))
     out, err = studio(*training(folder, there, "classifier"), "--on", "me@far:runs")
-    assert "is sent to me@far:runs" in err and "Done: 4 steps" in out and f"studio predict '{there}'" in out
+    assert "Sending there, too to me@far:runs" in err and "Done: 4 steps" in out and f"studio predict '{there}'" in out
     for name in ("loss", "grad_norm"):
         learnt = [read_history(run).series[name].values.tolist() for run in (here, there)]
         assert learnt[0] == learnt[1]
     weights = [path.read_bytes() for run in (here, there) for path in run.glob("checkpoints/*4/model.safetensors")]
     assert len(weights) == 2 and weights[0] == weights[1]
-    assert "is finished: is finished.." in studio("resume", there).err
+    assert "is finished. --more-minutes 10 trains it longer." in studio("resume", there).err
 
 
 class CtrlC:

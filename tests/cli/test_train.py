@@ -132,9 +132,9 @@ def test_early_stopping_prints_its_reason(folder: Path, run_path: Path, studio: 
     """All held-out sprites are soon named right."""
     words = ["train", folder, "--out", run_path, "--recipe", "classifier", *TINY, *SMALL["classifier"]]
     out, err = studio(*words, "--steps", "1000", "--stop-early")
-    assert "Done: " in out and "Done: 1,000" not in out and "good enough. No more held-out sprites have been" in err
-    assert "Ended early. No more held-out" in studio("resume", run_path).err
-    assert "finished: Ended early. No more" in studio("runs").out
+    assert "Done: " in out and "Done: 1,000" not in out and "good enough. The accuracy on held-out sprites" in err
+    assert "Ended early. The accuracy on held-out sprites" in studio("resume", run_path).err
+    assert "finished: Ended early. The accuracy" in studio("runs").out
 
 
 def test_resume_goes_on_where_it_stopped(run_path: Path, studio: Studio) -> None:

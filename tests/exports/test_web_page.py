@@ -239,7 +239,7 @@ def test_a_browser_names_a_sprite(tmp_path: Path) -> None:
     *_, rows = acted(
         page,
         [
-            ("until", "ready"), ("script", f"take([new File([{bytes_of}], 'sprite.png', {{type: 'image/png'}})])"),
+            ("until", "ready"), ("script", f"openFiles([new File([{bytes_of}], 'sprite.png', {{type: 'image/png'}})])"),
             ("until", "done"),
             ("script", "Array.from(rows.rows, (row) => Array.from(row.cells, (cell) => cell.innerText))"),
         ],
