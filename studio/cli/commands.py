@@ -86,7 +86,7 @@ _NEW_RUN = (
     _paths(f"sprites: {_SPRITES}"),
     _IMPORT_FLAGS,
     _flag("--recipe", "type of model (default: the first listed below)", "NAME", default=""),
-    _flag("--preset", "preset, listed below; flags override its settings (default: the middle one)", "NAME"),
+    _flag("--preset", "preset, listed below; flags override its settings (default: the middle preset)", "NAME"),
     _flag(
         "--from",
         "initial weights: a run, 'starter' (the bundled model, trained on CC0 sprites) or 'nothing' (default: starter "
@@ -127,7 +127,7 @@ COMMANDS = {
         "resume a stopped or interrupted run",
         _RUN,
         _DEVICE,
-        _flag("--more-minutes", "train this much longer, also if the run was finished", "X", type=float),
+        _flag("--more-minutes", "minutes to train longer, also if the run was finished", "X", type=float),
         _ON,
         run="train.resume",
         epilog=_TORCHRUN.format("resume RUN"),
@@ -169,7 +169,7 @@ COMMANDS = {
         _flag("--format", "format of --out by name, for example indexed_sheet", "NAME", default=""),
         _flag("--columns", "columns of a sheet (default: 8)", "N", type=int, default=8),
         _flag("--palette", "palette file to draw with (default: the run's palette)", "FILE", type=Path),
-        _switch("--dither", "with --palette: mix its colours in a dither pattern"),
+        _switch("--dither", "with --palette: mix the colours of the palette in a dither pattern"),
         _flag(
             "--no-texts",
             "don't write model, seed and settings into the files ('studio verify' reads them)",
@@ -227,7 +227,7 @@ COMMANDS = {
         ),
     ),
     "plot": _command(
-        "draw a curve of one or more runs into an image",
+        "plot the loss or another curve of one or more runs as an image",
         _RUNS,
         _switch("--log", "logarithmic Y axis"),
         _out(".png, .svg or .pdf file, or a folder (default: a PNG named after the run and the curve)"),
@@ -278,7 +278,7 @@ COMMANDS = {
         "list all runs",
         _flag(
             "--tag",
-            "only runs with this tag; repeat the flag to require several tags",
+            "list only runs with this tag; repeat the flag to require several tags",
             "TAG",
             action="append",
             default=[],
@@ -307,7 +307,7 @@ COMMANDS = {
         "run an experiment on this device (batch size, learning rate, threads, ...) or analyse a run",
         _flag(
             "experiment",
-            "experiment, listed below; without it: list all experiments and earlier results",
+            "experiment, listed below; without a name: list all experiments and earlier results",
             "EXPERIMENT",
             nargs="?",
         ),
@@ -316,7 +316,7 @@ COMMANDS = {
         _flag("--checkpoint", "checkpoint to analyse: best, last or a step (default: best)", "STEP"),
         _flag("--recipe", "type of model (default: the first)", "NAME", default=""),
         _DEVICE,
-        _out("also write a report to this .html file", "FILE"),
+        _out(".html file for a report of the results", "FILE"),
         _flag("--compare", "show earlier results by their numbers in the list", "N", type=int, nargs="+"),
         "lab.add_lab_flags",
         usage="[EXPERIMENT [PATH... | RUN]]",

@@ -37,7 +37,7 @@ class CFile(ModelExport[CConfig]):
     title = "C file"
     suffix = ".c"
     order = 5
-    help = "C source without dependencies that draws or predicts, with a header and a weights file."
+    help = "C source without dependencies that draws sprites or predicts, with a header and a weights file."
     opened_by = "every C99 compiler: gcc, clang, Emscripten, SDKs of consoles and microcontrollers"
     Config = CConfig
 

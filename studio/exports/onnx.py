@@ -55,7 +55,7 @@ class Onnx(ModelExport[OnnxConfig]):
     title = "ONNX"
     suffix = ".onnx"
     order = 3
-    help = "One file that draws or predicts without PyTorch."
+    help = "One file that draws sprites or predicts classes and numbers without PyTorch."
     opened_by = "onnxruntime (Python, C, C#, Java, JavaScript), Unity's Inference Engine"
     Config = OnnxConfig
 

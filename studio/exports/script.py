@@ -53,7 +53,7 @@ class Script(ModelExport[Config]):
     suffix = ".py"
     order = 6
     opened_by = "Python with torch, numpy and pillow; Jupyter"
-    help = "The run as a readable PyTorch program that trains the model from scratch, with its weights: to learn from."
+    help = "A readable PyTorch program that trains the model from scratch, with the trained weights, for learning."
 
     def missing(self) -> str:
         runs_python = "python" in Path(sys.executable or "").name.lower() and not getattr(sys, "frozen", False)

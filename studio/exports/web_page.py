@@ -37,7 +37,7 @@ class WebPage(ModelExport[CConfig]):
     title = "Web page"
     suffix = ".html"
     order = 7
-    help = "One file that draws or predicts in a browser, also offline from the disk."
+    help = "A web page that draws sprites or predicts in any browser, also without a network connection."
     opened_by = "current browsers; itch.io and other sites; games in JavaScript"
     Config = CConfig
 

@@ -41,7 +41,7 @@ class Aseprite(SpriteExport):
     name = "aseprite"
     title = "Aseprite file"
     suffix = ".aseprite"
-    help = "For editing: a frame per sprite, a tag per class, and the palette."
+    help = "A file to edit in Aseprite, with a frame per sprite, a tag per class, and the palette."
     order = 3
     plays = True
     has_note = True

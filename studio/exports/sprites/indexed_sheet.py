@@ -25,7 +25,7 @@ class IndexedSheet(SpriteExport):
     title = "Indexed sheet (PNG with a palette, and JSON)"
     suffix = ".png"
     companions = (".json",)
-    help = "One image with palette indices, in the order of the palette."
+    help = "A PNG of all sprites that stores palette indices, in the order of the palette."
     order = 2
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
