@@ -227,7 +227,7 @@ COMMANDS = {
         ),
     ),
     "plot": _command(
-        "plot the loss or another curve of one or more runs as an image",
+        "save a plot of the loss, or another curve, for one or more runs",
         _RUNS,
         _switch("--log", "logarithmic Y axis"),
         _out(".png, .svg or .pdf file, or a folder (default: a PNG named after the run and the curve)"),

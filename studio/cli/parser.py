@@ -92,7 +92,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 def _import_late(name: str) -> Callable[..., Any]:
-    """Return a function that imports 'module.function' from studio.cli when it is called, and calls it."""
+    """Return a function that imports and calls 'module.function' of studio.cli when called."""
     module, _, function = name.partition(".")
 
     def call(*arguments: Any) -> Any:

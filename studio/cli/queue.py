@@ -128,14 +128,14 @@ def _train_all(args: argparse.Namespace, ranks: Ranks) -> int:
 
 
 def _interrupted_run(ranks: Ranks) -> RunSummary | None:
-    """Return the run that a restart by torchrun interrupted, even if it is marked as failed; None without."""
+    """Return the run in training when torchrun restarted, even if marked as failed; None for a first start."""
     path = ranks.current_run()
     run = summarise(path) if path is not None else None
     return run if run is not None and run.standing not in ("finished", "damaged", "training") else None
 
 
 def _train(run: RunSummary, control: Control, reporter: Reporter, args: argparse.Namespace, ranks: Ranks) -> bool:
-    """Train one run; return False if Ctrl+C stopped it. Errors of the training are raised."""
+    """Train a queued run; return False if Ctrl+C stopped the run. Raises the errors of the training."""
     from studio.engine.training.loop import train_resumed
 
     assert run.record is not None

@@ -13,7 +13,7 @@ ALIGNMENT = 16  # floats; each buffer starts at a multiple
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """A contiguous array of floats. A named buffer is a parameter of the C function, others lie in its workspace."""
+    """A contiguous array of floats. Buffers with a name are C parameters; other buffers lie in the workspace."""
 
     count: int
     name: str = ""
@@ -106,8 +106,7 @@ class Program:
     def memory_offsets(self) -> tuple[dict[Buffer, int], int]:
         """Place the buffers in one workspace; return their offsets and the workspace size, in floats.
 
-        Buffers that are alive at the same time don't overlap. The largest buffer is placed first, each buffer as low
-        as possible.
+        Buffers with overlapping lifetimes don't share memory. Larger buffers go first, at the lowest free offset.
         """
         lifetimes: dict[Buffer, tuple[int, int]] = {}  # first and last call
         for number, call in enumerate(self.calls):

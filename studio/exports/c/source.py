@@ -74,7 +74,7 @@ def header(about: str, prefix: str, constants: Mapping[str, int], names: Mapping
 
 
 def operators(program: Program) -> str:
-    """Return the C source of all functions that a program calls, with their dependencies."""
+    """Return the C source of the functions in operators.c used by a program, including dependencies."""
     heading, *pieces = (_SOURCES / "operators.c").read_text(encoding="ascii").rstrip("\n").split("\n\n")
     defined = [{name for groups in _DEFINES.findall(piece) for name in groups if name} for piece in pieces]
     wanted, needed = {call.function for call in program.calls}, set[int]()

@@ -107,7 +107,7 @@ def cells_for(model: ExportableModel) -> list[Cell]:
 
 
 def _batches(config: TrainingConfig, used: Collection[str]) -> Cell:
-    """Return the cell that makes batches. used: attributes that the loss reads; other batch fields are left out."""
+    """Create the cell that makes batches. used: attributes read by the loss; unread batch fields are left out."""
     text = (
         "The seed and the step number alone decide which sprites a batch contains and how they are augmented, so the "
         "studio can resume a run exactly where it stopped. The studio keeps all sprites on the device as uint8."
