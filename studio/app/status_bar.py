@@ -43,7 +43,9 @@ class StatusBar(QStatusBar):
         self._device = factory.text(wrap=False)
         self._memory = factory.text(wrap=False)
         self._device.setToolTip("Device of the open run, or the device chosen for the next run.")
-        self._memory.setToolTip("Memory in use on the training device, or by the studio if nothing trains.")
+        self._memory.setToolTip(
+            "Memory in use on the device of the training. Without a training: memory used by the studio."
+        )
         self._lay_out()
         self._delay = QTimer(self)
         self._delay.setSingleShot(True)

@@ -30,7 +30,10 @@ _SUBJECTS = ("sprites", "run")
 
 
 def add_lab_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    """Add the settings of the recipe in the command line `words`, and list the experiments. Raises UsageError."""
+    """Add the flags of `studio lab` to a parser, and the list of experiments to its help.
+
+    words: the command line, which may name a recipe; the recipe's settings become flags. Raises UsageError.
+    """
     from studio.engine import catalog
     from studio.lab.catalog import experiments
     from studio.lab.experiments.base import MOST_S

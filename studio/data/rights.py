@@ -32,7 +32,7 @@ class Rights(Config):
         return cls(*(str(origin.get(name, "")) for name in ("licence", "credits")))
 
     def add_to(self, sprites: Sprites) -> Sprites:
-        """Return a copy of `sprites` with licence and credits replaced in `Sprites.origin`. Drops empty texts."""
+        """Return a copy of `sprites` with this licence and credits in `Sprites.origin`; empty texts are left out."""
         own = {name: text.strip() for name, text in self.to_json().items() if isinstance(text, str)}
         others = {key: value for key, value in sprites.origin.items() if key not in own}
         return sprites.with_origin({**others, **{name: text for name, text in own.items() if text}})

@@ -255,10 +255,10 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return self.network_class(config)(**self.arguments(config, spec))
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
-        """Return row names, by weight name, for the weights with a row per class or number.
+        """Return the names of a weight's rows, by the weight's name: the class or number that each row belongs to.
 
-        A training that starts from another run's weights copies rows with equal names. A weight may end with an unnamed
-        row for any class.
+        A training that starts from another run's weights copies the rows with equal names. An embedding may end with a
+        row without a name, for sprites of any class.
         """
         return {}
 

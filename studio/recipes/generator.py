@@ -80,7 +80,7 @@ class GeneratorConfig(TrainingConfig):
     )  # fmt: skip
 
     inpaint_share: float = setting(
-        0.33, "Share of sprites with an inpainting mask in the last fifth of the training: teaches filling in.",
+        0.33, "Share of sprites with an inpainting mask in the last fifth of the training.",
         low=0.0, high=1.0, legacy_default=0.0, advanced=True, former_name="filling",
     )  # fmt: skip
 

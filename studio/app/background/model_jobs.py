@@ -216,7 +216,7 @@ def generate(
 def _inpainting_note(source: SavedModel | Control, model: TrainedModel) -> str:
     """Return a note if the model has not learnt inpainting or replaces the chosen checkpoint; else an empty text."""
     if not _knows_inpainting(model):
-        return "This checkpoint has not learnt to fill in. Try a later checkpoint."
+        return "This checkpoint has not learnt to redraw selections. Try a later checkpoint."
     if isinstance(source, SavedModel) and source.checkpoint == "best":
         from studio.engine.models.loading import find_checkpoint
 

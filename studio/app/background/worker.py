@@ -54,7 +54,7 @@ class JobEnded(Event):
 
 
 class JobState(enum.Enum):
-    """How the worker treats a job."""
+    """State of a job in the worker's list."""
 
     READY = enum.auto()
     PRIORITIZED = enum.auto()  # runs before other ready jobs

@@ -24,7 +24,7 @@ READINGS = {
     "Loss": "Error on the training sprites; lower is better.",
     "Validation": "Result on the validation sprites, which are never trained on.",
     "Speed": "Training sprites per second.",
-    "Time left": "Time until the end of the set time or steps.",
+    "Time left": "Estimated time until the training ends.",
     "Memory": "Memory in use on the device.",
 }
 

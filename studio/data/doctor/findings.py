@@ -85,7 +85,7 @@ class SpritesChecked(Event):
 def list_findings(
     found: SpritesImported, options: ImportOptions, examined: Sequence[SpritesChecked] = ()
 ) -> tuple[Finding, ...]:
-    """Return all findings of an import: excluded sprites first, then large groups first."""
+    """Return the groups of problems that an import found: excluded sprites first, then larger groups before smaller."""
     case = _Case(found, options, max((each.palette_colours for each in examined), default=0))
     kept = _joined_groups(found.note_groups, *(each.groups for each in examined))
     return (*_findings(found.quarantine_groups, case, left_out=True), *_findings(kept, case, left_out=False))

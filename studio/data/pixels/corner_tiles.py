@@ -67,7 +67,10 @@ class TileMap:
         return cls(share.astype(np.float32), ties)
 
     def apply_ties(self, picture: Rgba) -> Rgba:
-        """Return a picture, uint8 [1, 4 * size, 4 * size, 4], with each group of tied pixels set to its first pixel."""
+        """Return a picture, uint8 [1, 4 * size, 4 * size, 4], whose tied pixels are equal.
+
+        Tied pixels must match for the tiles to join; they all get the colour of the first.
+        """
         pixels = picture.reshape(-1, 4)
         _, first = np.unique(self.ties, return_index=True)
         return pixels[first[self.ties.ravel()]].reshape(picture.shape)

@@ -177,7 +177,7 @@ class TileSizes:
 
 
 def _rest_rarity(rest: Ints, start: Ints, spacing: Ints, busy_before: Ints, used: int) -> Floats:
-    """Return how unlikely the lines behind the last tile make a grid, as log-odds; 0 for equal margins.
+    """Return the log-odds against a grid that leaves `rest` lines after its last tile; 0 if the margins are equal.
 
     rest, start: number of lines behind the last and before the first tile. busy_before: number of lines with several
     colours before each line. used: lines up to the end of one more tile; a larger page need not end with a whole tile.

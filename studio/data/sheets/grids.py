@@ -90,7 +90,7 @@ def _candidates(rgba: Rgba) -> list[GridCandidate]:
 
 
 def _best(scores: NDArray[np.float64], also: int) -> list[int]:
-    """Return the tile sizes with the best scores, and the size `also`, if possible. scores: float64 [size]."""
+    """Return the tile sizes with the best scores, and the size `also` if it has a score. scores: float64 [size]."""
     sizes = np.argsort(-scores, kind="stable")[:_SIZES_TRIED].tolist()
     return [size for size in dict.fromkeys([*sizes, min(also, LARGEST_TILE)]) if scores[size] > -math.inf]
 

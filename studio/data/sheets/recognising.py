@@ -117,7 +117,7 @@ class _Crossings:
 
     @classmethod
     def of(cls, foreground: SummedAreaTable) -> _Crossings:
-        """Compute the crossings of a picture from its summed-area table."""
+        """Count, for each row and column of an image, the pixels that cross into the next."""
         sums = foreground.sums.astype(np.int64)
         above = sums[:, 1:] - sums[:, :-1]
         filled = above[1:] > above[:-1]

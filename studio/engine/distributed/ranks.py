@@ -111,7 +111,10 @@ class Ranks:
         return value
 
     def wrap_ddp(self, network: nn.Module, loss: Loss) -> Loss:
-        """Return `loss` with a backward pass that averages the network's gradients over the ranks."""
+        """Wrap the loss function for DistributedDataParallel: its backward pass averages gradients over the ranks.
+
+        Return `loss` itself in a training of a single process.
+        """
         return loss
 
     def scale_for_ddp_mean(self, loss: Tensor) -> Tensor:

@@ -204,9 +204,9 @@ class RemoteTraining:
         self._is_disconnected = False
 
     def begin(self, device: str, more_min: float) -> Generator[Event, None, bool]:
-        """Send the run and start its training, unless the run already trains there or is finished.
+        """Send the run to the remote machine and start training, unless it already trains there or is finished.
 
-        Returns whether to follow a remote training.
+        more_min: minutes to train beyond the run's budget. Returns whether a training runs there.
         """
         path, is_remote = self._run.path, bool(marker.remote_target_of(self._run.path))
         self._require_same_run()
@@ -387,7 +387,7 @@ class RemoteTraining:
             yield Notice("warning", title, f"{lost} The remote training continues. Reconnecting…")
 
     def _wait(self, seconds: float) -> None:
-        """Wait some seconds, or until a new local control request can be forwarded."""
+        """Wait some seconds, or less if a request such as Stop arrives in the local run folder, to be sent on."""
         end_s = time.monotonic() + seconds
         while time.monotonic() < end_s and not (self._can_request and self._local_request() != self._sent_request):
             time.sleep(_REQUEST_POLL_S)

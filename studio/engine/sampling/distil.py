@@ -132,10 +132,10 @@ class _StudentTrainer:
             yield
 
     def _learn(self, x: Tensor, number: int, before: Tensor, after: Tensor, labels: Tensor) -> Tensor:
-        """Train one stride of the student, from point x towards the teacher's point `after`; return where it ends.
+        """Train one of the student's few sampling steps (a stride) from noisy sprites x; return the sprites it reaches.
 
-        number: index of the stride. before: the teacher's point at the start of the stride. All points: float32 [B, 4,
-        S, S].
+        number: index of the stride. before, after: the sprites of the teacher model at the start and end of the stride.
+        All sprites: float32 [B, 4, S, S].
         """
         way, parts = (after - before).square().mean(), list[Tensor]()  # way: squared length of the stride, []
 

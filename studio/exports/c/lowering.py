@@ -224,7 +224,9 @@ def _reduction(function: str) -> Lowering:
     def lower(
         builder: Builder, a: Any, axes: Sequence[int] | None = None, keep: bool = False, *, dtype: Any = None
     ) -> Any:
-        """Add a reduction over `axes`. dtype is ignored: `trace` rejects networks that convert dtypes."""
+        """Add a call of the C function that reduces tensor `a` over `axes`, such as a sum. dtype is ignored: `trace`
+        rejects networks that convert dtypes.
+        """
         a = builder.view(a)
         axes = list(axes or range(a.layout.dim()))
         shape = a.layout.sum(axes, keepdim=keep).shape

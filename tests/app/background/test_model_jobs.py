@@ -98,7 +98,7 @@ def test_inpainting_uses_the_last_checkpoint_if_the_best_has_not_learnt_it(
         assert f"step {last}" in filled.model
         assert filled.note.startswith(f"The last checkpoint, step {last}")
     assert loaded == ["best", "last"]  # loaded once each
-    assert "has not learnt to fill in" in drawn(SavedModel(run_path, str(first)), request).note
+    assert "has not learnt to redraw selections" in drawn(SavedModel(run_path, str(first)), request).note
     assert not drawn(SavedModel(run_path, "last"), request).note
 
 

@@ -116,7 +116,10 @@ class ResultHistory:
 
 @dataclass(frozen=True, eq=False)
 class Rejection:
-    """Sprites rejected together: indices into a batch, or kept sprites with their positions."""
+    """An undoable rejection of sprites.
+
+    numbers: indices of the rejected sprites in `batch`. kept: rejected kept sprites, each with its list position.
+    """
 
     batch: ResultBatch | None
     numbers: tuple[int, ...]

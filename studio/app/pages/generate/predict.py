@@ -24,7 +24,7 @@ from studio.data.sprites import Sprites
 
 _BROWSE = "Choose image files to predict from."
 _WAITS = "A model is busy. Try again in a moment."
-_OPEN = "Predict classes or numbers of the sprites on the Sprites page."
+_OPEN = "Predict the sprites that are open on the Sprites page."
 
 
 class PredictPanel(QWidget):

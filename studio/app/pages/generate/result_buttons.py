@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from studio.recipes.capabilities import Capability
 
 _KEEP = "Keep the selected sprites, even after closing the window. (K)"
-_REJECT = "Hide the selected sprites; Ctrl+Z brings them back. (X) R generates again."
+_REJECT = "Hide the selected sprites (X). Undo (Ctrl+Z) shows them again; R generates others."
 _EDIT = "Open the selected sprite in the editor. (Enter, or double-click)"
 _TWEEN = "Generate the frames between two selected sprites."
 _SIMILAR = "Generate sprites that mix the selected sprites."

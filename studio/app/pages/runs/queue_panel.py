@@ -46,7 +46,9 @@ class QueuePanel(QWidget):
         super().__init__()
         self._session = session
         self.list = OrderedList()
-        factory.set_name_and_tip(self.list, "Queue", "Waiting runs, next first. Drag to reorder.")
+        factory.set_name_and_tip(
+            self.list, "Queue", "Runs that wait for training. The top one is next. Drag to reorder."
+        )
         self.switch = factory.button("Start queue", _START, "play")
         self.earlier = factory.tool_button("chevron-up", "Move up", _EARLIER)
         self.later = factory.tool_button("chevron-down", "Move down", _LATER)

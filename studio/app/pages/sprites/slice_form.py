@@ -120,7 +120,7 @@ class SliceForm(QWidget):
     def show_proposal(self, grid: SheetGrid | None) -> None:
         """Show the detected grid as text, and in automatic mode also in the number fields."""
         if grid is None:
-            self.proposal.setText("No grid detected. Enter the numbers, or try Irregular.")
+            self.proposal.setText("No grid detected. Enter the tile size, or try Irregular.")
             return
         confidence = percent(round(grid.confidence, 2)).replace(" ", "\N{NO-BREAK SPACE}")
         self.proposal.setText(f"{_grid_text(grid)} ({confidence})")

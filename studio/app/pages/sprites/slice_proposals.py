@@ -124,7 +124,9 @@ class SliceProposal(QFrame):
         self.preview_slicing = factory.button("Preview slicing…", _PREVIEW)
         self.larger = factory.button("Use larger canvas", _LARGER)
         self.undo = factory.button("Undo", _UNDO)
-        self.close_line = factory.tool_button("close", "Close", "Close this line. The Doctor still lists the sheets.")
+        self.close_line = factory.tool_button(
+            "close", "Close", "Hide this message. The Doctor tab still lists the sheets."
+        )
         theme.set_role(self, "card")
         buttons = FlowLayout(factory.GRID, factory.GRID)
         for button in (self.slice_button, self.larger, self.preview_slicing, self.undo):

@@ -86,7 +86,7 @@ class PaletteTools(QObject):
             folder = RunDir(run)
             return model.load_style(folder, folder.record()).palette
 
-        self._job_queue.run("files", "Reading the run's colours", read, partial(self.style_read.emit, run))
+        self._job_queue.run("files", "Reading the palette of the run", read, partial(self.style_read.emit, run))
 
     def _on_search_event(self, event: Event) -> None:
         if isinstance(event, JobEnded):

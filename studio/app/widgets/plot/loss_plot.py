@@ -89,7 +89,7 @@ class LossPlot(TimePlot):
             noisy = len(steps) > 1 and steps[1] - steps[0] == 1  # a value for each step
             self.tabs[name] = SeriesTab(name, unit, SMOOTHING_STEPS if noisy else 0.0, dots=dots)
             index = self.bar.insertTab(position, name)
-            self.bar.setTabToolTip(index, f"Show '{name}' over the same steps.")
+            self.bar.setTabToolTip(index, f"Show the curve '{name}' over the same steps.")
         self.tabs[name].raw.append(steps, values)
         if self.tab() is self.tabs[name]:
             self.data_changed()

@@ -89,7 +89,7 @@ class ScatterPlot(QWidget):
         self._pairs: NDArray[np.float32] = np.zeros((2, 0, 0), np.float32)
         self.choice = QComboBox()
         self.dots = ScatterDots()
-        factory.set_name_and_tip(self.choice, "Number", "The number to plot.")
+        factory.set_name_and_tip(self.choice, "Number", "The column of numbers to plot.")
         self.setLayout(factory.column(self.choice, self.dots, spacing=factory.GRID // 2))
         self.choice.currentIndexChanged.connect(self._on_number_chosen)
 

@@ -27,7 +27,7 @@ _MARK = 11  # logical pixels that are drawn
 _TEXTS = {
     "margin": ("Margin: the grid's start", "Drag, or use the arrow keys, to change the margins."),
     "spacing": ("Spacing: the second cell's near edge", "Drag, or use the arrow keys, to change the spacing."),
-    "tile": ("Tile size: the first cell's corner", "Drag, or use the arrow keys, to change the tile size."),
+    "tile": ("Tile size handle", "Drag, or use the arrow keys, to change the tile size."),
 }
 _CURSORS = {
     "margin": Qt.CursorShape.SizeAllCursor,

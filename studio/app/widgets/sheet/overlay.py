@@ -80,7 +80,7 @@ def draw_boxes(painter: QPainter, target: QRect, part: SheetPart, boxes: Ints) -
 
 
 def _veiled(part: SheetPart, cells: GridCells) -> Codes:
-    """Return codes uint8 [h, w]: clear over sprites, hatched over empty cells, veiled elsewhere."""
+    """Return how to shade a sheet, uint8 [h, w] per screen pixel: sprites clear, empty cells hatched, the rest dim."""
     kind = np.full(
         (cells.filled.shape[0] + 1, cells.filled.shape[1] + 1), _VEIL, np.uint8
     )  # last row and column: outside

@@ -126,7 +126,7 @@ class MapView(QWidget):
         return np.flatnonzero(is_seen & has_room)
 
     def at(self, point: QPointF) -> int:
-        """Return the sprite at a point of the view, or the nearest dot; -1 for neither."""
+        """Return the index of the sprite at a point of the view, drawn as a thumbnail or a dot nearby; -1 for none."""
         if not len(self._positions):
             return -1
         is_seen, has_room = self._seen()

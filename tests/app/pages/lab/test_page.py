@@ -206,7 +206,7 @@ def test_unsupported_run_is_reported_before_start(qtbot: QtBot, page: LabPage, m
     page.session.runs.listed.emit()
     assert "can't draw sprites" in page.about.text() and not page.start.isEnabled()
     choose(page, "hardest")
-    assert page.start.isEnabled() and "The run is not changed" in page.start.toolTip()
+    assert page.start.isEnabled() and "The run stays unchanged" in page.start.toolTip()
 
 
 def test_list_heading_is_not_selectable(page: LabPage) -> None:
