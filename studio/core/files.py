@@ -28,14 +28,15 @@ T = TypeVar("T")
 
 
 @contextlib.contextmanager
-def atomic_path(target: Path, *, durable: bool = True) -> Iterator[Path]:
+def atomic_path(target: Path, *, durable: bool = True, create_folder: bool = True) -> Iterator[Path]:
     """Yield a temporary path beside `target`; at the end of the block, its file or folder replaces `target`.
 
     With `durable`, data are flushed to disk before the rename and the folder after it; otherwise a power failure may
     lose the file. After an error the temporary is removed and `target` is unchanged. A target folder must not exist
-    yet. Raises OSError.
+    yet. create_folder: create the missing folder of `target`. Raises OSError.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
+    if create_folder:
+        target.parent.mkdir(parents=True, exist_ok=True)
     _sweep_stale(target.parent)
     temporary = _temporary_beside(target)
     try:

@@ -65,14 +65,14 @@ def read_heartbeat(run: Path) -> Heartbeat | None:
 
 def write_heartbeat(run: Path, live: Heartbeat) -> None:
     """Write a run's live.json; on a full disk, overwrite the old file in place. Raises UnwritableError."""
-    path = run / HEARTBEAT_FILE
-    with RunDir(run).wrap_write_errors():
+    folder = RunDir(run)
+    with folder.wrap_write_errors():
         try:
-            _write(path, live)
+            folder.write_file(HEARTBEAT_FILE, _content(live), durable=False)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            with path.open("r+b") as file:  # the old file's blocks suffice; a new file needs more
+            with (run / HEARTBEAT_FILE).open("r+b") as file:  # the old file's blocks suffice; a new file needs more
                 file.write(_content(live))
                 file.truncate()  # the old content may have been longer
 
@@ -103,8 +103,9 @@ def send_request(
         before.saves + save,  # counters: a request that is read twice is executed once
         before.samples + sample,
     )
-    with RunDir(run).wrap_write_errors():
-        _write(run / REQUEST_FILE, asked)
+    folder = RunDir(run)
+    with folder.wrap_write_errors():
+        folder.write_file(REQUEST_FILE, _content(asked), durable=False)
 
 
 def _asked_before(path: Path) -> ControlRequest:
@@ -128,11 +129,6 @@ def _read(path: Path, kind: type[T]) -> T | None:
         return records.parse(path.read_bytes(), kind)
     except (OSError, ValueError):
         return None
-
-
-def _write(path: Path, message: msgspec.Struct) -> None:
-    with files.atomic_path(path, durable=False) as temporary:
-        temporary.write_bytes(_content(message))
 
 
 def _content(message: msgspec.Struct) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from studio.core import files, records
+from studio.core import records
 from studio.core.config import TrainingConfig
 from studio.core.errors import DamagedError
 from studio.core.events import Notice
@@ -50,7 +50,7 @@ class TrainedModel:
 def save_style(run: RunDir, record: RunRecord, sprites: Sprites) -> None:
     """Measure the pixel style of the training sprites and write style.json. Raises UnwritableError."""
     with wrap_write_errors(run.path):
-        files.write_atomic(run.path / STYLE_FILE, json.dumps(_training_style(record, sprites).to_json()).encode())
+        run.write_file(STYLE_FILE, json.dumps(_training_style(record, sprites).to_json()).encode())
 
 
 def load_style(run: RunDir, record: RunRecord) -> PixelStyle:

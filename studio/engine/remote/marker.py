@@ -33,8 +33,9 @@ def remote_target_of(run: Path) -> str:
 
 def mark_remote(run: Path, target: str) -> None:
     """Write the marker file: the run trains at `target`. Raises UnwritableError."""
-    with RunDir(run).wrap_write_errors():
-        files.write_atomic(run / REMOTE_FILE, json.dumps({"on": target}).encode())
+    folder = RunDir(run)
+    with folder.wrap_write_errors():
+        folder.write_file(REMOTE_FILE, json.dumps({"on": target}).encode())
 
 
 def unmark_remote(run: Path) -> None:

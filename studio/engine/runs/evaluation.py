@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from studio.core import files, records
+from studio.core import records
 from studio.core.errors import UnwritableError
 from studio.core.events import Evaluated, Events, Notice, Validated
 from studio.engine.runs.folder import RunDir
@@ -76,7 +76,7 @@ def remove_evaluations_after(run: RunDir, step: int) -> None:
 
 def _write(run: RunDir, found: Sequence[CheckpointEvaluation]) -> None:
     with run.wrap_write_errors():
-        files.write_atomic(run.path / _FILE, json.dumps([asdict(each) for each in found], indent=2).encode())
+        run.write_file(_FILE, json.dumps([asdict(each) for each in found], indent=2).encode())
 
 
 def _to_floats(figures: Mapping[str, float]) -> dict[str, float]:

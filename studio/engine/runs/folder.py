@@ -139,7 +139,7 @@ class RunDir:
         All other files of the run must exist before.
         """
         with wrap_write_errors(self.path):
-            self._write_json(RECORD_FILE, dataclasses.asdict(record))  # atomic: a run.json is always complete
+            self.write_file(RECORD_FILE, _to_json(dataclasses.asdict(record)))  # atomic: run.json is always complete
 
     def acquire(self, wait_s: float = _LOCK_WAIT_S, *, is_new: bool = False) -> None:
         """Lock the run for this process. The operating system releases the lock if the process dies.
@@ -218,7 +218,17 @@ class RunDir:
     def write_progress(self, progress: RunProgress) -> None:
         """Replace state.json with new progress. Raises UnwritableError."""
         with self.wrap_write_errors():
-            self._write_json(PROGRESS_FILE, msgspec.to_builtins(progress))
+            self.write_file(PROGRESS_FILE, _to_json(msgspec.to_builtins(progress)))
+
+    def write_file(self, name: str, data: bytes, *, durable: bool = True) -> None:
+        """Write or replace a file of this folder, durable or not as in `files.atomic_path`.
+
+        Never creates a deleted run folder again, and never writes into another folder that took its place meanwhile.
+        Raises OSError, and RunGoneError if the run was deleted.
+        """
+        with files.atomic_path(self.path / name, durable=durable, create_folder=False) as temporary:
+            temporary.write_bytes(data)
+            self._raise_if_gone()  # if the folder is exchanged after this line, the rename of the temporary fails
 
     def append(self, event: LossChunk | Validated | QualityMeasured | LayerStats | Mapping[str, Any]) -> None:
         """Append an event as a line to metrics.jsonl. Raises UnwritableError."""
@@ -240,7 +250,7 @@ class RunDir:
         if validated.confusion is not None:
             values = {"step": validated.step, "counts": validated.confusion.tolist()}
             with self.wrap_write_errors():
-                files.write_atomic(self.path / CONFUSION_FILE, json.dumps(values, separators=(",", ":")).encode())
+                self.write_file(CONFUSION_FILE, json.dumps(values, separators=(",", ":")).encode())
 
     def remove_leftovers(self) -> None:
         """Delete temporary files of a process that crashed."""
@@ -257,9 +267,6 @@ class RunDir:
         """Raise RunGoneError unless the folder holds a run or a run is being created there. Raises OSError."""
         if not (file_exists(self.path / RECORD_FILE) or file_exists(self.path / START_MARK)):
             raise RunGoneError(self.path)
-
-    def _write_json(self, name: str, values: Mapping[str, Any]) -> None:
-        files.write_atomic(self.path / name, json.dumps(values, indent=2).encode())
 
     def _read(self, name: str, kind: type[T]) -> T:
         """Read and parse a JSON file of this folder. Raises FileNotFoundError, DamagedError, RunError."""
@@ -278,6 +285,10 @@ class RunDir:
             if name == PROGRESS_FILE:
                 hint += " Delete the file to continue from the newest checkpoint."
             raise DamagedError(f"{name} of {self.path.name} is damaged.", hint) from None
+
+
+def _to_json(values: Mapping[str, Any]) -> bytes:
+    return json.dumps(values, indent=2).encode()
 
 
 def file_exists(path: Path) -> bool:

@@ -16,7 +16,7 @@ from typing import Annotated
 
 import msgspec
 
-from studio.core import files, records
+from studio.core import records
 from studio.core.errors import DamagedError, RunError, UsageError
 from studio.core.names import nfc
 from studio.engine.runs.folder import RunDir, wrap_read_errors
@@ -71,9 +71,9 @@ def change_notes(
         notes = dataclasses.replace(notes, name="")
     check_notes(notes)
     if notes != before:
-        with RunDir(run).wrap_write_errors():
-            text = json.dumps(dataclasses.asdict(notes), indent=2, ensure_ascii=False)
-            files.write_atomic(run / _FILE, text.encode("utf-8", "replace"))
+        folder, text = RunDir(run), json.dumps(dataclasses.asdict(notes), indent=2, ensure_ascii=False)
+        with folder.wrap_write_errors():
+            folder.write_file(_FILE, text.encode("utf-8", "replace"))
     return notes
 
 

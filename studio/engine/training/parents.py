@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load as parse_tensors
 from torch import Tensor, nn
 
-from studio.core import files, paths, records
+from studio.core import paths, records
 from studio.core.config import TrainingConfig, Value
 from studio.core.errors import DamagedError, UsageError
 from studio.data.rights import Rights
@@ -120,7 +120,7 @@ def save_start(run: RunDir, network: nn.Module) -> str:
     """
     content = checkpoints.serialize(network.state_dict())
     with wrap_write_errors(run.path):
-        files.write_atomic(run.start, content)
+        run.write_file(run.start.name, content)
     return hashlib.sha256(content).hexdigest()
 
 

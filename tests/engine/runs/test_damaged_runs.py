@@ -18,7 +18,7 @@ import pytest
 
 from studio.cli.runs import _run_row
 from studio.core import files, paths
-from studio.core.errors import DamagedError, RunError, StudioError
+from studio.core.errors import DamagedError, RunError, RunGoneError, StudioError
 from studio.core.events import Blocked, CheckpointSaved, Event, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
 from studio.core.metrics import ACCURACY
 from studio.core.observers import observed
@@ -472,6 +472,29 @@ def test_a_run_says_at_which_step_resume_will_start(run_path: Path, sprites: Spr
     assert resume_hint(saved) == f"Resume continues from the checkpoint at step {saved}."
 
 
+@pytest.mark.parametrize("leftover", [False, True], ids=["nothing left", "an empty folder left"])
+def test_fault_22_a_file_is_not_written_into_a_folder_that_took_the_place_of_the_run_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leftover: bool
+) -> None:
+    run_path = tmp_path / "run"
+    run, write = bare_run(run_path), Path.write_bytes
+    before = sorted(path.name for path in run_path.iterdir())
+
+    def unplug(path: Path, data: bytes) -> int:
+        written = write(path, data)
+        run_path.rename(run_path.with_name("unplugged"))
+        if leftover:
+            run_path.mkdir()
+        return written
+
+    monkeypatch.setattr(Path, "write_bytes", unplug)
+    with pytest.raises(RunGoneError), run.wrap_write_errors():
+        run.write_file("state.json", b"{}")
+    assert run_path.exists() == leftover and not list(run_path.glob("*"))
+    left = [path for path in run_path.with_name("unplugged").iterdir() if not files.is_temporary(path)]
+    assert sorted(path.name for path in left) == before
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a folder with an open file in it can't be moved there")
 @pytest.mark.parametrize("leftover", [False, True], ids=["nothing left", "an empty folder left"])
 def test_fault_22_training_waits_for_a_folder_that_has_vanished(
@@ -491,7 +514,8 @@ def test_fault_22_training_waits_for_a_folder_that_has_vanished(
             control.checkpoint_now = True
         elif isinstance(event, Blocked):
             assert "moved or removed" in event.hint and "Put the folder back" in event.hint
-            assert not any(run_path.glob("*")) and run_path.exists() == leftover  # nothing is written in its place
+            found = [path for path in run_path.glob("*") if not files.is_temporary(path)]  # of the heartbeat's thread
+            assert not found and run_path.exists() == leftover  # nothing is written in its place
             halted += 1
             if halted == 3:
                 if leftover:

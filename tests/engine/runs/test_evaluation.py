@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from studio.core import files
 from studio.core.events import Notice
 from studio.engine.control.control import Control
 from studio.engine.runs.evaluation import (
@@ -46,8 +45,9 @@ def test_unsaved_evaluation_is_a_notice(tmp_path: Path, monkeypatch: pytest.Monk
     def full(target: Path, data: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(files, "write_atomic", full)
-    (notice,) = save_evaluation(bare_run(tmp_path).path, _of(10))
+    run = bare_run(tmp_path)
+    monkeypatch.setattr(Path, "write_bytes", full)
+    (notice,) = save_evaluation(run.path, _of(10))
     assert isinstance(notice, Notice) and "were not saved" in notice.title
 
 
