@@ -87,12 +87,18 @@ def set_name_and_tip(widget: QWidget, name: str, tip: str) -> None:
     """Set a widget's accessible name and tooltip."""
     widget.setAccessibleName(name)
     widget.setToolTip(tip)
+    widget.setProperty("tip", tip)
 
 
-def set_enabled(widget: QWidget, reason: str, tip: str) -> None:
-    """Disable a widget if `reason` is not empty, and show the reason as its tooltip; otherwise enable it."""
+def set_enabled(widget: QWidget, reason: str, tip: str = "") -> None:
+    """Disable a widget if `reason` is not empty, and show the reason as its tooltip; otherwise enable it.
+
+    tip: a new tooltip for the enabled widget; by default the tooltip stays.
+    """
+    if tip:
+        widget.setProperty("tip", tip)
     widget.setEnabled(not reason)
-    widget.setToolTip(reason or tip)
+    widget.setToolTip(reason or widget.property("tip"))
 
 
 class FieldError(QLabel):

@@ -306,3 +306,15 @@ def test_scroll_area_height_without_wrapping_text(qtbot: QtBot) -> None:
     box.setFixedHeight(400)
     qtbot.waitUntil(lambda: content.height() >= 400)
     assert area.height() == 100
+
+
+def test_disabled_button_shows_the_reason_until_enabled(qtbot: QtBot) -> None:
+    button = factory.button("Start", "Start the training.")
+    qtbot.addWidget(button)
+    factory.set_enabled(button, "Open sprites first.")
+    assert not button.isEnabled() and button.toolTip() == "Open sprites first."
+    factory.set_enabled(button, "")
+    assert button.isEnabled() and button.toolTip() == "Start the training."
+    factory.set_enabled(button, "Open sprites first.", "Resume the training.")
+    factory.set_enabled(button, "")
+    assert button.toolTip() == "Resume the training."
