@@ -11,6 +11,7 @@ from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QBoxLayout,
+    QCheckBox,
     QComboBox,
     QHBoxLayout,
     QLabel,
@@ -19,6 +20,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSizePolicy,
+    QSlider,
     QSplitter,
     QToolButton,
     QVBoxLayout,
@@ -28,6 +30,8 @@ from PySide6.QtWidgets import (
 from studio.app import theme
 
 Box = TypeVar("Box", bound=QBoxLayout)
+Item = QWidget | QLayout | int
+Margins = tuple[int, int, int, int]
 
 GRID = 8  # logical pixels; all distances are multiples of GRID or GRID / 2
 
@@ -56,6 +60,30 @@ def tool_button(icon: str, name: str, tip: str) -> QToolButton:
     made = QToolButton()
     made.setIcon(theme.icon(icon))
     made.setIconSize(QSize(18, 18))
+    set_name_and_tip(made, name, tip)
+    return made
+
+
+def toggle(text: str, tip: str) -> QToolButton:
+    """Return a button with a text that stays pressed until it is pressed again."""
+    made = QToolButton()
+    made.setText(text)
+    made.setCheckable(True)
+    set_name_and_tip(made, text, tip)
+    return made
+
+
+def check_box(text: str, tip: str) -> QCheckBox:
+    made = QCheckBox(text)
+    set_name_and_tip(made, text, tip)
+    return made
+
+
+def percent_slider(name: str, tip: str, value: int) -> QSlider:
+    """Return a horizontal slider from 0 to 100."""
+    made = QSlider(Qt.Orientation.Horizontal)
+    made.setRange(0, 100)
+    made.setValue(value)
     set_name_and_tip(made, name, tip)
     return made
 
@@ -168,14 +196,17 @@ def labelled(label: str, widget: QWidget) -> QVBoxLayout:
     return column(above, widget, spacing=4)
 
 
-def row(*items: QWidget | QLayout | int, spacing: int = GRID, margin: int = 0) -> QHBoxLayout:
-    """Return a horizontal layout. Integers in `items` are stretches."""
-    return _fill(QHBoxLayout(), items, spacing, margin)
+def row(*items: Item, spacing: int = GRID, margin: int | Margins = 0, grows: int = -1) -> QHBoxLayout:
+    """Return a horizontal layout. Integers in `items` are stretches.
+
+    margin: on all sides, or left, top, right and bottom. grows: index of the item that takes the free room.
+    """
+    return _fill(QHBoxLayout(), items, spacing, margin, grows)
 
 
-def column(*items: QWidget | QLayout | int, spacing: int = GRID, margin: int = 0) -> QVBoxLayout:
-    """Return a vertical layout. Integers in `items` are stretches."""
-    return _fill(QVBoxLayout(), items, spacing, margin)
+def column(*items: Item, spacing: int = GRID, margin: int | Margins = 0, grows: int = -1) -> QVBoxLayout:
+    """Return a vertical layout; see `row`."""
+    return _fill(QVBoxLayout(), items, spacing, margin, grows)
 
 
 def panel(layout: QLayout) -> QWidget:
@@ -312,9 +343,9 @@ class ElidedLabel(QLabel):
         self.setToolTip("\n".join(part for part in (self._whole if text != self._whole else "", self._tip) if part))
 
 
-def _fill(layout: Box, items: tuple[QWidget | QLayout | int, ...], spacing: int, margin: int) -> Box:
+def _fill(layout: Box, items: tuple[Item, ...], spacing: int, margin: int | Margins, grows: int) -> Box:
     layout.setSpacing(spacing)
-    layout.setContentsMargins(margin, margin, margin, margin)
+    layout.setContentsMargins(*(4 * (margin,) if isinstance(margin, int) else margin))
     for item in items:
         if isinstance(item, QWidget):
             layout.addWidget(item)
@@ -322,4 +353,6 @@ def _fill(layout: Box, items: tuple[QWidget | QLayout | int, ...], spacing: int,
             layout.addLayout(item)
         else:
             layout.addStretch(item)
+    if grows >= 0:
+        layout.setStretch(grows, 1)
     return layout

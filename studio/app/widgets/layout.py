@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QLayout, QLayoutItem, QToolButton, QWidget
+from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
@@ -18,11 +20,8 @@ class Collapsible(QWidget):
         super().__init__(parent)
         self._content = content
         self._about = factory.caption("")
-        self._heading = QToolButton()
-        self._heading.setText(text)
-        self._heading.setCheckable(True)
+        self._heading = factory.toggle(text, f"Show or hide: {text.lower()}.")
         self._heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self._heading.setToolTip(f"Show or hide: {text.lower()}.")
         self.setLayout(factory.column(self._heading, self._about, content))
         self._heading.toggled.connect(self._on_toggled)
         self._on_toggled(False)
@@ -53,11 +52,14 @@ class Collapsible(QWidget):
 class FlowLayout(QLayout):
     """A layout that places widgets in rows and wraps at the right edge."""
 
-    def __init__(self, across: int, down: int) -> None:
+    def __init__(self, across: int, down: int, *widgets: QWidget) -> None:
+        """Create a layout. across, down: gaps between widgets and between rows, in logical pixels."""
         super().__init__()
         self._across, self._down = across, down
         self._items: list[QLayoutItem] = []
         self.setContentsMargins(0, 0, 0, 0)
+        for widget in widgets:
+            self.addWidget(widget)
 
     def addItem(self, item: QLayoutItem) -> None:
         self._items.append(item)
@@ -92,10 +94,7 @@ class FlowLayout(QLayout):
 
     def minimumSize(self) -> QSize:
         """Return the size of the widest and the highest item."""
-        sizes = [item.minimumSize() for item in self._items]
-        return QSize(
-            max((size.width() for size in sizes), default=0), max((size.height() for size in sizes), default=0)
-        )
+        return reduce(QSize.expandedTo, (item.minimumSize() for item in self._items), QSize(0, 0))
 
     def _shown(self) -> list[QLayoutItem]:
         return [item for item in self._items if not item.isEmpty()]

@@ -1,4 +1,4 @@
-"""The history of generated batches, and the rejected sprites."""
+"""The content of the results grid: generated batches and kept sprites, and which of them were rejected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.app.background.job_events import SpritesColoured
-from studio.app.background.model_jobs import EditRequest, recent
+from studio.app.background.model_jobs import EditRequest, SpriteSelection, recent
 from studio.app.state.models.kept_sprites import KeptSprites
 from studio.core import formatting
 from studio.core.arrays import Rgba
@@ -65,8 +65,7 @@ class ResultBatch:
     """A generated batch: the request, the drawn and the shown sprites, and indices of rejected sprites."""
 
     def __init__(self, request: DrawRequest, result: SpritesColoured) -> None:
-        self.request = request
-        self.result, self.shown = result, _as_shown(result, request)
+        self.request, self.result, self.shown = request, result, _as_shown(result, request)
         self.rejected: set[int] = set()
 
     def recolour(self, result: SpritesColoured) -> None:
@@ -122,42 +121,86 @@ class Rejection:
     """
 
     batch: ResultBatch | None
-    numbers: tuple[int, ...]
-    kept: tuple[tuple[int, SavedEdit], ...] = ()
-
-    def title(self) -> str:
-        """Return the title of the Undo step."""
-        return f"Reject {formatting.count(len(self.numbers) + len(self.kept), 'sprite')}"
+    numbers: Sequence[int] = ()
+    kept: Sequence[tuple[int, SavedEdit]] = ()
 
 
-class RejectionHistory:
-    """All rejections since the window was opened, the newest last."""
+class GridContent:
+    """The content of the results grid: a generated batch, or the kept sprites of the chosen model's size.
+
+    shows_new: show the batch, not the kept sprites. size: side of the model's sprites in pixels.
+    """
 
     def __init__(self, kept: KeptSprites) -> None:
-        self._kept = kept
-        self._done: list[Rejection] = []
+        self.kept = kept
+        self.history = ResultHistory()
+        self.shows_new, self.size = True, 0
+        self._rejections: list[Rejection] = []  # since the window was opened, the newest last
 
-    def title(self) -> str:
+    def batch(self) -> ResultBatch | None:
+        """Return the shown batch; None while kept sprites are shown, and before the first batch."""
+        return self.history.current if self.shows_new else None
+
+    def sprites(self) -> ShownSprites | None:
+        """Return the sprites in the grid, with rejected ones; None for an empty grid."""
+        if self.shows_new:
+            return self.history.current.shown if self.history.current is not None else None
+        kept = self.kept.of_size(self.size)
+        return _shown_kept(kept) if kept else None
+
+    def remaining(self) -> list[int]:
+        """Return the indices of the sprites in the grid, without rejected ones."""
+        shown, batch = self.sprites(), self.batch()
+        count, rejected = len(shown.sprites) if shown is not None else 0, batch.rejected if batch is not None else ()
+        return [number for number in range(count) if number not in rejected]
+
+    def selection(self, chosen: Sequence[int]) -> SpriteSelection | None:
+        """Return the sprites at these indices, or all except rejected ones if there are no indices; None for none."""
+        shown, chosen = self.sprites(), chosen or self.remaining()
+        if shown is None or not chosen:
+            return None
+        names, classes, sources = (
+            [texts[index] for index in chosen] for texts in (shown.names, shown.classes, shown.sources)
+        )
+        sprites, is_animation = shown.sprites[chosen], shown.is_animation
+        return SpriteSelection(sprites, names, shown.about, classes, shown.palette, is_animation, sources)
+
+    def corner_tiles(self) -> Rgba | None:
+        """Return the shown set of corner tiles, uint8 [16, S, S, 4]; None for other sprites."""
+        batch = self.batch()
+        return batch.result.sprites if batch is not None and batch.result.titles else None
+
+    def reject(self, chosen: Sequence[int]) -> None:
+        """Hide the sprites of the batch at these indices, or remove these kept sprites."""
+        batch = self.batch()
+        if batch is not None:
+            batch.rejected |= set(chosen)
+            self._rejections.append(Rejection(batch, chosen))
+        else:
+            kept = [self.kept.of_size(self.size)[number] for number in chosen]
+            self._rejections.append(Rejection(None, kept=self.kept.indexed(kept)))
+            self.kept.remove(kept)
+
+    def undo_title(self) -> str:
         """Return the title of the next Undo step; '' without rejections."""
-        return self._done[-1].title() if self._done else ""
+        if not self._rejections:
+            return ""
+        last = self._rejections[-1]
+        return f"Reject {formatting.count(len(last.numbers) + len(last.kept), 'sprite')}"
 
-    def reject(self, batch: ResultBatch, numbers: Sequence[int]) -> None:
-        """Hide sprites of a batch in the grid. numbers: their indices."""
-        batch.rejected |= set(numbers)
-        self._done.append(Rejection(batch, tuple(numbers)))
-
-    def reject_kept(self, kept: list[SavedEdit]) -> None:
-        self._done.append(Rejection(None, (), self._kept.indexed(kept)))
-        self._kept.remove(kept)
-
-    def undo(self) -> Rejection:
-        """Undo the last rejection and return it."""
-        last = self._done.pop()
+    def undo(self) -> Sequence[int]:
+        """Restore the sprites rejected last. Show them and return their indices; empty if their batch is dropped."""
+        last = self._rejections.pop()
         if last.batch is not None:
             last.batch.rejected -= set(last.numbers)
+            shown = last.numbers if self.history.show(last.batch) else ()
         else:
-            self._kept.restore(last.kept)
-        return last
+            self.kept.restore(last.kept)
+            back = [kept for _, kept in last.kept]
+            shown = [number for number, kept in enumerate(self.kept.of_size(self.size)) if kept in back]
+        if shown:
+            self.shows_new = last.batch is not None
+        return shown
 
 
 def _as_shown(result: SpritesColoured, request: DrawRequest) -> ShownSprites:
@@ -177,7 +220,7 @@ def _as_shown(result: SpritesColoured, request: DrawRequest) -> ShownSprites:
     return ShownSprites(result.sprites, names, classes, sources, about, name, result.colours, is_animation)
 
 
-def shown_kept(kept: Sequence[SavedEdit]) -> ShownSprites:
+def _shown_kept(kept: Sequence[SavedEdit]) -> ShownSprites:
     """Return kept sprites for the grid. kept: at least one sprite, all of one size."""
     sprites = np.stack([each.edit.sprite for each in kept])
     names, classes, sources = zip(*((each.name, each.class_name, each.source) for each in kept), strict=True)

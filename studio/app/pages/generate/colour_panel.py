@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QCheckBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
@@ -32,8 +32,7 @@ _FILE_FIRST = "Choose a palette file first."
 class ColourPanel(QWidget):
     """Chooses the palette of new sprites: training palette, colours as drawn, or a palette file.
 
-    changed: the user chose other colours. own_known: the chosen model's training palette was
-    loaded, uint8 [K, 3].
+    changed: the user chose other colours. own_known: the chosen model's training palette was loaded, uint8 [K, 3].
     """
 
     changed = Signal()
@@ -41,8 +40,7 @@ class ColourPanel(QWidget):
 
     def __init__(self, session: Session, models: ModelChoice) -> None:
         super().__init__()
-        self._session = session
-        self._models = models
+        self._session, self._models = session, models
         self._kind = _OWN
         self._file: tuple[Path, Palette] | None = None
         self._requested_run: Path | None = None  # the run of `_own`, or of the pending request
@@ -51,15 +49,14 @@ class ColourPanel(QWidget):
         self.box = factory.combo("Colours", _TIP)
         for text, kind in (("Training palette", _OWN), ("As drawn", _DRAWN), ("From a file…", _OPEN)):
             self.box.addItem(text, kind)
-        self.dither = QCheckBox("Dither")
-        self.dither.setAccessibleName("Dither")
+        self.dither = factory.check_box("Dither", _DITHER)
         self.swatches = Swatches()
         factory.set_name_and_tip(self.swatches, "Palette", "The palette for new sprites.")
         self._about = factory.caption("")
         self.setLayout(factory.column(factory.labelled("Colours", self.box), self.dither, self.swatches, self._about))
         self.dither.setChecked(bool(session.settings.text("generate_dither")))
         self.box.activated.connect(self._on_kind_activated)
-        self.dither.toggled.connect(self._on_dither_toggled)
+        self.dither.toggled.connect(self.changed)
         models.changed.connect(self._on_model_changed)
         session.palettes.loaded.connect(self._on_palette_loaded)
         session.palettes.style_read.connect(self._on_style_read)
@@ -71,10 +68,7 @@ class ColourPanel(QWidget):
         return ColourMode(True, self._file[1], BAYER if self.dither.isChecked() else NO_DITHER)
 
     def restore(self, *, true_pixels: bool) -> None:
-        """Choose the training palette or the colours as drawn, and load the last palette file again.
-
-        true_pixels: choose the training palette.
-        """
+        """Choose the training palette (`true_pixels`) or the colours as drawn; load the last palette file again."""
         self._kind = _OWN if true_pixels else _DRAWN
         self._show()
         path = self._session.settings.text("generate_palette")
@@ -101,19 +95,15 @@ class ColourPanel(QWidget):
         self.box.setCurrentIndex(self.box.findData(self._kind))
         factory.set_enabled(self.dither, "" if self._kind == _FILE else _FILE_FIRST, _DITHER)
         if self._kind == _FILE and self._file is not None:
-            palette = self._file[1]
-            names = palette.colour_names[:_MOST_SHOWN]
-            self._show_swatches(palette.colours, "first", names)
+            colours, which = self._file[1].colours, "first"
+            self.swatches.set_palette(colours[:_MOST_SHOWN], self._file[1].colour_names[:_MOST_SHOWN])
         else:
-            self._show_swatches(self._own if self._kind == _OWN else self._own[:0], "most used")
-
-    def _show_swatches(self, colours: NDArray[np.uint8], which: str, names: tuple[str, ...] = ()) -> None:
-        shown = colours[:_MOST_SHOWN]
-        self.swatches.set_palette(shown if self._kind == _FILE else shown[display_order(shown)], names)
-        self.swatches.setVisible(bool(len(shown)))
-        more = f"The {which} {len(shown)} of {formatting.count(len(colours), 'colour')}."
-        self._about.setText(more if len(colours) > len(shown) else formatting.count(len(colours), "colour"))
-        self._about.setVisible(bool(len(shown)))
+            colours, which = self._own if self._kind == _OWN else self._own[:0], "most used"
+            self.swatches.set_palette(colours[:_MOST_SHOWN][display_order(colours[:_MOST_SHOWN])])
+        count = formatting.count(len(colours), "colour")
+        self._about.setText(f"The {which} {_MOST_SHOWN} of {count}." if len(colours) > _MOST_SHOWN else count)
+        for widget in (self.swatches, self._about):
+            widget.setVisible(bool(len(colours)))
 
     @Slot(int)
     def _on_kind_activated(self, index: int) -> None:
@@ -127,10 +117,6 @@ class ColourPanel(QWidget):
             self._kind = kind
             self._show()
             self.changed.emit()
-
-    @Slot()
-    def _on_dither_toggled(self) -> None:
-        self.changed.emit()
 
     @Slot(object, object)
     def _on_palette_loaded(self, path: Path, palette: Palette) -> None:

@@ -1,4 +1,4 @@
-"""Sends the Generate page's drawing requests to the chosen model."""
+"""Connects the results, the editor and the chosen model of the Generate page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from PySide6.QtCore import QObject, Slot
 
+from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import EditRequest
 from studio.app.pages.generate.batches import DrawRequest, origin_of
 from studio.app.pages.generate.editing import COUNT, EditorPanel
@@ -15,29 +16,24 @@ from studio.app.pages.generate.results import Results
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.core import formatting
-from studio.data.pixels.editing import NamedSprite
+from studio.data.pixels.editing import EditedSprite, NamedSprite
 from studio.engine.sampling.settings import MIN_LIKED, GenerateSettings
 
 
 class DrawController(QObject):
-    """Sends drawing requests with the page's settings to the chosen model.
+    """Sends drawing requests with the page's settings to the chosen model, and passes results to grid and editor.
 
     Shows a message if a request is impossible.
     """
 
     def __init__(
-        self,
-        session: Session,
-        choice: ModelChoice,
-        request: RequestPanel,
-        results: Results,
-        editing: EditorPanel,
-        parent: QObject,
+        self, session: Session, choice: ModelChoice, request: RequestPanel, results: Results, editing: EditorPanel
     ) -> None:
-        super().__init__(parent)
+        super().__init__(results)
         self._session, self._choice, self._request = session, choice, request
         self._results, self._editing = results, editing
-        self.last_request: DrawRequest | None = None  # the running or last request
+        self._last_request: DrawRequest | None = None  # the running or last request
+        session.inference.generated.connect(self._on_generated)
 
     def problem(self) -> str:
         """Return why the chosen model can't draw with the page's settings; '' if possible."""
@@ -52,8 +48,9 @@ class DrawController(QObject):
     @Slot()
     def draw_again(self) -> None:
         """Draw the shown request with another seed. Do nothing while a model is busy."""
-        request = self._results.request()
-        if request is not None and not self._session.inference.is_busy() and self._can_draw():
+        batch = self._results.content.history.current
+        if batch is not None and not self._session.inference.is_busy() and self._can_draw():
+            request = batch.request
             settings = request.settings.replace(seed=self._request.next_seed())
             self._submit(settings, request.request, request.title, request.origin)
 
@@ -95,14 +92,14 @@ class DrawController(QObject):
         """Draw variations of the edited sprite, or redraw its selected pixels."""
         if self._can_draw():
             request, origin = self._editing.request(), origin_of([self._editing.sprite()])
-            settings = self._settings_for(COUNT).replace(strength=self._editing.strength_share())
+            settings = self._settings_for(COUNT).replace(strength=self._editing.options.share())
             kind = "variations of" if request.keep is None else "redrawn selections of"
             self._submit(settings, request, f"{COUNT} {kind} {origin}", origin)
 
     @Slot(int)
     def draw_between(self, count: int) -> None:
         """Draw `count` frames between two selected sprites, or between the edited and the selected sprite."""
-        ends = [self._results.sprite(number) for number in self._results.grid.selected()]
+        ends = self._selected()
         if len(ends) == 1:
             ends.insert(0, self._editing.sprite())
         self._draw_from("between", ends, count, formatting.count(count, "in-between frame"))
@@ -110,8 +107,29 @@ class DrawController(QObject):
     @Slot()
     def draw_like(self) -> None:
         """Draw sprites similar to the selected sprites."""
-        chosen = [self._results.sprite(number) for number in self._results.grid.selected()]
+        chosen = self._selected()
         self._draw_from("more_like", chosen, COUNT, f"{COUNT} similar to {formatting.count(len(chosen), 'sprite')}")
+
+    @Slot()
+    def recolour(self) -> None:
+        """Show the newest sprites in the chosen colours."""
+        result = self._results.result() if not self._session.inference.is_busy() else None
+        labels = result.labels if result is not None else None
+        self._session.inference.recolour(self._request.colours.choice(), labels)
+
+    @Slot(int)
+    def edit(self, number: int) -> None:
+        """Open a result in the editor. A redrawn version of the edited sprite replaces it as an undoable step."""
+        sprite, batch = self._results.sprite(number), self._results.content.history.current
+        editor = self._editing.editor
+        is_candidate = batch is not None and batch.request.kind == "redraw" and self._editing.is_open()
+        if is_candidate and editor.edit().sprite.shape == sprite.rgba.shape:
+            editor.replace(EditedSprite(sprite.rgba, editor.edit().keep))
+        else:
+            self._editing.open_sprite(sprite)
+
+    def _selected(self) -> list[NamedSprite]:
+        return [self._results.sprite(number) for number in self._results.grid.selected()]
 
     def _draw_from(
         self, kind: Literal["between", "more_like"], chosen: list[NamedSprite], count: int, title: str
@@ -121,9 +139,8 @@ class DrawController(QObject):
             self._session.notify("These sprites differ in size.", "Choose sprites of one size, or close the editor.")
         elif self._can_draw():
             sprites, classes = np.stack([one.rgba for one in chosen]), tuple(one.class_name for one in chosen)
-            self._submit(
-                self._settings_for(count).replace(mix=""), EditRequest(kind, sprites, classes), title, origin_of(chosen)
-            )
+            settings = self._settings_for(count).replace(mix="")
+            self._submit(settings, EditRequest(kind, sprites, classes), title, origin_of(chosen))
 
     def _settings_for(self, count: int) -> GenerateSettings:
         """Return the page's settings, adapted to drawing `count` sprites from other sprites."""
@@ -135,5 +152,10 @@ class DrawController(QObject):
     ) -> None:
         source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
         if source is not None and device is not None and record is not None:
-            self.last_request = DrawRequest(settings, request, title, origin, self._choice.name(), record.class_names)
-            self._session.inference.generate(source, device, settings, self._request.colour_choice(), request)
+            self._last_request = DrawRequest(settings, request, title, origin, self._choice.name(), record.class_names)
+            self._session.inference.generate(source, device, settings, self._request.colours.choice(), request)
+
+    @Slot(object)
+    def _on_generated(self, result: SpritesColoured) -> None:
+        request = self._last_request or DrawRequest(GenerateSettings(), None, "", "", result.model, ())
+        self._results.show_sprites(result, request)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QMimeData, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QMimeData, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtWidgets import QCheckBox, QSlider, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import EditRequest, SpriteSelection
@@ -29,17 +28,28 @@ if TYPE_CHECKING:
 
 COUNT = 16  # candidates in a batch
 _STRENGTH = "How much may change: 0 % keeps the pixels, 100 % redraws them from scratch."
-_VARIED = "No selection: draw variations of the whole sprite."
-_RECOLOURED = "No selection: vary all colours; the shape stays."
-_REDRAWN = "Redraw the selected pixels to fit the rest of the sprite."
-_REDRAWN_INSIDE = "Recolour the selected pixels to fit the rest; the shape stays."
-_ALL_REDRAWN = "Redraw all pixels; the strength sets how much may change."
-_ALL_REDRAWN_INSIDE = "Recolour all pixels; the shape stays."
-_SHAPE = "Keep the transparency; only colours change."
+_DRAWS = {  # by selected pixels: title of the draw button, and tooltips without and with 'Keep shape'
+    "none": (
+        "Draw variations",
+        "No selection: draw variations of the whole sprite.",
+        "No selection: vary all colours; the shape stays.",
+    ),
+    "some": (
+        "Redraw selection",
+        "Redraw the selected pixels to fit the rest of the sprite.",
+        "Recolour the selected pixels to fit the rest; the shape stays.",
+    ),
+    "all": (
+        "Redraw all",
+        "Redraw all pixels; the strength sets how much may change.",
+        "Recolour all pixels; the shape stays.",
+    ),
+}
 _SHAPELESS = "The sprite is empty, so it has no shape to keep."
 _EMPTY = "The sprite is empty. Paint some rough colours first."
 _SAVE = "Save the edited sprite as a PNG file."
 _CLOSE = "Close the editor. Press Ctrl+Z to reopen the sprite."
+_OTHER_MODEL = "Choose a generator under Model."
 
 
 class EditorPanel(QWidget):
@@ -60,29 +70,29 @@ class EditorPanel(QWidget):
         self._can_edit = False
         self._waiting: NamedSprite | None = None  # an image of another size, until the user answers
         self._shown = (False, False)  # is_open() and is_asking() at the last refresh
-        self._strengths = {"vary": 50, "fill": 100}  # in per cent
-        self.draw = factory.button("Draw variations", _VARIED, "generate", "primary")
+        self.draw = factory.button(*_DRAWS["none"][:2], "generate", "primary")
         self.save = factory.button("Save edited sprite…", _SAVE, "save")
         self.copy = factory.button("Copy", "Copy the edited sprite to the clipboard.", "copy")
         self.close_editor = factory.button("Close", _CLOSE)
-        self.shape = QCheckBox("Keep shape")
-        factory.set_name_and_tip(self.shape, "Keep shape", _SHAPE)
-        self.strength = QSlider(Qt.Orientation.Horizontal)
-        self.strength.setRange(0, 100)
-        factory.set_name_and_tip(self.strength, "Strength", _STRENGTH)
         self._title, self._class = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
         self._about = factory.caption("")
-        self._strength_label = factory.text("", "muted", wrap=False)
-        self.editor = SpriteEditor(self._options(), factory.panel(factory.column(self._about, self.draw)))
+        self.options = DrawOptions()
+        self.editor = SpriteEditor(self.options, factory.panel(factory.column(self._about, self.draw)))
         self.question = ResizePrompt()
-        head = factory.row(self._title, self._class, self.save, self.copy, self.close_editor)
-        head.setStretch(0, 1)
+        head = factory.row(self._title, self._class, self.save, self.copy, self.close_editor, grows=0)
         head.setStretch(1, 1)
         self._head = factory.panel(head)
-        body = factory.column(self._head, self.question, self.editor)
-        body.setStretch(2, 1)
-        self.setLayout(body)
-        self._connect()
+        self.setLayout(factory.column(self._head, self.question, self.editor, grows=2))
+        session.editing.changed.connect(self._on_sprite_changed)
+        session.editing.read.connect(self._on_picture_read)
+        self.editor.changed.connect(session.editing.add_step)
+        self.options.shape.toggled.connect(self._refresh)
+        self.save.clicked.connect(self._on_save_clicked)
+        self.copy.clicked.connect(self._on_copy_clicked)
+        self.close_editor.clicked.connect(session.editing.close)
+        self.draw.clicked.connect(self.draw_requested)
+        self.question.fitted.connect(session.editing.open)
+        self.question.cancelled.connect(self._on_sprite_changed)
         self._on_sprite_changed()
 
     def is_open(self) -> bool:
@@ -95,7 +105,7 @@ class EditorPanel(QWidget):
 
     def set_model(self, size: int, capabilities: frozenset[Capability]) -> None:
         """Enable what the chosen model can do. size: its sprites' side in pixels; 0 without a model."""
-        self.shape.setVisible("silhouette" in capabilities)
+        self.options.shape.setVisible("silhouette" in capabilities)
         self._can_edit = "vary" in capabilities
         self._size = size
         if self._waiting is not None and self._fits(self._waiting.rgba):
@@ -111,15 +121,9 @@ class EditorPanel(QWidget):
     def request(self) -> EditRequest:
         """Return a request to vary the edited sprite, or to redraw its selected pixels."""
         sprite, keep = self.sprite(), self.editor.edit().keep
-        silhouette = sprite.rgba[..., 3] if self._keeps_shape() else None
-        fitted_to = (
-            keep if keep.any() and not keep.all() else None
-        )  # with all pixels selected, no pixels remain to fit to
-        return EditRequest("redraw", sprite.rgba[None], (sprite.class_name,), fitted_to, silhouette)
-
-    def strength_share(self) -> float:
-        """Return how much the model may change the sprite, 0 to 1."""
-        return self.strength.value() / 100
+        silhouette = sprite.rgba[..., 3] if self.options.keeps_shape() else None
+        fits_to = keep if keep.any() and not keep.all() else None  # with all pixels selected, none remain to fit to
+        return EditRequest("redraw", sprite.rgba[None], (sprite.class_name,), fits_to, silhouette)
 
     def sprite(self) -> NamedSprite:
         current = self._session.editing.current
@@ -140,10 +144,6 @@ class EditorPanel(QWidget):
         self.open_sprite(NamedSprite(np.zeros((self._size, self._size, 4), np.uint8), "sketch"))
         self.editor.choose_layer("paint")
 
-    def use_candidate(self, rgba: Rgba) -> None:
-        """Replace the edited sprite with a drawn candidate, as an undoable step."""
-        self.editor.replace(EditedSprite(rgba, self.editor.edit().keep))
-
     @Slot()
     def browse(self) -> None:
         """Ask for an image file and open it."""
@@ -155,7 +155,8 @@ class EditorPanel(QWidget):
     def paste(self) -> None:
         """Open the image in the clipboard."""
         if not self._can_edit:
-            self._say_not_edited("This model can't edit sprites.", self._cannot_edit)
+            title = "This model can't edit sprites."
+            self._session.notify(title, _OTHER_MODEL, holds=lambda: not self._can_edit)
         elif not self.open_mime(QGuiApplication.clipboard().mimeData(), "pasted sprite"):
             self._session.notify("The clipboard has no image.", "Copy a sprite in another program first.")
 
@@ -167,37 +168,6 @@ class EditorPanel(QWidget):
         elif data.hasImage():
             self.open_sprite(NamedSprite(_pixels(QImage(data.imageData())), name))
         return path is not None or data.hasImage()
-
-    def _say_not_edited(self, title: str, holds: Callable[[], bool]) -> None:
-        self._session.notify(title, "Choose a generator under Model.", holds=holds)
-
-    def _cannot_edit(self) -> bool:
-        return not self._can_edit
-
-    def _hides_sprite(self) -> bool:
-        return self.is_open() and not self._can_edit
-
-    def _options(self) -> QWidget:
-        """Return a panel with the strength slider and the check box that keeps the shape."""
-        self.strength.setMinimumWidth(80)
-        self._strength_label.setMinimumWidth(self.fontMetrics().horizontalAdvance("Strength 100 %"))
-        how_much = factory.row(self._strength_label, self.strength)
-        how_much.setStretch(1, 1)
-        return factory.panel(factory.column(how_much, self.shape))
-
-    def _connect(self) -> None:
-        editing = self._session.editing
-        editing.changed.connect(self._on_sprite_changed)
-        editing.read.connect(self._on_picture_read)
-        self.editor.changed.connect(editing.add_step)
-        self.shape.toggled.connect(self._refresh)
-        self.strength.valueChanged.connect(self._on_strength_changed)
-        self.save.clicked.connect(self._on_save_clicked)
-        self.copy.clicked.connect(self._on_copy_clicked)
-        self.close_editor.clicked.connect(editing.close)
-        self.draw.clicked.connect(self.draw_requested)
-        self.question.fitted.connect(editing.open)
-        self.question.cancelled.connect(self._on_sprite_changed)
 
     @Slot()
     def _on_save_clicked(self) -> None:
@@ -215,34 +185,16 @@ class EditorPanel(QWidget):
         QGuiApplication.clipboard().setImage(as_image(sprite).copy())
         self._session.notify("Sprite copied.")
 
-    def _kind(self) -> Literal["vary", "fill"]:
-        return "vary" if self.editor.edit().keep.all() else "fill"
-
-    def _keeps_shape(self) -> bool:
-        return self.shape.isChecked() and not self.shape.isHidden()
-
-    def problem(self) -> str:
+    def _problem(self, edit: EditedSprite) -> str:
         """Return why no sprite can be drawn from the edited sprite; '' if possible."""
-        if not self.is_open():
-            return "Open a sprite first."
-        edit = self.editor.edit()
         side = len(edit.sprite)
         if not self._fits(edit.sprite):
             return f"This sprite is {side} x {side} pixels; the model draws {self._size} x {self._size}."
-        if not edit.sprite[..., 3].any():
-            if self._keeps_shape():
-                return _SHAPELESS
-            return _EMPTY if edit.keep.all() else ""
-        return self._page_problem
-
-    def _draw_texts(self) -> tuple[str, str]:
-        """Return the draw button's title and tooltip for the current selection."""
-        keep, inside = self.editor.edit().keep, self._keeps_shape()
-        if keep.all():
-            return "Draw variations", _RECOLOURED if inside else _VARIED
-        if keep.any():
-            return "Redraw selection", _REDRAWN_INSIDE if inside else _REDRAWN
-        return "Redraw all", _ALL_REDRAWN_INSIDE if inside else _ALL_REDRAWN
+        if edit.sprite[..., 3].any():
+            return self._page_problem
+        if self.options.keeps_shape():
+            return _SHAPELESS
+        return _EMPTY if edit.keep.all() else ""
 
     def _fits(self, rgba: Rgba) -> bool:
         """Return whether the sprite, uint8 [H, W, 4], is square and has the model's size, if known."""
@@ -260,13 +212,13 @@ class EditorPanel(QWidget):
             self._class.show_text(current.class_name)
             if self._session.runs.are_known and not self._can_edit:
                 title = f"{current.name} stays in the editor. This model can't edit sprites."
-                self._say_not_edited(title, self._hides_sprite)
+                self._session.notify(title, _OTHER_MODEL, holds=lambda: self.is_open() and not self._can_edit)
         self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
-        waiting = self._waiting
-        if waiting is None and self.is_open() and not self._fits(self.editor.edit().sprite):
+        waiting, edit = self._waiting, self.editor.edit()
+        if waiting is None and self.is_open() and not self._fits(edit.sprite):
             waiting = self.sprite()
         size = self._size if waiting is None else self._size or max(waiting.rgba.shape[:2])
         self.question.show_sprite(waiting, size, is_new=self.is_asking())
@@ -277,22 +229,51 @@ class EditorPanel(QWidget):
             self.changed.emit()
         if not self.is_open():
             return
-        problem, (title, text) = self.problem(), self._draw_texts()
+        selected = "none" if edit.keep.all() else "some" if edit.keep.any() else "all"
+        title, *tips = _DRAWS[selected]
+        problem, text = self._problem(edit), tips[self.options.keeps_shape()]
         factory.set_button_text(self.draw, title)
         factory.set_enabled(self.draw, problem, text)
         self._about.setText(problem or text)
-        with QSignalBlocker(self.strength):
-            self.strength.setValue(self._strengths[self._kind()])
-        self._strength_label.setText(f"Strength {self.strength.value()} %")
-
-    @Slot(int)
-    def _on_strength_changed(self, value: int) -> None:
-        self._strengths[self._kind()] = value
-        self._strength_label.setText(f"Strength {value} %")
+        self.options.show_strength(for_selection=selected != "none")
 
     @Slot(object, object)
     def _on_picture_read(self, path: Path, rgba: Rgba) -> None:
         self.open_sprite(NamedSprite(rgba, escape_unprintable(path.name)))
+
+
+class DrawOptions(QWidget):
+    """How to draw from the edited sprite: strength, and whether to keep its shape."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._strengths = {False: 50, True: 100}  # in per cent: for the whole sprite, and for selected pixels
+        self._is_for_selection = False
+        self.shape = factory.check_box("Keep shape", "Keep the transparency; only colours change.")
+        self.strength = factory.percent_slider("Strength", _STRENGTH, self._strengths[False])
+        self.strength.setMinimumWidth(80)
+        self._label = factory.text("Strength 50 %", "muted", wrap=False)
+        self._label.setMinimumWidth(self.fontMetrics().horizontalAdvance("Strength 100 %"))
+        self.setLayout(factory.column(factory.row(self._label, self.strength, grows=1), self.shape))
+        self.strength.valueChanged.connect(self._on_strength_changed)
+
+    def keeps_shape(self) -> bool:
+        """Return whether to keep the transparency; False if the model can't."""
+        return self.shape.isChecked() and not self.shape.isHidden()
+
+    def share(self) -> float:
+        """Return how much the model may change the sprite, 0 to 1."""
+        return self.strength.value() / 100
+
+    def show_strength(self, *, for_selection: bool) -> None:
+        """Show the strength last used for the whole sprite or for selected pixels."""
+        self._is_for_selection = for_selection
+        self.strength.setValue(self._strengths[for_selection])
+
+    @Slot(int)
+    def _on_strength_changed(self, value: int) -> None:
+        self._strengths[self._is_for_selection] = value
+        self._label.setText(f"Strength {value} %")
 
 
 def picture_in(data: QMimeData) -> Path | None:

@@ -34,10 +34,8 @@ class FastMode(QWidget):
         self.box = QCheckBox("Fast mode")
         self.prepare = factory.button("Prepare fast mode", _PREPARE)
         self._about = factory.caption("")
-        line = factory.row(self.box, self.prepare)
-        line.setStretch(0, 1)
-        self.setLayout(factory.column(line, self._about))
-        self.box.toggled.connect(self._on_toggled)
+        self.setLayout(factory.column(factory.row(self.box, self.prepare, grows=0), self._about))
+        self.box.toggled.connect(self.changed)
         self.prepare.clicked.connect(self._on_prepare_clicked)
         models.changed.connect(self._refresh)
         session.inference.busy_changed.connect(self._refresh)
@@ -52,18 +50,15 @@ class FastMode(QWidget):
     def _refresh(self) -> None:
         source, recipe, inference = self._models.source(), self._models.recipe(), self._session.inference
         saved, taught = isinstance(source, SavedModel), self._models.is_quick()
+        missing = "" if taught else _NOT_PREPARED if saved else _LIVE
         self.setVisible(recipe is not None and "distil" in recipe.capabilities)
-        factory.set_enabled(self.box, "" if taught else (_NOT_PREPARED if saved else _LIVE), _TIP)
+        factory.set_enabled(self.box, missing, _TIP)
         self.prepare.setVisible(saved and not taught)
         busy = "A model is busy. Try again in a moment." if inference.is_busy() else ""
         no_device = "" if self._models.device() is not None else "Searching for devices…"
         factory.set_enabled(self.prepare, no_device or busy, _PREPARE)
         result = self._result if source == self._distilled_model else ""
-        self._about.setText(result or _TIP if taught else (_NOT_PREPARED if saved else _LIVE))
-        self.changed.emit()
-
-    @Slot()
-    def _on_toggled(self) -> None:
+        self._about.setText(missing or result or _TIP)
         self.changed.emit()
 
     @Slot()

@@ -17,9 +17,7 @@ _WIDTH, _SIDE = 136, 40  # logical pixels of the panel and of a sprite
 _BAR = 16  # width of the scroll bar in logical pixels
 _LAID_OUT = "All 16 tiles laid out so that neighbours match; the image repeats at its edges."
 _TIP = "A training sprite close to the selected sprite."
-_COPY = "A copy of the first sprite."
 _HINT = "Select a sprite to see it tiled and its nearest training sprites."
-_OWN = "Not a copy."
 
 
 class NeighboursPanel(QWidget):
@@ -72,6 +70,6 @@ class NeighboursPanel(QWidget):
             if index < len(found.sprites):
                 preview.show_sprite(found.sprites[index])
                 preview.setToolTip(found.names[index])
-        self.verdict.setText(_COPY if found.is_copy else _OWN)
+        self.verdict.setText("A copy of the first sprite." if found.is_copy else "Not a copy.")
         for widget in (self._heading, self.verdict):
             widget.show()

@@ -6,16 +6,14 @@ import math
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs
-from studio.app.background.job_events import SpritesColoured
-from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.base import Page
-from studio.app.pages.generate.batches import DrawRequest
 from studio.app.pages.generate.drawing import DrawController
 from studio.app.pages.generate.editing import EditorPanel, picture_in
 from studio.app.pages.generate.neighbours import NeighboursPanel
@@ -27,7 +25,9 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import formatting
 from studio.core.events import Progress
-from studio.engine.sampling.settings import GenerateSettings
+
+if TYPE_CHECKING:
+    from studio.recipes.capabilities import Capability
 
 _LOWEST_EDITOR, _LOWEST_RESULTS = 320, 200  # logical pixels; a lower window scrolls
 _MODEL = "generate_model"  # settings key: the last used run
@@ -50,7 +50,7 @@ class GeneratePage(Page):
         self.results = Results(session.kept_sprites, session.drag_files, self.neighbours)
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
-        self.drawing = DrawController(session, self.choice, self.request, self.results, self.editing, self)
+        self.drawing = DrawController(session, self.choice, self.request, self.results, self.editing)
         self.generate = factory.button("Generate", _GENERATE, "generate", "primary")
         self.cancel = factory.button("Cancel", "Stop generating.")
         self._reason = factory.text("", "muted")
@@ -85,7 +85,9 @@ class GeneratePage(Page):
         selection = self.results.to_save()
         if selection is None:
             return False
-        name = f"{self.results.name()}{'.gif' if selection.is_animation else ''}"
+        shown = self.results.content.sprites()
+        assert shown is not None
+        name = f"{shown.name}{'.gif' if selection.is_animation else ''}"
         title = f"Save {formatting.count(len(selection.sprites), 'sprite')} as one file"
         chosen = dialogs.choose_save_sprites(self, self.session.settings, title, name)
         if chosen is not None:
@@ -101,7 +103,7 @@ class GeneratePage(Page):
         self.choice.changed.connect(self._refresh)
         self.results.buttons.open.clicked.connect(self.editing.browse)
         self.results.buttons.new_sprite.clicked.connect(self.editing.open_blank)
-        self.results.edit_requested.connect(self._on_edit_requested)
+        self.results.edit_requested.connect(self.drawing.edit)
         self.results.between_requested.connect(self.drawing.draw_between)
         self.results.like_requested.connect(self.drawing.draw_like)
         self.results.roll_requested.connect(self.drawing.draw_again)
@@ -111,9 +113,9 @@ class GeneratePage(Page):
         self.editing.draw_requested.connect(self.drawing.draw_from_sprite)
         self.editing.changed.connect(self._refresh)
         self.session.editing.changed.connect(self._on_edited)
-        self.session.editing.closed.connect(self._on_editor_closed)
+        self.session.editing.closed.connect(self.results.grid.setFocus)  # the focused widget is hidden
         factory.shortcut(QKeySequence.StandardKey.Paste, self, self.editing.paste)
-        self.request.recoloured.connect(self._on_recoloured)
+        self.request.colours.changed.connect(self.drawing.recolour)
         self.request.edited.connect(self._refresh_busy)
         self.request.colours.own_known.connect(self.editing.editor.swatches.set_palette_of_model)
         self.session.catalog.ready.connect(self._refresh)
@@ -121,19 +123,16 @@ class GeneratePage(Page):
         self.session.catalog.devices_found.connect(self._refresh)
         models.busy_changed.connect(self._refresh_busy)
         models.progressed.connect(self._on_progressed)
-        models.generated.connect(self._on_generated)
+        models.generated.connect(self._on_selection_changed)
 
     def _lay_out(self) -> None:
-        margin = 3 * factory.GRID
-        form = factory.column(factory.title("Generate"), self.choice, self.request, 1, spacing=2 * factory.GRID)
-        form.setContentsMargins(margin, factory.GRID, 2 * factory.GRID, factory.GRID)
+        step, parts = factory.GRID, (factory.title("Generate"), self.choice, self.request, 1)
+        form = factory.column(*parts, spacing=2 * step, margin=(3 * step, step, 2 * step, step))
         scroll = factory.scroll_area(factory.panel(form))
         factory.retain_size_when_hidden(self._bar)
-        buttons = factory.column(self._reason, self._bar, self.generate, self.cancel)
-        buttons.setContentsMargins(margin, factory.GRID, 2 * factory.GRID, 2 * factory.GRID)
-        side = factory.column(scroll, buttons, spacing=0)
-        side.setStretch(0, 1)
-        left = factory.panel(side)
+        below = (self._reason, self._bar, self.generate, self.cancel)
+        buttons = factory.column(*below, margin=(3 * step, step, 2 * step, 2 * step))
+        left = factory.panel(factory.column(scroll, buttons, spacing=0, grows=0))
         left.setMinimumWidth(312)
         layout = self.session.settings.layout
         factory.fill_splitter(self._drawn, (self.editing, self.results), (500, 360), layout("generate_editor"))
@@ -142,45 +141,37 @@ class GeneratePage(Page):
         drawn = factory.scroll_area(self._drawn)
         drawn.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # the editor is wide
         for view in (drawn, self.predict):
-            self._right.addWidget(self._padded(view))
+            self._right.addWidget(factory.panel(factory.column(view, margin=(2 * step, step, 3 * step, step))))
         factory.fill_splitter(self._splitter, (left, self._right), (320, 900), layout("generate"), stretch=1)
         self.setLayout(factory.column(self._splitter))
-
-    def _padded(self, view: QWidget) -> QWidget:
-        box = factory.column(view)
-        box.setContentsMargins(2 * factory.GRID, factory.GRID, 3 * factory.GRID, factory.GRID)
-        return factory.panel(box)
 
     def _predicts(self) -> bool:
         recipe = self.choice.recipe()
         return recipe is not None and recipe.makes != "sprites"
 
-    def _can_edit(self) -> bool:
+    def _capabilities(self) -> frozenset[Capability]:
         recipe = self.choice.recipe()
-        return recipe is not None and "vary" in recipe.capabilities
+        return recipe.capabilities if recipe is not None else frozenset()
 
     @Slot()
     def _refresh(self) -> None:
-        record = self.choice.record()
-        predicts = self._predicts()
+        record, capabilities, predicts = self.choice.record(), self._capabilities(), self._predicts()
+        size, is_editing = record.size if record else 0, self.editing.is_open()
         self._right.setCurrentIndex(1 if predicts else 0)
         self.request.setVisible(not predicts)
-        recipe = self.choice.recipe()
-        capabilities = recipe.capabilities if recipe is not None else frozenset()
         self.request.show_classes(record.class_names if record else (), capabilities)
         self.request.show_model(str(self.choice.run() or ""))
-        self.request.show_editing(is_editing=self._can_edit() and self.editing.is_open())
-        self.editing.set_model(record.size if record else 0, capabilities)
-        self.editing.setVisible(self._can_edit() and (self.editing.is_open() or self.editing.is_asking()))
-        self.results.set_model(capabilities, record.size if record else 0, is_editing=self.editing.is_open())
+        self.request.show_editing(is_editing="vary" in capabilities and is_editing)
+        self.editing.set_model(size, capabilities)
+        self.editing.setVisible("vary" in capabilities and (self.editing.is_open() or self.editing.is_asking()))
+        self.results.set_model(capabilities, size, is_editing=self.editing.is_open())
         self._refresh_busy()
 
     @Slot()
     def _refresh_busy(self) -> None:
         busy, problem = self.session.inference.is_busy(), self.drawing.problem()
-        predicts = self._predicts()
         shown, hidden = (self.cancel, self.generate) if busy else (self.generate, self.cancel)
-        shown.setVisible(busy or not predicts)
+        shown.setVisible(busy or not self._predicts())
         if hidden.hasFocus():
             shown.setFocus()
         hidden.setVisible(False)
@@ -194,7 +185,7 @@ class GeneratePage(Page):
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Accept a single image for the editor; the window handles other drops."""
         is_picture = picture_in(event.mimeData()) is not None or event.mimeData().hasImage()
-        event.setAccepted(self._can_edit() and is_picture and event.source() is None)
+        event.setAccepted("vary" in self._capabilities() and is_picture and event.source() is None)
 
     def dropEvent(self, event: QDropEvent) -> None:
         if self.editing.open_mime(event.mimeData(), "dropped sprite"):
@@ -205,43 +196,20 @@ class GeneratePage(Page):
         self._bar.setRange(0, progress.total)
         self._bar.setValue(progress.done)
 
-    @Slot(object)
-    def _on_generated(self, result: SpritesColoured) -> None:
-        self.results.show_sprites(
-            result, self.drawing.last_request or DrawRequest(GenerateSettings(), None, "", "", result.model, ())
-        )
-        self._on_selection_changed()
-
     @Slot()
     def _on_selection_changed(self) -> None:
         """Show the selected sprite's nearest training sprites. Without a selection, lay out corner tiles."""
-        source, selected = self.choice.source(), self.results.grid.selected()
-        run = source.path if isinstance(source, SavedModel) else self.session.training.path
-        tiles = None if selected else self.results.corner_tiles()
+        selected, run = self.results.grid.selected(), self.choice.run()
+        tiles = None if selected else self.results.content.corner_tiles()
         if tiles is not None:
             self.neighbours.show_corner_tiles(tiles)
         elif len(selected) != 1:
             self.neighbours.show_hint()
-        if len(selected) == 1:
+        else:
             sprite = self.results.sprite(selected[0]).rgba
             self.neighbours.show_tiled(sprite)
-            if source is not None and run is not None:
+            if run is not None and self.choice.source() is not None:
                 self.session.inference.find_neighbours(run, sprite)
-
-    @Slot(int)
-    def _on_edit_requested(self, number: int) -> None:
-        sprite = self.results.sprite(number)
-        request = self.results.request()
-        are_candidates = request is not None and request.kind == "redraw"
-        if are_candidates and self.editing.is_open() and self.editing.sprite().rgba.shape == sprite.rgba.shape:
-            self.editing.use_candidate(sprite.rgba)
-        else:
-            self.editing.open_sprite(sprite)
-
-    @Slot()
-    def _on_recoloured(self) -> None:
-        result = self.results.result() if not self.session.inference.is_busy() else None
-        self.session.inference.recolour(self.request.colour_choice(), result.labels if result is not None else None)
 
     @Slot()
     def _on_save_files_clicked(self) -> None:
@@ -258,11 +226,6 @@ class GeneratePage(Page):
         folder = dialogs.choose_save_folder(self, settings, title)
         if folder is not None:
             inference.save_files(folder, selection)
-
-    @Slot()
-    def _on_editor_closed(self) -> None:
-        """Move the focus to the grid, because the focused widget is hidden."""
-        self.results.grid.setFocus()
 
     def undo_title(self) -> str:
         """Return the title of the last step: an edit, closing the editor, or rejected sprites."""
@@ -283,7 +246,7 @@ class GeneratePage(Page):
     def _undos(self) -> list[tuple[str, Callable[[], None]]]:
         """Return titles and undo functions of the editor and the results, the newest change first."""
         editing, results = self.session.editing, self.results
-        found = [(editing.undo_title(), editing.undo), (results.undo_title(), results.undo)]
+        found = [(editing.undo_title(), editing.undo), (results.content.undo_title(), results.undo)]
         return found if self._last_change_was_edit else found[::-1]
 
     @Slot()

@@ -32,8 +32,7 @@ class PredictPanel(QWidget):
 
     def __init__(self, session: Session, choice: ModelChoice) -> None:
         super().__init__()
-        self._session = session
-        self._choice = choice
+        self._session, self._choice = session, choice
         self.setAcceptDrops(True)
         self.view = PredictionsView()
         self.browse = factory.button("Choose sprites…", _BROWSE, "folder")
@@ -44,11 +43,8 @@ class PredictPanel(QWidget):
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
         self._stack.addWidget(factory.scroll_area(self.view))
-        buttons = FlowLayout(factory.GRID, factory.GRID)
-        for button in (self.browse, self.open_sprites):
-            buttons.addWidget(button)
-        head = factory.row(self._title, buttons)
-        head.setStretch(0, 1)
+        buttons = FlowLayout(factory.GRID, factory.GRID, self.browse, self.open_sprites)
+        head = factory.row(self._title, buttons, grows=0)
         self.setLayout(factory.column(head, self._stack, spacing=2 * factory.GRID))
         self.browse.clicked.connect(self._on_browse_clicked)
         self.open_sprites.clicked.connect(self._on_open_sprites_clicked)
@@ -95,7 +91,7 @@ class PredictPanel(QWidget):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Accept files even while predicting is impossible; `_predict` then shows why."""
-        if any(url.isLocalFile() for url in event.mimeData().urls()):
+        if factory.local_paths(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:

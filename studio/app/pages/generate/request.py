@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QSlider, QSpinBox, QWidget
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QSpinBox, QWidget
 
 from studio.app.pages.generate.colour_panel import ColourPanel
 from studio.app.pages.generate.fast_mode import FastMode
@@ -16,7 +16,6 @@ from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.core.errors import UsageError
 from studio.data.colour.constraints import NONE
-from studio.data.colour.recolouring import ColourMode
 from studio.engine.sampling.class_choice import mixture_text
 from studio.engine.sampling.settings import GenerateSettings
 
@@ -43,10 +42,9 @@ _FIRST_CLASS = 2  # index in the box, after the two choices for all classes
 class RequestPanel(QWidget):
     """The settings for generating sprites. Most controls appear once the engine is loaded.
 
-    recoloured: the user chose other colours for the shown sprites. edited: the user changed a setting in the form.
+    edited: the user changed a setting in the form.
     """
 
-    recoloured = Signal()
     edited = Signal()
 
     def __init__(self, session: Session, models: ModelChoice) -> None:
@@ -58,46 +56,28 @@ class RequestPanel(QWidget):
         self._capabilities: frozenset[Capability] = frozenset()  # the model's abilities with these classes
         self.classes = factory.combo("Class", _CLASS_TIP)
         self.mixed_with = factory.combo("Mixed with", _MIX_TIP)
-        self.share = QSlider(Qt.Orientation.Horizontal)
-        self.share.setRange(0, 100)
-        self.share.setValue(50)
-        factory.set_name_and_tip(self.share, "Share", "Set the share of each class.")
+        self.share = factory.percent_slider("Share", "Set the share of each class.", 50)
         self._share_label = factory.caption("")
-        self.corners = QCheckBox("16 transition tiles")
-        factory.set_name_and_tip(self.corners, "16 transition tiles", _CORNERS_TIP)
+        self.corners = factory.check_box("16 transition tiles", _CORNERS_TIP)
         self._share_box = factory.panel(factory.column(self.share, self._share_label, self.corners, spacing=4))
         self._mix_help = factory.caption("")
-        self._mix_box = factory.panel(
-            factory.column(factory.labelled("Mixed with", self.mixed_with), self._mix_help, self._share_box, spacing=4)
-        )
+        mixed_with = factory.labelled("Mixed with", self.mixed_with)
+        self._mix_box = factory.panel(factory.column(mixed_with, self._mix_help, self._share_box, spacing=4))
         self.seed = QSpinBox()
         self.seed.setRange(0, _LARGEST_SEED)
         factory.pad_spin_box(self.seed)
         factory.set_name_and_tip(self.seed, "Seed", "The same seed gives the same sprites.")
-        self.lock = QCheckBox("Lock seed")
-        factory.set_name_and_tip(self.lock, "Lock seed", "Keep this seed. Otherwise each batch gets a new seed.")
+        self.lock = factory.check_box("Lock seed", "Keep this seed. Otherwise each batch gets a new seed.")
         self._form_box = factory.column()
         self._editing = factory.caption(_EDITING)
         self._model = ""  # the chosen run's path
-        self._guarantees_by_run: dict[str, GenerateSettings] = {}  # guarantees by run
-        seed = factory.row(self.seed, self.lock)
-        seed.setStretch(0, 1)
-        self.setLayout(
-            factory.column(
-                factory.labelled("Class", self.classes),
-                self._mix_box,
-                factory.text("Seed", "muted"),
-                seed,
-                self._form_box,
-                self._editing,
-                self.quick,
-                self.colours,
-            )
-        )
+        self._guarantees_by_run: dict[str, GenerateSettings] = {}
+        seed = (factory.text("Seed", "muted"), factory.row(self.seed, self.lock, grows=0))
+        settings = (*seed, self._form_box, self._editing, self.quick, self.colours)
+        self.setLayout(factory.column(factory.labelled("Class", self.classes), self._mix_box, *settings))
         for control in (self.classes, self.mixed_with, self.share, self.seed, self.colours.box):
             factory.need_focus_for_wheel(control)
         self._editing.hide()
-        self.colours.changed.connect(self.recoloured)
         self.quick.changed.connect(self._lock_distilled_settings)
         self.classes.currentIndexChanged.connect(self._on_class_changed)
         self.mixed_with.currentIndexChanged.connect(self._refresh_mixture)
@@ -119,9 +99,7 @@ class RequestPanel(QWidget):
         was, self._model = self._model, run
         if self._form is None or self.problem() or not was:
             return
-        settings = self._form.config()
-        assert isinstance(settings, GenerateSettings)
-        self._guarantees_by_run[was] = settings
+        settings = self._guarantees_by_run[was] = self._settings()
         own, usual = self._guarantees_by_run.get(run), GenerateSettings()
         self._form.set_config(settings.replace(**{name: getattr(own or usual, name) for name in _GUARANTEES}))
         self._show_guarantees()
@@ -152,12 +130,8 @@ class RequestPanel(QWidget):
             settings = settings.replace(quick=True, guidance=usual.guidance, steps=usual.steps)
         if chosen == _IN_PROPORTION:
             return settings.replace(class_name="", in_proportion=True)
-        return settings.replace(
-            class_name=chosen, in_proportion=False, mix=self._mixture(), corner_tiles=self._wants_corners()
-        )
-
-    def colour_choice(self) -> ColourMode:
-        return self.colours.choice()
+        mix, corner_tiles = self._mixture(), self._wants_corners()
+        return settings.replace(class_name=chosen, in_proportion=False, mix=mix, corner_tiles=corner_tiles)
 
     def problem(self) -> str:
         """Return the error in the settings; '' for valid settings."""
@@ -182,8 +156,7 @@ class RequestPanel(QWidget):
         return bool(self._mixture()) and "map" in self._capabilities and self.corners.isChecked()
 
     def _settings(self) -> GenerateSettings:
-        assert self._form is not None
-        settings = self._form.config()
+        settings = self._form.config() if self._form is not None else None
         assert isinstance(settings, GenerateSettings)
         return settings.replace(true_pixels=self.colours.choice().true_pixels)
 

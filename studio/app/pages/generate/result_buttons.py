@@ -45,13 +45,9 @@ class ResultButtons(QWidget):
         for count in _FRAME_COUNTS:
             self.frame_counts.addAction(f"{count} frames").setData(count)
         self.between.setMenu(self.frame_counts)
-        flow = FlowLayout(factory.GRID, factory.GRID)
-        for button in (
-            self.keep, self.reject, self.edit, self.between, self.like, self.open, self.new_sprite, self.copy,
-            self.save_files, self.save_sheet,
-        ):  # fmt: skip
-            flow.addWidget(button)
-        self.setLayout(flow)
+        on_selected = (self.keep, self.reject, self.edit, self.between, self.like)
+        others = (self.open, self.new_sprite, self.copy, self.save_files, self.save_sheet)
+        self.setLayout(FlowLayout(factory.GRID, factory.GRID, *on_selected, *others))
 
     def set_abilities(self, can: frozenset[Capability]) -> None:
         """Show the buttons that the chosen model supports."""

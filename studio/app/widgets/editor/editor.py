@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QRect, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QRect, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QButtonGroup, QSpinBox, QToolButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QSpinBox, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.editor.canvas import PixelCanvas
@@ -37,33 +37,35 @@ _UNDO = "Undo the last step. (Ctrl+Z)"
 _REDO = "Redo the undone step. (Ctrl+Y)"
 _WIDEST_BRUSH = 8
 _MOST_OWN, _MOST_OF_MODEL = 32, 64  # swatches
-_OWN, _OF_MODEL = "in this sprite", "model palette"
 _LEFT, _RIGHT = 104, 200  # logical pixels, widths of the columns beside the canvas
 _BAR = 16  # width of a scroll bar in logical pixels
+_STEP = factory.GRID // 2
 _CLEAR = np.zeros(4, np.uint8)
 _FIRST_COLOUR = np.array([0, 0, 0, 255], np.uint8)
 
 
 class PaintColours(Swatches):
-    """The colours to paint with: the sprite's colours, then a sample of the model's palette."""
+    """The colours to paint with: the sprite's colours, then a sample of the model's palette.
+
+    colour: the chosen colour, uint8 [4], opaque.
+    """
 
     def __init__(self) -> None:
         super().__init__(choosable=True)
         self.colour: NDArray[np.uint8] = _FIRST_COLOUR
-        self._own: Rgba = np.zeros((0, 4), np.uint8)  # the sprite's colours
-        self._model: Rgba = np.zeros((0, 4), np.uint8)
+        self._own, self._model = np.zeros((2, 0, 4), np.uint8)  # colours of the sprite and of the model's palette
         self.colour_pressed.connect(self._on_colour_pressed)
         self._refresh()
 
     def set_sprite(self, sprite: Rgba) -> None:
         """Show the colours of uint8 [S, S, 4]."""
-        self._own = _in_display_order(farthest_colours(extract_palette(sprite[None])[0], _MOST_OWN))
+        self._own = _sample(extract_palette(sprite[None])[0], _MOST_OWN)
         self._refresh()
 
     def set_palette_of_model(self, colours: NDArray[np.uint8]) -> None:
         """Add these colours, uint8 [K, 3], after the sprite's colours."""
         opaque = np.concatenate([colours, np.full((len(colours), 1), 255, np.uint8)], 1)
-        self._model = _in_display_order(farthest_colours(opaque, _MOST_OF_MODEL))
+        self._model = _sample(opaque, _MOST_OF_MODEL)
         self._refresh()
 
     def pick_colour(self, colour: NDArray[np.uint8]) -> None:
@@ -83,9 +85,8 @@ class PaintColours(Swatches):
         self._refresh()
 
     def _refresh(self) -> None:
-        offered = self.offered()
-        others = len(offered) - len(self._own)
-        self.set_palette(offered, [_OWN] * len(self._own) + [_OF_MODEL] * others)
+        offered, own = self.offered(), len(self._own)
+        self.set_palette(offered, ["in this sprite"] * own + ["model palette"] * (len(offered) - own))
         self.mark(int(np.flatnonzero((offered == self.colour).all(1))[0]))
 
 
@@ -102,8 +103,6 @@ class SpriteEditor(QWidget):
         super().__init__()
         self._history = EditHistory(SavedEdit(EditedSprite.of(np.zeros((1, 1, 4), np.uint8)), ""))
         self._palette_source = self._history.now  # the sprite whose colours are offered
-        self._tool: Tool | Literal["eyedropper"] = "pencil"
-        self._layer: Layer = "mark"
         self._stroke: Stroke | None = None  # the unfinished stroke
         self._erases = False
         self.canvas = PixelCanvas()
@@ -116,29 +115,24 @@ class SpriteEditor(QWidget):
         self.invert = factory.tool_button("invert", "Invert", "Invert the selection. (Ctrl+Shift+I)")
         self.select_all = factory.button("Select all", "Select all pixels to redraw the whole sprite.")
         self.deselect = factory.button("Deselect", "Clear the selection.")
+        zoom_in = "Zoom in. (+, or mouse wheel) Drag with the middle button to pan."
         self.zooms = (
-            factory.tool_button(
-                "zoom-in", "Zoom in", "Zoom in. (+, or mouse wheel) Drag with the middle button to pan."
-            ),
+            factory.tool_button("zoom-in", "Zoom in", zoom_in),
             factory.tool_button("zoom-out", "Zoom out", "Zoom out. (-, or mouse wheel)"),
             factory.tool_button("fit", "Fit to window", "Fit to window. (0)"),
         )
         self._actual, self._tiled = actual_size(), tiled()
         self._left = factory.scroll_area(QWidget())
-        self._selection_buttons = factory.panel(
-            factory.row(self.select_all, self.deselect, 1, spacing=factory.GRID // 2)
-        )
+        self._selection_buttons = factory.panel(factory.row(self.select_all, self.deselect, 1, spacing=_STEP))
         self._lay_out(options, foot)
-        self._keys = self._commands()
         self._connect()
-        self._on_layer_clicked(0)
+        self.choose_layer("mark")
         self.refresh()
 
     def set_history(self, history: EditHistory) -> None:
         """Edit the last sprite of this history, and append new steps."""
         if history is not self._history:
-            self._history = history
-            self._stroke = None
+            self._history, self._stroke = history, None
         self.refresh()
 
     @Slot()
@@ -148,58 +142,32 @@ class SpriteEditor(QWidget):
             self.swatches.set_sprite(now.edit.sprite)
         self._palette_source = now
         self.canvas.set_edit(now.edit)
-        self._actual.show_sprite(now.edit.sprite)
-        self._tiled.show_sprite(now.edit.sprite)
+        for preview in (self._actual, self._tiled):
+            preview.show_sprite(now.edit.sprite)
         self._left.setFixedWidth(max(_LEFT, self._actual.width()) + _BAR)
         factory.set_enabled(self.undo, "" if self._history.undo_state() is not None else "Nothing to undo.", _UNDO)
         factory.set_enabled(self.redo, "" if self._history.redo_state() is not None else "Nothing to redo.", _REDO)
 
     def choose_layer(self, layer: Layer) -> None:
         """Switch to selecting or to painting."""
-        self._on_layer_clicked(list(_LAYERS).index(layer))
+        self.layers.button(list(_LAYERS).index(layer)).setChecked(True)
+        self._on_layer_clicked()
+
+    def layer(self) -> Layer:
+        """Return whether strokes select or paint."""
+        return list(_LAYERS)[self.layers.checkedId()]
 
     def edit(self) -> EditedSprite:
         """Return the current sprite with its selection."""
         return self._history.now.edit
 
     def replace(self, edit: EditedSprite) -> None:
-        """Replace the sprite as an undoable step."""
-        self._push(edit)
+        """Replace the sprite and its selection as an undoable step, if they differ."""
+        if self._history.push(edit):
+            self._refresh_changed()
 
-    def event(self, event: QEvent) -> bool:
-        """Claim the editor's keys, such as Ctrl+Z, before the window's shortcuts receive them."""
-        if event.type() == QEvent.Type.ShortcutOverride:
-            assert isinstance(event, QKeyEvent)
-            if self._command(event) is not None:
-                event.accept()
-                return True
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Run the key's command; leave other keys to Qt."""
-        command = self._command(event)
-        if command is None:
-            super().keyPressEvent(event)
-        else:
-            command()
-
-    def _command(self, event: QKeyEvent) -> Callable[[], object] | None:
-        """Return a key's command; None without a command."""
-        return self._keys.get(QKeySequence(event.keyCombination()).toString(QKeySequence.SequenceFormat.PortableText))
-
-    def _commands(self) -> dict[str, Callable[[], object]]:
-        zoom_in, zoom_out = self.canvas.zoom_in, self.canvas.zoom_out
-        return {
-            **{key: self.tools.button(number).click for number, (_, _, key) in enumerate(_TOOLS.values())},
-            "Ctrl+Z": self.undo.click, "Ctrl+Y": self.redo.click, "Ctrl+Shift+Z": self.redo.click,
-            "Ctrl+Shift+I": self.invert.click, "[": self.brush.stepDown, "]": self.brush.stepUp,
-            "Q": self._toggle_layer, "0": self.canvas.fit,
-            **dict.fromkeys(("+", "=", "Shift++"), zoom_in), **dict.fromkeys(("-", "_", "Shift+_"), zoom_out),
-        }  # fmt: skip
-
-    @Slot()
     def _toggle_layer(self) -> None:
-        self._on_layer_clicked(1 - self.layers.checkedId())
+        self.choose_layer("paint" if self.layer() == "mark" else "mark")
 
     def _lay_out(self, options: QWidget | None, foot: QWidget | None) -> None:
         self.brush.setRange(1, _WIDEST_BRUSH)
@@ -211,19 +179,12 @@ class SpriteEditor(QWidget):
             button.setCheckable(True)
             self.tools.addButton(button, number)
         for number, (title, tip) in enumerate(_LAYERS.values()):
-            made = QToolButton()
-            made.setText(title)
-            made.setCheckable(True)
-            factory.set_name_and_tip(made, title, tip)
-            self.layers.addButton(made, number)
+            self.layers.addButton(factory.toggle(title, tip), number)
         self.tools.button(0).setChecked(True)
-        step = factory.GRID // 2
-        tools, caption = FlowLayout(step, step), factory.caption
-        for each in (*self.tools.buttons(), *self.zooms):
-            tools.addWidget(each)
+        caption, tools = factory.caption, FlowLayout(_STEP, _STEP, *self.tools.buttons(), *self.zooms)
         seen = factory.column(caption("Actual size"), self._actual, caption("Tiled"), self._tiled, spacing=0)
-        self._left.setWidget(factory.panel(factory.column(tools, seen, 1, spacing=step)))
-        modes = factory.row(*self.layers.buttons(), 1, self.undo, self.redo, spacing=step)
+        self._left.setWidget(factory.panel(factory.column(tools, seen, 1, spacing=_STEP)))
+        modes = factory.row(*self.layers.buttons(), 1, self.undo, self.redo, spacing=_STEP)
         brush = factory.row(factory.text("Brush", "muted", wrap=False), self.brush, self.invert, 1)
         set_here = factory.column(modes, brush, self._selection_buttons, self.swatches)
         if options is not None:
@@ -235,34 +196,40 @@ class SpriteEditor(QWidget):
             side.addWidget(foot)
         right = factory.panel(side)
         right.setFixedWidth(_RIGHT)
-        body = factory.row(self._left, self.canvas, right)
-        body.setStretch(1, 1)
-        self.setLayout(body)
+        self.setLayout(factory.row(self._left, self.canvas, right, grows=1))
 
     def _connect(self) -> None:
         self.canvas.pressed.connect(self._on_pressed)
         self.canvas.dragged.connect(self._on_dragged)
         self.canvas.released.connect(self._on_released)
-        self.tools.idClicked.connect(self._on_tool_clicked)
         self.layers.idClicked.connect(self._on_layer_clicked)
         self.undo.clicked.connect(self._on_undo_clicked)
         self.redo.clicked.connect(self._on_redo_clicked)
         self.invert.clicked.connect(self._invert)
         self.select_all.clicked.connect(self._select_all)
         self.deselect.clicked.connect(self._deselect)
-        for button, slot in zip(self.zooms, (self.canvas.zoom_in, self.canvas.zoom_out, self.canvas.fit), strict=True):
+        zoom_in, zoom_out, fit = self.canvas.zoom_in, self.canvas.zoom_out, self.canvas.fit
+        for button, slot in zip(self.zooms, (zoom_in, zoom_out, fit), strict=True):
             button.clicked.connect(slot)
+        commands: dict[str, Callable[[], object]] = {
+            **{key: self.tools.button(number).click for number, (_, _, key) in enumerate(_TOOLS.values())},
+            "Ctrl+Z": self.undo.click, "Ctrl+Y": self.redo.click, "Ctrl+Shift+Z": self.redo.click,
+            "Ctrl+Shift+I": self.invert.click, "[": self.brush.stepDown, "]": self.brush.stepUp,
+            "Q": self._toggle_layer, "0": fit,
+            **dict.fromkeys(("+", "=", "Shift++"), zoom_in), **dict.fromkeys(("-", "_", "Shift+_"), zoom_out),
+        }  # fmt: skip
+        KeyCommands(self, commands)
 
     @Slot(tuple, bool, bool)
     def _on_pressed(self, place: Point, right: bool, alt: bool) -> None:
         if not self.canvas.is_inside(place):
             return
-        sprite = self.edit().sprite
-        if self._tool == "eyedropper" or alt:
+        sprite, tool = self.edit().sprite, list(_TOOLS)[self.tools.checkedId()]
+        if tool == "eyedropper" or alt:
             self.swatches.pick_colour(sprite[place[1], place[0]])
             return
         self._erases = right
-        self._stroke = Stroke.begin(self._tool, sprite, self.brush.value(), place)
+        self._stroke = Stroke.begin(tool, sprite, self.brush.value(), place)
         self._preview(self._stroke, self._stroke.covered)
 
     @Slot(tuple)
@@ -275,11 +242,11 @@ class SpriteEditor(QWidget):
     def _on_released(self) -> None:
         if self._stroke is not None:
             stroke, self._stroke = self._stroke, None
-            self._push(self._edit_with(stroke))
+            self.replace(self._edit_with(stroke))
 
     def _edit_with(self, stroke: Stroke) -> EditedSprite:
         """Return the sprite with the unfinished stroke applied."""
-        if self._layer == "mark":
+        if self.layer() == "mark":
             return self.edit().with_keep(stroke.covered, stays=self._erases)
         return self.edit().paint(stroke.covered, _CLEAR if self._erases else self.swatches.colour)
 
@@ -289,50 +256,61 @@ class SpriteEditor(QWidget):
             part = QRect(int(columns[0]), int(rows[0]), int(np.ptp(columns)) + 1, int(np.ptp(rows)) + 1)
             self.canvas.set_edit(self._edit_with(stroke), part)
 
-    def _push(self, edit: EditedSprite) -> None:
-        if self._history.push(edit):
-            self.refresh()
-            self.changed.emit()
-
-    @Slot(int)
-    def _on_tool_clicked(self, number: int) -> None:
-        self._tool = list(_TOOLS)[number]
-
-    @Slot(int)
-    def _on_layer_clicked(self, number: int) -> None:
-        self._layer = list(_LAYERS)[number]
-        self.layers.button(number).setChecked(True)
+    @Slot()
+    def _on_layer_clicked(self) -> None:
         for widget in (self.invert, self._selection_buttons):
-            widget.setVisible(self._layer == "mark")
-        self.swatches.setVisible(self._layer == "paint")
+            widget.setVisible(self.layer() == "mark")
+        self.swatches.setVisible(self.layer() == "paint")
+
+    def _refresh_changed(self) -> None:
+        self.refresh()
+        self.changed.emit()
 
     @Slot()
     def _on_undo_clicked(self) -> None:
         self._history.undo()
-        self.refresh()
-        self.changed.emit()
+        self._refresh_changed()
 
     @Slot()
     def _on_redo_clicked(self) -> None:
         self._history.redo()
-        self.refresh()
-        self.changed.emit()
+        self._refresh_changed()
 
     @Slot()
     def _invert(self) -> None:
-        now = self.edit()
-        self._push(EditedSprite(now.sprite, ~now.keep))
+        self.replace(EditedSprite(self.edit().sprite, ~self.edit().keep))
 
     @Slot()
     def _deselect(self) -> None:
-        self._push(EditedSprite.of(self.edit().sprite))
+        self.replace(EditedSprite.of(self.edit().sprite))
 
     @Slot()
     def _select_all(self) -> None:
-        now = self.edit()
-        self._push(EditedSprite(now.sprite, np.zeros_like(now.keep)))
+        self.replace(EditedSprite(self.edit().sprite, np.zeros_like(self.edit().keep)))
 
 
-def _in_display_order(colours: Rgba) -> Rgba:
-    """Return colours uint8 [K, 4] in display order."""
-    return colours[display_order(colours)]
+class KeyCommands(QObject):
+    """Runs the commands of a widget's keys, such as Ctrl+Z, before the window's shortcuts receive them."""
+
+    def __init__(self, widget: QWidget, commands: Mapping[str, Callable[[], object]]) -> None:
+        super().__init__(widget)
+        self._commands = commands
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        kind = event.type()
+        if kind in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress) and isinstance(event, QKeyEvent):
+            key = QKeySequence(event.keyCombination()).toString(QKeySequence.SequenceFormat.PortableText)
+            command = self._commands.get(key)
+            if command is not None:
+                event.accept()
+                if kind == QEvent.Type.KeyPress:
+                    command()
+                return True
+        return super().eventFilter(watched, event)
+
+
+def _sample(colours: Rgba, most: int) -> Rgba:
+    """Return at most this many of the colours uint8 [K, 4], as different as possible, in display order."""
+    sample = farthest_colours(colours, most)
+    return sample[display_order(sample)]

@@ -61,18 +61,18 @@ def test_vary_inpaint_and_continue_from_a_candidate(qtbot: QtBot, page: Generate
     sprite, name, class_name, _ = results.sprite(5)
     assert editing.isVisible() and editing.sprite()[1:3] == (name, class_name)
     np.testing.assert_array_equal(editing.sprite()[0], sprite)
-    editing.strength.setValue(0)
+    editing.options.strength.setValue(0)
     same = drawn(qtbot, page, editing.draw.click)
     assert len(same.sprites) == 16 and (same.sprites == sprite).all()
     label = sprites_of(page.session).class_names.index(class_name)
     assert set(same.labels.tolist()) == {label}  # the sprite's class, since no class is chosen
-    editing.strength.setValue(70)
+    editing.options.strength.setValue(70)
     varied = drawn(qtbot, page, editing.draw.click)
     assert not (varied.sprites == sprite).all()
     editor = editing.editor
-    editor._push(editor.edit().with_keep(rectangle_mask((0, 0), (7, 3), SIZE), stays=False))
+    editor.replace(editor.edit().with_keep(rectangle_mask((0, 0), (7, 3), SIZE), stays=False))
     assert "Redraw selection" in editing.draw.text() and editing._about.text().startswith("Redraw the selected pixels")
-    assert editing.strength.value() == 100
+    assert editing.options.strength.value() == 100
     filled = drawn(qtbot, page, editing.draw.click)
     assert (filled.sprites[:, 4:] == sprite[4:]).all() and (filled.sprites[:, :4] != sprite[:4]).any()
     results.grid.activated.emit(3)
@@ -84,7 +84,7 @@ def test_vary_inpaint_and_continue_from_a_candidate(qtbot: QtBot, page: Generate
     assert "Redraw all" in editing.draw.text() and editing.request().keep is None  # no unselected pixels remain
     assert not (drawn(qtbot, page, editing.draw.click).sprites == sprite).all()
     editor.deselect.click()
-    assert editing.strength.value() == 70 and "No selection" in editing._about.text()
+    assert editing.options.strength.value() == 70 and "No selection" in editing._about.text()
 
 
 def test_tween_and_similar_sprites(
@@ -128,7 +128,7 @@ def test_nearest_training_sprites_are_shown(qtbot: QtBot, page: GeneratePage) ->
     neighbours, data = page.neighbours, sprites_of(page.session)
     assert not neighbours.tiled.isVisible()
     page.editing.open_sprite(NamedSprite(data.rgba[4].copy(), "one of the data", data.class_names[data.labels[4]]))
-    page.editing.strength.setValue(0)
+    page.editing.options.strength.setValue(0)
     drawn(qtbot, page, page.editing.draw.click)
     with qtbot.waitSignal(page.session.inference.neighbours_found, timeout=LONG_MS) as found:
         page.results.grid.select([2])
@@ -175,7 +175,7 @@ def test_keep_reject_and_reroll(qtbot: QtBot, page: GeneratePage) -> None:
     assert results.grid.visible_count() == 1 and results.kept_tab.text() == "Kept (1)"
     results.grid.select([0])
     QTest.keyClick(view, Qt.Key.Key_X)
-    assert results.to_save() is None and results._stack.currentIndex() == 0
+    assert results.to_save() is None and not results.grid.isVisible()
     assert "press K" in results._empty.text() and not page.neighbours.tiled.isVisible()
     page.save_state()
     assert KeptSprites().of_size(SIZE) == []
@@ -363,7 +363,7 @@ def test_edited_sprite_survives_closing(qtbot: QtBot, page: GeneratePage, opened
     data = sprites_of(opened.session)
     assert page.editing.sprite()[1:3] == (data.names[3], data.class_names[data.labels[3]])
     editor = page.editing.editor
-    editor._push(editor.edit().with_keep(rectangle_mask((1, 1), (4, 2), SIZE), stays=False))
+    editor.replace(editor.edit().with_keep(rectangle_mask((1, 1), (4, 2), SIZE), stays=False))
     opened.show_page("train")
     page.save_state()
     stored = SavedEdit.from_json((paths.home() / "edit.json").read_bytes())
@@ -424,7 +424,7 @@ def test_undo_restores_edits_after_opening_and_closing(qtbot: QtBot, page: Gener
     editing.open_sprite(NamedSprite(data[0].copy(), "first"))
     editing.open_sprite(NamedSprite(data[1].copy(), "second"))
     assert not notices.cards()  # the first sprite has no unsaved steps
-    editor._push(editor.edit().paint(rectangle_mask((2, 1), (5, 6), SIZE), colour))
+    editor.replace(editor.edit().paint(rectangle_mask((2, 1), (5, 6), SIZE), colour))
     work = editor.edit()
     assert undo.text() == "Undo: edit second"
     editing.open_sprite(NamedSprite(data[2].copy(), "third"))
@@ -459,7 +459,7 @@ def test_undo_key_belongs_to_the_editor_except_in_text_fields(qtbot: QtBot, page
     editing.open_sprite(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
     assert not undo.isEnabled()
     editor.select_all.click()
-    for widget in (editing.strength, page.results.grid.view, page.choice.checkpoints, editor.canvas):
+    for widget in (editing.options.strength, page.results.grid.view, page.choice.checkpoints, editor.canvas):
         widget.setFocus()
         QTest.keyClick(widget, Qt.Key.Key_Z, control)
         assert editor.edit().keep.all() and not undo.isEnabled(), widget
@@ -488,18 +488,18 @@ def test_undo_key_belongs_to_the_editor_except_in_text_fields(qtbot: QtBot, page
 def test_sketch_starts_empty_and_keeps_its_shape(qtbot: QtBot, page: GeneratePage) -> None:
     editing, editor = page.editing, page.editing.editor
     click(page.results.buttons.new_sprite)
-    assert editing.isVisible() and not editing.sprite()[0].any() and editor._layer == "paint"
+    assert editing.isVisible() and not editing.sprite()[0].any() and editor.layer() == "paint"
     assert not editing.draw.isEnabled() and "The sprite is empty" in editing._about.text()
-    click(editing.shape)
+    click(editing.options.shape)
     assert not editing.draw.isEnabled() and "no shape" in editing.draw.toolTip()
-    editor._push(editor.edit().paint(rectangle_mask((2, 1), (5, 6), SIZE), np.array([200, 30, 30, 255], np.uint8)))
-    editing.strength.setValue(90)
+    editor.replace(editor.edit().paint(rectangle_mask((2, 1), (5, 6), SIZE), np.array([200, 30, 30, 255], np.uint8)))
+    editing.options.strength.setValue(90)
     assert "the shape stays" in editing._about.text()
     made = drawn(qtbot, page, editing.draw.click)
     assert (made.sprites[..., 3] == editing.sprite()[0][..., 3]).all() and len(made.sprites) == 16
     titles = [label.text() for label in page.results.badges.labels]
     assert "Silhouette OK" in titles and not any("of 16" in title for title in titles)
-    click(editing.shape)
+    click(editing.options.shape)
     drawn(qtbot, page, editing.draw.click)
     assert "No semi-transparency" in [label.text() for label in page.results.badges.labels]
 
