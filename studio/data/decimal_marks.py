@@ -31,17 +31,12 @@ def is_number(text: str) -> bool:
 
 @dataclass(eq=False, slots=True)
 class ColumnMarks:
-    """Counts the cells of a table column by their decimal mark.
+    """Counts the cells of a table column by their decimal mark."""
 
-    points, commas: number of cells that parse only with a decimal point, and only with a decimal comma.
-    example: the first cell with a different number for each mark, like '1.234'; '' without ambiguous cells.
-    has_comma: whether an ambiguous cell contains a comma.
-    """
-
-    points: int = 0
-    commas: int = 0
-    example: str = ""
-    has_comma: bool = False
+    points: int = 0  # cells that parse only with a decimal point
+    commas: int = 0  # cells that parse only with a decimal comma
+    example: str = ""  # the first cell with a different number for each mark, like '1.234'
+    has_comma: bool = False  # whether an ambiguous cell contains a comma
 
     def add(self, text: str) -> None:
         """Update the counts with the text of a cell."""

@@ -63,65 +63,51 @@ NOTE_GROUPS = (
 
 @dataclass(frozen=True, slots=True)
 class DetectedSheet:
-    """An image that looks like a sheet or a strip of sprites.
+    """An image that looks like a sheet or a strip of sprites."""
 
-    name: printable file name with folders. sprites: number of sprites sliced from the sheet, or in the detected grid.
-    """
-
-    name: str
+    name: str  # printable file name with folders
     grid: SheetGrid
-    sprites: int
+    sprites: int  # number of sprites sliced from the sheet, or in the detected grid
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Duplicate:
-    """A sprite left out because a kept sprite has equal pixels.
+    """A sprite left out because a kept sprite has equal pixels."""
 
-    item: the reported issue. first: index of the kept sprite. class_name: class of the duplicate.
-    numbers: targets of the duplicate in the order of Sprites.target_names, NaN if missing.
-    """
-
-    item: ImportIssue
-    first: int
-    class_name: str
-    numbers: tuple[float, ...]
+    item: ImportIssue  # the reported issue
+    first: int  # index of the kept sprite
+    class_name: str  # class of the duplicate
+    numbers: tuple[float, ...]  # its targets in the order of Sprites.target_names, NaN if missing
 
 
 @dataclass(frozen=True, eq=False)
 class ImportResult:
-    """Sprites and issues of an import; SpritesImported documents the shared fields. `sprites` may be empty.
-
-    duplicates: sprites left out because of equal pixels, sorted by file name.
-    """
+    """Sprites and issues of an import; SpritesImported documents the shared fields. `sprites` may be empty."""
 
     sprites: Sprites
     quarantine: tuple[ImportIssue, ...]
     notes: tuple[ImportIssue, ...]
     sizes: Mapping[tuple[int, int], int]
     proposed_size: int
-    duplicates: tuple[Duplicate, ...]
+    duplicates: tuple[Duplicate, ...]  # sprites left out because of equal pixels, sorted by file name
     sheets: tuple[DetectedSheet, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class SpritesImported(Event):
-    """The last event of an import, with the imported sprites and all issues.
+    """The last event of an import, with the imported sprites and all issues, sorted by name.
 
-    quarantine: issues of files and sprites left out. notes: issues of kept sprites. Both are sorted by name.
     quarantine_groups, note_groups: the issues by group, prepared to spare the window a loop over a million issues.
-    sizes: number of readable images by (width, height) in pixels.
-    proposed_size: side in pixels of the canvas that fits most sprites, even if the user chose another size.
-    sheets: images that look like sheets, sliced or not, sorted by name.
     """
 
     sprites: Sprites
-    quarantine: tuple[ImportIssue, ...]
-    notes: tuple[ImportIssue, ...]
-    sizes: Mapping[tuple[int, int], int]
-    proposed_size: int
+    quarantine: tuple[ImportIssue, ...]  # files and sprites left out
+    notes: tuple[ImportIssue, ...]  # kept sprites
+    sizes: Mapping[tuple[int, int], int]  # number of readable images by (width, height) in pixels
+    proposed_size: int  # side of the canvas that fits most sprites, in pixels, even if the user chose another size
     elapsed_s: float
     from_cache: bool
-    sheets: tuple[DetectedSheet, ...] = ()
+    sheets: tuple[DetectedSheet, ...] = ()  # images that look like sheets, sliced or not, sorted by name
     quarantine_groups: IssueGroups = field(init=False)
     note_groups: IssueGroups = field(init=False)
 
@@ -139,10 +125,7 @@ def by_group(issues: Iterable[ImportIssue]) -> IssueGroups:
 
 
 def most_common_reasons(quarantine: Sequence[ImportIssue], most: int = 3) -> str:
-    """Return the most common reasons for leaving files out, with counts: '8 x empty: the file has no bytes; ...'.
-
-    most: maximum number of reasons.
-    """
+    """Return the `most` common reasons for leaving files out, with counts: '8 x empty: the file has no bytes; ...'."""
     counts = Counter(issue.reason for issue in quarantine)
     return "; ".join(f"{count:,} x {reason}" for reason, count in counts.most_common(most))
 

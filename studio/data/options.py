@@ -15,9 +15,8 @@ LARGEST_CANVAS = 256  # pixels on a side
 MAX_SHEET_SPRITES = 30_000
 MAX_COLOURS = 256
 _PER_SPRITE = ("clear_magenta", "shrink", "alpha_threshold")  # options that don't depend on other sprites
-
-
 _advanced = partial(setting, advanced=True)
+_limit = partial(setting, advanced=True, low=0, high=MAX_COLOURS)
 _pixels = partial(setting, unit="px", low=0, high=LARGEST_CANVAS)
 
 
@@ -34,9 +33,8 @@ class ReadOptions(Config):
     other_sizes: str = setting(
         "pad",
         "Pad smaller sprites and crop transparent borders of larger sprites, or exclude sprites of any other size.",
-        label="Sprites of another size",
-        choices=("pad", "leave out"),
-    )
+        label="Sprites of another size", choices=("pad", "leave out"),
+    )  # fmt: skip
     sheets: str = setting(
         "as they are",
         "Sprite sheets without a description file: keep them whole, slice them by a grid, or split them at transparent "
@@ -51,15 +49,9 @@ class ReadOptions(Config):
     tile_height: int = _pixels(0, "Height of a tile; 0 uses the tile width.", low_text="Same as width")
     margin: int = _pixels(0, "Space left of the first tile. Needs a tile width.", label="Left margin", advanced=True)
     margin_top: int = setting(
-        -1,
-        "Space above the first tile; -1 uses the left margin. Needs a tile width.",
-        label="Top margin",
-        unit="px",
-        low=-1,
-        high=LARGEST_CANVAS,
-        advanced=True,
-        low_text="Same as left",
-    )
+        -1, "Space above the first tile; -1 uses the left margin. Needs a tile width.", label="Top margin", unit="px",
+        low=-1, high=LARGEST_CANVAS, advanced=True, low_text="Same as left",
+    )  # fmt: skip
     spacing: int = _pixels(0, "Space between neighbouring tiles. Needs a tile width.", advanced=True)
     sheet_grids: str = _advanced(
         "",
@@ -75,39 +67,29 @@ class ReadOptions(Config):
         "sheet", "Make each sliced sheet, or each row of a sheet, a class.", choices=("sheet", "row")
     )
     decimal_mark: str = _advanced(
-        AUTO,
-        "Decimal mark in labels.csv files; auto decides for each column of numbers.",
-        choices=MARKS,
+        AUTO, "Decimal mark in labels.csv files; auto decides for each column of numbers.", choices=MARKS
     )
     duplicates: str = _advanced(
         "leave out",
         "Whether to keep sprites with equal pixels. Leave duplicates out for training: otherwise the validation set "
-        "may hold copies of training sprites.",
-        choices=("leave out", "keep"),
-    )
+        "may hold copies of training sprites.", choices=("leave out", "keep"),
+    )  # fmt: skip
     split_folders: bool = _advanced(
-        True,
-        "Read sibling folders named train, val and test as the splits of a data set, not as classes. Sprites in test "
-        "become the test set.",
-    )
+        True, "Read sibling folders named train, val and test as the splits of a data set, not as classes. Sprites in "
+        "test become the test set.",
+    )  # fmt: skip
     tag_classes: bool = _advanced(
-        False,
-        "Make each tag of an Aseprite animation a class. Untagged frames keep the folder's class.",
+        False, "Make each tag of an Aseprite animation a class. Untagged frames keep the folder's class.",
         label="Tags as classes",
-    )
+    )  # fmt: skip
     clear_magenta: bool = _advanced(
-        False,
-        "Make magenta pixels (255, 0, 255) transparent in images without transparency.",
+        False, "Make magenta pixels (255, 0, 255) transparent in images without transparency.",
         label="Magenta as transparent",
-    )
+    )  # fmt: skip
     shrink: int = _advanced(
-        1,
-        "Scale down upscaled sprites by this factor; 0 detects the factor of each sprite, 1 changes nothing. Needs "
-        "blocks of equal pixels.",
-        label="Undo upscaling",
-        low=0,
-        high=16,
-    )
+        1, "Scale down upscaled sprites by this factor; 0 detects the factor of each sprite, 1 changes nothing. Needs "
+        "blocks of equal pixels.", label="Undo upscaling", low=0, high=16,
+    )  # fmt: skip
 
     @property
     def uses_detected_grids(self) -> bool:
@@ -125,42 +107,26 @@ class ImportOptions(ReadOptions):
     """All import options: how to read files, and fixes for the sprites, applied after reading in the order below."""
 
     alpha_threshold: int = _advanced(
-        0,
-        "Make pixels opaque from this alpha on, and all others transparent; 0 keeps semi-transparency.",
-        low=0,
-        high=255,
-    )
+        0, "Make pixels opaque from this alpha on, and all others transparent; 0 keeps semi-transparency.",
+        low=0, high=255,
+    )  # fmt: skip
     merge_colours: float = _advanced(
-        0.0,
-        "Merge colours closer than this distance into the more frequent colour; 0 merges none. In OKLab: black and "
-        "white are 1 apart, 0.02 is hardly visible.",
-        label="Merge similar colours",
-        low=0.0,
-        high=0.2,
-    )
-    colours_all: int = _advanced(
-        0,
-        "Limit for the colours of the whole set; 0 sets no limit.",
-        label="Max. colours overall",
-        low=0,
-        high=MAX_COLOURS,
+        0.0, "Merge colours closer than this distance into the more frequent colour; 0 merges none. In OKLab: black "
+        "and white are 1 apart, 0.02 is hardly visible.", label="Merge similar colours", low=0.0, high=0.2,
+    )  # fmt: skip
+    colours_all: int = _limit(
+        0, "Limit for the colours of the whole set; 0 sets no limit.", label="Max. colours overall"
     )
     palette: str = _advanced(
         "", "Palette file: each pixel takes the nearest palette colour. Empty keeps the colours.", label="Palette file"
     )
-    colours_each: int = _advanced(
-        0,
-        "Limit for the colours of each sprite; 0 sets no limit.",
-        label="Max. colours per sprite",
-        low=0,
-        high=MAX_COLOURS,
+    colours_each: int = _limit(
+        0, "Limit for the colours of each sprite; 0 sets no limit.", label="Max. colours per sprite"
     )
     similar: str = _advanced(
-        "keep",
-        "Whether to keep near-duplicates, including shifted or mirrored sprites.",
-        label="Similar sprites",
-        choices=("keep", "leave out"),
-    )
+        "keep", "Whether to keep near-duplicates, including shifted or mirrored sprites.",
+        label="Similar sprites", choices=("keep", "leave out"),
+    )  # fmt: skip
     leave_out: str = _advanced(
         "", "Names of sprites to exclude, separated by ';'. * matches any text: 'item/old_*'.", label="Exclude"
     )
@@ -177,17 +143,14 @@ class ImportOptions(ReadOptions):
 
 @dataclass(frozen=True, slots=True)
 class SheetGrid:
-    """A grid that slices a sheet into tiles of one size, in pixels.
-
-    left, top: position of the first tile. spacing: gap between neighbouring tiles. confidence: 0 to 1.
-    """
+    """A grid that slices a sheet into tiles of one size, in pixels."""
 
     tile_width: int
     tile_height: int
-    left: int = 0
+    left: int = 0  # position of the first tile
     top: int = 0
-    spacing: int = 0
-    confidence: float = 1.0
+    spacing: int = 0  # gap between neighbouring tiles
+    confidence: float = 1.0  # 0 to 1
 
     def columns(self, width: int) -> int:
         """Return the number of whole tiles that fit across an image `width` pixels wide."""

@@ -29,30 +29,22 @@ class MappedFile(NamedTuple):
 class Sprites:
     """Sprites of one square size with their classes and targets.
 
-    rgba: uint8 [N, S, S, 4], straight alpha, colour 0 where alpha is 0; read-only if mapped from a file.
-    labels: int64 [N], index into `class_names`.
-    names: printable origin of each sprite ('item/potion/ruby.png').
-    title: name of the set ('dcss').
-    targets: float32 [N, T], numbers to predict for each sprite, NaN if missing; T is 0 without numbers.
-    target_names: names of the T numbers ('price').
-    stored: the file that `rgba` is mapped from, if any.
-    origin: JSON object that records paths, import options and rights; not part of the fingerprint.
-    groups: int64 [N]. The split into training and validation set keeps sprites of a group together. By default each
-    sprite is its own group; the import groups the sprites of a file, `data.similarity.groups` adds near-duplicates.
-    is_test: bool [N], True in the data set's own test set. Training uses test sprites only if there are no others.
+    groups: The split into training and validation set keeps sprites of a group together. By default each sprite is its
+    own group; the import groups the sprites of a file, `data.similarity.groups` adds near-duplicates.
+    is_test: True in the data set's own test set. Training uses test sprites only if there are no others.
     """
 
-    rgba: Rgba
-    labels: NDArray[np.int64]
+    rgba: Rgba  # uint8 [N, S, S, 4], straight alpha, colour 0 where alpha is 0; read-only if mapped from a file
+    labels: NDArray[np.int64]  # [N], index into `class_names`
     class_names: tuple[str, ...]
-    names: tuple[str, ...]
-    title: str
-    targets: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
-    target_names: tuple[str, ...] = ()
-    stored: MappedFile | None = None
-    origin: Mapping[str, Any] = field(default_factory=dict)
-    groups: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    is_test: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    names: tuple[str, ...]  # printable origin of each sprite ('item/potion/ruby.png')
+    title: str  # name of the set ('dcss')
+    targets: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))  # [N, T], NaN if missing
+    target_names: tuple[str, ...] = ()  # names of the T numbers to predict ('price')
+    stored: MappedFile | None = None  # the file that `rgba` is mapped from
+    origin: Mapping[str, Any] = field(default_factory=dict)  # JSON: paths, import options, rights; not fingerprinted
+    groups: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # [N]
+    is_test: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))  # [N]
 
     def __post_init__(self) -> None:
         if not self.target_names:

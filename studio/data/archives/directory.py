@@ -20,27 +20,21 @@ _BREAKS_OFF = "damaged: the archive's list of files breaks off"
 
 
 class DirectoryRecord(NamedTuple):
-    """A member of a zip archive as listed in the central directory, unchecked.
+    """A member of a zip archive as listed in the central directory, unchecked."""
 
-    name: undecoded bytes. flags: general-purpose bits of the zip format. mode: st_mode, 0 if not given.
-    """
-
-    name: bytes
-    flags: int
-    mode: int
+    name: bytes  # undecoded
+    flags: int  # general-purpose bits of the zip format
+    mode: int  # st_mode, 0 if not given
     entry: ArchiveEntry
 
 
 class _Directory(NamedTuple):
-    """Position of the central directory in a zip file: start and length in bytes.
+    """Position of the central directory in a zip file."""
 
-    members: number of entries. shift: number of bytes before the archive, as in a self-extracting file.
-    """
-
-    start: int
-    length: int
-    members: int
-    shift: int
+    start: int  # bytes
+    length: int  # bytes
+    members: int  # number of entries
+    shift: int  # bytes before the archive, as in a self-extracting file
 
 
 def read_directory(stream: BinaryIO, size: int) -> Iterator[DirectoryRecord]:
@@ -105,10 +99,7 @@ def _directory(stream: BinaryIO, size: int) -> _Directory:
 
 
 def _widened(numbers: tuple[int, int, int], extra: bytes) -> tuple[int, int, int]:
-    """Return unpacked size, packed size and offset, with 64-bit values from the zip64 extra field where present.
-
-    numbers: the three numbers from the directory record, 0xFFFFFFFF where the value needs 64 bits.
-    """
+    """Replace each 0xFFFFFFFF in (unpacked size, packed size, offset) by its 64-bit value in the zip64 extra field."""
     position = 0
     while position + 4 <= len(extra):
         kind, length = struct.unpack_from("<HH", extra, position)

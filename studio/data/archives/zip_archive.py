@@ -39,16 +39,12 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A zip archive, dropped by the user or found in a dropped folder.
-
-    label: parts before the names of the members. folders: parts before their class names; both are () for a single
-    dropped archive. default_class: class of a member without a class from its folders or the file itself.
-    """
+    """A zip archive, dropped by the user or found in a dropped folder."""
 
     path_str: str
-    label: tuple[str, ...]
-    folders: tuple[str, ...]
-    default_class: str
+    label: tuple[str, ...]  # parts before the names of the members; () for a single dropped archive
+    folders: tuple[str, ...]  # parts before the class names of the members; () for a single dropped archive
+    default_class: str  # class of a member without a class from its folders or its contents
 
     @property
     def name(self) -> str:
@@ -57,15 +53,11 @@ class Archive:
 
 @dataclass(eq=False, slots=True)
 class _Contents:
-    """The entries of an archive, sorted into usable, left-out and skipped entries.
+    """The entries of an archive, sorted into usable, left-out and skipped entries."""
 
-    folders: usable entries by folder path and file name. left_out: (path, quarantine group, reason) for unusable
-    entries. skipped: paths of backup files and of folders of other programs.
-    """
-
-    folders: dict[tuple[str, ...], ArchiveFolder] = field(default_factory=dict)
-    left_out: list[tuple[tuple[str, ...], str, str]] = field(default_factory=list)
-    skipped: set[tuple[str, ...]] = field(default_factory=set)
+    folders: dict[tuple[str, ...], ArchiveFolder] = field(default_factory=dict)  # by folder path and file name
+    left_out: list[tuple[tuple[str, ...], str, str]] = field(default_factory=list)  # path, quarantine group, reason
+    skipped: set[tuple[str, ...]] = field(default_factory=set)  # paths of backup files and other programs' folders
 
     @property
     def has_top_folder(self) -> bool:
@@ -75,10 +67,7 @@ class _Contents:
 
 
 def files_in_archive(archive: Archive) -> Iterator[SourceFile | ImportIssue | SkippedItem]:
-    """Yield a SourceFile for each usable file in an archive, else an ImportIssue or a SkippedItem.
-
-    Raises OSError for an inaccessible archive.
-    """
+    """Yield a SourceFile for each usable file in an archive, else an ImportIssue or a SkippedItem. Raises OSError."""
     contents = _Contents()
     path = Path(archive.path_str)
     mtime_ns = 0
@@ -91,10 +80,9 @@ def files_in_archive(archive: Archive) -> Iterator[SourceFile | ImportIssue | Sk
         yield ImportIssue(archive.name, error.reason, error.group, path)
     depth = int(contents.has_top_folder)
     for parts, group, reason in contents.left_out:
-        name = "/".join((*archive.label, *map(escape_unprintable, parts[depth:])))
-        yield ImportIssue(name, reason, group, path)
+        yield ImportIssue(_name(archive, parts[depth:]), reason, group, path)
     for parts in sorted(contents.skipped):
-        yield SkippedItem("/".join((*archive.label, *map(escape_unprintable, parts))))
+        yield SkippedItem(_name(archive, parts))
     for folder, entries in contents.folders.items():
         inside = tuple(escape_unprintable(part) for part in folder[depth:])
         prefix = "".join(f"{part}/" for part in (*archive.label, *inside))
@@ -102,6 +90,10 @@ def files_in_archive(archive: Archive) -> Iterator[SourceFile | ImportIssue | Sk
         for file_name, entry in entries.items():
             name, member = prefix + escape_unprintable(file_name), Member(file_name, entries)
             yield SourceFile(archive.path_str, name, *shared, entry.size, mtime_ns, member)
+
+
+def _name(archive: Archive, parts: tuple[str, ...]) -> str:
+    return "/".join((*archive.label, *map(escape_unprintable, parts)))
 
 
 def _read_contents(stream: BinaryIO, size: int, contents: _Contents) -> None:
@@ -135,8 +127,7 @@ def _read_contents(stream: BinaryIO, size: int, contents: _Contents) -> None:
             raise UnreadableFile("refused", f"{need}: unpack the archive and import a folder of sprites")
         entries = contents.folders.setdefault(parts[:-1], ArchiveFolder())
         if parts[-1] in entries:
-            reason = "replaced by a later file with this name in the archive"
-            contents.left_out.append((parts, "duplicate", reason))
+            contents.left_out.append((parts, "duplicate", "replaced by a later file with this name in the archive"))
         entries.add(parts[-1], record.entry)
 
 

@@ -95,20 +95,15 @@ def _soft_light(b: Channels, s: Channels) -> Channels:
 
 
 def _hue(b: Channels, s: Channels) -> Channels:
-    below = b / 255
-    return _with_luma(_with_saturation(s / 255, _saturation_of(below)), _luma(below))
+    return _with_luma(_with_saturation(s / 255, _saturation_of(b / 255)), _luma(b / 255))
 
 
 def _saturation(b: Channels, s: Channels) -> Channels:
-    below = b / 255
-    return _with_luma(_with_saturation(below, _saturation_of(s / 255)), _luma(below))
+    return _with_luma(_with_saturation(b / 255, _saturation_of(s / 255)), _luma(b / 255))
 
 
 def _ratio(first: Channels, second: Channels) -> Channels:
-    """Return 255 * first / second, rounded and at most 255; 0 where `first` is 0.
-
-    For the blend modes divide, color dodge and color burn.
-    """
+    """Return 255 * first / second, rounded and at most 255; 0 where `first` is 0. For divide, color dodge and burn."""
     divisor = np.maximum(second, 1)
     quotient: Channels = np.where(first >= second, 255, (first * 255 + divisor // 2) // divisor)
     return np.where(first == 0, 0, quotient)
@@ -116,21 +111,16 @@ def _ratio(first: Channels, second: Channels) -> Channels:
 
 def _luma(colours: UnitColours) -> UnitColours:
     """Return the luma of each pixel: float64 [N, 1]."""
-    luma: UnitColours = colours @ _LUMA
-    return luma
+    return np.asarray(colours @ _LUMA)
 
 
 def _saturation_of(colours: UnitColours) -> UnitColours:
     """Return the saturation of each pixel, float64 [N, 1]: the largest minus the smallest channel (W3C)."""
-    saturation: UnitColours = np.ptp(colours, axis=1, keepdims=True)
-    return saturation
+    return np.asarray(np.ptp(colours, axis=1, keepdims=True))
 
 
 def _with_saturation(colours: UnitColours, wanted: UnitColours) -> UnitColours:
-    """Return `colours` with the saturation `wanted`: the smallest channel becomes 0, the largest `wanted`.
-
-    Greys become black.
-    """
+    """Return `colours` with the smallest channel at 0 and the largest at `wanted` (saturation); greys become black."""
     saturation = _saturation_of(colours)
     scaled: UnitColours = colours - colours.min(axis=1, keepdims=True)
     return scaled * wanted / np.where(saturation > 0, saturation, 1)

@@ -38,54 +38,47 @@ _SIX_TO_EIGHT_BITS = np.array([value << 2 | value >> 4 for value in range(64)], 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer of an Aseprite file.
+    """A layer of an Aseprite file."""
 
-    kind: IMAGE, GROUP or TILEMAP. parent: number of the enclosing group, or ROOT. visible: False also in hidden groups
-    and for reference layers. tileset: tileset id for tilemaps, else 0.
-    """
-
-    kind: int
-    parent: int
-    visible: bool
+    kind: int  # IMAGE, GROUP or TILEMAP
+    parent: int  # number of the enclosing group, or ROOT
+    visible: bool  # False also in hidden groups and for reference layers
     background: bool
     blend_mode: int
     opacity: int
-    tileset: int
+    tileset: int  # tileset id for tilemaps, else 0
 
 
 @dataclass(frozen=True, slots=True)
 class CelImage:
-    """The pixels of a cel, encoded as in the file: `height` rows of `width` pixels. packed: whether zlib-compressed."""
+    """The pixels of a cel, encoded as in the file: `height` rows of `width` pixels."""
 
     width: int
     height: int
     data: memoryview
-    packed: bool
+    packed: bool  # zlib-compressed
 
 
 @dataclass(frozen=True, slots=True)
 class Tilemap:
-    """The tiles of a cel on a tilemap layer. Sizes are in tiles.
+    """The tiles of a cel on a tilemap layer."""
 
-    bits: bits per tile number. masks: bit masks for tile number, x, y and diagonal flip. data: compressed tile numbers.
-    """
-
-    columns: int
+    columns: int  # tiles
     rows: int
-    bits: int
-    masks: tuple[int, int, int, int]
-    data: memoryview
+    bits: int  # per tile number
+    masks: tuple[int, int, int, int]  # bit masks for tile number, x, y and diagonal flip
+    data: memoryview  # compressed tile numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Tileset:
-    """Tiles of equal size for tilemaps. data: compressed pixels, tiles stacked vertically; None for external tiles."""
+    """Tiles of equal size for tilemaps."""
 
     count: int
     width: int
     height: int
     zero_is_empty: bool
-    data: memoryview | None
+    data: memoryview | None  # compressed pixels, tiles stacked vertically; None for external tiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +94,12 @@ class Cel:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A named range of frames: an animation.
+    """A named range of frames: an animation."""
 
-    first, last: frame numbers from 0, unchecked: both may lie beyond the last frame. direction: Aseprite's number for
-    the playback direction; 0 plays forward.
-    """
-
-    first: int
-    last: int
+    first: int  # frame number from 0, unchecked: may lie beyond the last frame
+    last: int  # likewise
     name: str
-    direction: int = 0
+    direction: int = 0  # Aseprite's number for the playback direction; 0 plays forward
 
 
 @dataclass(eq=False, slots=True)
@@ -124,20 +113,15 @@ class Frame:
 
 @dataclass(eq=False, slots=True)
 class AseFile:
-    """A parsed Aseprite file.
-
-    depth: bits per pixel: 32 (RGBA), 16 (grey, alpha) or 8 (indexed). frame_count: frames in the file, of which
-    `frames` may hold only the first ones. transparent: palette index of transparent pixels, except on background
-    layers. opacity_valid: whether layers have an opacity. groups_blend: whether groups have opacity and blend mode.
-    """
+    """A parsed Aseprite file."""
 
     width: int
     height: int
-    depth: int
-    frame_count: int
-    transparent: int
-    opacity_valid: bool
-    groups_blend: bool
+    depth: int  # bits per pixel: 32 (RGBA), 16 (grey, alpha) or 8 (indexed)
+    frame_count: int  # frames in the file, of which `frames` may hold only the first ones
+    transparent: int  # palette index of transparent pixels, except on background layers
+    opacity_valid: bool  # whether layers have an opacity
+    groups_blend: bool  # whether groups have opacity and blend mode
     layers: list[Layer] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     tilesets: dict[int, Tileset] = field(default_factory=dict)
@@ -265,9 +249,8 @@ class _Parser:
         elif kind == _LINKED:
             content = self._linked(number, *chunk.read("<H"))
         elif kind == _TILES and layers[number].kind == TILEMAP:
-            columns, rows, bits, *masks = chunk.read("<HHHIIII10x")
+            columns, rows, bits, tile, flip_x, flip_y, diagonal = chunk.read("<HHHIIII10x")
             check_size(columns, rows)
-            tile, flip_x, flip_y, diagonal = masks
             content = Tilemap(columns, rows, bits, (tile, flip_x, flip_y, diagonal), chunk.read_rest())
         else:
             raise UnreadableFile("unsupported", "a cel type of a newer Aseprite: export the file as PNG")
@@ -336,10 +319,7 @@ class FramePalette:
         self.is_set = self._modern = True
 
     def read_old(self, chunk: ChunkReader, *, bits: int) -> None:
-        """Update `current` from an old palette chunk, unless a modern palette chunk (0x2019) was read before.
-
-        bits: bits per channel: 8 for chunk 0x0004, 6 for chunk 0x0011. Raises UnreadableFile.
-        """
+        """Update `current` from an old palette chunk with 8 or 6 bits per channel, unless a 0x2019 chunk was read."""
         if self._modern:
             return
         self.current = self.current.copy()

@@ -37,10 +37,7 @@ class FramePainter:
         return canvas
 
     def _draw_group(self, canvas: Rgba, frame: Frame, parent: int, drawn: set[int]) -> None:
-        """Draw the layers of the group `parent` onto `canvas` from bottom to top.
-
-        drawn: numbers of layers and groups with content in the frame.
-        """
+        """Draw the layers of the group `parent` from bottom to top. drawn: layers and groups with content."""
         ordered = []
         for position, number in self._layers_by_group.get(parent, ()):
             if number in drawn:
@@ -153,10 +150,7 @@ def _to_rgba(raw: RawPixels, palette: Rgba) -> Rgba:
 
 
 class TileGrid:
-    """A tilemap with decompressed tile numbers, for reading its pixels.
-
-    tiles: [N, tile height, tile width, C]. Raises UnreadableFile for damaged tile numbers.
-    """
+    """Decompressed tile numbers of a tilemap, to read pixels. tiles: [N, height, width, C]. Raises UnreadableFile."""
 
     def __init__(self, tilemap: Tilemap, tiles: RawPixels, *, zero_is_empty: bool) -> None:
         if tilemap.bits not in (8, 16, 32):

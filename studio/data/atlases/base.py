@@ -44,38 +44,25 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A sprite of a sheet as read from the description file, unchecked.
+    """A sprite of a sheet as read from the description file, unchecked."""
 
-    name: name of the sprite in the file. box: its rectangle in the sheet, rotated sprites as packed; None if missing.
-    turns: quarter turns clockwise by which the packer rotated the sprite; None for an unsupported rotation.
-    whole: (width, height) before the packer trimmed transparent borders. place: rectangle of the upright trimmed sprite
-    within `whole`. Untrimmed sprites have None for `whole` and `place`.
-    zero_fills: whether a width or height of 0 in `box` extends to the edge of the image.
-    """
-
-    name: str
-    box: Box | None
-    turns: int | None = 0
-    whole: tuple[int, int] | None = None
-    place: Box | None = None
-    zero_fills: bool = False
+    name: str  # name of the sprite in the file
+    box: Box | None  # rectangle in the sheet, rotated sprites as packed; None if missing
+    turns: int | None = 0  # quarter turns clockwise by which the packer rotated it; None for an unsupported rotation
+    whole: tuple[int, int] | None = None  # (width, height) before trimming transparent borders; None if untrimmed
+    place: Box | None = None  # rectangle of the upright trimmed sprite within `whole`; None if untrimmed
+    zero_fills: bool = False  # whether a width or height of 0 in `box` extends to the edge of the image
 
 
 @dataclass(frozen=True, slots=True)
 class Atlas:
-    """The positions of the sprites in a sheet, read from description files.
+    """The positions of the sprites in a sheet, read from description files."""
 
-    sources: names of the description files, at least one. regions: the sprites in file order.
-    size: width and height of the image in pixels according to the file; None in a file without a size.
-    size_decides: whether the description is valid only for an image of exactly `size`.
-    premultiplied: whether the image has premultiplied alpha according to the file.
-    """
-
-    sources: tuple[str, ...]
-    regions: tuple[Region, ...]
-    size: tuple[int, int] | None = None
-    size_decides: bool = False
-    premultiplied: bool = False
+    sources: tuple[str, ...]  # names of the description files, at least one
+    regions: tuple[Region, ...]  # the sprites in file order
+    size: tuple[int, int] | None = None  # width and height of the image according to the file; None without a size
+    size_decides: bool = False  # whether the description is valid only for an image of exactly `size`
+    premultiplied: bool = False  # whether the image has premultiplied alpha according to the file
 
     @property
     def source(self) -> str:
@@ -92,10 +79,7 @@ class AtlasFormat(ABC):
 
     @abstractmethod
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        """Return the names of files that may describe the image `file`, without opening files.
-
-        The import calls this method for every image.
-        """
+        """Return the names of files that may describe the image `file`. Opens no file: called for every image."""
 
     @abstractmethod
     def read(self, file: SourceFile) -> Atlas | None:
@@ -111,11 +95,9 @@ class AtlasFormat(ABC):
 
 
 class FolderKey:
-    """A cache key for the folder of `file`.
+    """A cache key for the folder of `file`. Keys are equal if their files share one `siblings` object.
 
-    Two keys are equal if their files share one `siblings` object. Comparing object identities is fast; comparing
-    contents
-    may mean a million file names.
+    Comparing object identities is fast; comparing contents may mean a million file names.
     """
 
     def __init__(self, file: SourceFile) -> None:
@@ -182,6 +164,12 @@ def whole_number(value: object) -> int | None:
     except ValueError:
         return None
     return int(number) if number.is_integer() else None
+
+
+def whole_numbers(values: Sequence[object], count: int) -> list[int]:
+    """Convert `count` values of a description to int; return [] for another count, fractions and other values."""
+    numbers = [number for number in map(whole_number, values) if number is not None]
+    return numbers if len(numbers) == len(values) == count else []
 
 
 def exceeds_size_limit(file: SourceFile, name: str) -> bool:

@@ -28,7 +28,7 @@ from studio.data.atlases.base import (
     read_description,
     read_start,
     siblings_with_suffix,
-    whole_number,
+    whole_numbers,
     write_example_sheet,
 )
 from studio.data.files.source_files import SourceFile, UnreadableFile
@@ -84,10 +84,7 @@ class GodotAtlas(AtlasFormat):
 
 
 def _frames(stem: str, text: str, image: SourceFile) -> Iterator[Region]:
-    """Yield a region for each AtlasTexture on `image` in `text`, a SpriteFrames resource.
-
-    A texture without a name is named `stem` with a number.
-    """
+    """Yield a region for each AtlasTexture on `image` in a SpriteFrames resource. stem: name of unnamed textures."""
     image_ids: set[str] = set()
     number = 0
     for found in _SECTION.finditer(text):
@@ -112,6 +109,5 @@ def _region(name: str, text: str) -> Region:
 
 def _rect(found: re.Match[str] | None) -> Box | None:
     """Parse the numbers x, y, w, h of a matched Rect2; return None without a match and for fractions."""
-    numbers = [whole_number(word) for word in found[1].split(",")] if found else []
-    whole = [number for number in numbers if number is not None]
-    return Box(*whole) if len(numbers) == len(whole) == 4 else None
+    numbers = whole_numbers(found[1].split(","), 4) if found else []
+    return Box(*numbers) if numbers else None

@@ -35,6 +35,7 @@ from studio.data.atlases.base import (
     read_description,
     siblings_with_suffix,
     whole_number,
+    whole_numbers,
     write_example_sheet,
 )
 from studio.data.files.source_files import SourceFile, UnreadableFile
@@ -237,8 +238,8 @@ def _flag(frame: dict[str, Any], key: str) -> bool:
 
 def _box(values: Any) -> Box | None:
     """Convert a JSON object {"x", "y", "w", "h"} to a box; a missing x or y is 0. Return None for other values."""
-    if not isinstance(values, dict):
-        return None
-    x, y = whole_number(values.get("x", 0)), whole_number(values.get("y", 0))
-    w, h = whole_number(values.get("w")), whole_number(values.get("h"))
-    return None if x is None or y is None or w is None or h is None else Box(x, y, w, h)
+    sides = (
+        [values.get("x", 0), values.get("y", 0), values.get("w"), values.get("h")] if isinstance(values, dict) else []
+    )
+    numbers = whole_numbers(sides, 4)
+    return Box(*numbers) if numbers else None

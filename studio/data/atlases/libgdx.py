@@ -21,7 +21,7 @@ from studio.data.atlases.base import (
     matches_path,
     read_description,
     siblings_with_suffix,
-    whole_number,
+    whole_numbers,
     write_example_sheet,
 )
 from studio.data.files.source_files import SourceFile, UnreadableFile
@@ -104,6 +104,4 @@ def _region(name: str, values: Values) -> Region:
 
 def _numbers(values: Values, key: str, count: int) -> list[int]:
     """Parse the value of `key`, `count` whole numbers separated by commas; return [] for other values."""
-    numbers = [whole_number(word) for word in values.get(key, "").split(",")]
-    whole = [number for number in numbers if number is not None]
-    return whole if len(numbers) == len(whole) == count else []
+    return whole_numbers(values.get(key, "").split(","), count)

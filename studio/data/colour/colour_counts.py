@@ -18,18 +18,13 @@ _ANY = 1 << 40  # no limit
 
 @dataclass(frozen=True, eq=False)
 class ColourCounts:
-    """The most used opaque colours of a set of sprites.
+    """The most used opaque colours of a set of sprites. In a sampled set the counts are estimates."""
 
-    colours: uint8 [K, 4], most used first. pixels, sprites: int64 [K], number of pixels and of sprites with the colour.
-    total: number of distinct colours in the set. step: 1, or n if only every n-th sprite of a large set was counted:
-    counts are then estimates, and `total` is too low.
-    """
-
-    colours: Rgba
-    pixels: NDArray[np.int64]
-    sprites: NDArray[np.int64]
-    total: int
-    step: int
+    colours: Rgba  # uint8 [K, 4], most used first
+    pixels: NDArray[np.int64]  # [K], number of pixels with the colour
+    sprites: NDArray[np.int64]  # [K], number of sprites with the colour
+    total: int  # number of distinct colours in the set; too low in a sampled set
+    step: int  # 1, or n if only every n-th sprite of a large set was counted
 
 
 def count_colours(rgba: Rgba, limit: int = 256) -> ColourCounts:
@@ -41,10 +36,7 @@ def count_colours(rgba: Rgba, limit: int = 256) -> ColourCounts:
 
 
 def find_sprites_with_colour(rgba: Rgba, colour: Rgba) -> Generator[Progress, None, NDArray[np.int64]]:
-    """Return the indices of sprites, uint8 [N, S, S, 4], with an opaque pixel of `colour`, uint8 [4]: int64 [n].
-
-    Yields Progress.
-    """
+    """Return the indices of sprites, uint8 [N, S, S, 4], with an opaque pixel of `colour`, uint8 [4]: int64 [n]."""
     value = as_uint32(colour)
     found: list[NDArray[np.int64]] = []
     for part in sprite_slices(rgba):

@@ -22,18 +22,13 @@ _BLACK = np.array([0, 0, 0], np.uint8)
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """Constraints on generated sprites.
+    """Constraints on generated sprites."""
 
-    mirror: a value from MIRRORS. seamless: a value from SEAMLESS. outline: 'none', 'dark' or a colour like '#1a1c2c'.
-    silhouette: uint8 [S, S], required alpha per pixel, or None. corners: whether the sprites are a set of 16 corner
-    tiles, whose borders must match.
-    """
-
-    mirror: str = NONE
-    seamless: str = NONE
-    outline: str = NONE
-    silhouette: NDArray[np.uint8] | None = None
-    corners: bool = False
+    mirror: str = NONE  # a value from MIRRORS
+    seamless: str = NONE  # a value from SEAMLESS
+    outline: str = NONE  # 'none', 'dark' or a colour like '#1a1c2c'
+    silhouette: NDArray[np.uint8] | None = None  # [S, S], required alpha per pixel
+    corners: bool = False  # whether the sprites are a set of 16 corner tiles, whose borders must match
 
     def __post_init__(self) -> None:
         if self.outline not in (NONE, DARK):
@@ -94,9 +89,8 @@ class Constraints:
         except ValueError:
             colour = _BLACK[:0]
         if len(colour) != len(_BLACK):
-            raise UsageError(
-                f"Outline: {self.outline!r} is not a colour.", "Use 'none', 'dark' or a colour like '#1a1c2c'."
-            )
+            title = f"Outline: {self.outline!r} is not a colour."
+            raise UsageError(title, "Use 'none', 'dark' or a colour like '#1a1c2c'.")
         return colour
 
 
@@ -113,24 +107,18 @@ def outline_mask(sprites: Rgba) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class ConstraintCheck:
-    """Result of a check: `holds` out of `count` sprites meet a constraint.
-
-    but_kept: number of sprites that fail only because of kept pixels.
-    """
+    """Result of a check: `holds` out of `count` sprites meet a constraint."""
 
     title: str
     holds: int
     count: int
-    but_kept: int = 0
+    but_kept: int = 0  # number of sprites that fail only because of kept pixels
 
 
 def evaluate_constraints(
-    sprites: Rgba,
-    constraints: Constraints,
-    palette: NDArray[np.uint8] | None,
-    keep: NDArray[np.bool_] | None = None,
+    sprites: Rgba, constraints: Constraints, palette: NDArray[np.uint8] | None, keep: NDArray[np.bool_] | None = None,
     alphas: NDArray[np.bool_] | None = None,
-) -> Iterator[ConstraintCheck]:
+) -> Iterator[ConstraintCheck]:  # fmt: skip
     """Check sprites, uint8 [N, S, S, 4], against the constraints, a palette and alpha levels.
 
     palette: uint8 [K, 3], the allowed opaque colours; None: any. keep: bool [N, S, S], pixels kept
@@ -149,20 +137,15 @@ def evaluate_constraints(
         yield _check("Silhouette OK", sprites[..., 3] != alpha, keep)
     elif alphas is not None:
         is_known = np.take_along_axis(alphas, sprites[..., 3].reshape(len(sprites), -1).astype(np.intp), 1)
-        is_hard = not alphas[:, 1:255].any()
-        yield _check(
-            "No semi-transparency" if is_hard else "Transparency OK", ~is_known.reshape(sprites.shape[:3]), keep
-        )
-    for holds, axis, title in zip(
-        constraints.mirror_axes, (2, 1), ("Mirrored left-right", "Mirrored top-bottom"), strict=True
-    ):
+        title = "Transparency OK" if alphas[:, 1:255].any() else "No semi-transparency"
+        yield _check(title, ~is_known.reshape(sprites.shape[:3]), keep)
+    titles = ("Mirrored left-right", "Mirrored top-bottom")
+    for holds, axis, title in zip(constraints.mirror_axes, (2, 1), titles, strict=True):
         if holds:
             differs = (sprites != np.flip(sprites, axis)).any(-1)
-            free = None if keep is None else keep | np.flip(keep, axis)
-            yield _check(title, differs, free)
-    for holds, axis, title in zip(
-        constraints.seamless_axes, (2, 1), ("Seamless horizontally", "Seamless vertically"), strict=True
-    ):
+            yield _check(title, differs, None if keep is None else keep | np.flip(keep, axis))
+    titles = ("Seamless horizontally", "Seamless vertically")
+    for holds, axis, title in zip(constraints.seamless_axes, (2, 1), titles, strict=True):
         if holds:
             jumps = seam_differences(sprites, axis)
             yield ConstraintCheck(title, int((jumps[:, 0] <= jumps[:, 1:].max(1)).sum()), len(sprites))

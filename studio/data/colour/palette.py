@@ -20,10 +20,8 @@ _GREY_CHROMA = 0.035  # in OKLab; colours below look grey
 _HUE_GROUPS = 12
 _WEIGHED = 100_000  # number of weighted samples for clustering
 _AT_ONCE = 1 << 18  # distances
-_SPREAD = (
-    np.array([255, 318, 318]),
-    np.array([0.0, 0.4, 0.4]),
-)  # scale and offset of OKLab as bytes, with equal steps per channel
+# Scale and offset of OKLab as bytes, with equal steps per channel.
+_SPREAD = (np.array([255, 318, 318]), np.array([0.0, 0.4, 0.4]))
 
 _SRGB_TO_LMS = (
     (0.4122214708, 0.5363325363, 0.0514459929),
@@ -108,10 +106,7 @@ def farthest_colours(colours: Rgba, count: int) -> Rgba:
 
 
 def distance_slices(count: int, each: int) -> Iterator[slice]:
-    """Yield slices that split `count` colours into batches, to limit the memory for their distances.
-
-    each: number of distances per colour.
-    """
+    """Yield slices that split `count` colours into batches, to limit memory. each: number of distances per colour."""
     rows = max(1, _AT_ONCE // max(1, each))
     return (slice(start, start + rows) for start in range(0, count, rows))
 
@@ -146,15 +141,11 @@ def dominant_colours(rgba: Rgba, count: int) -> Rgba:
 
 @dataclass(frozen=True, eq=False)
 class Palette:
-    """A palette of 1 to MOST_COLOURS colours, in file order.
+    """A palette of 1 to MOST_COLOURS colours, in file order. Names are reduced to a printable line."""
 
-    colours: uint8 [K, 4], straight alpha. name: may be ''. colour_names: one for each colour, or (). Names are reduced
-    to a printable line.
-    """
-
-    colours: Rgba
+    colours: Rgba  # uint8 [K, 4], straight alpha
     name: str = ""
-    colour_names: tuple[str, ...] = ()
+    colour_names: tuple[str, ...] = ()  # one for each colour, or ()
 
     def __post_init__(self) -> None:
         assert self.colours.dtype == np.uint8 and self.colours.shape[1:] == (4,), self.colours.shape
@@ -172,14 +163,11 @@ class Palette:
         return bool((self.colours[:, 3] < 255).any())
 
     def visible(self) -> NDArray[np.uint8]:
-        """Return the distinct colours with alpha > 0, without alpha: uint8 [K, 3]. Raises BadInputError if there is
-        none.
-        """
+        """Return the distinct colours with alpha > 0, without alpha: uint8 [K, 3]. Raises BadInputError for none."""
         seen = self.colours[self.colours[:, 3] > 0, :3]
         if not len(seen):
-            raise BadInputError(
-                f"The palette {self.name!r} has no visible colour.", "Every colour is fully transparent."
-            )
+            title = f"The palette {self.name!r} has no visible colour."
+            raise BadInputError(title, "Every colour is fully transparent.")
         return np.unique(seen, axis=0)
 
 

@@ -33,17 +33,12 @@ _ORPHAN_DISTANCE = 0.05  # in OKLab; isolated pixels of closer colours are noise
 
 @dataclass(frozen=True, eq=False)
 class PixelStyle:
-    """The pixel style of a set of sprites.
+    """The pixel style of a set of sprites."""
 
-    colours: median number of opaque colours per sprite, by class. palette: colours of the set, uint8 [K, 3], most used
-    first. alpha_levels: alpha values, 1 to 254, of semi-transparent pixels, by class; empty for hardly any.
-    class_counts: number of sprites, by class.
-    """
-
-    colours: tuple[int, ...]
-    palette: NDArray[np.uint8]
-    alpha_levels: tuple[tuple[int, ...], ...]
-    class_counts: tuple[int, ...]
+    colours: tuple[int, ...]  # median number of opaque colours per sprite, by class
+    palette: NDArray[np.uint8]  # [K, 3], colours of the set, most used first
+    alpha_levels: tuple[tuple[int, ...], ...]  # by class: alpha of semi-transparent pixels, 1 to 254; () for hardly any
+    class_counts: tuple[int, ...]  # number of sprites, by class
 
     def merged(self, labels: NDArray[np.int64]) -> PixelStyle:
         """Return a style with a single class (0), for a picture joined from sprites of the classes `labels`."""
@@ -132,9 +127,8 @@ def to_pixel_art(
         indices[given] = which
         if new.any():
             most = style.colours[label] if label >= 0 else typical
-            groups, centres = cluster_colours(
-                to_oklab(sprite[new][:, :3]), max(_LEAST_COLOURS, most // 2, most - len(own))
-            )
+            count = max(_LEAST_COLOURS, most // 2, most - len(own))
+            groups, centres = cluster_colours(to_oklab(sprite[new][:, :3]), count)
             indices[new] = _nearest(centres, lab, len(own))[groups]
             indices = np.where(new, _without_orphans(indices, lab), indices)
         result[new, :3], result[..., 3] = colours[indices[new]], alpha
@@ -143,9 +137,9 @@ def to_pixel_art(
 
 
 def _nearest(centres: NDArray[np.float64], palette: NDArray[np.float64], own: int) -> NDArray[np.int64]:
-    """Return the index of the nearest palette colour for each centre, OKLab [n, 3]: int64 [n].
+    """Return the index of the nearest colour, OKLab [K, 3], for each centre, OKLab [n, 3]: int64 [n].
 
-    palette: OKLab [K, 3]. own: number of colours, at the start of the palette, that win if near enough.
+    own: number of colours, at the start of the palette, that win if near enough.
     """
     found = nearest_colours(centres, palette)
     if own:
@@ -156,10 +150,7 @@ def _nearest(centres: NDArray[np.float64], palette: NDArray[np.float64], own: in
 
 
 def allowed_alphas(labels: NDArray[np.int64], style: PixelStyle) -> NDArray[np.bool_]:
-    """Return the alpha values that each sprite's class allows: bool [N, 256].
-
-    labels: int64 [N], classes; -1 for any class.
-    """
+    """Return the alpha values that each sprite's class allows: bool [N, 256]. labels: int64 [N], -1 for any class."""
     rows = np.zeros((len(style.alpha_levels) + 1, 256), bool)
     rows[:, [0, 255]] = True
     for row, levels in zip(rows, style.alpha_levels, strict=False):  # the last row is for any class
@@ -180,9 +171,8 @@ def _without_orphans(indices: NDArray[np.int64], palette: NDArray[np.float64]) -
     """
     size = indices.shape[0]
     padded = np.pad(indices, 1, constant_values=-1)
-    around = np.stack(
-        [padded[y : y + size, x : x + size] for y in range(3) for x in range(3) if (y, x) != (1, 1)]
-    )  # [8, S, S]
+    steps = [(y, x) for y in range(3) for x in range(3) if (y, x) != (1, 1)]
+    around = np.stack([padded[y : y + size, x : x + size] for y, x in steps])  # [8, S, S]
     orphan = (indices >= 0) & (around != indices).all(0) & (around >= 0).any(0)
     neighbours, isolated = around[:, orphan], indices[orphan]
     distances = np.sqrt(((palette[neighbours] - palette[isolated]) ** 2).sum(2))
@@ -196,15 +186,11 @@ def _without_orphans(indices: NDArray[np.int64], palette: NDArray[np.float64]) -
 
 @dataclass(frozen=True)
 class PixelArtFigures:
-    """Measures of pixel art, from 0 to 1 except `colours`; 0 without visible pixels.
+    """Measures of pixel art; 0 without visible pixels."""
 
-    half_transparent: share of semi-transparent among visible pixels. colours: median number of visible colours per
-    sprite, ignoring alpha. off_palette: share of visible pixels in colours that the reference sprites lack.
-    """
-
-    half_transparent: float
-    colours: float
-    off_palette: float
+    half_transparent: float  # share of semi-transparent among visible pixels, 0 to 1
+    colours: float  # median number of visible colours per sprite, ignoring alpha
+    off_palette: float  # share of visible pixels in colours that the reference sprites lack, 0 to 1
 
 
 def measure_pixel_art(sprites: Rgba, reference: Rgba) -> PixelArtFigures:

@@ -114,9 +114,7 @@ def merge_near_colours(
 
 
 def oklab_with_toe(colours: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Convert uint8 [K, 3] to OKLab with B. Ottosson's toe (2021), float64 [K, 3]: plain OKLab exaggerates dark
-    colours.
-    """
+    """Convert uint8 [K, 3] to OKLab, float64 [K, 3], with B. Ottosson's toe (2021): plain OKLab exaggerates darks."""
     lab = to_oklab(colours)
     lightness = lab[:, :1]
     knee = _TOE * lightness - 0.206

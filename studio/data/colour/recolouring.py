@@ -22,15 +22,11 @@ _BATCH_SIZE = 64
 
 @dataclass(frozen=True, eq=False)
 class ColourMode:
-    """How to recolour generated sprites.
+    """How to recolour generated sprites."""
 
-    true_pixels: reduce colours and alpha to pixel art; False leaves sprites as drawn. palette: replaces the training
-    sprites' palette. dither: one of quantizing.DITHERS, for `palette`.
-    """
-
-    true_pixels: bool = True
-    palette: Palette | None = None
-    dither: str = NO_DITHER
+    true_pixels: bool = True  # reduce colours and alpha to pixel art; False leaves sprites as drawn
+    palette: Palette | None = None  # replaces the training sprites' palette
+    dither: str = NO_DITHER  # one of quantizing.DITHERS, for `palette`
 
 
 def recolour_sprites(

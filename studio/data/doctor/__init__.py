@@ -1,5 +1,4 @@
 """Find problems in imported sprites and fix them without changing the files.
 
-findings.py lists the problems and their fixes, fixes.py applies the fixes, checks.py runs slower checks after the
-import.
+findings.py lists problems and fixes, fixes.py applies the fixes, checks.py runs slower checks after the import.
 """

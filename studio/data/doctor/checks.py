@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from studio.data.doctor.findings import HARDLY_SEEN, MANY_COLOURS, SMALL_CLASS, 
 from studio.data.doctor.fixes import near_colour_merger
 from studio.data.files.source_files import ImportIssue
 from studio.data.images.canvas import OPAQUE, as_uint32, sprite_slices
+from studio.data.import_result import small_class_reason
 from studio.data.options import ImportOptions
 from studio.data.similarity.groups import find_near_duplicates
 from studio.data.sprites import Sprites
@@ -32,14 +33,14 @@ _MOSTLY = 0.8  # share of sprites without other colours, if a palette is shared
 def run_checks(sprites: Sprites, options: ImportOptions, cache_dir: Path | None = None) -> Generator[Event, None, None]:
     """Check imported sprites: yields Progress, then one SpritesChecked.
 
-    options: the options of the import. cache_dir: folder where near duplicates are stored, for later checks and
-    trainings.
+    options: of the import. cache_dir: folder where near duplicates are stored, for later checks and trainings.
     """
     checked = np.unique(np.linspace(0, len(sprites) - 1, min(len(sprites), MOST_CHECKED)).astype(np.int64))
     some = sprites if len(checked) == len(sprites) else sprites.take(checked)
     items = [*_small_classes(sprites), *_like_named(sprites)]
-    items += yield from _many_colours(some)
-    items += yield from _near_colours(some)
+    used = yield from _in_batches(some, colours_per_sprite)
+    items += _many_colours(some, used)
+    items += yield from _near_colours(some, used)
     off_palette, palette_colours = yield from _off_palette(some)
     items += off_palette
     if options.similar == "keep":
@@ -49,13 +50,10 @@ def run_checks(sprites: Sprites, options: ImportOptions, cache_dir: Path | None 
 
 def _small_classes(sprites: Sprites) -> Iterator[ImportIssue]:
     """Yield an issue for every sprite in a class with fewer than SMALL_CLASS sprites, if there are several classes."""
-    counts = sprites.class_counts()
-    small = np.flatnonzero(counts < SMALL_CLASS)
-    if len(sprites.class_names) > 1:
-        for index in np.flatnonzero(np.isin(sprites.labels, small)).tolist():
-            label = int(sprites.labels[index])
-            words = f"class {sprites.class_names[label]!r} has only {count(int(counts[label]), 'sprite')}"
-            yield ImportIssue(sprites.names[index], words, "small class")
+    counts = sprites.class_counts()[sprites.labels]
+    for index in np.flatnonzero(counts < SMALL_CLASS).tolist() if len(sprites.class_names) > 1 else ():
+        reason = small_class_reason(sprites.class_names[sprites.labels[index]], int(counts[index]))
+        yield ImportIssue(sprites.names[index], reason, "small class")
 
 
 def _like_named(sprites: Sprites) -> Iterator[ImportIssue]:
@@ -65,34 +63,35 @@ def _like_named(sprites: Sprites) -> Iterator[ImportIssue]:
     for name, label in zip(sprites.names, sprites.labels.tolist(), strict=True):
         own = sprites.class_names[label]
         if own != largest[label]:
-            yield ImportIssue(
-                name, f"class {own!r} differs from class {largest[label]!r} only in case or spaces", "like-named"
-            )
+            words = f"class {own!r} differs from class {largest[label]!r} only in case or spaces"
+            yield ImportIssue(name, words, "like-named")
 
 
-def _many_colours(sprites: Sprites) -> Generator[Event, None, list[ImportIssue]]:
-    """Return an issue for every sprite with more than MANY_COLOURS colours."""
-    items = []
+def _in_batches(
+    sprites: Sprites, count: Callable[[Rgba], NDArray[np.int64]]
+) -> Generator[Event, None, NDArray[np.int64]]:
+    """Call `count` on batches of sprites and return a number for each sprite, int64 [N]. Yields Progress."""
+    counts = [np.zeros(0, np.int64)]
     for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
-        used = colours_per_sprite(sprites.rgba[part])
-        for index in np.flatnonzero(used > MANY_COLOURS).tolist():
-            items.append(
-                ImportIssue(sprites.names[part.start + index], f"{number(int(used[index]))} colours", "many colours")
-            )
+        counts.append(count(sprites.rgba[part]))
         yield _progress(sprites, part)
-    return items
+    return np.concatenate(counts)
 
 
-def _near_colours(sprites: Sprites) -> Generator[Event, None, list[ImportIssue]]:
-    """Return an issue for every sprite with colours similar enough to merge."""
+def _many_colours(sprites: Sprites, used: NDArray[np.int64]) -> Iterator[ImportIssue]:
+    """Yield an issue for every sprite with more than MANY_COLOURS colours. used: int64 [N], colours of each sprite."""
+    for index in np.flatnonzero(used > MANY_COLOURS).tolist():
+        yield ImportIssue(sprites.names[index], f"{number(int(used[index]))} colours", "many colours")
+
+
+def _near_colours(sprites: Sprites, used: NDArray[np.int64]) -> Generator[Event, None, list[ImportIssue]]:
+    """Return an issue for every sprite with colours similar enough to merge. used: int64 [N], colours of each."""
     change = yield from near_colour_merger(sprites.rgba, HARDLY_SEEN)
+    merged = yield from _in_batches(sprites, lambda rgba: colours_per_sprite(change(rgba)))
     items = []
-    for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
-        before, after = colours_per_sprite(sprites.rgba[part]), colours_per_sprite(change(sprites.rgba[part]))
-        for index in np.flatnonzero(after < before).tolist():
-            words = f"{number(int(before[index]))} colours, {number(int(after[index]))} after merging"
-            items.append(ImportIssue(sprites.names[part.start + index], words, "near colours"))
-        yield _progress(sprites, part)
+    for index in np.flatnonzero(merged < used).tolist():
+        words = f"{number(int(used[index]))} colours, {number(int(merged[index]))} after merging"
+        items.append(ImportIssue(sprites.names[index], words, "near colours"))
     return items
 
 
@@ -107,9 +106,8 @@ def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[ImportIs
             shared.update(colours.tolist())
         yield _progress(sprites, part)
     least_sprites = max(3, _COMMON * len(sprites))
-    palette = np.array(
-        sorted(colour for colour, sprites_with in shared.items() if sprites_with >= least_sprites), np.uint32
-    )
+    common = sorted(colour for colour, sprites_with in shared.items() if sprites_with >= least_sprites)
+    palette = np.array(common, np.uint32)
     if not 0 < len(palette) <= _LARGEST_PALETTE:
         return [], 0
     items = []
@@ -117,9 +115,8 @@ def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[ImportIs
         for index, colours in enumerate(_each(sprites.rgba[part]), part.start):
             others = len(colours) - int(np.isin(colours, palette).sum())
             if others:
-                items.append(
-                    ImportIssue(sprites.names[index], f"{count(others, 'colour')} outside the palette", "off palette")
-                )
+                words = f"{count(others, 'colour')} outside the palette"
+                items.append(ImportIssue(sprites.names[index], words, "off palette"))
         yield _progress(sprites, part)
     return (items, len(palette)) if items and len(items) <= (1 - _MOSTLY) * len(sprites) else ([], 0)
 
@@ -134,11 +131,11 @@ def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
 def _similar(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, list[ImportIssue]]:
     """Return an issue for every sprite that differs from an earlier sprite in only a few pixels."""
     found = (yield from find_near_duplicates(sprites, cache_dir)).similar.first_matches()
-    pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
-    names = [(sprites.names[first], sprites.names[second]) for first, second in pairs]
-    return [
-        ImportIssue(name, found.describe(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(names)
-    ]
+    items = []
+    for pair, (first, second) in enumerate(zip(found.first.tolist(), found.second.tolist(), strict=True)):
+        twin = sprites.names[first]
+        items.append(ImportIssue(sprites.names[second], found.describe(pair, twin), "similar", twin=twin))
+    return items
 
 
 def _progress(sprites: Sprites, part: slice) -> Progress:

@@ -17,10 +17,7 @@ _OF_PIXELS = ("soft alpha", "upscaled", "smooth", "odd shape")  # notes about pi
 
 
 def swap_excluded(imported: ImportResult, is_excluded: Callable[[str], bool]) -> ImportResult:
-    """Replace every sprite with an excluded name by its first duplicate whose name is not excluded.
-
-    is_excluded: tells whether a sprite's name is excluded.
-    """
+    """Replace every sprite with an excluded name by its first duplicate whose name is not excluded."""
 
     def why_not(name: str, class_name: str) -> ImportIssue | None:
         return ImportIssue(name, EXCLUDED_BY_NAME, "chosen") if is_excluded(name) else None
@@ -43,10 +40,7 @@ def swap_small_classes(imported: ImportResult, minimum: int, is_excluded: Callab
 
 
 def _with_duplicates(imported: ImportResult, why_not: Callable[[str, str], ImportIssue | None]) -> ImportResult:
-    """Replace unwanted sprites with their first wanted duplicate.
-
-    why_not: takes a sprite's name and class; returns the reason for excluding an unwanted sprite, else None.
-    """
+    """Replace unwanted sprites with their first wanted duplicate. why_not(name, class): a reason, or None."""
     names, classes = imported.sprites.names, imported.sprites.class_names
     labels = imported.sprites.labels.tolist()
     substitutes: dict[int, Duplicate] = {}
@@ -69,10 +63,7 @@ def _with_duplicates(imported: ImportResult, why_not: Callable[[str, str], Impor
 
 
 def _with_substitutes(sprites: Sprites, substitutes: Mapping[int, Duplicate]) -> Sprites:
-    """Give sprites the names, classes and numbers of their duplicates; remove empty classes.
-
-    substitutes: duplicate by the sprite's index.
-    """
+    """Give sprites the names, classes and numbers of their duplicates, by index; remove empty classes."""
     names, labels, targets = list(sprites.names), sprites.labels.copy(), sprites.targets.copy()
     label_of = {name: label for label, name in enumerate(sprites.class_names)}
     for index, duplicate in substitutes.items():
@@ -83,9 +74,8 @@ def _with_substitutes(sprites: Sprites, substitutes: Mapping[int, Duplicate]) ->
     rank = np.zeros(len(known), np.int64)
     rank[used] = np.arange(len(used))
     class_names = tuple(known[label] for label in used)
-    return dataclasses.replace(
-        sprites, labels=rank[labels], class_names=class_names, names=tuple(names), targets=targets
-    )
+    new_labels, new_names = rank[labels], tuple(names)
+    return dataclasses.replace(sprites, labels=new_labels, class_names=class_names, names=new_names, targets=targets)
 
 
 def _quarantine(imported: ImportResult, substitutes: Mapping[int, Duplicate]) -> Iterator[ImportIssue]:
@@ -109,10 +99,7 @@ def _quarantine(imported: ImportResult, substitutes: Mapping[int, Duplicate]) ->
 
 
 def _notes(imported: ImportResult, substitutes: Mapping[str, Duplicate]) -> Iterator[ImportIssue]:
-    """Yield the import's notes; rename notes about replaced sprites' pixels, and drop notes about their files.
-
-    substitutes: duplicate that replaces a sprite, by the sprite's name.
-    """
+    """Yield the import's notes. substitutes: duplicates by the name of the replaced sprite; they keep pixel notes."""
     for note in imported.notes:
         duplicate = substitutes.get(note.name)
         if duplicate is None:

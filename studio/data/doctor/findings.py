@@ -26,10 +26,10 @@ _ENOUGH = 200  # sprites to estimate the scale from
 
 @dataclass(frozen=True)
 class Fix:
-    """A one-click change of import settings. title: text of the button. changes: new values by setting."""
+    """A one-click change of import settings."""
 
-    title: str
-    changes: Mapping[str, Value]
+    title: str  # text of the button
+    changes: Mapping[str, Value]  # new values by setting
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,12 @@ MERGE_CLASSES = Fix("Merge these classes", {"merge_classes": True})
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """Files or sprites with a common problem.
-
-    left_out: whether they are excluded from the import. advice: explanation of the problem.
-    """
+    """Files or sprites with a common problem."""
 
     group: str
     items: tuple[ImportIssue, ...]
-    left_out: bool
-    advice: str
+    left_out: bool  # whether they are excluded from the import
+    advice: str  # explanation of the problem
     fixes: tuple[Fix, ...]
 
     @property
@@ -64,18 +61,14 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class SpritesChecked(Event):
-    """Results from the slower checks on imported sprites.
-
-    items: an issue for each sprite with a problem. looked_at: number of checked sprites; large sets are sampled.
-    palette_colours: size of a palette shared by nearly all sprites, or 0.
-    """
+    """Results from the slower checks on imported sprites."""
 
     json_type = "Examined"
 
     sprites: Sprites
-    items: tuple[ImportIssue, ...]
-    looked_at: int
-    palette_colours: int = 0
+    items: tuple[ImportIssue, ...]  # an issue for each sprite with a problem
+    looked_at: int  # number of checked sprites; large sets are sampled
+    palette_colours: int = 0  # size of a palette shared by nearly all sprites, or 0
     groups: IssueGroups = field(init=False)
 
     def __post_init__(self) -> None:

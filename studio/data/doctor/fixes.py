@@ -95,10 +95,7 @@ def _with_merged_classes(imported: ImportResult) -> ImportResult:
 
 
 def exclusion_filter(names: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a sprite's name matches any pattern in `names`.
-
-    names: patterns separated by ';', with wildcards like * (ImportOptions.leave_out).
-    """
+    """Return whether a sprite's name matches, as a function. names: patterns like 'item/old_*', separated by ';'."""
     patterns = _patterns(names)
     plain = {pattern for pattern in patterns if not set(pattern) & set("*?[")}
     others = "|".join(translate(pattern) for pattern in patterns if pattern not in plain)
@@ -120,11 +117,8 @@ def _patterns(names: str) -> list[str]:
 
 def as_patterns(names: list[str]) -> str:
     """Join sprite names to a text of patterns separated by ';', with wildcard characters in brackets."""
-    return _SEPARATOR.join(re.sub(r"[*?\[;]", _bracketed, name) for name in names)
-
-
-def _bracketed(letter: re.Match[str]) -> str:
-    return "?" if letter[0] == _SEPARATOR else f"[{letter[0]}]"
+    bracketed = (re.sub(r"[*?\[]", r"[\g<0>]", name) for name in names)
+    return _SEPARATOR.join(name.replace(_SEPARATOR, "?") for name in bracketed)
 
 
 def threshold_alpha(rgba: Rgba, threshold: int) -> Rgba:
@@ -182,53 +176,41 @@ def near_colour_merger(rgba: Rgba, distance: float) -> Generator[Event, None, _C
 
 def _reduce_all(rgba: Rgba, options: ImportOptions) -> _Change | None:
     """Return a function that maps all sprites to the set's dominant colours; None without a limit in `options`."""
-    count = options.colours_all
-    if not count:
+    if not options.colours_all:
         return None
     some = _some_opaque(rgba)
     colours, pixels = extract_palette(some, MOST_COLOURS)
-    own = pixels[:count].sum() >= _OWN_PALETTE * pixels.sum()
-    return _mapper(colours[:count] if own else dominant_colours(some, count)) if len(colours) else None
+    own = colours[: options.colours_all]
+    if pixels[: len(own)].sum() < _OWN_PALETTE * pixels.sum():
+        own = dominant_colours(some, options.colours_all)
+    return _mapper(own) if len(colours) else None
 
 
 def _map_all(rgba: Rgba, options: ImportOptions) -> _Change | None:
-    if not options.palette:
-        return None
-    palette = load_palette(Path(options.palette))
-    return lambda part: map_to_palette(part, palette)
+    return partial(map_to_palette, palette=load_palette(Path(options.palette))) if options.palette else None
 
 
 def _reduce_each(rgba: Rgba, options: ImportOptions) -> _Change | None:
     """Return a function that limits each sprite to its own dominant colours; None without a limit in `options`."""
     count = options.colours_each
-    if not count:
-        return None
 
     def change(part: Rgba) -> Rgba:
         result = part.copy()
         for index in np.flatnonzero(colours_per_sprite(part) > count):
             one = part[index : index + 1]
-            result[index] = _mapper(dominant_colours(_opaque(one), count))(one)[0]
+            result[index] = _mapper(dominant_colours(threshold_alpha(one, 1), count))(one)[0]
         return result
 
-    return change
+    return change if count else None
 
 
 def _some_opaque(rgba: Rgba) -> Rgba:
     """Return an even sample of the sprites with visible pixels made opaque. `extract_palette` reads all of it."""
-    return _opaque(rgba[:: sampling_step(rgba)])
-
-
-def _opaque(rgba: Rgba) -> Rgba:
-    """Return a copy with visible pixels made opaque."""
-    result = rgba.copy()
-    result[..., 3] = np.where(rgba[..., 3] > 0, 255, 0)
-    return result
+    return threshold_alpha(rgba[:: sampling_step(rgba)], 1)
 
 
 def _mapper(colours: Rgba) -> _Change:
-    palette = Palette(colours)
-    return lambda part: map_to_palette(part, palette)
+    return partial(map_to_palette, palette=Palette(colours))
 
 
 def _count_changed(before: Rgba, after: Rgba) -> NDArray[np.int64]:

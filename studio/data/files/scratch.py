@@ -101,9 +101,9 @@ def _close_in_thread(handle: int) -> None:
 
 
 def copy_rows(pixels: NDArray[np.uint8], chosen: NDArray[np.int64], folder: Path | None) -> NDArray[np.uint8]:
-    """Return a copy of the rows `chosen` of `pixels`, uint8 [N, ...]; a large copy is a read-only scratch file.
+    """Return a copy of the rows `chosen` of uint8 [N, ...]; a large copy is a read-only scratch file in `folder`.
 
-    folder: folder of the scratch file, as in ScratchBuffer. Raises OSError if the disk is full.
+    Raises OSError if the disk is full.
     """
     row_bytes = pixels[:1].nbytes
     if len(chosen) * row_bytes <= MEMORY_LIMIT:
@@ -118,12 +118,10 @@ def copy_rows(pixels: NDArray[np.uint8], chosen: NDArray[np.int64], folder: Path
 def writable_folder(folder: Path | None) -> Path:
     """Return `folder`, created if missing, or the system's temporary folder if `folder` is not writable."""
     if folder is not None:
-        try:
+        with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            return Path(tempfile.gettempdir())
-        if os.access(folder, os.W_OK):
-            return folder
+            if os.access(folder, os.W_OK):
+                return folder
     return Path(tempfile.gettempdir())
 
 

@@ -39,10 +39,7 @@ def is_ignored(name: str) -> bool:
 
 
 def is_foreign(name: str, *, is_folder: bool) -> bool:
-    """Return whether a name is a backup file, or a folder of a NAS, system or editor.
-
-    The import skips these with a notice.
-    """
+    """Return whether a name is a backup file, or a folder of a NAS, system or editor: skipped with a notice."""
     name = name.lower()
     return name in _FOREIGN_FOLDERS or (not is_folder and name.endswith(_BACKUP_SUFFIXES))
 
@@ -53,17 +50,13 @@ def is_archive(name: str) -> bool:
 
 
 class ArchiveEntry(NamedTuple):
-    """Position, sizes and checksum of a file in a zip archive, unchecked.
+    """Position, sizes and checksum of a file in a zip archive, unchecked."""
 
-    offset: of the file's header in the archive, in bytes. packed_size, size: bytes before and after unpacking.
-    method: zip's number for the compression method. crc: CRC-32 of the unpacked bytes.
-    """
-
-    offset: int
-    packed_size: int
-    size: int
-    method: int
-    crc: int
+    offset: int  # of the file's header in the archive, in bytes
+    packed_size: int  # bytes
+    size: int  # bytes after unpacking
+    method: int  # zip's number for the compression method
+    crc: int  # CRC-32 of the unpacked bytes
 
 
 class ArchiveFolder(Mapping[str, ArchiveEntry]):
@@ -117,26 +110,17 @@ class SourceFile:
     """A dropped file, or a file in a dropped folder or archive; not opened yet.
 
     `read_bytes` (studio.data.images.decoding) reads the file, on the disk or in an archive.
-
-    path_str: path of the file, or of its archive; may hold surrogates if the path is not UTF-8.
-    name: printable path from the dropped folder on, with '/' ('item/ruby.png').
-    folders: class name parts from the file's folders, outermost first; () directly in the dropped folder.
-    default_class: the class if neither `folders` nor the file's contents name one: the name of the dropped folder.
-    siblings: names of all files in the same folder, for formats that use two files.
-    size: bytes. mtime_ns: modification time of the file or of its archive.
-    member: the file in the archive; None outside of archives.
-    in_test_folder: whether a folder above the file holds the test set of a data set.
     """
 
-    path_str: str
-    name: str
-    folders: tuple[str, ...]
-    default_class: str
-    siblings: frozenset[str]
-    size: int
-    mtime_ns: int
-    member: Member | None = None
-    in_test_folder: bool = False
+    path_str: str  # path of the file, or of its archive; may hold surrogates if the path is not UTF-8
+    name: str  # printable path from the dropped folder on, with '/' ('item/ruby.png')
+    folders: tuple[str, ...]  # class name parts from the file's folders, outermost first; () in the dropped folder
+    default_class: str  # class if neither `folders` nor the contents name one: the name of the dropped folder
+    siblings: frozenset[str]  # names of all files in the same folder, for formats that use two files
+    size: int  # bytes
+    mtime_ns: int  # modification time of the file or of its archive
+    member: Member | None = None  # the file in the archive; None outside of archives
+    in_test_folder: bool = False  # whether a folder above the file holds the test set of a data set
 
     @property
     def path(self) -> Path:
@@ -198,20 +182,15 @@ class SkippedItem:
 class SourceImage:
     """An image that a source read from a file: a sprite, or a sheet that the import may slice.
 
-    rgba: uint8 [H, W, 4], straight alpha, any size.
-    part: name of the image within its file ('potions_003'); '' in a file with a single image.
-    folders: class name parts to append to `SourceFile.folders`.
-    label: class given by the file; overrides the folders.
-    tag: animation tag of the frame; becomes the class if the user chose tags as classes.
     rest: '' for a whole image. If the image shows only the pixels of a sheet outside its described sprites: the remark
     for the user, unless the import slices the image.
     """
 
-    rgba: Rgba
-    part: str = ""
-    folders: tuple[str, ...] = ()
-    label: str = ""
-    tag: str = ""
+    rgba: Rgba  # uint8 [H, W, 4], straight alpha, any size
+    part: str = ""  # name of the image within its file ('potions_003'); '' in a file with a single image
+    folders: tuple[str, ...] = ()  # class name parts to append to `SourceFile.folders`
+    label: str = ""  # class given by the file; overrides the folders
+    tag: str = ""  # animation tag of the frame; becomes the class if the user chose tags as classes
     rest: str = ""
 
     @property
@@ -222,15 +201,11 @@ class SourceImage:
 
 @dataclass(frozen=True, slots=True)
 class SourceIssue:
-    """An issue that a source reports while reading a file.
+    """An issue that a source reports while reading a file."""
 
-    group: from QUARANTINE_GROUPS if a part was left out, else from NOTE_GROUPS (import_result.py).
-    reason: a plain sentence for the user. part: name of the affected image in the file; '' for the whole file.
-    """
-
-    group: str
-    reason: str
-    part: str = ""
+    group: str  # from QUARANTINE_GROUPS if a part was left out, else from NOTE_GROUPS (import_result.py)
+    reason: str  # a plain sentence for the user
+    part: str = ""  # name of the affected image in the file; '' for the whole file
 
 
 class UnreadableFile(Exception):  # noqa: N818 - an answer of a source, not a fault of the program
@@ -244,20 +219,13 @@ class UnreadableFile(Exception):  # noqa: N818 - an answer of a source, not a fa
 
 @dataclass(frozen=True, slots=True)
 class ImportIssue:
-    """A file or sprite that the import left out, or kept with a remark.
+    """A file or sprite that the import left out, or kept with a remark."""
 
-    name: printable, as in `Sprites.names` ('item/potion/ruby.png', 'potions.png#ruby').
-    reason: a plain sentence without the name ('cut off: the file ends too early').
-    group: one of QUARANTINE_GROUPS or NOTE_GROUPS.
-    path: path of the file, to show it to the user; None if there is no file.
-    twin: name of the similar sprite, for near-duplicates.
-    """
-
-    name: str
-    reason: str
-    group: str
-    path: Path | None = None
-    twin: str = ""
+    name: str  # printable, as in `Sprites.names` ('item/potion/ruby.png', 'potions.png#ruby')
+    reason: str  # a plain sentence without the name ('cut off: the file ends too early')
+    group: str  # one of QUARANTINE_GROUPS or NOTE_GROUPS
+    path: Path | None = None  # path of the file, to show it to the user
+    twin: str = ""  # name of the similar sprite, for near-duplicates
 
 
 @contextmanager

@@ -23,19 +23,14 @@ class Disposal(Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EncodedFrame:
-    """An encoded frame from an animation.
+    """An encoded frame from an animation, with its area on the screen in pixels."""
 
-    data: a picture file in the same format with only this frame, as large as its area. left, top, width, height: its
-    area on the screen, in pixels. screen: (width, height) for the whole animation. over: blend with the pixels below;
-    False replaces pixels and alpha. duration_ms: display time.
-    """
-
-    data: bytes
+    data: bytes  # a picture file in the same format with only this frame, as large as its area
     left: int
     top: int
     width: int
     height: int
-    screen: tuple[int, int]
-    over: bool
+    screen: tuple[int, int]  # (width, height) of the whole animation
+    over: bool  # blend with the pixels below; False replaces pixels and alpha
     disposal: Disposal
-    duration_ms: int
+    duration_ms: int  # display time

@@ -66,10 +66,7 @@ def as_rgba(numbers: NDArray[np.uint32]) -> Rgba:
 
 
 def sprite_slices(rgba: Rgba, count: int | None = None, pixels: int = _PIXELS_AT_ONCE) -> Iterator[slice]:
-    """Yield consecutive slices along N of uint8 [N, S, S, 4] with about `pixels` pixels each, to limit memory.
-
-    count: the sprites to slice; None slices all N.
-    """
+    """Yield slices along N of uint8 [N, S, S, 4] with about `pixels` pixels each, to limit memory; `count` limits N."""
     count = len(rgba) if count is None else count
     step = max(1, pixels // max(1, int(np.prod(rgba.shape[1:3]))))
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
@@ -92,6 +89,12 @@ def visible_bounds(rgba: Rgba) -> tuple[int, int, int, int] | None:
         return None
     rows = np.flatnonzero(alpha.any(axis=1))
     return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
+
+
+def crop_transparent(rgba: Rgba) -> Rgba:
+    """Return a picture without its transparent borders; unchanged if no pixel is visible."""
+    left, top, right, bottom = visible_bounds(rgba) or (0, 0, rgba.shape[1], rgba.shape[0])
+    return rgba[top:bottom, left:right]
 
 
 def paste_centred(rgba: Rgba, canvas: Rgba) -> None:

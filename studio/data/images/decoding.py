@@ -139,18 +139,21 @@ def _open(data: bytes, kind: str) -> Image.Image:
 def check_size(width: int, height: int) -> None:
     """Raise UnreadableFile if a side is too long to decode."""
     if max(width, height) > LARGEST_SIDE:
-        raise UnreadableFile(
-            "refused", f"too large: {width:,} x {height:,} pixels; the limit is {LARGEST_SIDE:,} per side"
-        )
+        words = f"too large: {width:,} x {height:,} pixels; the limit is {LARGEST_SIDE:,} per side"
+        raise UnreadableFile("refused", words)
+
+
+def _name(kind: str) -> str:
+    """Return a format's name for users. kind: Pillow's name."""
+    return "WebP" if kind == "WEBP" else kind
 
 
 def _remarks(image: Image.Image, kind: str, suffix: str, *, animated: bool) -> list[SourceIssue]:
     remarks = []
-    name = "WebP" if kind == "WEBP" else kind
     if kind == "JPEG":
         remarks.append(SourceIssue("jpeg", "a JPEG picture: compression smears colours; PNG keeps them"))
-    if suffix not in KIND_SUFFIXES[kind] and any(suffix in suffixes for suffixes in KIND_SUFFIXES.values()):
-        remarks.append(SourceIssue("misnamed", f"named {suffix} but a {name} picture inside"))
+    if suffix not in KIND_SUFFIXES[kind] and suffix in PICTURE_SUFFIXES:
+        remarks.append(SourceIssue("misnamed", f"named {suffix} but a {_name(kind)} picture inside"))
     if animated or getattr(image, "is_animated", False):
         remarks.append(SourceIssue("animation", "has several frames; only the first was read"))
     return remarks
@@ -177,21 +180,16 @@ def _opaque_if_undefined(rgba: Rgba, data: bytes, kind: str) -> Rgba:
 
 
 def _describe_error(error: Exception, kind: str, data: bytes) -> str:
-    text = str(error).lower()
-    cut_off = "truncated" in text or isinstance(error, EOFError)
+    cut_off = "truncated" in str(error).lower() or isinstance(error, EOFError)
     if kind == "WEBP":
         cut_off |= int.from_bytes(data[4:8], "little") + 8 > len(data)
     if kind == "GIF":
         cut_off |= not data.rstrip(b"\0").endswith(b";")
-    name = "WebP" if kind == "WEBP" else kind
-    return CUT_OFF if cut_off else f"damaged: not readable as a {name} picture"
+    return CUT_OFF if cut_off else f"damaged: not readable as a {_name(kind)} picture"
 
 
 def read_header(data: bytes, suffix: str) -> Header:
-    """Return the kind and size of the picture in `data`, without decoding.
-
-    Raises UnreadableFile for empty data, other files and too many pixels.
-    """
+    """Return kind and size of a picture, not decoded. Raises UnreadableFile for empty, other and too large files."""
     if not data:
         raise UnreadableFile("unreadable", "empty: the file has no bytes")
     header = sniff(data, suffix)
@@ -206,10 +204,7 @@ def read_header(data: bytes, suffix: str) -> Header:
 
 
 def to_rgba(image: Image.Image, key: tuple[int, ...] | None = None, depth: int = 8) -> tuple[Rgba, str]:
-    """Convert `image` to uint8 [H, W, 4]; also return a note about a conversion, or ''.
-
-    key: the transparent colour, in `depth` bits per channel.
-    """
+    """Convert to uint8 [H, W, 4]; also return a conversion note, or ''. key: transparent colour, in `depth` bits."""
     if image.mode.startswith("I") or image.mode == "F":
         return _from_numbers(np.asarray(image), key)
     words = f"from {image.mode} colours" if image.mode in _CONVERTED else ""
@@ -222,10 +217,7 @@ def to_rgba(image: Image.Image, key: tuple[int, ...] | None = None, depth: int =
 
 
 def _matches(rgba: Rgba, key: tuple[int, ...], depth: int) -> NDArray[np.bool_]:
-    """Return the pixels with the transparent colour `key`: bool [H, W].
-
-    depth: bits per channel of `key`. At 16 bits, only the upper 8 bits are compared.
-    """
+    """Return the pixels of the colour `key`, bool [H, W]. depth: bits per channel of `key`; of 16, only 8 count."""
     mask = (1 << depth) - 1
     scaled = [value >> 8 if depth == 16 else (value & mask) * 255 // mask for value in key]
     colour = np.array(scaled if len(scaled) == 3 else scaled * 3, dtype=np.int64)
@@ -249,7 +241,7 @@ def _eight_bits(values: NDArray[np.generic]) -> tuple[NDArray[np.uint8], str]:
     low, high = float(numbers.min()), float(numbers.max())
     kind = "fractions" if values.dtype.kind == "f" else "32-bit numbers"
     if low < 0 or high > 65_535:
-        scaled, words = ((numbers - low) * 255 / ((high - low) or 1.0), f"from {kind}, stretched to the full range")
+        scaled, words = (numbers - low) * 255 / ((high - low) or 1.0), f"from {kind}, stretched to the full range"
     else:
         unit = 1.0 if values.dtype.kind == "f" and high <= 1 else 255.0 if high <= 255 else 65_535.0
         scaled, words = numbers * 255 / unit, f"from {kind}"

@@ -38,13 +38,10 @@ class _FrameCounts:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Animation:
-    """The frames of a picture file.
+    """The frames of a picture file."""
 
-    rgba: uint8 [N, H, W, 4]. durations_ms: display time of each frame; () for a still picture.
-    """
-
-    rgba: Rgba
-    durations_ms: tuple[int, ...]
+    rgba: Rgba  # uint8 [N, H, W, 4]
+    durations_ms: tuple[int, ...]  # display time of each frame; () for a still picture
 
 
 def read_animation(data: bytes, suffix: str) -> Animation:
@@ -88,10 +85,7 @@ def read_pictures(data: bytes, suffix: str) -> Iterator[SourceImage | SourceIssu
 
 
 def _still(data: bytes, suffix: str, frames: Sequence[EncodedFrame], counts: _FrameCounts) -> Decoded:
-    """Decode a still picture, or an animation with a single frame. Raises UnreadableFile.
-
-    frames: the frames found in an animation, at most one; empty for a still picture.
-    """
+    """Decode a still picture, without `frames`, or an animation with a single frame. Raises UnreadableFile."""
     # Pillow fills the screen around a smaller GIF frame with a colour; viewers leave the area transparent.
     inset = data.startswith(_GIF) and frames and not _fills(frames[0])
     return next(_rendered(iter(frames), suffix, counts)) if inset else decode(data, suffix)
@@ -116,10 +110,9 @@ def _encoded_frames(data: bytes, counts: _FrameCounts) -> Iterator[EncodedFrame]
 
 
 def _rendered(frames: Iterator[EncodedFrame], suffix: str, counts: _FrameCounts) -> Iterator[Decoded]:
-    """Compose an animation: yield the screen after each frame, up to a limit or a damaged frame.
+    """Compose an animation: yield the screen after each frame, up to a limit or a damaged frame, and its issues.
 
-    Colour is zeroed under alpha 0. Each screen has the issues of its frame. Raises UnreadableFile for a damaged first
-    frame.
+    Colour is zeroed under alpha 0. Raises UnreadableFile for a damaged first frame.
     """
     screen = np.zeros((0, 0, 4), np.uint8)
     left = MOST_PIXELS
@@ -152,7 +145,9 @@ def _drawn(screen: Rgba, frame: EncodedFrame, rgba: Rgba) -> Rgba:
     area = screen[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width]
     rgba = rgba[: area.shape[0], : area.shape[1]]  # crop to the screen
     after = area.copy() if frame.disposal is Disposal.RESTORE else 0
-    area[:] = _blended(area, rgba) if frame.over and rgba.size else rgba
+    if frame.over and rgba.size:
+        rgba = np.asarray(Image.alpha_composite(Image.fromarray(area), Image.fromarray(rgba)))
+    area[:] = rgba
     rendered = screen.copy()
     if frame.disposal is not Disposal.KEEP:
         area[:] = after
@@ -160,15 +155,8 @@ def _drawn(screen: Rgba, frame: EncodedFrame, rgba: Rgba) -> Rgba:
     return rendered
 
 
-def _blended(below: Rgba, above: Rgba) -> Rgba:
-    return np.asarray(Image.alpha_composite(Image.fromarray(below), Image.fromarray(above)))
-
-
 def _distinct(rendered: Iterator[Decoded], counts: _FrameCounts) -> Iterator[SourceImage | SourceIssue]:
-    """Yield frames that differ clearly from the last kept frame and equal no kept frame.
-
-    Also yields the first frame's issues.
-    """
+    """Yield frames that differ clearly from the last kept and from all kept frames, and the first frame's issues."""
     last: Rgba | None = None
     seen: set[bytes] = set()
     for number, decoded in enumerate(rendered, 1):

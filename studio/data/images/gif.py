@@ -18,10 +18,7 @@ _DISPOSALS = {2: Disposal.CLEAR, 3: Disposal.RESTORE, 4: Disposal.RESTORE}
 
 
 def split_frames(data: bytes) -> Iterator[EncodedFrame]:
-    """Yield the frames in order, without a limit. Raises UnreadableFile for truncated or damaged files.
-
-    The screen has the size in the header, or the first frame's size if larger.
-    """
+    """Yield all frames in order; the first may enlarge the screen. Raises UnreadableFile for truncation and damage."""
     if len(data) < _SCREEN_BYTES:
         raise UnreadableFile("unreadable", CUT_OFF)
     width, height, flags = struct.unpack_from("<HHB", data, 6)
@@ -54,7 +51,8 @@ def _frame(
     end = _end_of_blocks(data, start + 1)  # skip the initial code size
     drawing, ticks, clear = struct.unpack_from("<BHB", control) if len(control) >= 4 else (0, 0, 0)
     colours = own or palette
-    header = struct.pack("<6sHHBBB", b"GIF89a", width, height, _palette_flags(colours), 0, 0)
+    palette_flags = 0x80 | (len(colours) // 6).bit_length() - 1 if colours else 0
+    header = struct.pack("<6sHHBBB", b"GIF89a", width, height, palette_flags, 0, 0)
     extension = struct.pack("<BBBBHBB", 0x21, 0xF9, 4, drawing & 1, 0, clear, 0)
     description = struct.pack("<BHHHHB", 0x2C, 0, 0, width, height, flags & 0x40)  # keep the interlaced flag
     alone = b"".join((header, colours, extension, description, data[start:end], b";"))
@@ -66,10 +64,6 @@ def _frame(
 
 def _palette(data: bytes, offset: int, flags: int) -> bytes:
     return data[offset : offset + (6 << (flags & 7))] if flags & 0x80 else b""
-
-
-def _palette_flags(colours: bytes) -> int:
-    return 0x80 | (len(colours) // 6).bit_length() - 1 if colours else 0
 
 
 def _end_of_blocks(data: bytes, offset: int) -> int:

@@ -24,17 +24,12 @@ _MOST_CHUNKS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Png:
-    """A checked PNG file.
+    """A checked PNG file."""
 
-    data: the file without irrelevant chunks. depth: bits per channel. key: the transparent colour (one grey value, or
-    red, green and blue) in `depth` bits; None if absent, or if palette or pixels have alpha. animated: has several
-    frames.
-    """
-
-    data: bytes
-    depth: int
-    key: tuple[int, ...] | None
-    animated: bool
+    data: bytes  # the file without irrelevant chunks
+    depth: int  # bits per channel
+    key: tuple[int, ...] | None  # transparent colour, `depth` bits: grey or RGB; None if absent or with other alpha
+    animated: bool  # has several frames
 
 
 def check_png(data: bytes) -> Png:
@@ -51,9 +46,10 @@ def check_png(data: bytes) -> Png:
         raise UnreadableFile("unreadable", "damaged: the palette is missing")
     wanted = {b"IHDR", b"IDAT", b"IEND"} | ({b"PLTE", b"tRNS"} if colour_type == 3 else set())
     key = None
-    if colour_type in (0, 2):
-        transparency = next((chunk[8:-4] for kind, chunk in found if kind == b"tRNS"), b"")
-        key = _key(transparency, 1 if colour_type == 0 else 3)
+    channels = {0: 1, 2: 3}.get(colour_type, 0)
+    transparency = next((chunk[8:-4] for kind, chunk in found if kind == b"tRNS"), b"")
+    if channels and len(transparency) >= 2 * channels:
+        key = struct.unpack_from(f">{channels}H", transparency)
     _check_length(b"".join(chunk[8:-4] for kind, chunk in found if kind == b"IDAT"), header)
     kept = MAGIC + b"".join(chunk for kind, chunk in found if kind in wanted)
     frames = next((int.from_bytes(chunk[8:12], "big") for kind, chunk in found if kind == b"acTL"), 1)
@@ -102,21 +98,13 @@ def _check_length(packed: bytes, header: bytes) -> None:
         raise UnreadableFile("unreadable", "damaged: pixel data can't be unpacked") from None
 
 
-def _key(transparency: bytes, channels: int) -> tuple[int, ...] | None:
-    if len(transparency) < 2 * channels:
-        return None
-    return struct.unpack_from(f">{channels}H", transparency)
-
-
 _DISPOSALS = {1: Disposal.CLEAR, 2: Disposal.RESTORE}
 _SHARED = (b"PLTE", b"tRNS")
 _LARGEST_SHARED = 768  # bytes of a full palette; every frame gets a copy, so larger chunks may be a bomb
 
 
 def split_frames(data: bytes) -> Iterator[EncodedFrame]:
-    """Yield the frames of an animated PNG in order; ends at once for a still PNG.
-
-    Skips a default image that is not part of the animation.
+    """Yield the frames of an animated PNG in order; ends at once for a still PNG. Skips a default image.
 
     Raises UnreadableFile for truncated or damaged files.
     """

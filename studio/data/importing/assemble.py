@@ -19,10 +19,10 @@ from studio.data.files.scratch import ScratchBuffer
 from studio.data.files.source_files import ImportIssue, SourceFile, SourceIssue
 from studio.data.images.canvas import (
     LARGE_PICTURE,
+    crop_transparent,
     looks_like_sheet,
     paste_centred,
     propose_canvas_size,
-    visible_bounds,
 )
 from studio.data.import_result import SHEET_GROUPS, DetectedSheet, Duplicate, ImportResult, duplicate_reason
 from studio.data.importing.import_buffer import ImportBuffer
@@ -114,24 +114,18 @@ class _Assembler:
         """Return the kept sprites, with classes sorted by name."""
         count, size = len(self._names), self._size
         class_names = tuple(sorted(self._class_numbers))
-        rank = {name: label for label, name in enumerate(class_names)}
-        ranks = np.array([rank[name] for name in self._class_names], np.int64)
+        ranks = np.array([class_names.index(name) for name in self._class_names], np.int64)
         labels = ranks[np.array(self._class_of, np.int64)] if count else np.zeros(0, np.int64)
         rgba = self._pixels.array().reshape(count, size, size, 4)
         self._pixels.close()
+        first, is_of_sheet = np.array(self._first_of_file, np.int64), np.array(self._is_of_sheet, np.bool_)
         return Sprites(
-            rgba,
-            labels,
-            class_names,
-            tuple(self._names),
-            title,
+            rgba, labels, class_names, tuple(self._names), title,
             targets=self._labels.targets_of(np.array(self._label_rows, np.int64)),
             target_names=self._labels.target_names,
-            groups=groups_by_file(
-                np.array(self._first_of_file, np.int64), np.array(self._is_of_sheet, np.bool_), labels
-            ),
+            groups=groups_by_file(first, is_of_sheet, labels),
             is_test=np.array(self._is_test, np.bool_),
-        )
+        )  # fmt: skip
 
     def add_file(self, file: SourceFile, result: ReadResult, sheet: SheetCandidate | None) -> Iterator[None]:
         """Add the sprites and issues of a file; yields after every sprite.
@@ -159,10 +153,7 @@ class _Assembler:
                 self.notes.append(_issue(file, replace(remark, reason=reason)))
 
     def _add_sprite(self, file: SourceFile, sprite: DecodedSprite, sheet: SheetCandidate | None, row: int) -> bool:
-        """Append a sprite, or an issue if the sprite does not fit or is a duplicate; return whether it was kept.
-
-        row: the sprite's row in the labels files, or -1.
-        """
+        """Append a sprite, or an issue if it does not fit or is a duplicate; return whether it was kept. row: or -1."""
         if sprite.rgba is None or not self._fits(sprite):
             self.quarantine.append(_issue(file, self._size_issue(sprite, sheet)))
             return False
@@ -195,10 +186,7 @@ class _Assembler:
         return max(sprite.visible) <= self._size
 
     def _folder_class(self, file: SourceFile, sprite: DecodedSprite) -> str:
-        """Return the class name of a sprite, made of up to `class_levels` folder names.
-
-        A tile of a sliced sheet always adds the name of the sheet or row.
-        """
+        """Return the class name of a sprite: up to `class_levels` folder names; tiles add the sheet's or row's name."""
         levels = self._options.class_levels
         if sprite.cut:
             return "/".join((*file.folders[:levels], *sprite.folders))
@@ -215,20 +203,14 @@ class _Assembler:
             perhaps = f"{width:,} x {height:,} pixels, perhaps a sheet of many sprites"
             reason = perhaps if sheet is None else _size_and_sprites(sprite, sheet)
             return SourceIssue(_SHEET, f"{reason}: {_SLICING_ADVICE[self._options.sheets]}")
-        if self._options.other_sizes == "leave out":
-            return SourceIssue("wrong size", f"{width} x {height} pixels instead of {size} x {size}", sprite.part)
-        reason = f"{width} x {height} pixels: too large for the canvas of {size} x {size}"
-        return SourceIssue("wrong size", reason, sprite.part)
+        exact = self._options.other_sizes == "leave out"
+        reason = " instead of" if exact else ": too large for the canvas of"
+        return SourceIssue("wrong size", f"{width} x {height} pixels{reason} {size} x {size}", sprite.part)
 
 
 def _draw_centred(rgba: Rgba, canvas: Rgba) -> None:
     """Draw an image in the centre of the canvas; crop transparent borders if the image is larger."""
-    if max(rgba.shape[:2]) > canvas.shape[0]:
-        box = visible_bounds(rgba)
-        assert box is not None
-        left, top, right, bottom = box
-        rgba = rgba[top:bottom, left:right]
-    paste_centred(rgba, canvas)
+    paste_centred(crop_transparent(rgba) if max(rgba.shape[:2]) > canvas.shape[0] else rgba, canvas)
 
 
 def _size_and_sprites(sprite: DecodedSprite, sheet: SheetCandidate) -> str:

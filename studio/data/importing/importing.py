@@ -1,7 +1,7 @@
 """Import dropped files and folders as `Sprites`: find, read, slice sheets, assemble, cache, fix and report.
 
-`import_sprites` is the pipeline. An import may have a million files and sprites. Their data are stored in columns or on
-the disk: see FoundFiles, ImportBuffer, ScratchBuffer and data/store/packed.py.
+An import may have a million files and sprites. Their data are stored in columns or on the disk: see FoundFiles,
+ImportBuffer, ScratchBuffer and data/store/packed.py.
 """
 
 from __future__ import annotations
@@ -24,12 +24,7 @@ from studio.data.doctor.findings import MERGE_CLASSES, SPLITS_AS_CLASSES, FixOff
 from studio.data.doctor.fixes import apply_fixes, exclusion_filter, unmatched_patterns
 from studio.data.files.scratch import MEMORY_LIMIT, writable_folder
 from studio.data.files.source_files import MAX_FILES, ImportIssue, SkippedItem
-from studio.data.import_result import (
-    DetectedSheet,
-    ImportResult,
-    SpritesImported,
-    most_common_reasons,
-)
+from studio.data.import_result import DetectedSheet, ImportResult, SpritesImported, most_common_reasons
 from studio.data.importing.assemble import assemble
 from studio.data.importing.import_buffer import ImportBuffer
 from studio.data.importing.sheet_grids import match_sheet_grids, parse_sheet_grids
@@ -99,26 +94,20 @@ def import_sprites(
 
     # Report.
     if not len(fixed.sprites):
-        raise BadInputError(
-            f"The import settings exclude all {len(result.sprites):,} sprites of {title!r}.",
-            f"Most common: {most_common_reasons(fixed.quarantine)}. Change the import settings.",
-        )
+        title = f"The import settings exclude all {len(result.sprites):,} sprites of {title!r}."
+        reasons = most_common_reasons(fixed.quarantine)
+        raise BadInputError(title, f"Most common: {reasons}. Change the import settings.")
     names = chain(result.sprites.names, (issue.name for issue in result.quarantine))
     if options.leave_out and (unknown := unmatched_patterns(options.leave_out, names)):
         hint = "Correct the name in Exclude; * matches any text."
         yield Notice("warning", f"No sprite matches {unknown[0]!r} to exclude.", hint)
     if cached is None:
         yield from _notices(fixed)
+    origin = {"paths": [str(root.path) for root in roots], "options": options.changed()}
     yield SpritesImported(
-        sprites=fixed.sprites.with_origin({"paths": [str(root.path) for root in roots], "options": options.changed()}),
-        quarantine=fixed.quarantine,
-        notes=fixed.notes,
-        sizes=fixed.sizes,
-        proposed_size=fixed.proposed_size,
-        elapsed_s=time.perf_counter() - started,
-        from_cache=cached is not None,
-        sheets=fixed.sheets,
-    )
+        fixed.sprites.with_origin(origin), fixed.quarantine, fixed.notes, fixed.sizes, fixed.proposed_size,
+        time.perf_counter() - started, from_cache=cached is not None, sheets=fixed.sheets,
+    )  # fmt: skip
 
 
 def with_palette(options: ImportOptions) -> ImportOptions:
@@ -151,10 +140,8 @@ def list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles
                     files.add(item)
                 else:
                     too_many = True
-            yield Progress(len(files), 0, "files found")
             if too_many:
-                title = f"Only the first {MAX_FILES:,} files were read."
-                yield Notice("warning", title, "Import a smaller folder.")
+                yield Notice("warning", f"Only the first {MAX_FILES:,} files were read.", "Import a smaller folder.")
                 break
     if skipped:
         yield _notice_on_skipped(skipped)
@@ -180,9 +167,9 @@ def _load_cached(
     cache_dir: Path | None, roots: Sequence[Root], files: FoundFiles, problems: list[ImportIssue],
     options: ImportOptions, sources: list[Source],
 ) -> Generator[Event, None, tuple[Path | None, ImportResult | None]]:  # fmt: skip
-    """Look up an earlier import of `files` with `options`; return its cache path and the cached result.
+    """Look up an earlier import of `files`; return its cache path and its result, each None if missing.
 
-    Without `cache_dir`, returns (None, None). The result is None if missing in the cache.
+    Without `cache_dir`, returns (None, None).
     """
     if cache_dir is None:
         return None, None
@@ -250,9 +237,8 @@ def _grids_from_options(files: FoundFiles, text: str) -> Generator[Event, None, 
     grids = match_sheet_grids(text, numbers)
     for pattern in parse_sheet_grids(text):
         if not any(map(exclusion_filter(pattern), grids)):
-            yield Notice(
-                "warning", f"No sheet matches {pattern!r}.", "Correct the name in the grids for individual sheets."
-            )
+            hint = "Correct the name in the grids for individual sheets."
+            yield Notice("warning", f"No sheet matches {pattern!r}.", hint)
     return {numbers[name]: grid for name, grid in grids.items()}
 
 
@@ -313,8 +299,8 @@ def _notices(result: ImportResult) -> Iterator[Event]:
 
 def _disk_error(error: OSError, folder: Path) -> StudioError:
     if error.errno == errno.ENOSPC:
-        title = "The disk is full."
-        return BadInputError(title, f"Free some space on the drive of {folder}, or import a smaller folder.")
+        hint = f"Free some space on the drive of {folder}, or import a smaller folder."
+        return BadInputError("The disk is full.", hint)
     title = f"The import can't use {folder}: {error.strerror or error}."
     return BadInputError(title, "Check the permissions of the folder.")
 

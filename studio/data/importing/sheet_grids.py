@@ -14,10 +14,7 @@ _GRID = re.compile(r"(\d{1,4})x(\d{1,4})(?:\+(\d{1,4})\+(\d{1,4}))?(?:/(\d{1,4})
 
 
 def parse_sheet_grids(text: str) -> dict[str, SheetGrid]:
-    """Parse a list of grids like 'a.png=16x24; b_*.png=12x14'; return each grid by its file name pattern.
-
-    Raises BadInputError for a bad list.
-    """
+    """Parse a list of grids like 'a.png=16x24; b_*.png=12x14'; return the grids by pattern. Raises BadInputError."""
     grids = {}
     for entry in filter(None, map(str.strip, text.split(_SEPARATOR))):
         name, is_given, numbers = entry.rpartition("=")
@@ -33,29 +30,18 @@ def parse_sheet_grids(text: str) -> dict[str, SheetGrid]:
 
 
 def replace_sheet_grids(text: str, names: Collection[str], grids: Mapping[str, SheetGrid]) -> str:
-    """Replace the entries for the files `names` in a list of grids by `grids`; return the new list.
-
-    Raises BadInputError for a bad list.
-    """
-    others = {
-        name: grid for name, grid in parse_sheet_grids(text).items() if not any(map(exclusion_filter(name), names))
-    }
+    """Replace the entries of the files `names` in a list of grids by `grids`; return it. Raises BadInputError."""
+    known = parse_sheet_grids(text).items()
+    others = {pattern: grid for pattern, grid in known if not any(map(exclusion_filter(pattern), names))}
     entries = {as_patterns([name]): grid for name, grid in grids.items()} | others
     return f"{_SEPARATOR} ".join(f"{name}={_numbers(grid)}" for name, grid in entries.items())
 
 
 def match_sheet_grids(text: str, names: Iterable[str]) -> dict[str, SheetGrid]:
-    """Return the grid of each file in `names` that matches an entry in a list of grids.
-
-    Raises BadInputError for a bad list.
-    """
-    found: dict[str, SheetGrid] = {}
+    """Return the grid of each file in `names` that matches an entry in a list of grids. Raises BadInputError."""
     known = [(exclusion_filter(name), grid) for name, grid in parse_sheet_grids(text).items()]
-    for name in names if known else ():
-        grid = next((grid for fits, grid in known if fits(name)), None)
-        if grid is not None:
-            found[name] = grid
-    return found
+    found = ((name, next((grid for fits, grid in known if fits(name)), None)) for name in names)
+    return {name: grid for name, grid in found if grid is not None} if known else {}
 
 
 def _numbers(grid: SheetGrid) -> str:

@@ -28,16 +28,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SheetPreview:
-    """A sheet with its detected grid, for the preview of slicing.
-
-    rgba: uint8 [H, W, 4], colour 0 where alpha is 0. foreground: table that counts foreground pixels in rectangles.
-    proposed: the detected grid.
-    """
+    """A sheet with its detected grid, for the preview of slicing."""
 
     name: str
-    rgba: Rgba
-    foreground: SummedAreaTable
-    proposed: SheetGrid | None
+    rgba: Rgba  # uint8 [H, W, 4], colour 0 where alpha is 0
+    foreground: SummedAreaTable  # counts foreground pixels in rectangles
+    proposed: SheetGrid | None  # the detected grid
 
 
 def load_sheet_preview(
@@ -62,10 +58,7 @@ def find_packed(sheet: SheetPreview, gap: int) -> Generator[Event, None, NDArray
 
 
 def _run_in_thread(work: Callable[[], T], what: str) -> Generator[Event, None, T]:
-    """Call `work` on a thread and return its result; closing the generator never blocks.
-
-    what: noun for the Progress events.
-    """
+    """Call `work` on a thread and return its result; closing never blocks. what: noun for the Progress events."""
 
     def once() -> Generator[int, None, T]:
         yield 0
@@ -89,7 +82,7 @@ def _load(paths: Sequence[Path], name: str, grid: SheetGrid | None) -> SheetPrev
 def _image_to_slice(file: SourceFile) -> SourceImage:
     """Return the only image of `file` to slice: a whole sheet, or the pixels outside described sprites.
 
-    Raises BadInputError unless `file` has exactly one.
+    Raises BadInputError for no such image and for several.
     """
     candidates = [image for image in load_images(file) if image.may_be_sheet]
     if len(candidates) == 1:

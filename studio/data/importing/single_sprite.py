@@ -11,23 +11,19 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
 from studio.data.files.source_files import SourceFile, SourceImage, UnreadableFile, os_error_reason
-from studio.data.images.canvas import clear_hidden, paste_centred, undo_upscaling, upscaling_factor, visible_bounds
+from studio.data.images.canvas import clear_hidden, crop_transparent, paste_centred, undo_upscaling, upscaling_factor
 from studio.data.reading.finding import find_file, resolve_roots
 from studio.data.reading.read import all_sources
 
 
 @dataclass(frozen=True, eq=False)
 class FittedSprite:
-    """An image fitted to a model's canvas of S x S pixels.
+    """An image fitted to a model's canvas of S x S pixels."""
 
-    rgba: uint8 [S, S, 4]. width, height: original size in pixels. changes: descriptions of the changes; () for an image
-    of the canvas size.
-    """
-
-    rgba: Rgba
-    width: int
+    rgba: Rgba  # uint8 [S, S, 4]
+    width: int  # original size in pixels
     height: int
-    changes: tuple[str, ...]
+    changes: tuple[str, ...]  # descriptions of the changes; () for an image of the canvas size
 
     @property
     def description(self) -> str:
@@ -72,12 +68,11 @@ def fit_to_canvas(rgba: Rgba, size: int) -> FittedSprite:
     if max(height, width) > size and upscaling_factor(rgba) > 1:
         changes.append(f"scaled down from {upscaling_factor(rgba)}x")
         rgba = undo_upscaling(rgba, 0)
-    box = visible_bounds(rgba)
-    if max(rgba.shape[:2]) > size and box is not None:
-        left, top, right, bottom = box
-        if (bottom - top, right - left) != rgba.shape[:2]:
+    if max(rgba.shape[:2]) > size:
+        cropped = crop_transparent(rgba)
+        if cropped.shape != rgba.shape:
             changes.append("transparent borders cropped")
-        rgba = rgba[top:bottom, left:right]
+        rgba = cropped
     step = -(-max(rgba.shape[:2]) // size)
     if step > 1:
         rgba = rgba[step // 2 :: step, step // 2 :: step]
@@ -88,18 +83,12 @@ def fit_to_canvas(rgba: Rgba, size: int) -> FittedSprite:
 
 
 def load_mask(path: Path) -> NDArray[np.bool_]:
-    """Load an inpainting mask: bool [H, W], True (keep the pixel) where the image is white.
-
-    Raises BadInputError.
-    """
+    """Load an inpainting mask: bool [H, W], True (keep the pixel) where the image is white. Raises BadInputError."""
     return _is_white(load_image(path))
 
 
 def load_silhouette(path: Path) -> NDArray[np.uint8]:
-    """Load a silhouette: uint8 [H, W], the alpha of an image. An opaque image gives 255 where white, else 0.
-
-    Raises BadInputError.
-    """
+    """Load a silhouette: uint8 [H, W], an image's alpha; 255 where an opaque image is white. Raises BadInputError."""
     rgba = load_image(path)
     alpha = rgba[..., 3]
     return np.where(_is_white(rgba), np.uint8(255), np.uint8(0)) if (alpha == 255).all() else alpha

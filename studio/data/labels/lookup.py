@@ -31,19 +31,14 @@ _PROGRESS_FILES = 4096
 
 @dataclass(eq=False, slots=True)
 class _LabelsFile:
-    """A parsed labels file, with counts for the report.
-
-    first: number of its first row among the rows of all labels files. used: bool [R], whether a sprite has the row.
-    unlabelled: number of sprites without a row, counted in the nearest labels file. unlabelled_names: a few of their
-    names.
-    """
+    """A parsed labels file, with counts for the report."""
 
     file: SourceFile
     table: LabelsTable
-    first: int
-    used: NDArray[np.bool_]
-    unlabelled: int = 0
-    unlabelled_names: list[str] = field(default_factory=list)
+    first: int  # number of its first row among the rows of all labels files
+    used: NDArray[np.bool_]  # [R], whether a sprite has the row
+    unlabelled: int = 0  # number of sprites without a row, counted in the nearest labels file
+    unlabelled_names: list[str] = field(default_factory=list)  # a few of their names
 
     @property
     def folder(self) -> str:
@@ -51,10 +46,7 @@ class _LabelsFile:
         return _folder(self.file)
 
     def covers(self, file: SourceFile) -> bool:
-        """Return whether `file` is in or below the folder of this labels file.
-
-        Compares paths, because names may be ambiguous.
-        """
+        """Return whether `file` is in or below this file's folder. Compares paths, because names may be ambiguous."""
         if self.file.member is not None:
             return file.path_str == self.file.path_str
         return file.path_str.startswith(self.file.path_str[: -len(self.file.file_name)])
@@ -223,9 +215,9 @@ def read_labels(
 def _parse_files(
     found: Sequence[SourceFile], files: Sequence[SourceFile], decimal_mark: str
 ) -> Iterator[tuple[SourceFile, LabelsTable] | ImportIssue | None]:
-    """Yield (file, table) or an issue for each labels file in `found`, and None in between.
+    """Yield (file, table) or an issue for each labels file in `found`; in between None, where the import may be closed.
 
-    At each None the caller can close the import. files: all files, to check names in the tables.
+    files: all files, to check names in the tables.
     """
     names = set[str]()
     for file in files:

@@ -68,22 +68,16 @@ class Problems:
 
 @dataclass(eq=False, slots=True)
 class LabelsTable:
-    """The rows of a parsed labels file.
+    """The rows of a parsed labels file."""
 
-    rows: row index by file name, relative to the folder of the CSV.
-    lines: int32 [R], line number of each row. classes: int32 [R], index into `class_names`, -1 for no class.
-    numbers: float32 [R, C], NaN if missing. number_names: headings of the C columns.
-    ambiguous: a sentence for each column of numbers that fit both decimal points and decimal commas.
-    """
-
-    rows: dict[str, int]
-    lines: NDArray[np.int32]
-    classes: NDArray[np.int32]
+    rows: dict[str, int]  # row index by file name, relative to the folder of the CSV
+    lines: NDArray[np.int32]  # [R], line number of each row
+    classes: NDArray[np.int32]  # [R], index into `class_names`, -1 for no class
     class_names: tuple[str, ...]
-    numbers: NDArray[np.float32]
-    number_names: tuple[str, ...]
+    numbers: NDArray[np.float32]  # [R, C], NaN if missing
+    number_names: tuple[str, ...]  # headings of the C columns
     problems: Problems
-    ambiguous: tuple[str, ...] = ()
+    ambiguous: tuple[str, ...] = ()  # a sentence for each column of numbers that fit decimal points and commas
 
 
 def read_table(
@@ -175,23 +169,17 @@ def _rows(data: bytes, delimiter: str, problems: Problems, file_column: int = 0)
 
 @dataclass(frozen=True)
 class _Layout:
-    """Which columns of a labels file hold the class and the numbers. Column 0 holds the file names.
+    """Which columns of a labels file hold the class and the numbers. Column 0 holds the file names."""
 
-    width: number of columns. class_column: -1 for no class column.
-    """
-
-    width: int
+    width: int  # number of columns
     has_headings: bool
-    class_column: int
+    class_column: int  # -1 for no class column
     number_columns: tuple[int, ...]
     number_names: tuple[str, ...]
 
 
 def _file_column(head: Sequence[tuple[int, list[str]]], names_file: Callable[[str], bool]) -> int:
-    """Return the index of the column with file names; 0 if unclear.
-
-    Another column needs a heading like 'file' and the name of a known file.
-    """
+    """Return the column with file names: with a heading like 'file' and the name of a known file; 0 if unclear."""
     first = head[0][1]
     if first[0].lower() in _FILE_HEADINGS or names_file(_key(first[0])):
         return 0
@@ -205,15 +193,13 @@ def _layout(
 ) -> _Layout:
     """Guess from the first rows which columns hold the class and numbers. Column 0 holds the file names.
 
-    file_column: index of the file names in the file. Raises UnreadableFile for a single column, and for too many number
-    columns.
+    file_column: index of the file names in the file. Raises UnreadableFile for a single and for too many columns.
     """
     width = _width([cells for _, cells in head])
     first_line, first = head[0]
     has_headings = _are_headings(first, head, names_file)
-    headings = [
-        escape_unprintable(cell)[:_MAX_NAME] if has_headings else "" for cell in [*first, *[""] * width][:width]
-    ]
+    titles = [*first, *[""] * width][:width]
+    headings = [escape_unprintable(cell)[:_MAX_NAME] if has_headings else "" for cell in titles]
     body = [cells for _, cells in head[has_headings:] if len(cells) >= width]
     kinds = ["", *(_kind([cells[column] for cells in body]) for column in range(1, width))]
     if file_column and not headings[1]:
@@ -236,10 +222,7 @@ def _layout(
 
 
 def _width(rows: Sequence[list[str]]) -> int:
-    """Return the most common number of columns, without empty columns that spreadsheets append.
-
-    Raises UnreadableFile for a single column.
-    """
+    """Return the usual number of columns, without empty columns at the end. Raises UnreadableFile for one column."""
     length = Counter(map(len, rows)).most_common(1)[0][0]
     for width in range(length, 1, -1):
         if any(cells[width - 1] for cells in rows if len(cells) == length):
@@ -264,10 +247,7 @@ def _are_headings(
 
 
 def _kind(cells: Sequence[str]) -> str:
-    """Classify the cells of a column: 'numbers' if at least half of the filled cells are numbers, else 'texts'.
-
-    Returns '' without filled cells.
-    """
+    """Classify a column: 'numbers' if at least half of the filled cells are numbers, else 'texts'; '' without any."""
     filled = [cell for cell in cells if cell.lower() not in _MISSING]
     numbers = sum(bool(is_number(cell) or _INFINITE.fullmatch(cell)) for cell in filled)
     return ("numbers" if 2 * numbers >= len(filled) else "texts") if filled else ""
@@ -346,10 +326,7 @@ class _TableBuilder:
         return self._class_index.setdefault(name, len(self._class_index)) if name else -1
 
     def _number(self, line: int, cell: str, mark: str) -> float:
-        """Parse a cell of numbers; return NaN for a missing number.
-
-        An unusable number is also NaN, and becomes a problem with its line number.
-        """
+        """Parse a number; return NaN for a missing number and for an unusable number, which becomes a problem."""
         if cell.lower() in _MISSING:
             return math.nan
         value = parse_number(cell, mark)

@@ -11,7 +11,7 @@ import numpy as np
 
 from studio.core.errors import UsageError
 from studio.data.colour.palette import Palette
-from studio.data.palettes.base import PaletteFormat, Unreadable
+from studio.data.palettes.base import PaletteFormat, Unreadable, check_count
 
 _ROOM = 256  # colours
 _SHORT, _LONG = _ROOM * 3, _ROOM * 3 + 4  # bytes
@@ -33,10 +33,7 @@ class AdobeTable(PaletteFormat):
         if not self.recognises(data):
             raise Unreadable(f"it has {len(data):,} bytes; a colour table has {_SHORT} or {_LONG}")
         count, transparent = struct.unpack(">HH", data[_SHORT:]) if len(data) == _LONG else (_ROOM, _NONE)
-        if count > _ROOM:
-            raise Unreadable(f"{count:,} colours announced; the limit is {_ROOM}")
-        if not count:
-            raise Unreadable("it has no colours")
+        check_count(count, _ROOM)
         colours = np.full((_ROOM, 4), 255, np.uint8)
         colours[:, :3] = np.frombuffer(data[:_SHORT], np.uint8).reshape(_ROOM, 3)
         if transparent < count:
@@ -47,10 +44,8 @@ class AdobeTable(PaletteFormat):
         alpha = palette.colours[:, 3]
         transparent = np.flatnonzero(alpha == 0)
         if len(palette) > _ROOM or len(transparent) > 1 or ((alpha > 0) & (alpha < 255)).any():
-            raise UsageError(
-                f"An {self.title} holds at most {_ROOM} colours; one of them may be transparent.",
-                "Save the palette as .gpl or .hex.",
-            )
+            title = f"An {self.title} holds at most {_ROOM} colours; one of them may be transparent."
+            raise UsageError(title, "Save the palette as .gpl or .hex.")
         table = np.zeros((_ROOM, 3), np.uint8)
         table[: len(palette)] = palette.colours[:, :3]
         return table.tobytes() + struct.pack(">HH", len(palette), transparent[0] if len(transparent) else _NONE)

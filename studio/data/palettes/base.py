@@ -20,23 +20,19 @@ Colour = tuple[int, int, int, int]  # red, green, blue and alpha from 0 to 255
 
 @dataclass(frozen=True, slots=True)
 class NamedColour:
-    """A colour read from a palette file. where: its position in the file, for error messages ('line 12')."""
+    """A colour read from a palette file."""
 
-    where: str
+    where: str  # its position in the file, for error messages ('line 12')
     colour: Colour
     name: str = ""
 
 
 class Unreadable(Exception):  # noqa: N818 - a result, not a bug
-    """Raised for a file that is not a valid palette of its format.
-
-    reason: a sentence. where: 'line 12', or '' for the whole file.
-    """
+    """Raised for a file that is not a valid palette of its format. where: 'line 12', or '' for the whole file."""
 
     def __init__(self, reason: str, where: str = "") -> None:
         super().__init__(reason)
-        self.reason = reason
-        self.where = where
+        self.reason, self.where = reason, where
 
 
 class PaletteFormat(ABC):
@@ -60,6 +56,14 @@ class PaletteFormat(ABC):
         """Return the file contents. Raises UsageError if the format can't hold the palette."""
 
 
+def check_count(count: int, most: int = MOST_COLOURS) -> None:
+    """Raise Unreadable for a file that announces or has no colours, or more than `most`."""
+    if not count:
+        raise Unreadable("it has no colours")
+    if count > most:
+        raise Unreadable(f"{count:,} colours announced; the limit is {most:,}")
+
+
 def palette_from(entries: Iterable[NamedColour], name: str = "") -> Palette:
     """Create a palette from colours read from a file. Raises Unreadable for no colours or too many."""
     found: list[NamedColour] = []
@@ -67,7 +71,6 @@ def palette_from(entries: Iterable[NamedColour], name: str = "") -> Palette:
         if len(found) == MOST_COLOURS:
             raise Unreadable(f"more than {MOST_COLOURS:,} colours, too many for a palette", entry.where)
         found.append(entry)
-    if not found:
-        raise Unreadable("it has no colours")
+    check_count(len(found))
     names = tuple(entry.name for entry in found)
     return Palette(np.array([entry.colour for entry in found], np.uint8), name, names if any(names) else ())

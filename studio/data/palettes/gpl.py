@@ -33,8 +33,7 @@ class GimpPalette(PaletteFormat):
         headers: dict[str, str] = {}
         rows: list[tuple[str, str]] = []
         for where, line in lines[1:]:
-            header = _HEADER.match(line)
-            if header:
+            if header := _HEADER.match(line):
                 headers[header[1].lower()] = header[2]
             else:
                 rows.append((where, line))

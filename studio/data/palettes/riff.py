@@ -7,9 +7,9 @@ import struct
 import numpy as np
 
 from studio.core.errors import UsageError
-from studio.data.colour.palette import MOST_COLOURS, Palette
+from studio.data.colour.palette import Palette
 from studio.data.files.source_files import CUT_OFF
-from studio.data.palettes.base import PaletteFormat, Unreadable
+from studio.data.palettes.base import PaletteFormat, Unreadable, check_count
 
 _VERSION = 0x0300
 
@@ -30,10 +30,7 @@ class RiffPalette(PaletteFormat):
             raise Unreadable("not a Windows palette")
         start = _find_data(data)
         _, count = struct.unpack_from("<HH", data, start)
-        if not count:
-            raise Unreadable("it has no colours")
-        if count > MOST_COLOURS:
-            raise Unreadable(f"{count:,} colours announced; the limit is {MOST_COLOURS:,}")
+        check_count(count)
         table = data[start + 4 : start + 4 + 4 * count]
         if len(table) < 4 * count:
             raise Unreadable(CUT_OFF)

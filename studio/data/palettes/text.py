@@ -21,9 +21,7 @@ def first_bytes(data: bytes) -> bytes:
 
 
 def decode_text(data: bytes) -> str:
-    """Decode UTF-8, with or without a byte order mark, else Latin-1, as old programs write. Raises Unreadable for NUL
-    bytes.
-    """
+    """Decode UTF-8, with or without a byte order mark, else Latin-1. Raises Unreadable for NUL bytes."""
     try:
         text = data.removeprefix(_BOM).decode()
     except UnicodeDecodeError:

@@ -7,6 +7,7 @@ tile border are tied across all tiles that may meet at this border, so tiles wit
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,14 +46,10 @@ def split_tiles(picture: Rgba) -> Rgba:
 
 @dataclass(frozen=True, eq=False)
 class TileMap:
-    """Layout of a picture with 4 x 4 corner tiles: terrain per pixel, and groups of pixels that must be equal.
+    """Layout of a picture with 4 x 4 corner tiles: terrain per pixel, and groups of pixels that must be equal."""
 
-    share: float32 [H, W], share of the second terrain per pixel. ties: int64 [H, W], group number per pixel; pixels in
-    a group must be equal. H and W: 4 times the tile size in pixels.
-    """
-
-    share: NDArray[np.float32]
-    ties: NDArray[np.int64]
+    share: NDArray[np.float32]  # [4 * S, 4 * S], share of the second terrain per pixel
+    ties: NDArray[np.int64]  # [4 * S, 4 * S], group number per pixel; pixels in a group must be equal
 
     @classmethod
     def of(cls, size: int) -> TileMap:
@@ -67,10 +64,7 @@ class TileMap:
         return cls(share.astype(np.float32), ties)
 
     def apply_ties(self, picture: Rgba) -> Rgba:
-        """Return a picture, uint8 [1, 4 * size, 4 * size, 4], whose tied pixels are equal.
-
-        Tied pixels must match for the tiles to join; they all get the colour of the first.
-        """
+        """Return a picture, uint8 [1, 4 * S, 4 * S, 4], with tied pixels equal to the first, so that the tiles join."""
         pixels = picture.reshape(-1, 4)
         _, first = np.unique(self.ties, return_index=True)
         return pixels[first[self.ties.ravel()]].reshape(picture.shape)
@@ -123,15 +117,11 @@ def _number(
 
 def corners_match(tiles: Rgba) -> bool:
     """Whether the tiles, uint8 [16, S, S, 4], fit together: borders between equal corners are equal."""
-    return all(_borders_match(tiles, side) for side in range(4))
-
-
-def _borders_match(tiles: Rgba, side: int) -> bool:
-    """Whether all left, right, upper or lower borders between equal corners are equal."""
-    strips = (tiles[:, :, :BORDER], tiles[:, :, -BORDER:], tiles[:, :BORDER], tiles[:, -BORDER:])[side]
-    ends = corner_kinds()[:, ((0, 2), (1, 3), (0, 1), (2, 3))[side]]
-    for first in ((False, False), (False, True), (True, False), (True, True)):
-        borders = strips[(ends == first).all(1)]
-        if (borders != borders[:1]).any():
-            return False
+    sides = (tiles[:, :, :BORDER], tiles[:, :, -BORDER:], tiles[:, :BORDER], tiles[:, -BORDER:])
+    for strips, corners in zip(sides, ((0, 2), (1, 3), (0, 1), (2, 3)), strict=True):
+        ends = corner_kinds()[:, corners]
+        for first in product((False, True), repeat=2):
+            borders = strips[(ends == first).all(1)]
+            if (borders != borders[:1]).any():
+                return False
     return True

@@ -83,14 +83,14 @@ def flood_fill_mask(sprite: Rgba, place: Point) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class Stroke:
-    """A stroke of a drawing tool from `start` to `last`. covered: pixels to paint. width: pencil size in pixels."""
+    """A stroke of a drawing tool from `start` to `last`."""
 
     tool: Tool
     sprite: Rgba
-    width: int
+    width: int  # pencil size in pixels
     start: Point
     last: Point
-    covered: Mask
+    covered: Mask  # pixels to paint
 
     @classmethod
     def begin(cls, tool: Tool, sprite: Rgba, width: int, place: Point) -> Stroke:
@@ -188,15 +188,12 @@ class EditHistory:
 
 
 class NamedSprite(NamedTuple):
-    """A sprite, uint8 [H, W, 4], with its name and origin.
+    """A sprite with its name and origin."""
 
-    class_name, source: '' if unknown; source is JSON of a `ModelSource`.
-    """
-
-    rgba: Rgba
+    rgba: Rgba  # uint8 [H, W, 4]
     name: str
     class_name: str = ""
-    source: str = ""
+    source: str = ""  # JSON of a `ModelSource`; '' if unknown
 
 
 @dataclass(frozen=True)

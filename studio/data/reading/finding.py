@@ -44,16 +44,12 @@ Found = SourceFile | ImportIssue | SkippedItem
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A file or folder that the user dropped.
-
-    label: first parts of the file names; () for a single dropped folder or archive. Includes parent folders if several
-    roots have equal names. folders: first parts of the class names.
-    """
+    """A file or folder that the user dropped."""
 
     path: Path
-    label: tuple[str, ...]
+    label: tuple[str, ...]  # first parts of file names; () for a single folder or archive; with parents if ambiguous
     is_folder: bool
-    folders: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()  # first parts of the class names
 
     @property
     def name(self) -> str:
@@ -108,10 +104,7 @@ def _labels(paths: Sequence[Path]) -> list[tuple[str, ...]]:
     while True:
         ends = [path.parts[-length:] for path, length in zip(paths, lengths, strict=True)]
         counts = Counter(ends)
-        longer = [
-            min(length + (counts[end] > 1), len(path.parts))
-            for path, length, end in zip(paths, lengths, ends, strict=True)
-        ]
+        longer = [min(len(end) + (counts[end] > 1), len(path.parts)) for path, end in zip(paths, ends, strict=True)]
         if longer == lengths:
             return [tuple(map(escape_unprintable, end)) for end in ends]
         lengths = longer
@@ -130,10 +123,7 @@ def title_of_roots(roots: Sequence[Root]) -> str:
 
 
 def find_file(roots: Sequence[Root], name: str) -> SourceFile | None:
-    """Return the file under `roots` whose SourceFile.name equals `name`; None if missing.
-
-    Searches only the folders on the way to the file.
-    """
+    """Return the file with this SourceFile.name, or None. Searches only the folders on the way to the file."""
     items = (item for root in roots for item in walk_files(root, wanted=name))
     return next((item for item in items if isinstance(item, SourceFile) and item.name == name), None)
 
@@ -171,12 +161,9 @@ def walk_files(root: Root, *, wanted: str = "") -> Iterator[Found]:
 
 
 def _folder_items(
-    root: Root,
-    entries: list[os.DirEntry[str]],
-    siblings: frozenset[str],
-    folders: tuple[str, ...],
+    root: Root, entries: list[os.DirEntry[str]], siblings: frozenset[str], folders: tuple[str, ...],
     waiting: list[tuple[str, tuple[str, ...]]],
-) -> Iterator[Found]:
+) -> Iterator[Found]:  # fmt: skip
     """Yield the files, skipped items and inaccessible items of a folder; append its sub-folders to `waiting`."""
     for entry in entries:
         if is_ignored(entry.name):
@@ -254,12 +241,9 @@ def _name(root: Root, folders: tuple[str, ...], name: str) -> str:
 
 
 class FileRow(NamedTuple):
-    """A found file in compact form: the SourceFile fields that differ within a folder.
+    """A found file in compact form: the SourceFile fields that differ within a folder."""
 
-    folder: index into FoundFiles.folders.
-    """
-
-    folder: int
+    folder: int  # index into FoundFiles.folders
     file_name: str
     size: int
     mtime_ns: int
@@ -267,19 +251,15 @@ class FileRow(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Folder:
-    """A folder of found files: the SourceFile fields that its files share.
+    """A folder of found files: the SourceFile fields that its files share."""
 
-    path_str, name: prefixes of the files' `path_str` and `name`; in an archive, `path_str` is the archive's path.
-    members: the archive's entries; None for a folder on the disk. is_test: SourceFile.in_test_folder.
-    """
-
-    path_str: str
-    name: str
+    path_str: str  # prefix of the files' `path_str`; in an archive, the archive's path
+    name: str  # prefix of the files' `name`
     folders: tuple[str, ...]
     default_class: str
     siblings: frozenset[str]
-    members: ArchiveFolder | None
-    is_test: bool = False
+    members: ArchiveFolder | None  # the archive's entries; None for a folder on the disk
+    is_test: bool = False  # SourceFile.in_test_folder
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle all names as one string: a million strings would block other threads."""
@@ -326,10 +306,9 @@ class FoundFiles(Sequence[SourceFile]):
     @overload
     def __getitem__(self, index: slice) -> list[SourceFile]: ...
     def __getitem__(self, index: int | slice) -> SourceFile | list[SourceFile]:
-        if isinstance(index, slice):
-            return [self.folders[row.folder].file_for(row) for row in self.rows(index)]
-        row = self._row(self._order[index])
-        return self.folders[row.folder].file_for(row)
+        rows = self.rows(index) if isinstance(index, slice) else [self._row(self._order[index])]
+        files = [self.folders[row.folder].file_for(row) for row in rows]
+        return files if isinstance(index, slice) else files[0]
 
     def rows(self, part: slice) -> list[FileRow]:
         """Return a slice of the files in compact form. Folder.file_for builds a SourceFile from a row."""

@@ -38,36 +38,29 @@ from studio.data.sources.base import Source
 class DecodedSprite:
     """A sprite read from a file, before the import puts it on the canvas.
 
-    part, folders, label: name in the file, class name parts and class, from SourceImage.
-    size: (width, height) of the image. visible: (width, height) of the non-transparent part, or (0, 0).
     rgba: uint8 [H, W, 4], colour 0 where alpha is 0. Holds the image, or only its visible part if the image exceeds the
     largest canvas; None if the visible part is empty or too large as well, to save disk space.
-    remarks: issues to report if the sprite is kept. cut: whether the studio sliced the sprite from a sheet.
     """
 
-    part: str
-    folders: tuple[str, ...]
-    label: str
-    size: tuple[int, int]
-    visible: tuple[int, int]
+    part: str  # name in the file, from SourceImage
+    folders: tuple[str, ...]  # class name parts, from SourceImage
+    label: str  # class, from SourceImage
+    size: tuple[int, int]  # (width, height) of the image
+    visible: tuple[int, int]  # (width, height) of the non-transparent part, or (0, 0)
     rgba: Rgba | None
-    remarks: tuple[SourceIssue, ...]
-    cut: bool = False
+    remarks: tuple[SourceIssue, ...]  # issues to report if the sprite is kept
+    cut: bool = False  # whether the studio sliced the sprite from a sheet
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ReadResult:
-    """The sprites and issues read from one file.
-
-    left_out: issues of unusable parts, or of the whole file. remarks: other issues. candidates: possible grids if the
-    only image may be a sheet. sheet_size: (width, height) of the possible sheet.
-    """
+    """The sprites and issues read from one file."""
 
     sprites: list[DecodedSprite] = field(default_factory=list)
-    left_out: list[SourceIssue] = field(default_factory=list)
-    remarks: list[SourceIssue] = field(default_factory=list)
-    candidates: tuple[SheetCandidate, ...] = ()
-    sheet_size: tuple[int, int] = (0, 0)
+    left_out: list[SourceIssue] = field(default_factory=list)  # issues of unusable parts, or of the whole file
+    remarks: list[SourceIssue] = field(default_factory=list)  # other issues
+    candidates: tuple[SheetCandidate, ...] = ()  # possible grids if the only image may be a sheet
+    sheet_size: tuple[int, int] = (0, 0)  # (width, height) of the possible sheet
 
 
 def all_sources() -> list[Source]:
@@ -81,11 +74,9 @@ def class_names_of(sources: Sequence[Source]) -> list[str]:
 
 
 def read_all(
-    files: Sequence[SourceFile],
-    sources: Sequence[Source],
-    options: ImportOptions,
+    files: Sequence[SourceFile], sources: Sequence[Source], options: ImportOptions,
     grids: Sequence[SheetGrid | None] = (),
-) -> Iterator[ReadResult]:
+) -> Iterator[ReadResult]:  # fmt: skip
     """Read each file with the first source that claims it; yields a result per file, empty for unclaimed files.
 
     grids: grid for slicing, by file. Without a grid, a possible sheet stays whole, and the result lists possible grids.

@@ -38,12 +38,9 @@ _MAX_KNOWN_NAMES = 1 << 18  # file names that a process holds
 
 
 def read_files(
-    files: FoundFiles,
-    sources: Sequence[Source],
-    options: ImportOptions,
-    store: Callable[[int, ReadResult], None],
+    files: FoundFiles, sources: Sequence[Source], options: ImportOptions, store: Callable[[int, ReadResult], None],
     grids: Mapping[int, SheetGrid] | None = None,
-) -> Generator[Event, None, None]:
+) -> Generator[Event, None, None]:  # fmt: skip
     """Read `files` and call `store(number, result)` on reader threads; yields Progress at least every 25 ms.
 
     grids: grids of sheets by file number. Given grids, reads only these files again and slices the sheets.
@@ -82,12 +79,9 @@ class ReaderPool:
     """
 
     def __init__(
-        self,
-        files: FoundFiles,
-        sources: Sequence[Source],
-        options: ImportOptions,
+        self, files: FoundFiles, sources: Sequence[Source], options: ImportOptions,
         grids: Mapping[int, SheetGrid] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.files, self.sources, self.options = files, sources, options
         self._grids = grids
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -116,14 +110,12 @@ class ReaderPool:
 
     def start_process(self) -> subprocess.Popen[bytes]:
         """Start and return a worker process. Raises OSError, also after the pool was closed."""
+        environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         with self._lock:
             if self._closed:
                 raise BrokenPipeError
-            process = worker_process.start(
-                "studio.data.reading.reader_process", {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-            )
-            self._processes.append(process)
-        return process
+            self._processes.append(worker_process.start("studio.data.reading.reader_process", environment))
+            return self._processes[-1]
 
     def _read_here(self, chunks: Iterator[range]) -> Iterator[tuple[int, ReadResult]]:
         for chunk in chunks:

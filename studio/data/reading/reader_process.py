@@ -17,26 +17,19 @@ _ANSWER_BYTES = 256 << 10  # pixels per answer
 
 
 class Setup(NamedTuple):
-    """The first message to a worker process: the import options, and the class names of all sources.
-
-    The process answers "ready" if it finds the same sources, and exits otherwise.
-    """
+    """The first message to a worker process, which answers "ready" if it finds these sources, and exits otherwise."""
 
     options: ImportOptions
-    source_classes: list[str]
+    source_classes: list[str]  # class names of all sources
 
 
 class ReadRequest(NamedTuple):
-    """A message that asks a worker process to read files; the process answers with lists of ReadResult.
+    """A message that asks a worker process to read files; the process answers with lists of ReadResult."""
 
-    rows: the files. folders: folders of the files by number, unless sent before. drop_folders: whether to forget
-    earlier folders first. grids: grid for slicing each file; empty while sheets stay whole.
-    """
-
-    rows: Sequence[FileRow]
-    folders: Mapping[int, Folder]
-    drop_folders: bool
-    grids: Sequence[SheetGrid | None]
+    rows: Sequence[FileRow]  # the files
+    folders: Mapping[int, Folder]  # folders of the files by number, unless sent before
+    drop_folders: bool  # whether to forget earlier folders first
+    grids: Sequence[SheetGrid | None]  # grid for slicing each file; empty while sheets stay whole
 
 
 def main() -> None:

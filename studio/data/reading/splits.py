@@ -17,14 +17,10 @@ _AT_ONCE = 1024  # folders between two yields
 
 @dataclass(frozen=True, slots=True)
 class SplitFolders:
-    """Sibling folders that are the splits of a data set.
+    """Sibling folders that are the splits of a data set."""
 
-    parent: name of the parent folder, ending in '/'; '' for the root. names: folder names in the order training,
-    validation, test.
-    """
-
-    parent: str
-    names: tuple[str, ...]
+    parent: str  # name of the parent folder, ending in '/'; '' for the root
+    names: tuple[str, ...]  # folder names in the order training, validation, test
 
     def sentence(self) -> str:
         """Return a sentence for users, without full stop: "'train' and 'val' are splits of a data set, not classes"."""
@@ -50,7 +46,7 @@ def remove_split_folders(files: FoundFiles) -> Generator[int, None, list[SplitFo
     for number, folder in enumerate(files.folders):
         if not number % _AT_ONCE:
             yield number
-        if _has_pictures(folder):
+        if any(name.lower().endswith(_PICTURES) for name in folder.siblings):
             for parent, name in _levels(folder):
                 if parent in parents:
                     parents[parent].add(name)
@@ -82,7 +78,3 @@ def _levels(folder: Folder) -> Iterator[tuple[str, str]]:
     first = len(parts) - len(folder.folders)
     for level, name in enumerate(folder.folders):
         yield "".join(f"{part}/" for part in parts[: first + level]), name
-
-
-def _has_pictures(folder: Folder) -> bool:
-    return any(name.lower().endswith(_PICTURES) for name in folder.siblings)

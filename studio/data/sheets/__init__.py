@@ -1,5 +1,4 @@
 """Detect sprite sheets and slice them into sprites.
 
-recognising.py detects sheets, grids.py proposes grids, slicing.py slices, described.py uses a description beside the
-picture.
+recognising.py detects sheets, grids.py proposes grids, slicing.py slices, described.py uses description files.
 """

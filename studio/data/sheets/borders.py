@@ -116,13 +116,10 @@ class SideLines:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TileSizes:
-    """Score and best start of the first tile for every spacing and tile size along one side of a sheet.
+    """Score and best start of the first tile for every spacing and tile size along one side of a sheet."""
 
-    score: float64 [spacing, size], -inf for impossible sizes. start: int64 [spacing, size], in pixels.
-    """
-
-    score: Floats
-    start: Ints
+    score: Floats  # [spacing, size], -inf for impossible sizes
+    start: Ints  # [spacing, size], in pixels
 
     @classmethod
     def along(cls, lines: SideLines) -> Self:

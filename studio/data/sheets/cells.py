@@ -18,12 +18,9 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SummedAreaTable:
-    """Summed-area table of the foreground pixels of a picture: counts pixels in any box at once.
+    """Summed-area table of the foreground pixels of a picture: counts pixels in any box at once."""
 
-    sums: uint32 [H + 1, W + 1], number of foreground pixels above and to the left.
-    """
-
-    sums: NDArray[np.uint32]
+    sums: NDArray[np.uint32]  # [H + 1, W + 1], number of foreground pixels above and to the left
 
     @classmethod
     def of(cls, rgba: Rgba) -> Self:
@@ -39,15 +36,14 @@ class SummedAreaTable:
 class GridCells:
     """The whole tiles of a grid over a picture.
 
-    lefts, tops: int64 [columns] and [rows], in pixels. filled: bool [rows, columns], tiles with foreground: the
-    sprites. right, below: width and height in pixels of the strips behind the last tiles; 0 for strips of background,
-    or as wide as the margin before or a gap between tiles.
+    right, below: width and height in pixels of the strips behind the last tiles; 0 for strips of background, or as wide
+    as the margin before or a gap between tiles.
     """
 
     grid: SheetGrid
-    lefts: Ints
-    tops: Ints
-    filled: NDArray[np.bool_]
+    lefts: Ints  # [columns], in pixels
+    tops: Ints  # [rows], in pixels
+    filled: NDArray[np.bool_]  # [rows, columns], tiles with foreground: the sprites
     right: int = 0
     below: int = 0
 

@@ -26,38 +26,29 @@ _EXTRUDED = 2  # pixels around a box: packers fill them with copies of the box's
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SkippedRegion:
-    """A region of a described sheet that can't be sliced, with the reason.
+    """A region of a described sheet that can't be sliced, with the reason."""
 
-    number: index of the region in the description. group: a name of QUARANTINE_GROUPS.
-    """
-
-    number: int
-    group: str
+    number: int  # index of the region in the description
+    group: str  # a name of QUARANTINE_GROUPS
     reason: str
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DescribedSheet:
-    """A sheet with the usable regions (sprites) from its description file.
+    """A sheet with the usable regions (sprites) from its description file."""
 
-    rgba: uint8 [H, W, 4], straight alpha, colour zeroed under alpha 0. source: printable name of the description.
-    regions: region and box inside the picture, by the region's index. remark: sentence about a mismatch between
-    description and picture; '' without.
-    """
-
-    rgba: Rgba
-    source: str
-    regions: dict[int, tuple[Region, Box]]
+    rgba: Rgba  # uint8 [H, W, 4], straight alpha, colour zeroed under alpha 0
+    source: str  # printable name of the description
+    regions: dict[int, tuple[Region, Box]]  # region and box inside the picture, by the region's index
     problems: Sequence[SkippedRegion]
-    remark: str
+    remark: str  # sentence about a mismatch between description and picture; '' without
 
     @classmethod
     def of(cls, rgba: Rgba, atlas: Atlas) -> Self:
         """Check a sheet, uint8 [H, W, 4], against its description. Raises UnreadableFile if no region is usable."""
         if len(atlas.regions) > MAX_SHEET_SPRITES:
-            raise UnreadableFile(
-                "refused", f"{_source(atlas)} lists {len(atlas.regions):,} frames: too many to be read"
-            )
+            words = f"lists {len(atlas.regions):,} frames: too many to be read"
+            raise UnreadableFile("refused", f"{_source(atlas)} {words}")
         rgba = _straight(rgba) if atlas.premultiplied else rgba.copy()
         clear_hidden(rgba)
         height, width = rgba.shape[:2]
@@ -66,23 +57,21 @@ class DescribedSheet:
         problems = []
         for number, region in enumerate(fitting):
             box = _filled(region, width, height)
-            if box is None:
-                problems.append(SkippedRegion(number, "unreadable", "its position in the sheet is missing or invalid"))
-            elif not box.inside(width, height):
-                reason = f"lies outside the sheet of {width} x {height} pixels"
-                problems.append(SkippedRegion(number, "unreadable", reason))
-            elif region.turns is None:
-                reason = "is rotated by an unusual angle: export the sheet without rotation"
-                problems.append(SkippedRegion(number, "unsupported", reason))
-            else:
+            if box is not None and box.inside(width, height) and region.turns is not None:
                 found[number] = region, box
+                continue
+            group, reason = "unreadable", f"lies outside the sheet of {width} x {height} pixels"
+            if box is None:
+                reason = "its position in the sheet is missing or invalid"
+            elif box.inside(width, height):
+                group, reason = "unsupported", "is rotated by an unusual angle: export the sheet without rotation"
+            problems.append(SkippedRegion(number, group, reason))
         if not found:
             first_reason = problems[0].reason
             raise UnreadableFile("unreadable", f"{_source(atlas)} describes no usable sprite: the first {first_reason}")
         if sum(box.w * box.h for box in {box for _, box in found.values()}) > _MOST_OVERLAP * height * width:
-            raise UnreadableFile(
-                "refused", f"{_source(atlas)} describes frames that cover the picture more than {_MOST_OVERLAP} times"
-            )
+            words = f"describes frames that cover the picture more than {_MOST_OVERLAP} times"
+            raise UnreadableFile("refused", f"{_source(atlas)} {words}")
         if sum(_pixels(region, box) for region, box in found.values()) > _MOST_RESTORED:
             raise UnreadableFile("refused", f"{_source(atlas)} describes frames that are too large")
         return cls(rgba, atlas.source, found, problems, remark)
@@ -134,10 +123,7 @@ def _source(atlas: Atlas) -> str:
 
 
 def _straight(rgba: Rgba) -> Rgba:
-    """Convert premultiplied RGBA to straight alpha: uint8 [H, W, 4], a copy.
-
-    A colour value above alpha proves straight alpha: the copy is then unchanged.
-    """
+    """Convert premultiplied RGBA, uint8 [H, W, 4], to straight alpha; unchanged if a colour exceeds its alpha."""
     colour, alpha = rgba[..., :3].astype(np.uint16), rgba[..., 3:].astype(np.uint16)
     result = rgba.copy()
     if not ((colour > alpha) & (alpha > 0)).any():
@@ -146,10 +132,7 @@ def _straight(rgba: Rgba) -> Rgba:
 
 
 def _at_size_of(rgba: Rgba, atlas: Atlas) -> tuple[Sequence[Region], str]:
-    """Return the regions scaled to the picture's size, with a remark if the described size differs.
-
-    Raises UnreadableFile if the scaled regions have fractions of pixels.
-    """
+    """Return the regions scaled to the picture's size, and a remark if the sizes differ. Raises UnreadableFile."""
     height, width = rgba.shape[:2]
     size, boxes = atlas.size, [region.box for region in atlas.regions if region.box is not None]
     if size is None or size == (width, height) or not all(box.inside(*size) for box in boxes):
@@ -177,17 +160,12 @@ def _numbers(region: Region) -> list[int]:
 
 def _scaled(region: Region, factor: Fraction) -> Region:
     """Return a region with positions and sizes multiplied by `factor`; all products must be integers."""
-    box, place, whole = region.box, region.place, region.whole
-    return replace(
-        region,
-        box=None if box is None else _scaled_box(box, factor),
-        place=None if place is None else _scaled_box(place, factor),
-        whole=None if whole is None else (int(whole[0] * factor), int(whole[1] * factor)),
-    )
 
+    def scaled(box: Box | None) -> Box | None:
+        return box and Box(*(int(number * factor) for number in (box.x, box.y, box.w, box.h)))
 
-def _scaled_box(box: Box, factor: Fraction) -> Box:
-    return Box(int(box.x * factor), int(box.y * factor), int(box.w * factor), int(box.h * factor))
+    whole = region.whole and (int(region.whole[0] * factor), int(region.whole[1] * factor))
+    return replace(region, box=scaled(region.box), place=scaled(region.place), whole=whole)
 
 
 def _filled(region: Region, width: int, height: int) -> Box | None:

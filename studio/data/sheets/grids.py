@@ -28,14 +28,11 @@ _COMES_OUT_EVEN = 0.5  # factor if the picture is a whole number of tiles
 
 @dataclass(frozen=True, slots=True)
 class GridCandidate:
-    """A possible grid for a picture.
-
-    score: log-odds of this grid against others. parted: log-odds that the picture contains several sprites.
-    """
+    """A possible grid for a picture."""
 
     grid: SheetGrid
-    score: float
-    parted: float
+    score: float  # log-odds of this grid against others
+    parted: float  # log-odds that the picture contains several sprites
 
 
 def background_pixel(pixels: NDArray[np.uint32]) -> int:
@@ -47,19 +44,13 @@ def background_pixel(pixels: NDArray[np.uint32]) -> int:
 
 
 def propose_grid(rgba: Rgba) -> SheetGrid | None:
-    """Return the likeliest grid of a sheet; None without evidence of at least two tiles.
-
-    rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
-    """
+    """Return the likeliest grid of at least two tiles, or None. rgba: uint8 [H, W, 4], colour zeroed under alpha 0."""
     best = next(iter(grid_candidates(rgba)), None)
     return best.grid if best and best.grid.confidence >= 0.5 else None
 
 
 def grid_candidates(rgba: Rgba) -> list[GridCandidate]:
-    """Return the likeliest grids of at least two tiles, best first.
-
-    rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
-    """
+    """Return likely grids of at least two tiles, best first. rgba: uint8 [H, W, 4], colour zeroed under alpha 0."""
     scale = upscaling_factor(rgba)
     if scale == 1 or any(side % scale for side in rgba.shape[:2]):
         return _candidates(rgba)

@@ -22,9 +22,9 @@ def describe_leftover(rgba: Rgba, grid: SheetGrid) -> str:
 
 
 def describe_leftover_cells(cells: GridCells, foreground: SummedAreaTable, seen: Iterable[SheetGrid]) -> str:
-    """Describe for users the pixels left over behind the last cells, and a grid that would fit; '' without pixels.
+    """Describe for users the pixels left over behind the last cells, and a fitting grid of `seen`, the likeliest first.
 
-    foreground: the picture's summed-area table. seen: detected grids, the likeliest first.
+    foreground: the picture's summed-area table. Returns '' without leftover pixels.
     """
     strips = leftover_strips(cells.right, cells.below)
     if not strips:

@@ -46,19 +46,14 @@ _SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # largest support, log-odds, of equal tiles 
 
 @dataclass(frozen=True, slots=True)
 class SheetCandidate:
-    """A possible grid for a picture.
-
-    sprites: number of tiles with foreground. score: log-odds of this grid against others. sheet: log-odds that the
-    picture is a sheet. strip: whether the grid has a single row or column; a side of its tiles may then include
-    margins. rest: width and height in pixels of the strips behind the last tiles.
-    """
+    """A possible grid for a picture."""
 
     grid: SheetGrid
-    sprites: int
-    score: float
-    sheet: float
-    strip: bool = False
-    rest: tuple[int, int] = (0, 0)
+    sprites: int  # number of tiles with foreground
+    score: float  # log-odds of this grid against others
+    sheet: float  # log-odds that the picture is a sheet
+    strip: bool = False  # single row or column: a side of its tiles may include margins
+    rest: tuple[int, int] = (0, 0)  # width and height in pixels of the strips behind the last tiles
 
 
 def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
@@ -85,10 +80,9 @@ def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
                 found.append(SheetCandidate(grid, cells.sprites, score, parted, strip, rest))
     cut = {number: share for number, share in enumerate(shares) if share is not None}
     fewest = min(cut.values(), default=0.0)
-    weighed = [
-        replace(one, score=round(one.score - _CUT * (cut.get(number, fewest) - fewest), 2))
-        for number, one in enumerate(found)
-    ]
+    penalties = [_CUT * (cut.get(number, fewest) - fewest) for number in range(len(found))]
+    pairs = zip(found, penalties, strict=True)
+    weighed = [replace(one, score=round(one.score - penalty, 2)) for one, penalty in pairs]
     return tuple(sorted(weighed, key=lambda one: -one.score)[:_MOST_SEEN])
 
 
@@ -106,14 +100,10 @@ def _alternating(filled: NDArray[np.bool_]) -> float:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Crossings:
-    """Where drawings continue from a row of a picture to the next row.
+    """Where drawings continue from a row of a picture to the next row."""
 
-    filled: int64 [H + 1, W], number of foreground pixels above each row, by column. touching: bool [H, W], true where a
-    pixel and the pixel above are both foreground.
-    """
-
-    filled: NDArray[np.int64]
-    touching: NDArray[np.bool_]
+    filled: NDArray[np.int64]  # [H + 1, W], number of foreground pixels above each row, by column
+    touching: NDArray[np.bool_]  # [H, W], true where a pixel and the pixel above are both foreground
 
     @classmethod
     def of(cls, foreground: SummedAreaTable) -> _Crossings:
@@ -151,10 +141,7 @@ def _are_alike(above: NDArray[np.int64], below: NDArray[np.int64]) -> NDArray[np
 
 
 def _cut_through(cells: GridCells, crossings: _Crossings) -> float | None:
-    """Return the share of borders between vertically adjacent sprites that cut through a drawing.
-
-    Returns None for too few borders.
-    """
+    """Return the share of borders between sprites, one above the other, that cut a drawing; None for few borders."""
     both = cells.filled[1:] & cells.filled[:-1]
     if np.count_nonzero(both) < _ENOUGH_PAIRS:
         return None
@@ -262,10 +249,7 @@ class _Votes:
 
 
 def vote_on_sheets(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, SheetCandidate]:
-    """Decide which pictures are sheets, by comparing all pictures; return the sheets' grids by file number.
-
-    seen: candidate grids by file number.
-    """
+    """Compare candidate grids of all pictures, by file number; return the grids of the pictures that are sheets."""
     first = {number: one for number, several in seen.items() if (one := _certain_grid(several)) is not None}
     votes = _Votes(first.values())
     sheets = {}

@@ -32,15 +32,11 @@ class PackedSprite:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Components:
-    """Connected components of a picture.
+    """Connected components of a picture."""
 
-    label: int32 [H, W], component of each pixel, -1 for background. boxes: int64 [n, 4], left, top, right and bottom
-    (exclusive). pixels: int64 [n], size of each component.
-    """
-
-    label: NDArray[np.int32]
-    boxes: Ints
-    pixels: Ints
+    label: NDArray[np.int32]  # [H, W], component of each pixel, -1 for background
+    boxes: Ints  # [n, 4], left, top, right and bottom (exclusive)
+    pixels: Ints  # [n], size of each component
 
 
 def slice_sheet(
@@ -62,17 +58,12 @@ def slice_sheet(
     if not cut:
         return (picture,)
     digits = len(str(1 + max(row for row, _, _ in cut)))  # padded: class names sort like the rows
-    by_row = options.sheet_classes == "row"
-    return [
-        SourceImage(rgba, part, (f"{sheet} row {row + 1:0{digits}}" if by_row else sheet,)) for row, part, rgba in cut
-    ]
+    names = [f"{sheet} row {row + 1:0{digits}}" if options.sheet_classes == "row" else sheet for row, _, _ in cut]
+    return [SourceImage(rgba, part, (name,)) for name, (_, part, rgba) in zip(names, cut, strict=True)]
 
 
 def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
-    """Whether a picture, with upscaling undone, fits the canvas size set by the user.
-
-    rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
-    """
+    """Whether a picture, uint8 [H, W, 4] with colour zeroed under alpha 0, fits the canvas, with upscaling undone."""
     return options.size > 0 and max(undo_upscaling(rgba, options.shrink).shape[:2]) <= options.size
 
 
@@ -92,10 +83,7 @@ def _by_gaps(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str, Rgb
 
 
 def grid_for(options: ImportOptions, own_grid: SheetGrid | None) -> SheetGrid | None:
-    """Return the grid with which to slice a sheet: its own or, by `options`, the one from the settings; else None.
-
-    own_grid: grid detected or set by the user for this sheet.
-    """
+    """Return the grid to slice a sheet: `own_grid`, detected or set for this sheet, or by the settings; else None."""
     if own_grid is not None or options.uses_detected_grids:
         return own_grid
     return grid_from_options(options) if options.sheets == "grid" else None
@@ -186,10 +174,7 @@ def _with_sparks(parts: _Components) -> _Components:
 
 
 def _in_reading_order(parts: _Components) -> Iterator[tuple[int, int]]:
-    """Yield row number and component number in reading order.
-
-    A row contains components with their middle above the bottom of the row's first component.
-    """
+    """Yield (row, component) in reading order. A row's components have their middle above the bottom of its first."""
     rows: list[list[int]] = []
     for number in np.lexsort((-parts.boxes[:, 3], parts.boxes[:, 1])).tolist():
         if not parts.pixels[number]:

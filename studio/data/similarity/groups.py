@@ -42,13 +42,10 @@ Pairs = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class NearDuplicates:
-    """Near duplicates in a set of sprites.
+    """Near duplicates in a set of sprites."""
 
-    copies: int64 [P, 2], pairs with a moved, mirrored or recoloured copy. similar: pairs with a few differing pixels.
-    """
-
-    copies: Pairs
-    similar: SimilarPairs
+    copies: Pairs  # [P, 2], pairs with a moved, mirrored or recoloured copy
+    similar: SimilarPairs  # pairs with a few differing pixels
 
 
 def groups_by_file(first: Pairs, is_of_sheet: NDArray[np.bool_], labels: NDArray[np.int64]) -> Pairs:
@@ -132,14 +129,12 @@ class _Groups:
 
     def __init__(self, sprites: Sprites) -> None:
         self._tenth = _LARGEST_SHARE * sprites.class_counts()[sprites.labels]
-        self._parent = _first_of_each(sprites.groups)
+        _, first, group = np.unique(sprites.groups, return_index=True, return_inverse=True)
+        self._parent = first[group].astype(np.int64)  # at first the first sprite of each sprite's group
         self._sizes = np.bincount(self._parent, minlength=len(sprites))
 
     def join(self, pairs: Pairs, always: int) -> None:
-        """Join the two groups of every pair, int64 [P, 2], in order, unless a group would exceed a tenth of its class.
-
-        always: group size allowed in every class.
-        """
+        """Join the two groups of every pair, int64 [P, 2], in order, up to a tenth of the class or `always` sprites."""
         largest = np.maximum(always, self._tenth)
         for one, other in pairs.tolist():
             low, high = sorted((self._root(one), self._root(other)))
@@ -158,12 +153,6 @@ class _Groups:
         return index
 
 
-def _first_of_each(groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the index of the first sprite in each sprite's group: int64 [N]. groups: int64 [N]."""
-    _, first, own = np.unique(groups, return_index=True, return_inverse=True)
-    return first[own].astype(np.int64)
-
-
 def _same_drawings(rgba: Rgba) -> Generator[Event, None, Pairs]:
     """Return pairs of sprites equal except for colours, position and mirroring: int64 [P, 2]. Yields Progress."""
     first: dict[bytes, int] = {}
@@ -178,7 +167,7 @@ def _same_drawings(rgba: Rgba) -> Generator[Event, None, Pairs]:
 
 
 def _drawing_digest(pixels: NDArray[np.uint32]) -> bytes | None:
-    """Return a digest of a sprite, uint32 [S, S], shared by recoloured, mirrored and moved copies.
+    """Return a digest of uint32 [S, S], shared by recoloured, mirrored and moved copies.
 
     Numbers colours by first appearance. None for sprites with too few or too many colours.
     """

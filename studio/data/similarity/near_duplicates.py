@@ -33,16 +33,12 @@ _MOVES = (0, -1, 1)  # in pixels: a stray pixel shifts the centre
 
 @dataclass(frozen=True, eq=False)
 class SimilarPairs:
-    """Pairs of similar sprites, sorted by the second sprite, then by the first.
+    """Pairs of similar sprites, sorted by the second sprite, then by the first."""
 
-    first, second: sprite indices, int64 [P], first < second. mirrored: bool [P], match with a mirror image.
-    changed: int64 [P], number of differing pixels.
-    """
-
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    mirrored: NDArray[np.bool_]
-    changed: NDArray[np.int64]
+    first: NDArray[np.int64]  # [P], sprite index, smaller than `second`
+    second: NDArray[np.int64]  # [P]
+    mirrored: NDArray[np.bool_]  # [P], match with a mirror image
+    changed: NDArray[np.int64]  # [P], number of differing pixels
 
     def first_matches(self) -> SimilarPairs:
         """Return one pair for each second sprite: the pair with the earliest similar sprite."""
@@ -91,19 +87,14 @@ def _hashes(rgba: Rgba) -> Generator[Event, None, NDArray[np.uint8]]:
 def centred(rgba: Rgba) -> Rgba:
     """Move the visible pixels of each sprite, uint8 [N, S, S, 4], to the centre, by whole pixels."""
     position = np.arange(rgba.shape[1])
-    down, right = _moves(np.asarray(rgba[..., 3] > 0))
-    rows, columns = (
-        (position - move[:, None]) % len(position) for move in (down, right)
-    )  # visible pixels never wrap around
+    moves = _moves(np.asarray(rgba[..., 3] > 0))
+    rows, columns = ((position - move[:, None]) % len(position) for move in moves)  # visible pixels never wrap around
     moved: Rgba = rgba[np.arange(len(rgba))[:, None, None], rows[:, :, None], columns[:, None, :]]
     return moved
 
 
 def _moves(seen: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
-    """Return the moves, down and right in pixels, that centre each sprite: two int64 [N].
-
-    seen: bool [N, S, S], visible pixels.
-    """
+    """Return the moves, down and right, that centre each sprite's visible pixels, bool [N, S, S]: two int64 [N]."""
     size = seen.shape[1]
     moves = []
     for axis in (2, 1):  # projections on rows and on columns
@@ -245,10 +236,7 @@ def _changed(first: Rgba, second: Rgba, mirrored: NDArray[np.bool_]) -> NDArray[
 
 
 def _most_changed(visible: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the largest number of differing pixels of similar sprites: float64 [P].
-
-    visible: int64 [P], number of visible pixels in the smaller sprite per pair.
-    """
+    """Return the most differing pixels of similar sprites, float64 [P], for int64 [P] visible pixels of the smaller."""
     return np.asarray(np.maximum(1.0, _MOST_CHANGED * visible))
 
 

@@ -47,10 +47,7 @@ class AsepriteSource(Source):
 
 
 def _parts(ase: AseFile) -> list[tuple[str, str]]:
-    """Return a unique part name and the tag of each frame: 'walk 2' for the second frame of tag 'walk'.
-
-    With several tags, the shortest counts.
-    """
+    """Return a unique part name and the shortest tag of each frame: 'walk 2' for the second frame of tag 'walk'."""
     if ase.frame_count == 1:
         return [("", "")]
     parts: dict[str, str] = {}

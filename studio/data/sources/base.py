@@ -7,23 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from studio.data.files.source_files import (
-    SourceFile,
-    SourceImage,
-    SourceIssue,
-    UnreadableFile,
-)
+from studio.data.files.source_files import SourceFile, SourceImage, SourceIssue, UnreadableFile
 from studio.data.images.kinds import DRAWING_SUFFIXES, PICTURE_SUFFIXES
 
 __all__ = [
-    "DRAWING_SUFFIXES",
-    "PICTURE_SUFFIXES",
-    "Source",
-    "SourceFile",
-    "SourceImage",
-    "SourceIssue",
-    "UnreadableFile",
-]  # names for subclasses of Source
+    "DRAWING_SUFFIXES", "PICTURE_SUFFIXES", "Source", "SourceFile", "SourceImage", "SourceIssue", "UnreadableFile",
+]  # names for subclasses of Source # fmt: skip
 
 
 class Source(ABC):

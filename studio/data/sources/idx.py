@@ -76,25 +76,19 @@ def _has_images(file: SourceFile) -> bool:
 
 
 def _labels(file: SourceFile, count: int) -> list[str]:
-    """Return the class name of each image; [] without a labels file. Raises UnreadableFile for unusable labels.
-
-    count: number of images.
-    """
+    """Return the class name of each of `count` images; [] without a labels file. Raises UnreadableFile."""
     stem = _file_name(file).replace("images", "labels").replace("idx3", "idx1").removesuffix(".gz")
     siblings = {name.lower(): name for name in file.siblings}
     name = siblings.get(stem) or siblings.get(f"{stem}.gz")
     if name is None:
         return []
+    printable = escape_unprintable(name)
     try:
         labels = _numbers(read_bytes(file.sibling(name)), 1)
     except UnreadableFile as refused:
-        raise UnreadableFile(
-            refused.group, f"unusable labels in {escape_unprintable(name)}: {refused.reason}"
-        ) from None
+        raise UnreadableFile(refused.group, f"unusable labels in {printable}: {refused.reason}") from None
     if len(labels) != count:
-        raise UnreadableFile(
-            "unreadable", f"{count:,} images, but {len(labels):,} labels in {escape_unprintable(name)}"
-        )
+        raise UnreadableFile("unreadable", f"{count:,} images, but {len(labels):,} labels in {printable}")
     words = _FASHION if _is_fashion(file) else ()
     names = [words[label] if label < len(words) else str(label) for label in range(256)]
     return [names[label] for label in labels.tolist()]

@@ -84,9 +84,9 @@ def _atlas_of(file: SourceFile) -> tuple[Atlas | None, str]:
 def _sprites(
     sheet: DescribedSheet, regions: Sequence[Region], folders: tuple[str, ...]
 ) -> Iterator[SourceImage | SourceIssue]:
-    """Yield the sprites and issues of a described sheet. folders: class name parts of frames without folders.
+    """Yield the sprites and issues of a described sheet; a single sprite becomes an image without a part name.
 
-    A sheet with a single sprite becomes an image without a part name.
+    folders: class name parts of frames without folders.
     """
     used: dict[str, int] = {}
     paths = _paths([region.name for region in regions])
@@ -103,9 +103,8 @@ def _sprites(
         yield SourceIssue("description", sheet.remark)
     if (unused := sheet.unused_share()) > _FEW:
         described = f"{count(len(sheet.regions), 'sprite')} described in {sheet.source}"
-        yield SourceImage(
-            sheet.without_regions(), rest=f"{described}: {percent(round(unused, 2))} of what is drawn lies outside"
-        )
+        rest = f"{described}: {percent(round(unused, 2))} of what is drawn lies outside"
+        yield SourceImage(sheet.without_regions(), rest=rest)
 
 
 def _paths(names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -122,10 +121,7 @@ def _paths(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _part(path: Sequence[str], number: int, used: dict[str, int]) -> str:
-    """Return a unique part name for a frame: folders and file name, without suffix.
-
-    number: index of the frame, to name an unnamed frame. used: name counts, updated here.
-    """
+    """Return a unique part name for frame `number`: folders and file name, without suffix. used: counts, updated."""
     *folders, last = path
     stem, dot, suffix = last.rpartition(".")
     if dot and f".{suffix.lower()}" in PICTURE_SUFFIXES | {".ase", ".aseprite"}:

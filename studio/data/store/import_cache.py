@@ -28,13 +28,9 @@ _NAME = "import-*.safetensors"
 
 
 def entry_path(
-    folder: Path,
-    roots: Sequence[Root],
-    files: Sequence[SourceFile],
-    problems: Sequence[ImportIssue],
-    options: ReadOptions,
-    sources: Sequence[str],
-) -> Generator[int, None, Path]:
+    folder: Path, roots: Sequence[Root], files: Sequence[SourceFile], problems: Sequence[ImportIssue],
+    options: ReadOptions, sources: Sequence[str],
+) -> Generator[int, None, Path]:  # fmt: skip
     """Return the path of the cache file for an import of exactly these files and options; it need not exist.
 
     Yields the number of processed files from time to time.

@@ -40,13 +40,13 @@ class DamagedFile(Exception):  # noqa: N818
 
 @dataclass(frozen=True, eq=False)
 class PackedTexts:
-    """The texts in a packed file. extra: values saved with the sprites."""
+    """The texts in a packed file."""
 
     title: str
     class_names: list[str]
     names: list[str]
     target_names: list[str]
-    extra: dict[str, Any]
+    extra: dict[str, Any]  # values saved with the sprites
 
 
 def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> None:
@@ -56,32 +56,22 @@ def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -
 
 
 def save_in_slices(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> Generator[int, None, None]:
-    """Save `sprites` and `extra`, any JSON values, to `path`; close the generator to cancel.
-
-    Yields the number of sprites hashed, then written. Raises OSError.
-    """
+    """Like `save`; yields the number of sprites hashed, then written. Close the generator to cancel. Raises OSError."""
     if sprites.rgba.nbytes > scratch.MEMORY_LIMIT:
         scratch.check_free_space(scratch.writable_folder(path.parent), sprites.rgba.nbytes)
     yield from sprites.compute_fingerprint()
     texts = b"".join(_lines_of(sprites, extra or {}))
-    arrays = {
-        "labels": ("I64", sprites.labels.shape, sprites.labels.nbytes),
-        "groups": ("I64", sprites.groups.shape, sprites.groups.nbytes),
-        "is_test": ("U8", sprites.is_test.shape, sprites.is_test.nbytes),
-        "targets": ("F32", sprites.targets.shape, sprites.targets.nbytes),
-        "rgba": ("U8", sprites.rgba.shape, sprites.rgba.nbytes),
-        "texts": ("U8", (len(texts),), len(texts)),
-    }
+    columns = {"labels": "I64", "groups": "I64", "is_test": "U8", "targets": "F32", "rgba": "U8"}
+    arrays = {name: (kind, (array := getattr(sprites, name)).shape, array.nbytes) for name, kind in columns.items()}
+    arrays["texts"] = ("U8", (len(texts),), len(texts))
     about = {"format": _FORMAT, "fingerprint": sprites.fingerprint, "groups": _hash_of_split(sprites)}
     about["sha256"] = _checksum(sprites, texts)
     step = max(1, _SLICE // max(1, sprites.rgba[:1].nbytes))
     with atomic_path(path) as temporary:
         with temporary.open("wb") as stream:
             stream.write(_header_bytes(about, arrays))
-            stream.write(np.ascontiguousarray(sprites.labels).data)
-            stream.write(np.ascontiguousarray(sprites.groups).data)
-            stream.write(np.ascontiguousarray(sprites.is_test).data)
-            stream.write(np.ascontiguousarray(sprites.targets).tobytes())
+            for array in (sprites.labels, sprites.groups, sprites.is_test, sprites.targets):
+                stream.write(np.ascontiguousarray(array).tobytes())
             for start in range(0, len(sprites), step):
                 stream.write(np.ascontiguousarray(sprites.rgba[start : start + step]).data)
                 yield min(start + step, len(sprites))
@@ -202,10 +192,7 @@ def _header_bytes(about: Mapping[str, str], arrays: Mapping[str, tuple[str, tupl
 
 
 def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], int]:
-    """Return a safetensors header, its metadata, and the offset of the arrays.
-
-    The first eight bytes hold the header's length.
-    """
+    """Return a safetensors header, whose first eight bytes hold its length, its metadata, and the arrays' offset."""
     length = int.from_bytes(data[:8].tobytes(), "little")
     if len(data) < 8 or length > min(_LONGEST_HEADER, len(data) - 8):
         raise DamagedFile("cut off")
@@ -214,11 +201,8 @@ def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], in
     except (ValueError, RecursionError):
         raise DamagedFile("unreadable header") from None
     about = header.get("__metadata__") if isinstance(header, dict) else None
-    if (
-        not isinstance(about, dict)
-        or not all(isinstance(text, str) for text in about.values())
-        or "format" not in about
-    ):
+    are_texts = isinstance(about, dict) and all(isinstance(text, str) for text in about.values())
+    if not isinstance(about, dict) or not are_texts or "format" not in about:
         raise DamagedFile("no sprites in the file")
     if about["format"] != _FORMAT:
         raise DamagedFile("written by another version of the studio")
