@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QAction, QDesktopServices
@@ -19,24 +18,15 @@ from studio.app.widgets.layout import FlowLayout
 from studio.core.curves import MAX_CURVES
 from studio.core.errors import UsageError
 from studio.core.formatting import count, duration
+from studio.engine.runs.listing import RunSummary
 
-if TYPE_CHECKING:
-    from studio.engine.runs.listing import RunSummary
-
-_TIPS = {
-    "resume": "Resume this run from its last checkpoint.",
-    "watch": "Watch this run, trained by another process or machine, on the Train page.",
-    "longer": "Continue this run for more minutes.",
-    "anew": "Train the open sprites with this run's settings, or from its model.",
-    "use": "Use this run's model on the Generate page.",
-    "export": "Export this run's best model for other programs. (Ctrl+E)",
-    "report": "Save curves, samples and settings as an HTML page or for TensorBoard.",
-    "folder": "Open the run's folder in the file manager.",
-    "trash": "Move the selected runs to the trash. Undo restores them. (Delete)",
-}
-_REPORT_KINDS = "HTML page (*.html)"
+_WATCH = "Watch this run, trained by another process or machine, on the Train page."
+_RETRAIN = "Train the open sprites with this run's settings, or from its model."
+_REPORT = "Save curves, samples and settings as an HTML page or for TensorBoard."
+_TRASH = "Move the selected runs to the trash. Undo restores them. (Delete)"
 _COMPLETE = "This run is finished. Use 'Train longer' to continue."
 _NOT_BEGUN = "This run has not started. Press Resume, or start the queue."
+_REPORT_KINDS = "HTML page (*.html)"
 _WATCHABLE = ("training", "interrupted")  # a shared drive may not show another machine's lock
 _LONGER_MIN = (2, 5, 10, 30, 60, 120)
 
@@ -54,43 +44,47 @@ class RunActions(QWidget):
         super().__init__()
         self._session = session
         self._runs: Sequence[RunSummary] = ()
-        self.resume = factory.button("Resume", _TIPS["resume"], "play")
-        self.watch = factory.button("Watch", _TIPS["watch"], "train")
-        self.longer = factory.button("Train longer", _TIPS["longer"], "resume")
-        self._minutes = QMenu(self.longer)
-        self.anew = factory.button("Retrain", _TIPS["anew"], "train")
-        self._ways = QMenu(self.anew)
-        self.use = factory.button("Use in Generate", _TIPS["use"], "generate")
-        self.export = factory.button("Export…", _TIPS["export"], "export")
-        self.report = factory.button("Save report", _TIPS["report"], "save")
-        self._reports = QMenu(self.report)
-        self.folder = factory.button("Open folder", _TIPS["folder"], "folder")
-        self.trash = factory.button("Move to trash", _TIPS["trash"], "trash")
+        button = factory.button
+        self.resume = button("Resume", "Resume this run from its last checkpoint.", "play")
+        self.watch = button("Watch", _WATCH, "train")
+        self.longer = button("Train longer", "Continue this run for more minutes.", "resume")
+        self.anew = button("Retrain", _RETRAIN, "train")
+        self.use = button("Use in Generate", "Use this run's model on the Generate page.", "generate")
+        self.export = button("Export…", "Export this run's best model for other programs. (Ctrl+E)", "export")
+        self.report = button("Save report", _REPORT, "save")
+        self.folder = button("Open folder", "Open the run's folder in the file manager.", "folder")
+        self.trash = button("Move to trash", _TRASH, "trash")
+        self._buttons = {  # by the names in `_obstacles`
+            "resume": self.resume, "watch": self.watch, "longer": self.longer, "anew": self.anew, "use": self.use,
+            "export": self.export, "report": self.report, "folder": self.folder, "trash": self.trash,
+        }  # fmt: skip
         row = FlowLayout(factory.GRID, factory.GRID)
-        first = (self.resume, self.watch, self.longer, self.anew)
-        for button in (*first, self.use, self.export, self.report, self.folder, self.trash):
-            row.addWidget(button)
+        for each in self._buttons.values():
+            row.addWidget(each)
         self.setLayout(row)
+        self._connect()
+        self._refresh()
+
+    def _connect(self) -> None:
+        minutes, ways, reports = QMenu(self.longer), QMenu(self.anew), QMenu(self.report)
+        for button, menu in ((self.longer, minutes), (self.anew, ways), (self.report, reports)):
+            button.setMenu(menu)
+        for each in _LONGER_MIN:
+            minutes.addAction(duration(60 * each)).setData(float(each))
+        minutes.triggered.connect(self._on_train_longer)
+        ways.addAction("With these settings", self._on_retrain_with_settings)
+        ways.addAction("From this model", self._on_retrain_from_model)
+        reports.addAction("As HTML page…", self._on_save_html)
+        reports.addAction("For TensorBoard…", self._on_save_tensorboard)
         self.resume.clicked.connect(self._on_resume_clicked)
         self.watch.clicked.connect(self._on_watch_clicked)
-        for minutes in _LONGER_MIN:
-            self._minutes.addAction(duration(60 * minutes)).setData(float(minutes))
-        self._minutes.triggered.connect(self._on_train_longer)
-        self.longer.setMenu(self._minutes)
-        self._ways.addAction("With these settings").triggered.connect(self._on_retrain_with_settings)
-        self._ways.addAction("From this model").triggered.connect(self._on_retrain_from_model)
-        self.anew.setMenu(self._ways)
         self.use.clicked.connect(self._on_use_clicked)
         self.export.clicked.connect(self.export_model)
-        self._reports.addAction("As HTML page…").triggered.connect(self._on_save_html)
-        self._reports.addAction("For TensorBoard…").triggered.connect(self._on_save_tensorboard)
-        self.report.setMenu(self._reports)
         self.folder.clicked.connect(self._on_open_folder_clicked)
         self.trash.clicked.connect(self._on_trash_clicked)
-        session.training.state_changed.connect(self._refresh)
-        session.catalog.devices_found.connect(self._refresh)
-        session.catalog.ready.connect(self._refresh)
-        self._refresh()
+        catalog = self._session.catalog
+        for signal in (self._session.training.state_changed, catalog.devices_found, catalog.ready):
+            signal.connect(self._refresh)
 
     def set_runs(self, runs: Sequence[RunSummary]) -> None:
         self._runs = runs
@@ -100,7 +94,7 @@ class RunActions(QWidget):
     def export_model(self) -> bool:
         """Open the export dialog for the run's best model. Return False if not possible."""
         device = self._session.device_choice.device
-        if self._why_no_export() or device is None:
+        if not self.export.isEnabled() or device is None:
             return False
         run = self._runs[0]
         recipe = run.record.recipe if run.record is not None else ""
@@ -117,59 +111,8 @@ class RunActions(QWidget):
 
     @Slot()
     def _refresh(self) -> None:
-        one = "" if len(self._runs) == 1 else "Select one run."
-        factory.set_enabled(self.resume, self._why_not_resumed(), _TIPS["resume"])
-        factory.set_enabled(self.watch, self._why_not_watched(), _TIPS["watch"])
-        is_queued = any(run.standing == "queued" for run in self._runs)
-        factory.set_enabled(self.longer, _NOT_BEGUN if is_queued else self._why_not_longer(), _TIPS["longer"])
-        factory.set_enabled(self.anew, self._why_no_run(), _TIPS["anew"])
-        factory.set_enabled(self.use, self._why_no_model(), _TIPS["use"])
-        factory.set_enabled(self.export, self._why_no_export(), _TIPS["export"])
-        factory.set_enabled(self.report, self._why_no_report(), _TIPS["report"])
-        factory.set_enabled(self.folder, one, _TIPS["folder"])
-        busy = any(run.standing == "training" for run in self._runs)
-        reason = "This run is training. Stop it first." if busy else ""
-        factory.set_enabled(self.trash, reason if self._runs else "Select a run.", _TIPS["trash"])
-
-    def _why_no_run(self) -> str:
-        if len(self._runs) != 1:
-            return "Select one run."
-        if self._runs[0].record is None:
-            return "This run is damaged."
-        return "" if self._session.catalog.devices else "Searching for devices…"
-
-    def _why_no_model(self) -> str:
-        run = self._runs[0] if len(self._runs) == 1 else None
-        if run is not None and run.record is not None and not run.saved_step:
-            return "This run has no checkpoint yet."
-        return self._why_no_run()
-
-    def _why_no_export(self) -> str:
-        return self._why_no_model() or ("" if self._session.catalog.exports else "Loading PyTorch…")
-
-    def _why_no_report(self) -> str:
-        if not 0 < len(self._runs) <= MAX_CURVES:
-            return f"Select up to {MAX_CURVES} runs."
-        return "" if any(run.record is not None for run in self._runs) else "This run is damaged."
-
-    def _why_not_resumed(self) -> str:
-        is_finished = len(self._runs) == 1 and self._runs[0].standing == "finished"
-        return _COMPLETE if is_finished else self._why_not_longer()
-
-    def _why_not_longer(self) -> str:
-        if len(self._runs) == 1 and self._runs[0].standing == "training":
-            return "This run is training."
-        if self._session.training.owns_run():
-            return "Another run is training. Stop it first."
-        return self._why_no_run()
-
-    def _why_not_watched(self) -> str:
-        if len(self._runs) != 1 or self._runs[0].standing not in _WATCHABLE:
-            return "Select one run that is training."
-        training = self._session.training
-        if training.owns_run() and training.path != self._runs[0].path:
-            return "This window is training a run. Stop it to watch another."
-        return ""
+        for name, reason in _obstacles(self._runs, self._session).items():
+            factory.set_enabled(self._buttons[name], reason)
 
     @Slot()
     def _on_resume_clicked(self) -> None:
@@ -195,8 +138,9 @@ class RunActions(QWidget):
     @Slot()
     def _on_retrain_from_model(self) -> None:
         """Show the Train page with this run's model as start weights."""
-        if (record := self._runs[0].record) is not None:
-            self._prepare(partial(self._session.setup.start_from, self._runs[0].path, record))
+        run = self._runs[0]
+        if run.record is not None:
+            self._prepare(partial(self._session.setup.start_from, run.path, run.record))
 
     def _prepare(self, choose: Callable[[], None]) -> None:
         """Call `choose`, which sets up the next training, and show the Train page, or show its UsageError."""
@@ -223,7 +167,8 @@ class RunActions(QWidget):
     def _on_save_tensorboard(self) -> None:
         folder = dialogs.choose_save_folder(self, self._session.settings, "Choose a folder for TensorBoard")
         if folder is not None:
-            self._session.runs.save_event_logs([run.path for run in self._runs if run.record is not None], folder)
+            paths = [run.path for run in self._runs if run.record is not None]
+            self._session.runs.save_event_logs(paths, folder)
 
     @Slot()
     def _on_open_folder_clicked(self) -> None:
@@ -232,3 +177,34 @@ class RunActions(QWidget):
     @Slot()
     def _on_trash_clicked(self) -> None:
         self._session.runs.trash_runs([run.path for run in self._runs])
+
+
+def _obstacles(runs: Sequence[RunSummary], session: Session) -> dict[str, str]:
+    """Return for each button why it is disabled for these selected runs; '' for an enabled button."""
+    run = runs[0] if len(runs) == 1 else None
+    standing, training, catalog = run.standing if run is not None else "", session.training, session.catalog
+    not_one = "" if run is not None else "Select one run."
+    damaged = "This run is damaged." if run is not None and run.record is None else ""
+    unusable = not_one or damaged or ("" if catalog.devices else "Searching for devices…")
+    unsaved = run is not None and run.record is not None and not run.saved_step
+    no_model = "This run has no checkpoint yet." if unsaved else unusable
+    busy = "Another run is training. Stop it first." if training.owns_run() else ""
+    not_resumed = ("This run is training." if standing == "training" else busy) or unusable
+    is_queued = any(each.standing == "queued" for each in runs)
+    not_watched = "" if standing in _WATCHABLE else "Select one run that is training."
+    if run is not None and training.owns_run() and training.path != run.path:
+        not_watched = not_watched or "This window is training a run. Stop it to watch another."
+    no_report = "" if any(each.record is not None for each in runs) else "This run is damaged."
+    is_training = any(each.standing == "training" for each in runs)
+    no_trash = "This run is training. Stop it first." if is_training else ""
+    return {
+        "resume": _COMPLETE if standing == "finished" else not_resumed,
+        "watch": not_watched,
+        "longer": _NOT_BEGUN if is_queued else not_resumed,
+        "anew": unusable,
+        "use": no_model,
+        "export": no_model or ("" if catalog.exports else "Loading PyTorch…"),
+        "report": no_report if 0 < len(runs) <= MAX_CURVES else f"Select up to {MAX_CURVES} runs.",
+        "folder": not_one,
+        "trash": no_trash if runs else "Select a run.",
+    }

@@ -16,18 +16,13 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.core.curves import MAX_CURVES
-from studio.engine.runs.analysis.comparison import (
-    NOTHING_DIFFERS,
-    ComparedRun,
-    comparison_rows,
-    differences,
-    explain_best,
-)
+from studio.engine.runs.analysis import comparison
+from studio.engine.runs.analysis.comparison import ComparedRun
 from studio.engine.runs.history import HistoryRead, compared_curves
+from studio.engine.runs.listing import RunSummary
 
 if TYPE_CHECKING:
     from studio.app.widgets.plot.curves_plot import CurvesPlot
-    from studio.engine.runs.listing import RunSummary
 
 _SECTIONS = ("Curves", "Settings", "Samples", "Figures")
 _NO_RUN = "Select a run to see its samples."
@@ -53,7 +48,7 @@ class Comparison(QWidget):
         self.plot: CurvesPlot | None = None
         self.filmstrip = Filmstrip()
         self.filmstrip.view.set_placeholder(_NO_RUN)
-        self.sections = _tabs()
+        self.sections = QTabBar(drawBase=False, expanding=False)
         self._limit_note = factory.text("", "muted", wrap=False)
         self.settings = ComparisonTable("Different settings", "Settings that differ between the selected runs.")
         self.samples = SamplesComparison()
@@ -62,9 +57,7 @@ class Comparison(QWidget):
         self._stack = QStackedWidget()
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self._plot_box = factory.column()
-        self._read_timer = QTimer(self)
-        self._read_timer.setSingleShot(True)
-        self._read_timer.setInterval(_READ_DELAY_MS)
+        self._read_timer = QTimer(self, singleShot=True, interval=_READ_DELAY_MS)
         self._lay_out()
         self._read_timer.timeout.connect(self._read_missing_runs)
         self.sections.currentChanged.connect(self._refresh_section)
@@ -72,13 +65,14 @@ class Comparison(QWidget):
         session.catalog.plots_ready.connect(self._make_plot)
 
     def _lay_out(self) -> None:
+        factory.set_name_and_tip(self.sections, "Comparison", "What to compare.")
+        for name in _SECTIONS:
+            self.sections.addTab(name)
         parts = factory.panel(self._plot_box), self.filmstrip
         factory.fill_splitter(self.splitter, parts, (600, 400), self._session.settings.layout("comparison"))
         for section in (self.splitter, self.settings, self.samples, self.figures):
             self._stack.addWidget(section)
-        layout = factory.column(self._head, self._stack)
-        layout.setStretch(1, 1)
-        self.setLayout(layout)
+        self.setLayout(factory.column(self._head, self._stack, grows=1))
         self._head.hide()
 
     def save_state(self) -> None:
@@ -140,10 +134,9 @@ class Comparison(QWidget):
             titles = {run.path: run.title for run in self._runs}
             curves = [(titles[read.path], compared_curves(read.history)) for read in known]
             self.plot.set_curves(curves, keep_view=self._drawn == before)
-        first = known[0] if known and known[0].path == self._runs[0].path else None
-        path = first.path if first is not None else None
-        if path != self.filmed:
-            self.filmed = path
+        first = self._read.get(self._runs[0].path) if self._runs else None
+        filmed_before, self.filmed = self.filmed, first.path if first is not None else None
+        if self.filmed != filmed_before:
             self.filmstrip.clear()
         self.filmstrip.view.set_placeholder(NO_SAMPLES if first is not None else _NO_RUN)
         if first is not None:
@@ -162,11 +155,11 @@ class Comparison(QWidget):
             self._show_read(_SECTIONS[section])
 
     def _show_settings(self) -> None:
-        rows = differences([run.record for run in self._runs if run.record is not None])
+        rows = comparison.differences([run.record for run in self._runs if run.record is not None])
         if rows:
             self.settings.show_rows([run.title for run in self._runs], rows)
         else:
-            self.settings.show_message(NOTHING_DIFFERS)
+            self.settings.show_message(comparison.NOTHING_DIFFERS)
 
     def _show_read(self, section: str) -> None:
         """Show samples or figures of the runs read so far."""
@@ -180,15 +173,5 @@ class Comparison(QWidget):
         if section == "Samples":
             self.samples.show_runs(known, note)
         else:
-            marks = explain_best(known) if len(known) > 1 else ""
-            self.figures.show_rows([run.name for run in known], comparison_rows(known), f"{marks} {note}".strip())
-
-
-def _tabs() -> QTabBar:
-    bar = QTabBar()
-    bar.setDrawBase(False)
-    bar.setExpanding(False)
-    factory.set_name_and_tip(bar, "Comparison", "What to compare.")
-    for name in _SECTIONS:
-        bar.addTab(name)
-    return bar
+            note = f"{comparison.explain_best(known) if len(known) > 1 else ''} {note}".strip()
+            self.figures.show_rows([run.name for run in known], comparison.comparison_rows(known), note)

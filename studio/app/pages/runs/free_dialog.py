@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QCheckBox, QDialog, QLabel, QPlainTextEdit, QProgressBar, QWidget
@@ -12,12 +11,9 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QLabel, QPlainTextEdit, QProgr
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import formatting
+from studio.engine.runs.listing import RunSummary
 from studio.engine.runs.maintenance.disk_use import CLEANUP_KINDS, Removable, SpaceFound
 
-if TYPE_CHECKING:
-    from studio.engine.runs.listing import RunSummary
-
-_FREE = "Delete the checked items permanently."
 _LOWEST, _HIGHEST, _LIST_PX = 400, 640, 96  # logical pixels: the dialog's heights, the list's least height
 _MOST_OF_A_RUN = 20  # files listed by name
 
@@ -40,10 +36,10 @@ class FreeSpaceDialog(QDialog):
         self.boxes: dict[str, QCheckBox] = {}
         self._sizes: dict[str, QLabel] = {}
         self._parts: dict[str, QWidget] = {}
-        self._busy = QProgressBar()
+        self._busy = QProgressBar(minimum=0, maximum=0, textVisible=False)
         self._note = factory.caption("")
-        self._list = QPlainTextEdit()
-        self.free = factory.button("Free space", _FREE, "trash", "danger")
+        self._list = QPlainTextEdit(readOnly=True, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap)
+        self.free = factory.button("Free space", "Delete the checked items permanently.", "trash", "danger")
         self.cancel = factory.button("Close", "Close without deleting.")
         self._lay_out()
         self.resize(self.minimumWidth(), max(_LOWEST, min(_HIGHEST, parent.window().height())))
@@ -51,33 +47,27 @@ class FreeSpaceDialog(QDialog):
         self.free.clicked.connect(self._on_free_clicked)
         self.cancel.clicked.connect(self.reject)
         self._space.found.connect(self._on_found)
-        self._space.freed.connect(self._on_freed)
+        self._space.freed.connect(self.accept)  # the window shows how much was freed
         self._space.ended.connect(self._refresh)
         self._find_removable()
 
     def _lay_out(self) -> None:
-        self._busy.setRange(0, 0)
-        self._busy.setTextVisible(False)
         factory.retain_size_when_hidden(self._busy)
         kinds = factory.column(spacing=2 * factory.GRID)
         for kind in CLEANUP_KINDS:
-            box, size, about = QCheckBox(kind.title), factory.text("", wrap=False), factory.caption(kind.loses)
-            factory.set_name_and_tip(box, kind.title, kind.loses)
+            box, size = factory.check_box(kind.title, kind.loses), factory.text("", wrap=False)
+            about = factory.caption(kind.loses)
             box.setChecked(kind.is_usual)
             box.toggled.connect(self._refresh)
             about.setContentsMargins(3 * factory.GRID, 0, 0, 0)
             part = factory.panel(factory.column(factory.row(box, 1, size), about, spacing=2))
             kinds.addWidget(part)
             self.boxes[kind.name], self._sizes[kind.name], self._parts[kind.name] = box, size, part
-        self._list.setReadOnly(True)
-        self._list.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._list.setMinimumHeight(_LIST_PX)
         factory.set_name_and_tip(self._list, "Will be deleted", "Files to delete, by run.")
         head = factory.row(factory.title("Free space"), 1, self.runs)
-        content = factory.column(kinds, factory.heading("Will be deleted"), self._list, margin=2)
-        content.setStretch(2, 1)
-        foot = factory.row(self._note, self.cancel, self.free)
-        foot.setStretch(0, 1)
+        content = factory.column(kinds, factory.heading("Will be deleted"), self._list, margin=2, grows=2)
+        foot = factory.row(self._note, self.cancel, self.free, grows=0)
         scroll = factory.scroll_area(factory.panel(content))
         self.setLayout(factory.column(head, self._busy, scroll, foot, margin=3 * factory.GRID))
 
@@ -107,29 +97,23 @@ class FreeSpaceDialog(QDialog):
             own = [item for item in self._items if item.kind == kind.name]
             self._parts[kind.name].setVisible(bool(own))
             self._sizes[kind.name].setText(formatting.memory(_bytes_of(own)))
-        checked_items = self.checked_items()
-        reason = "" if checked_items else "Nothing to delete."
-        factory.set_enabled(self.free, "Please wait…" if self._space.is_busy() else reason, _FREE)
-        factory.set_button_text(
-            self.free, f"Free {formatting.memory(_bytes_of(checked_items))}" if checked_items else "Free space"
-        )
+        checked = self.checked_items()
+        reason = "" if checked else "Nothing to delete."
+        factory.set_enabled(self.free, "Please wait…" if self._space.is_busy() else reason)
+        size = f"Free {formatting.memory(_bytes_of(checked))}" if checked else "Free space"
+        factory.set_button_text(self.free, size)
         nothing = "" if self._space.is_busy() or self._items else "Nothing to delete."
-        self._list.setPlainText("\n".join(self._lines(checked_items)) or nothing)
+        self._list.setPlainText("\n".join(self._lines(checked)) or nothing)
 
     @Slot()
     def _on_free_clicked(self) -> None:
         self._space.free(self.checked_items())
         self._refresh()
 
-    @Slot()
-    def _on_freed(self) -> None:
-        """Close; the window shows how much was freed."""
-        self.accept()
-
-    def _lines(self, checked_items: Sequence[Removable]) -> Iterator[str]:
+    def _lines(self, checked: Sequence[Removable]) -> Iterator[str]:
         """Yield a line for each run, followed by lines for its files."""
         by_run: dict[Path | None, list[Removable]] = {}
-        for item in checked_items:
+        for item in checked:
             by_run.setdefault(item.run, []).append(item)
         for run, items in by_run.items():
             name = self._session.runs.title_of(run) if run is not None else "Shared cache"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFocusEvent
@@ -12,16 +11,11 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QSizePolicy, QWidget
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core.errors import UsageError
+from studio.engine.runs.listing import RunSummary
 from studio.engine.runs.notes import MAX_NOTE_LENGTH, RunNotes, check_notes, split_tags
 
-if TYPE_CHECKING:
-    from studio.engine.runs.listing import RunSummary
-
-_TIPS = {
-    "tags": "Tags, such as boss or too-wide. Filter by 'tag:boss'.",
-    "note": "Your note, stored in the run's folder.",
-}
-_ONE_RUN = "Select one run."
+_TAGS = "Tags, such as boss or too-wide. Filter by 'tag:boss'."
+_NOTE = "Your note, stored in the run's folder."
 _TAGS_PX = 220
 _MOST_LINES = 3  # more lines scroll
 _STORE_MS = 500  # delay after typing
@@ -59,24 +53,19 @@ class RunNotesRow(QWidget):
         super().__init__()
         self._runs = session.runs
         self._shown: RunSummary | None = None
-        self.tags = QLineEdit()
+        self.tags = QLineEdit(placeholderText="Tags")
         self.note = NoteField()
-        self.tags.setPlaceholderText("Tags")
         self.tags.setFixedWidth(_TAGS_PX)
         self.note.setPlaceholderText("Note")
-        factory.set_name_and_tip(self.tags, "Tags", _TIPS["tags"])
-        factory.set_name_and_tip(self.note, "Note", _TIPS["note"])
+        factory.set_name_and_tip(self.tags, "Tags", _TAGS)
+        factory.set_name_and_tip(self.note, "Note", _NOTE)
         row = factory.row(self.tags, self.note)
         for field in (self.tags, self.note):
             row.setAlignment(field, Qt.AlignmentFlag.AlignTop)
-        self._reasons = {
-            "tags": factory.FieldError(self.tags, _TIPS["tags"]), "note": factory.FieldError(self.note, _TIPS["note"]),
-        }  # fmt: skip
-        self.setLayout(factory.column(row, *self._reasons.values(), spacing=4))
+        self._tags_error, self._note_error = factory.FieldError(self.tags, _TAGS), factory.FieldError(self.note, _NOTE)
+        self.setLayout(factory.column(row, self._tags_error, self._note_error, spacing=4))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._store_timer = QTimer(self)
-        self._store_timer.setSingleShot(True)
-        self._store_timer.setInterval(_STORE_MS)
+        self._store_timer = QTimer(self, singleShot=True, interval=_STORE_MS)
         self._store_timer.timeout.connect(self._store_valid)
         self.tags.textEdited.connect(self._store_later)
         self.note.textChanged.connect(self._store_later)
@@ -110,7 +99,7 @@ class RunNotesRow(QWidget):
     def _store_valid(self) -> None:
         """Store valid fields; show the error at an invalid field."""
         self._mark()
-        if not self._reasons["tags"].text():
+        if not self._tags_error.text():
             self.store()
 
     @Slot()
@@ -128,15 +117,13 @@ class RunNotesRow(QWidget):
 
     def _mark(self) -> None:
         """Show an error under each invalid field. Without a run, disable the fields."""
-        self._reasons["tags"].show_reason(_problem_of(split_tags(self.tags.text())))
+        self._tags_error.show_reason(_problem_of(split_tags(self.tags.text())))
         is_long = len(self.note.toPlainText().strip()) > MAX_NOTE_LENGTH
-        self._reasons["note"].show_reason(
-            f"Only the first {MAX_NOTE_LENGTH:,} characters are stored." if is_long else ""
-        )
+        self._note_error.show_reason(f"Only the first {MAX_NOTE_LENGTH:,} characters are stored." if is_long else "")
         for field in (self.tags, self.note):
             field.setEnabled(self._shown is not None)
             if self._shown is None:
-                field.setToolTip(_ONE_RUN)
+                field.setToolTip("Select one run.")
 
     def _typed(self) -> tuple[tuple[str, ...] | None, str | None]:
         """Return the fields' tags and note; None for unchanged values."""
@@ -147,7 +134,7 @@ class RunNotesRow(QWidget):
         return None if tags == notes.tags else tags, None if note == notes.note else note
 
     def _note(self) -> str:
-        """Return the note's text, stripped and cut to LONGEST_NOTE characters."""
+        """Return the note's text, stripped and cut to `MAX_NOTE_LENGTH` characters."""
         return self.note.toPlainText().strip()[:MAX_NOTE_LENGTH]
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QSplitter, QStackedWidget, QTableView
+from PySide6.QtWidgets import QLineEdit, QSplitter, QStackedWidget
 
 from studio.app.pages.base import Page
 from studio.app.pages.runs.actions import RunActions
@@ -16,14 +12,12 @@ from studio.app.pages.runs.compare import Comparison
 from studio.app.pages.runs.free_dialog import FreeSpaceDialog
 from studio.app.pages.runs.notes import RunNotesRow
 from studio.app.pages.runs.queue_panel import QueuePanel
-from studio.app.pages.runs.table import Column, NameDelegate, RunFilter, RunTable
+from studio.app.pages.runs.table_view import RunTableView
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core.formatting import count, memory
-
-if TYPE_CHECKING:
-    from studio.engine.runs.listing import RunSummary
-    from studio.engine.runs.maintenance.disk_use import SpaceFreed
+from studio.engine.runs.listing import RunSummary
+from studio.engine.runs.maintenance.disk_use import SpaceFreed
 
 _EMPTY = "No runs yet. Start one on the Train page."
 _LOOKING = "Loading runs…"
@@ -41,10 +35,14 @@ class RunsPage(Page):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.filter = QLineEdit()
+        self.filter = QLineEdit(placeholderText="Filter", clearButtonEnabled=True)
+        self.filter.setMaximumWidth(200)
+        about = "Show runs with these words in a column or note; 'tag:boss' finds a tag."
+        factory.set_name_and_tip(self.filter, "Filter", about)
         self.starred = factory.tool_button("star", "Starred", "Show only starred runs.")
+        self.starred.setCheckable(True)
         self.free = factory.button("Free space…", "Delete old checkpoints and caches.")
-        self.table = QTableView()
+        self.table = RunTableView(session)
         self.actions_row = RunActions(session)
         self.notes = RunNotesRow(session)
         self.queue = QueuePanel(session)
@@ -52,16 +50,11 @@ class RunsPage(Page):
         self._disk_use = factory.text("", "muted", wrap=False)
         self.show_all = factory.button("Clear filter", "Show all runs.")
         self._no_match = factory.panel(factory.row(factory.text(_NO_MATCH, "muted", wrap=False), self.show_all, 1))
-        self._rows = RunTable(self)
-        self._sorted = RunFilter(self._rows, self)
-        self._restored: set[Path] = set()  # restored runs, to select once they are listed
         self._splitter = QSplitter(Qt.Orientation.Vertical)
         self._stack = QStackedWidget()
         self._empty = factory.caption(_LOOKING)
-        self.list_timer = QTimer(self)
-        self.list_timer.setInterval(_LIST_MS)
+        self.list_timer = QTimer(self, interval=_LIST_MS)
         self.list_timer.start()
-        self._set_up_table()
         self._lay_out()
         self._connect()
         self._refresh_table()
@@ -82,61 +75,32 @@ class RunsPage(Page):
 
     def selected(self) -> list[RunSummary]:
         """Return the selected runs, from top to bottom."""
-        rows = sorted(self.table.selectionModel().selectedRows(), key=QModelIndex.row)
-        return [self._rows.at(self._sorted.mapToSource(row).row()) for row in rows]
+        return self.table.selected()
 
     @Slot()
     def export_model(self) -> bool:
         """Open the export dialog for the selected run's best model. Return False if not possible."""
         return self.actions_row.export_model()
 
-    def _set_up_table(self) -> None:
-        self.table.setModel(self._sorted)
-        self.table.setSortingEnabled(True)
-        self.table.sortByColumn(Column.STARTED, Qt.SortOrder.DescendingOrder)
-        self.table.setItemDelegateForColumn(Column.NAME, NameDelegate(self.table))
-        trigger = QAbstractItemView.EditTrigger
-        self.table.setEditTriggers(trigger.DoubleClicked | trigger.EditKeyPressed)
-        self.table.setShowGrid(False)
-        self.table.verticalHeader().hide()
-        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.table.setTabKeyNavigation(False)
-        header = self.table.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setStretchLastSection(True)
-        header.setHighlightSections(False)
-        factory.set_name_and_tip(self.table, "Runs", "Select a run to see it, or several to compare.")
-        self.filter.setPlaceholderText("Filter")
-        self.filter.setClearButtonEnabled(True)
-        self.filter.setMaximumWidth(200)
-        about = "Show runs with these words in a column or note; 'tag:boss' finds a tag."
-        factory.set_name_and_tip(self.filter, "Filter", about)
-        self.starred.setCheckable(True)
-
     def _lay_out(self) -> None:
         margin = 3 * factory.GRID
         head = factory.row(factory.title("Runs"), self._disk_use, 1, self.free, self.starred, self.filter)
-        runs = factory.row(self.table, self.queue, spacing=2 * factory.GRID)
-        runs.setStretch(0, 1)
+        runs = factory.row(self.table, self.queue, spacing=2 * factory.GRID, grows=0)
         above = factory.panel(factory.column(self._no_match, runs, self.notes, self.actions_row))
         layout = self.session.settings.layout("runs")
         factory.fill_splitter(self._splitter, (above, self.comparison), (380, 300), layout)
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(factory.panel(factory.column(1, self._empty, 1)))
         self._stack.addWidget(self._splitter)
-        box = factory.column(head, self._stack, spacing=2 * factory.GRID)
-        box.setContentsMargins(margin, factory.GRID, margin, factory.GRID)
-        self.setLayout(box)
+        margins = margin, factory.GRID, margin, factory.GRID
+        self.setLayout(factory.column(head, self._stack, spacing=2 * factory.GRID, margin=margins))
 
     def _connect(self) -> None:
         self.filter.textChanged.connect(self._on_filter_changed)
         self.starred.toggled.connect(self._on_filter_changed)
         self.show_all.clicked.connect(self._clear_filter)
         self.free.clicked.connect(self._on_free_space_clicked)
-        self.table.clicked.connect(self._on_cell_clicked)
-        self._rows.renamed.connect(self._on_renamed)
-        factory.shortcut("Ctrl+D", self, self._toggle_stars)
+        factory.shortcut("Ctrl+D", self, self.table.toggle_stars)
         delete, context = QKeySequence.StandardKey.Delete, Qt.ShortcutContext.WidgetShortcut
         factory.shortcut(delete, self.table, self.actions_row.trash_by_key, context)
         self.table.selectionModel().selectionChanged.connect(self._on_selection_changed)
@@ -146,7 +110,6 @@ class RunsPage(Page):
         self.comparison.filmstrip.save_requested.connect(self._on_save_timelapse)
         self.list_timer.timeout.connect(self._on_list_timer)
         self.session.runs.listed.connect(self._refresh_table)
-        self.session.runs.restored.connect(self._on_restored)
         self.session.run_space.measured.connect(self._refresh_disk_use)
         self.session.run_space.freed.connect(self._on_freed)
         self.session.catalog.ready.connect(self._refresh_table)
@@ -159,48 +122,20 @@ class RunsPage(Page):
 
     @Slot()
     def _refresh_table(self) -> None:
-        chosen, current = {run.path for run in self.selected()}, self._path_at(self.table.currentIndex())
-        row = min((index.row() for index in self.table.selectionModel().selectedRows()), default=0)
-        if back := self._restored & {run.path for run in self.session.runs.runs}:
-            chosen, self._restored = back, set()
-            self.table.clearSelection()
-        self._rows.show_runs(self.session.runs.runs, self.session.catalog.recipes)
-        self.table.setColumnHidden(Column.TAGS, not any(run.notes.tags for run in self.session.runs.runs))
+        self.table.refresh()
         self._stack.setCurrentIndex(1 if self.session.runs.runs else 0)
         self._empty.setText(_EMPTY if self.session.runs.are_known else _LOOKING)
-        self._select_paths(chosen, current)
-        self._select_near(row)
         self._on_selection_changed()
         if self.isVisible():
             self.session.run_space.measure()
         self._refresh_disk_use()
-
-    def _select_near(self, row: int) -> None:
-        """If no run is selected, select this row, or the last row of a shorter table."""
-        if not self.selected() and self._sorted.rowCount():
-            self.table.selectRow(min(row, self._sorted.rowCount() - 1))
-
-    def _select_paths(self, chosen: Collection[Path], current: Path | None) -> None:
-        """Select these runs at their current rows, and make `current` the current row again."""
-        selection, flag = QItemSelection(), QItemSelectionModel.SelectionFlag
-        for row in range(self._sorted.rowCount()):
-            index = self._sorted.index(row, 0)
-            path = self._path_at(index)
-            if path in chosen:
-                selection.select(index, index)
-            if path == current and not self.table.currentIndex().isValid():
-                self.table.selectionModel().setCurrentIndex(index, flag.NoUpdate)
-        self.table.selectionModel().select(selection, flag.Select | flag.Rows)
-
-    def _path_at(self, index: QModelIndex) -> Path | None:
-        return self._rows.at(self._sorted.mapToSource(index).row()).path if index.isValid() else None
 
     @Slot()
     def _on_selection_changed(self) -> None:
         chosen = self.selected()
         self.actions_row.set_runs(chosen)
         self.notes.show_runs(chosen)
-        self._no_match.setVisible(not self._sorted.rowCount())
+        self._no_match.setVisible(not self.table.model().rowCount())
         self.comparison.show_runs([run for run in chosen if run.record is not None])
 
     @Slot()
@@ -209,8 +144,7 @@ class RunsPage(Page):
 
     @Slot()
     def _on_filter_changed(self) -> None:
-        self._sorted.look_for(self.filter.text(), starred=self.starred.isChecked())
-        self._select_near(0)
+        self.table.apply_filter(self.filter.text(), starred=self.starred.isChecked())
         self._on_selection_changed()  # Qt does not report the deselection of removed rows
 
     @Slot()
@@ -218,34 +152,10 @@ class RunsPage(Page):
         self.starred.setChecked(False)
         self.filter.clear()
 
-    @Slot(QModelIndex)
-    def _on_cell_clicked(self, index: QModelIndex) -> None:
-        if index.column() == Column.STAR:
-            run = self._rows.at(self._sorted.mapToSource(index).row())
-            self.session.runs.change_notes(run.path, starred=not run.notes.starred)
-
-    @Slot()
-    def _toggle_stars(self) -> None:
-        """Star all selected runs, or remove the star if all have one."""
-        chosen = self.selected()
-        starred = not all(run.notes.starred for run in chosen)
-        for run in chosen:
-            if run.notes.starred != starred:
-                self.session.runs.change_notes(run.path, starred=starred)
-
-    @Slot(object, str)
-    def _on_renamed(self, path: Path, name: str) -> None:
-        self.session.runs.change_notes(path, name=name)
-
-    @Slot(object)
-    def _on_restored(self, paths: Collection[Path]) -> None:
-        self._restored = set(paths)
-
     @Slot()
     def _refresh_disk_use(self) -> None:
         """Show the disk space of the runs measured so far."""
         space, runs = self.session.run_space, self.session.runs.runs
-        self._rows.show_uses(space.uses)
         known = any(run.path in space.uses for run in runs)
         self._disk_use.setText(f"{count(len(runs), 'run')}, {memory(space.total_bytes())} on disk" if known else "")
 

@@ -16,9 +16,6 @@ from studio.app.widgets import factory
 
 _START = "Train these runs in order. Failed runs are skipped."
 _PAUSE = "Don't start another run. The running training continues."
-_EARLIER = "Move the selected run up. (Alt+Up)"
-_LATER = "Move the selected run down. (Alt+Down)"
-_REMOVE = "Remove the selected run from the queue. You can still train it with Resume."
 _WIDTH = 264  # pixels
 
 
@@ -46,13 +43,13 @@ class QueuePanel(QWidget):
         super().__init__()
         self._session = session
         self.list = OrderedList()
-        factory.set_name_and_tip(
-            self.list, "Queue", "Runs that wait for training. The top one is next. Drag to reorder."
-        )
+        about = "Runs that wait for training. The top one is next. Drag to reorder."
+        factory.set_name_and_tip(self.list, "Queue", about)
         self.switch = factory.button("Start queue", _START, "play")
-        self.earlier = factory.tool_button("chevron-up", "Move up", _EARLIER)
-        self.later = factory.tool_button("chevron-down", "Move down", _LATER)
-        self.remove = factory.tool_button("close", "Remove", _REMOVE)
+        self.earlier = factory.tool_button("chevron-up", "Move up", "Move the selected run up. (Alt+Up)")
+        self.later = factory.tool_button("chevron-down", "Move down", "Move the selected run down. (Alt+Down)")
+        remove = "Remove the selected run from the queue. You can still train it with Resume."
+        self.remove = factory.tool_button("close", "Remove", remove)
         self._state = factory.caption("")
         row = factory.row(self.switch, 1, self.earlier, self.later, self.remove)
         self.setLayout(factory.column(factory.heading("Queue"), self._state, self.list, row))
@@ -79,11 +76,11 @@ class QueuePanel(QWidget):
         """Show the queue and keep the chosen run."""
         queue = self._session.queue
         self.setVisible(bool(queue.runs))
-        self._state.setText(
-            run_texts.queue_state(queue.runs, is_on=queue.is_on, is_training=self._session.training.owns_run())
-        )
+        is_training = self._session.training.owns_run()
+        self._state.setText(run_texts.queue_state(queue.runs, is_on=queue.is_on, is_training=is_training))
         entries = [(run.path, run_texts.queue_entry(run)) for run in queue.runs]
-        if entries != list(zip(self.paths(), self._texts(), strict=True)):
+        texts = [self.list.item(row).text() for row in range(self.list.count())]
+        if entries != list(zip(self.paths(), texts, strict=True)):
             self._fill(entries)
         self._refresh_buttons()
 
@@ -100,9 +97,6 @@ class QueuePanel(QWidget):
                 if path == chosen:
                     self.list.setCurrentItem(item)
 
-    def _texts(self) -> list[str]:
-        return [self.list.item(row).text() for row in range(self.list.count())]
-
     @Slot()
     def _refresh_buttons(self) -> None:
         queue, row = self._session.queue, self.list.currentRow()
@@ -111,10 +105,10 @@ class QueuePanel(QWidget):
         self.switch.setIcon(theme.icon("pause" if queue.is_on else "play"))
         factory.set_enabled(self.switch, reason, _PAUSE if queue.is_on else _START)
         none = "Select a run in the queue." if row < 0 else ""
-        factory.set_enabled(self.earlier, none or ("" if row else "Already the first run."), _EARLIER)
+        factory.set_enabled(self.earlier, none or ("" if row else "Already the first run."))
         is_last = row == self.list.count() - 1
-        factory.set_enabled(self.later, none or ("Already the last run." if is_last else ""), _LATER)
-        factory.set_enabled(self.remove, none, _REMOVE)
+        factory.set_enabled(self.later, none or ("Already the last run." if is_last else ""))
+        factory.set_enabled(self.remove, none)
 
     @Slot()
     def _on_switch_clicked(self) -> None:
@@ -125,9 +119,7 @@ class QueuePanel(QWidget):
 
     @Slot()
     def _on_dropped(self) -> None:
-        chosen = self._chosen()
-        if chosen is not None:
-            self._session.queue.move(chosen, self.list.currentRow())
+        self._move(self.list.currentRow())
 
     @Slot()
     def _on_move_up(self) -> None:

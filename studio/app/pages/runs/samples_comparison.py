@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
@@ -13,10 +12,7 @@ from PySide6.QtWidgets import QSlider, QWidget
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.filmstrip import SpriteSheetView
 from studio.core.formatting import duration, number
-from studio.engine.runs.analysis.comparison import shared_positions
-
-if TYPE_CHECKING:
-    from studio.engine.runs.analysis.comparison import ComparedRun, TimelineAxis
+from studio.engine.runs.analysis.comparison import ComparedRun, TimelineAxis, shared_positions
 
 NO_SAMPLES = "This run has no live samples."
 _NAME_WIDTH = 18 * factory.GRID
@@ -41,11 +37,9 @@ class SamplesComparison(QWidget):
         self.alignment.addItems(list(_ALIGNMENTS))
         factory.set_name_and_tip(self.slider, "Sample step", "Drag to see earlier samples.")
         self.position.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
-        below = factory.row(self.alignment, self.position, self.slider)
-        below.setStretch(2, 1)
-        layout = factory.column(factory.scroll_area(factory.panel(self._rows_box)), self.note, below, spacing=4)
-        layout.setStretch(0, 1)
-        self.setLayout(layout)
+        below = factory.row(self.alignment, self.position, self.slider, grows=2)
+        rows = factory.scroll_area(factory.panel(self._rows_box))
+        self.setLayout(factory.column(rows, self.note, below, spacing=4, grows=0))
         self.alignment.currentTextChanged.connect(self._on_alignment_changed)
         self.slider.valueChanged.connect(self._on_slider_moved)
 
@@ -84,7 +78,7 @@ class SamplesComparison(QWidget):
             self.slider.setValue(at)
         self.slider.setEnabled(last > 0)
         self._draw()
-        self._say()
+        self._show_limit()
 
     def _draw(self) -> None:
         position = self._shown()
@@ -100,7 +94,7 @@ class SamplesComparison(QWidget):
     def _position_text(self, position: float) -> str:
         return f"Step {number(int(position))}" if self._by() == "step" else duration(position)
 
-    def _say(self) -> None:
+    def _show_limit(self) -> None:
         """Show which run limits the slider."""
         ends = [(run.film.positions(self._by())[-1], run.name) for run in self._runs if run.film.samples]
         end, name = min(ends, default=(0.0, ""))
@@ -122,9 +116,7 @@ class _SamplesRow(QWidget):
         self.view.set_placeholder(NO_SAMPLES)
         about = factory.panel(factory.column(1, self.name, self.where, 1, spacing=0))
         about.setFixedWidth(_NAME_WIDTH)
-        line = factory.row(about, self.view)
-        line.setStretch(1, 1)
-        self.setLayout(line)
+        self.setLayout(factory.row(about, self.view, grows=1))
 
     def show_run(self, run: ComparedRun, position: float | None, by: TimelineAxis) -> None:
         """Show the run's samples nearest to a position, a step or time; None if all runs lack samples."""

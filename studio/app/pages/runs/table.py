@@ -26,27 +26,12 @@ if TYPE_CHECKING:
     from studio.recipes.base import Recipe
 
 
-class Column(IntEnum):
-    """The table's columns, from left to right."""
-
-    STAR = 0
-    NAME = 1
-    TAGS = 2
-    STATE = 3
-    RECIPE = 4
-    SPRITES = 5
-    VALIDATION = 6
-    STEPS = 7
-    TIME = 8
-    STARTED = 9
-    DEVICE = 10
-    DISK = 11
-
-
+Column = IntEnum("Column", "STAR NAME TAGS STATE RECIPE SPRITES VALIDATION STEPS TIME STARTED DEVICE DISK", start=0)
 HEADERS = (
     "", "Name", "Tags", "Status", "Recipe", "Sprites", "Validation", "Steps", "Time", "Started", "Device", "On disk",
 )  # fmt: skip
 SORT_ROLE = Qt.ItemDataRole.UserRole
+RUN_ROLE = SORT_ROLE + 1
 _NUMBERS = (Column.STEPS, Column.VALIDATION, Column.TIME, Column.DISK)
 _STAR_TIP = "Star or unstar this run. (Ctrl+D)"
 _EDITOR_PX = 240
@@ -54,7 +39,7 @@ _Index = QModelIndex | QPersistentModelIndex
 
 
 class RunTable(QAbstractTableModel):
-    """Table model with a run in each row; `SORT_ROLE` returns sort keys.
+    """Table model with a run in each row. `SORT_ROLE` returns sort keys, `RUN_ROLE` the row's RunSummary.
 
     renamed: (Path, str) the user renamed a run.
     """
@@ -63,37 +48,40 @@ class RunTable(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._runs: Sequence[RunSummary] = ()
+        self.runs: Sequence[RunSummary] = ()
         self._titles: Mapping[str, str] = {}
         self._uses: Mapping[Path, DiskUse] = {}
-        self._stars = {True: theme.icon("starred", "accent"), False: theme.icon("star", "muted")}
+        self._star_data = {  # without and with a star
+            Qt.ItemDataRole.DecorationRole: (theme.icon("star", "muted"), theme.icon("starred", "accent")),
+            Qt.ItemDataRole.AccessibleTextRole: ("Not starred", "Starred"),
+        }
 
     def show_runs(self, runs: Sequence[RunSummary], recipes: Mapping[str, Recipe]) -> None:
         """Show these runs. If only values have changed, keep the rows and their selection."""
         titles = {name: recipe.title for name, recipe in recipes.items()}
-        if runs == self._runs and titles == self._titles:
+        if runs == self.runs and titles == self._titles:
             return
-        same_rows = [run.path for run in runs] == [run.path for run in self._runs]
-        if not same_rows:
+        if [run.path for run in runs] == [run.path for run in self.runs]:
+            self.runs, self._titles = runs, titles
+            self._announce_change(0, len(HEADERS) - 1)
+        else:
             self.beginResetModel()
-        self._runs, self._titles = runs, titles
-        if not same_rows:
+            self.runs, self._titles = runs, titles
             self.endResetModel()
-        elif runs:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(runs) - 1, len(HEADERS) - 1))
 
     def show_uses(self, uses: Mapping[Path, DiskUse]) -> None:
         """Show the runs' disk space; runs may be missing."""
-        is_new = uses != self._uses
-        self._uses = dict(uses)
-        if is_new and self._runs:
-            self.dataChanged.emit(self.index(0, Column.DISK), self.index(len(self._runs) - 1, Column.DISK))
+        if uses != self._uses:
+            self._uses = dict(uses)
+            self._announce_change(Column.DISK, Column.DISK)
 
-    def at(self, row: int) -> RunSummary:
-        return self._runs[row]
+    def _announce_change(self, first: int, last: int) -> None:
+        """Announce that the values in these columns have changed."""
+        if self.runs:
+            self.dataChanged.emit(self.index(0, first), self.index(len(self.runs) - 1, last))
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(self._runs)
+        return 0 if parent.isValid() else len(self.runs)
 
     def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(HEADERS)
@@ -112,23 +100,23 @@ class RunTable(QAbstractTableModel):
         return found | Qt.ItemFlag.ItemIsEditable if index.column() == Column.NAME else found
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return a cell's text, star, tooltip, alignment or sort key."""
-        run, column = self._runs[index.row()], index.column()
+        """Return a cell's text, star, tooltip, alignment or sort key, or the row's run."""
+        run, column = self.runs[index.row()], index.column()
+        if role == RUN_ROLE:
+            return run
         if role == Qt.ItemDataRole.DisplayRole or (role == Qt.ItemDataRole.EditRole and column == Column.NAME):
             return self._texts(run)[column]
         if role == Qt.ItemDataRole.ToolTipRole:
             return _STAR_TIP if column == Column.STAR else _tip(run)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
-        if column == Column.STAR and role == Qt.ItemDataRole.DecorationRole:
-            return self._stars[run.notes.starred]
-        if column == Column.STAR and role == Qt.ItemDataRole.AccessibleTextRole:
-            return "Starred" if run.notes.starred else "Not starred"
-        return self._sortable(run)[column] if role == SORT_ROLE else None
+        if column == Column.STAR and role in self._star_data:
+            return self._star_data[Qt.ItemDataRole(role)][run.notes.starred]
+        return self._sort_keys(run)[column] if role == SORT_ROLE else None
 
     def setData(self, index: _Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         """Report a new name by `renamed`. The table shows the name once it is stored."""
-        run = self._runs[index.row()]
+        run = self.runs[index.row()]
         if role != Qt.ItemDataRole.EditRole or index.column() != Column.NAME or value == run.title:
             return False
         self.renamed.emit(run.path, value)
@@ -136,7 +124,7 @@ class RunTable(QAbstractTableModel):
 
     def words_of(self, row: int) -> str:
         """Return all searchable text of a run: its row, note and path."""
-        run = self._runs[row]
+        run = self.runs[row]
         return " ".join((*self._texts(run), run.notes.note, str(run.path)))
 
     def _texts(self, run: RunSummary) -> tuple[str, ...]:
@@ -146,31 +134,21 @@ class RunTable(QAbstractTableModel):
             return ("", run.title, tags, state, "", "", "", "", "", "", "", use)
         record, progress = run.record, run.progress
         return (
-            "",
-            run.title,
-            tags,
-            state,
-            self._titles.get(record.recipe, record.recipe),
-            data_label(record),
-            run_texts.figures(progress.headline),
-            formatting.number(run.step),
-            formatting.duration(run.elapsed_s) if run.elapsed_s else "–",
-            _day(record.created),
-            record.device_name,
-            use,
-        )
+            "", run.title, tags, state, self._titles.get(record.recipe, record.recipe), data_label(record),
+            run_texts.figures(progress.headline), formatting.number(run.step),
+            formatting.duration(run.elapsed_s) if run.elapsed_s else "–", _day(record.created), record.device_name, use,
+        )  # fmt: skip
 
-    def _sortable(self, run: RunSummary) -> tuple[Any, ...]:
-        found: list[Any] = [*self._texts(run)]
+    def _sort_keys(self, run: RunSummary) -> list[Any]:
+        progress, found = run.progress, list[Any](self._texts(run))
         found[Column.STAR] = not run.notes.starred
         found[Column.NAME] = run.title.casefold()
-        progress = run.progress
         found[Column.STEPS] = -1 if progress is None else run.step
         found[Column.VALIDATION] = -1.0 if progress is None else next(iter(progress.headline.values()), -1.0)
         found[Column.TIME] = -1.0 if progress is None else run.elapsed_s
         found[Column.DISK] = self._uses[run.path].size_bytes if run.path in self._uses else -1
         found[Column.STARTED] = "" if run.record is None else run.record.created
-        return tuple(found)
+        return found
 
 
 class RunFilter(QSortFilterProxyModel):
@@ -190,14 +168,13 @@ class RunFilter(QSortFilterProxyModel):
         self.invalidate()
 
     def filterAcceptsRow(self, row: int, parent: _Index) -> bool:
-        notes = self._rows.at(row).notes
+        notes = self._rows.runs[row].notes
         if self._starred and not notes.starred:
             return False
         text, tags = self._rows.words_of(row).casefold(), [tag.casefold() for tag in notes.tags]
         for word in self._texts:
             head, _, tag = word.partition(":")
-            found = any(each.startswith(tag) for each in tags) if head == "tag" else word in text
-            if not found:
+            if not (any(each.startswith(tag) for each in tags) if head == "tag" else word in text):
                 return False
         return True
 

@@ -145,7 +145,7 @@ def test_tags_and_note_are_stored_on_another_selection(qtbot: QtBot, page: RunsP
 
 def test_invalid_notes_show_an_error_and_stay(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
     _choose(page, "a")
-    row, reason = page.notes, page.notes._reasons["tags"]
+    row, reason = page.notes, page.notes._tags_error
     row.tags.clear()
     QTest.keyClicks(row.tags, "x" * 33)
     qtbot.waitUntil(lambda: reason.text() == "A tag has at most 32 characters, not 33.", timeout=LONG_MS)
@@ -157,8 +157,8 @@ def test_invalid_notes_show_an_error_and_stay(qtbot: QtBot, page: RunsPage, runs
     qtbot.waitUntil(lambda: read_notes(runs[0]).tags == ("x" * 32,), timeout=LONG_MS)
     assert reason.isHidden()
     row.note.setPlainText("y" * 10_001)
-    qtbot.waitUntil(lambda: not row._reasons["note"].isHidden(), timeout=LONG_MS)
-    assert "first 10,000" in row._reasons["note"].text()
+    qtbot.waitUntil(lambda: not row._note_error.isHidden(), timeout=LONG_MS)
+    assert "first 10,000" in row._note_error.text()
 
 
 def test_filter_runs_by_name_note_tag_and_star(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:

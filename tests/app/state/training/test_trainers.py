@@ -128,7 +128,8 @@ def show_row(qtbot: QtBot, window: Window, run: Path, standing: str = "training"
         return True
 
     qtbot.waitUntil(is_listed, timeout=LONG_MS)
-    window.runs.table.selectRow([window.runs._sorted.index(row, 1).data() for row in range(9)].index(run.name))
+    table = window.runs.table
+    table.selectRow([table.model().index(row, 1).data() for row in range(9)].index(run.name))
 
 
 def head(window: Window) -> str:
