@@ -36,7 +36,6 @@ from studio.core.events import (
     RunStarted,
     Validated,
 )
-from studio.core.formatting import number
 
 E = TypeVar("E", bound=Event)
 PLAIN_EVERY_S = 10.0
@@ -102,8 +101,7 @@ class TextReporter(Reporter):
                 total_s = event.elapsed_s + event.eta_s
                 self._show_progress(event.elapsed_s, total_s if math.isfinite(total_s) else 0.0, text)
             case Progress() if not self._is_training:
-                of = f" of {number(event.total)}" if event.total else ""
-                self._show_progress(event.done, event.total, f"{number(event.done)}{of} {event.what}")
+                self._show_progress(event.done, event.total, event.text())
             case Validated():
                 self._validated = event
             case RunFinished() if self._validated is not None:

@@ -64,6 +64,11 @@ class Progress(Event):
     total: int
     what: str
 
+    def text(self) -> str:
+        """Return '1,200 of 19,200 sprites read'."""
+        of = f" of {self.total:,}" if self.total else ""
+        return f"{self.done:,}{of} {self.what}"
+
 
 # Training
 

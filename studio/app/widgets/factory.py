@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QEvent, QMimeData, QObject, QSignalBlocker, QSize, Qt, SignalInstance
+from PySide6.QtCore import QByteArray, QEvent, QMimeData, QObject, QSignalBlocker, QSize, Qt, SignalInstance, Slot
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLayout,
     QListWidgetItem,
+    QProgressBar,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -28,16 +29,18 @@ from PySide6.QtWidgets import (
 )
 
 from studio.app import theme
+from studio.core.events import Progress
 
 Box = TypeVar("Box", bound=QBoxLayout)
+Action = Callable[[], object] | SignalInstance
 Item = QWidget | QLayout | int
 Margins = tuple[int, int, int, int]
 
 GRID = 8  # logical pixels; all distances are multiples of GRID or GRID / 2
 
 
-def button(text: str, tip: str, icon: str = "", role: theme.Role = "") -> QPushButton:
-    """Return a push button. tip: tooltip, a sentence."""
+def button(text: str, tip: str, icon: str = "", role: theme.Role = "", slot: Action | None = None) -> QPushButton:
+    """Return a push button. tip: tooltip, a sentence. slot: called on a click."""
     made = QPushButton()
     if icon:
         made.setIcon(theme.icon(icon, "on_accent" if role == "primary" else ""))
@@ -46,6 +49,8 @@ def button(text: str, tip: str, icon: str = "", role: theme.Role = "") -> QPushB
         theme.set_role(made, role)
     set_name_and_tip(made, text, tip)
     set_button_text(made, text)
+    if slot is not None:
+        made.clicked.connect(slot)
     return made
 
 
@@ -55,12 +60,14 @@ def set_button_text(made: QPushButton, text: str) -> None:
     made.setAccessibleName(text)
 
 
-def tool_button(icon: str, name: str, tip: str) -> QToolButton:
-    """Return a button with only an icon."""
+def tool_button(icon: str, name: str, tip: str, slot: Action | None = None) -> QToolButton:
+    """Return a button with only an icon. slot: called on a click."""
     made = QToolButton()
     made.setIcon(theme.icon(icon))
     made.setIconSize(QSize(18, 18))
     set_name_and_tip(made, name, tip)
+    if slot is not None:
+        made.clicked.connect(slot)
     return made
 
 
@@ -127,6 +134,24 @@ def set_enabled(widget: QWidget, reason: str, tip: str = "") -> None:
         widget.setProperty("tip", tip)
     widget.setEnabled(not reason)
     widget.setToolTip(reason or widget.property("tip"))
+
+
+class ProgressBar(QProgressBar):
+    """A progress bar without text."""
+
+    def __init__(self, tip: str = "Progress of the running job.") -> None:
+        super().__init__()
+        self.setTextVisible(False)
+        set_name_and_tip(self, "Progress", tip)
+
+    def show_busy(self) -> None:
+        """Show that a job is running, until its progress is known."""
+        self.setRange(0, 0)
+
+    @Slot(object)
+    def show_progress(self, progress: Progress) -> None:
+        self.setRange(0, progress.total)
+        self.setValue(progress.done)
 
 
 class FieldError(QLabel):
@@ -215,6 +240,13 @@ def panel(layout: QLayout) -> QWidget:
     return made
 
 
+def clear(layout: QLayout) -> None:
+    """Delete the widgets of a layout."""
+    while (item := layout.takeAt(0)) is not None:
+        if (widget := item.widget()) is not None:
+            widget.deleteLater()
+
+
 class _ScrollArea(QScrollArea):
     """A scroll area that counts wrapped text in the content's minimum height; Qt ignores height-for-width."""
 
@@ -277,7 +309,7 @@ def list_heading(text: str) -> QListWidgetItem:
 def shortcut(
     key: str | QKeySequence.StandardKey,
     widget: QWidget,
-    slot: Callable[[], object] | SignalInstance,
+    slot: Action,
     context: Qt.ShortcutContext = Qt.ShortcutContext.WidgetWithChildrenShortcut,
 ) -> None:
     """Call `slot` for a key press while `widget`, or by default one of its children, has the focus."""

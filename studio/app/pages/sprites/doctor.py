@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, QUrl, Signal, Slot
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QSignalBlocker,
+    Qt,
+    QUrl,
+    Signal,
+    Slot,
+)
 from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import (
+    QButtonGroup,
     QCheckBox,
     QHeaderView,
     QLabel,
@@ -57,10 +67,8 @@ class DoctorView(QWidget):
         self._shown: Rgba = np.zeros((0, 1, 1, 4), np.uint8)  # the shown sprites before fixing
         self._names: list[str] = []
         self._shown_of: Sprites | None = None
-        self._selected_finding: tuple[tuple[str, bool], int] = (
-            ("", False),
-            1,
-        )  # (group, left_out) of the chosen finding, and its row
+        self._chosen: tuple[str, bool] = ("", False)  # group and left_out of the chosen finding
+        self._chosen_row = 1
         self._is_listing = False
         self.groups = QListWidget()
         self.groups.setMinimumWidth(150)
@@ -69,21 +77,21 @@ class DoctorView(QWidget):
         self.groups.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         factory.set_name_and_tip(self.groups, "Findings", "Choose a finding to see its files or sprites.")
         self.fixes = tuple(factory.button("Fix", _FIX) for _ in range(_MOST_FIXES))
-        self.exclude = factory.button("Exclude selected", _LEAVE_OUT)
-        self.preview_slicing = factory.button("Preview slicing…", "Preview the sheet's cells and adjust them.")
-        self.undo = factory.button("Undo", _UNDO)
+        self._fix_group = QButtonGroup(self)
+        self.exclude = factory.button("Exclude selected", _LEAVE_OUT, slot=self._on_exclude_clicked)
+        tip = "Preview the sheet's cells and adjust them."
+        self.preview_slicing = factory.button("Preview slicing…", tip, slot=self._on_preview_clicked)
+        self.undo = factory.button("Undo", _UNDO, slot=open_sprites.undo)
         self.grid, self.files, self.threshold = SpriteGrid(), FileTable(), AlphaThreshold()
         self._title, self._advice = factory.text("", "heading"), factory.caption("")
         self._empty = factory.text("", "muted")
         self._stack, self._pages = QStackedWidget(), QStackedWidget()
         self._lay_out()
         self.groups.currentItemChanged.connect(self._on_finding_chosen)
-        self.fixes[0].clicked.connect(self._on_first_fix)
-        self.fixes[1].clicked.connect(self._on_second_fix)
-        self.exclude.clicked.connect(self._on_exclude_clicked)
-        self.preview_slicing.clicked.connect(self._on_preview_clicked)
+        for index, button in enumerate(self.fixes):
+            self._fix_group.addButton(button, index)
+        self._fix_group.idClicked.connect(self._on_fix_clicked)
         self.files.slice_requested.connect(self.slice_requested)
-        self.undo.clicked.connect(open_sprites.undo)
         self.threshold.changed.connect(self._on_threshold_changed)
         self.grid.selection_changed.connect(self._refresh_buttons)
         self._stale = False
@@ -92,15 +100,11 @@ class DoctorView(QWidget):
             part.hide()  # until a finding needs them
 
     def _lay_out(self) -> None:
-        buttons = FlowLayout(factory.GRID, factory.GRID)
-        for button in (*self.fixes, self.preview_slicing, self.exclude):
-            buttons.addWidget(button)
-        head = factory.row(self._title, self.undo)
-        head.setStretch(0, 1)
+        buttons = FlowLayout(factory.GRID, factory.GRID, *self.fixes, self.preview_slicing, self.exclude)
+        head = factory.row(self._title, self.undo, grows=0)
         for page in (self.grid, self.files):
             self._pages.addWidget(page)
-        side = factory.column(head, self._advice, buttons, self.threshold, self._pages)
-        side.setStretchFactor(self._pages, 1)
+        side = factory.column(head, self._advice, buttons, self.threshold, self._pages, grows=4)
         found = factory.panel(factory.row(self.groups, factory.panel(side), spacing=2 * factory.GRID))
         self._stack.addWidget(factory.panel(factory.column(self._empty, 1)))
         self._stack.addWidget(found)
@@ -120,16 +124,15 @@ class DoctorView(QWidget):
             return
         self._is_listing = True
         scrolled = self.groups.verticalScrollBar().value()
-        self.groups.blockSignals(True)
-        self.groups.clear()
-        heading: bool | None = None
-        for index, finding in enumerate(self._doctor.findings):
-            if finding.left_out != heading:
-                heading = finding.left_out
-                self.groups.addItem(factory.list_heading("Skipped" if heading else "Worth a look"))
-            item = QListWidgetItem(f"{finding.title.capitalize()} ({number(len(finding.items))})", self.groups)
-            item.setData(_GROUP, (finding.group, finding.left_out, index))
-        self.groups.blockSignals(False)
+        with QSignalBlocker(self.groups):
+            self.groups.clear()
+            heading: bool | None = None
+            for index, finding in enumerate(self._doctor.findings):
+                if finding.left_out != heading:
+                    heading = finding.left_out
+                    self.groups.addItem(factory.list_heading("Skipped" if heading else "Worth a look"))
+                item = QListWidgetItem(f"{finding.title.capitalize()} ({number(len(finding.items))})", self.groups)
+                item.setData(_GROUP, (finding.group, finding.left_out, index))
         self._empty.setText(_LOOKING if self._doctor.is_checking else _SOUND)
         self._stack.setCurrentIndex(1 if self._doctor.findings else 0)
         self.groups.setCurrentRow(self._row_to_select())
@@ -140,9 +143,8 @@ class DoctorView(QWidget):
     def _row_to_select(self) -> int:
         """Return the chosen finding's row. If it was fixed, return the nearest row; -1 for an empty list."""
         found = {row: data for row in range(self.groups.count()) if (data := self.groups.item(row).data(_GROUP))}
-        name, row = self._selected_finding
-        same = next((index for index, data in found.items() if data[:2] == name), None)
-        return same if same is not None else min(found, key=lambda index: abs(index - row), default=-1)
+        same = [row for row, data in found.items() if data[:2] == self._chosen]
+        return same[0] if same else min(found, key=lambda row: abs(row - self._chosen_row), default=-1)
 
     @Slot()
     def _on_finding_chosen(self) -> None:
@@ -150,10 +152,8 @@ class DoctorView(QWidget):
         data = item.data(_GROUP) if item else None
         if data is None:
             return
-        if not (
-            self._is_listing and self._doctor.is_checking
-        ):  # while the doctor works, a missing finding may come back
-            self._selected_finding = data[:2], self.groups.currentRow()
+        if not (self._is_listing and self._doctor.is_checking):  # a missing finding may come back in a check
+            self._chosen, self._chosen_row = data[:2], self.groups.currentRow()
         before, finding = self._finding, self._doctor.findings[data[2]]
         self._finding = finding
         if before is not None and self._shown_of is self._open_sprites.sprites and before.items == finding.items:
@@ -192,9 +192,8 @@ class DoctorView(QWidget):
             rows.append((indices_by_name[item.name], item.reason))
         indices = [index for index, _ in rows]
         self._shown = sprites.rgba[indices]
-        names, reasons = [sprites.names[index] for index in indices], [reason for _, reason in rows]
-        self._names = names
-        self.grid.set_sprites(self._shown, names, labels=np.arange(len(names)), class_names=reasons)
+        self._names, reasons = [sprites.names[index] for index in indices], [reason for _, reason in rows]
+        self.grid.set_sprites(self._shown, self._names, labels=np.arange(len(rows)), class_names=reasons)
 
     @Slot()
     def _refresh_buttons(self) -> None:
@@ -205,9 +204,8 @@ class DoctorView(QWidget):
                 factory.set_button_text(button, fixes[index].title)
         self.preview_slicing.setVisible(self._finding is not None and self._finding.group in SHEET_GROUPS)
         self.exclude.setVisible(self._pages.currentWidget() is self.grid)
-        factory.set_enabled(
-            self.exclude, "" if self.grid.selected_count() else "Select some sprites first.", _LEAVE_OUT
-        )
+        reason = "" if self.grid.selected_count() else "Select some sprites first."
+        factory.set_enabled(self.exclude, reason, _LEAVE_OUT)
         self._refresh_undo()
 
     def _refresh_undo(self) -> None:
@@ -218,15 +216,8 @@ class DoctorView(QWidget):
     def _on_threshold_changed(self, threshold: int) -> None:
         self.grid.replace_pixels(threshold_alpha(self._shown, threshold) if threshold else self._shown)
 
-    @Slot()
-    def _on_first_fix(self) -> None:
-        self._apply_fix(0)
-
-    @Slot()
-    def _on_second_fix(self) -> None:
-        self._apply_fix(1)
-
-    def _apply_fix(self, index: int) -> None:
+    @Slot(int)
+    def _on_fix_clicked(self, index: int) -> None:
         assert self._finding is not None
         fix = self._finding.fixes[index]
         if fix.changes.get(_THRESHOLD):
@@ -264,16 +255,14 @@ class AlphaThreshold(QWidget):
         self.slider.setMinimumWidth(80)
         self.slider.setMaximumWidth(160)
         self.preview = QCheckBox("Preview")
-        self._value = QLabel(f"{_HALF}")
+        self._value = QLabel(str(_HALF))
         self._value.setMinimumWidth(self._value.fontMetrics().horizontalAdvance("255"))
         factory.set_name_and_tip(self.slider, "Alpha threshold", _TIP)
         factory.set_name_and_tip(self.preview, "Preview", "Preview the sprites with this threshold.")
         label = factory.text("Alpha threshold", "muted", wrap=False)
         label.setBuddy(self.slider)
-        flow = FlowLayout(2 * factory.GRID, factory.GRID)
-        flow.addWidget(factory.panel(factory.row(label, self.slider, self._value)))
-        flow.addWidget(self.preview)
-        self.setLayout(flow)
+        alpha = factory.panel(factory.row(label, self.slider, self._value))
+        self.setLayout(FlowLayout(2 * factory.GRID, factory.GRID, alpha, self.preview))
         self.slider.valueChanged.connect(self._on_slider_moved)
         self.preview.toggled.connect(self._emit_threshold)
 
@@ -316,12 +305,8 @@ class _FileModel(QAbstractTableModel):
         item = self.rows[index.row()]
         return (item.name, item.reason)[index.column()]
 
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> str | None:
-        if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
-            return _HEADERS[section]
-        return None
+    def headerData(self, section: int, side: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> str | None:
+        return _HEADERS[section] if role == Qt.ItemDataRole.DisplayRole and side == Qt.Orientation.Horizontal else None
 
 
 class FileTable(QTableView):
@@ -343,9 +328,8 @@ class FileTable(QTableView):
         self.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.horizontalHeader().setHighlightSections(False)
         self.setColumnWidth(0, 200)
-        factory.set_name_and_tip(
-            self, "Files", "Double-click a sheet to preview its slicing, or a file to open its folder."
-        )
+        tip = "Double-click a sheet to preview its slicing, or a file to open its folder."
+        factory.set_name_and_tip(self, "Files", tip)
         self.activated.connect(self._on_activated)
 
     def show_items(self, items: Sequence[ImportIssue]) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QTabWidget, QWidget
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabWidget, QWidget
 
 from studio.app import dialogs
 from studio.app.pages.base import Page
@@ -21,7 +21,6 @@ from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.drop_zone import DropZone
 from studio.app.widgets.sprites.grid import SpriteGrid
-from studio.core import formatting
 from studio.core.events import Progress
 from studio.core.formatting import count
 from studio.data.importing.importing import SpritesImported
@@ -39,7 +38,6 @@ class SpritesPage(Page):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.drop_zone = DropZone()
-        self._opener = Opener(session, self)
         self.waiting = ImportProgress(session.open_sprites)
         self.summary = ImportSummary(session)
         self.grid = SpriteGrid()
@@ -69,9 +67,8 @@ class SpritesPage(Page):
         side.setMinimumWidth(280)
         self.tabs.addTab(factory.panel(factory.column(self.grid, self.selection, margin=factory.GRID)), "Sprites")
         self.tabs.addTab(self.doctor, "Doctor")
-        body = factory.column(self.proposal, self.tabs)
-        body.setStretchFactor(self.tabs, 1)
-        body.setContentsMargins(factory.GRID, 0, 3 * factory.GRID, factory.GRID)
+        margin = (factory.GRID, 0, 3 * factory.GRID, factory.GRID)
+        body = factory.column(self.proposal, self.tabs, margin=margin, grows=1)
         parts, layout = (side, factory.panel(body)), self.session.settings.layout("sprites")
         factory.fill_splitter(self._splitter, parts, (320, 900), layout, stretch=1)
         zoom = self.session.settings.text("sprites_zoom", "2")
@@ -82,11 +79,11 @@ class SpritesPage(Page):
 
     def _connect(self) -> None:
         open_sprites = self.session.open_sprites
-        self.drop_zone.paths_dropped.connect(self._opener.open_paths)
-        self.drop_zone.browse_requested.connect(self._opener.browse)
+        self.drop_zone.paths_dropped.connect(self._on_paths_dropped)
+        self.drop_zone.browse_requested.connect(self._on_browse_requested)
         self.drop_zone.demo_requested.connect(open_sprites.open_demo)
-        self.drop_zone.recent_chosen.connect(self._opener.open_path)
-        self.summary.reopen.clicked.connect(self._opener.browse)
+        self.drop_zone.recent_chosen.connect(self._on_recent_chosen)
+        self.summary.reopen.clicked.connect(self._on_browse_requested)
         self.summary.train.clicked.connect(self._on_train_clicked)
         self.selection.edit_requested.connect(self._on_edit_requested)
         self.summary.filtered.connect(self._on_filtered)
@@ -100,11 +97,24 @@ class SpritesPage(Page):
         open_sprites.ended.connect(self._on_import_ended)
         self.session.doctor.changed.connect(self._on_doctor_changed)
 
+    @Slot(list)
+    def _on_paths_dropped(self, paths: list[str]) -> None:
+        self.session.open_sprites.open_paths([Path(path) for path in paths])
+
+    @Slot(str)
+    def _on_recent_chosen(self, path: str) -> None:
+        self.session.open_sprites.open_paths([Path(path)])
+
+    @Slot()
+    def _on_browse_requested(self) -> None:
+        path = dialogs.choose_folder(self, self.session.settings, "Open folder")
+        if path is not None:
+            self.session.open_sprites.open_paths([path])
+
     @Slot(object)
     def _on_filtered(self, indices: NDArray[np.int64] | None) -> None:
         self.grid.set_visible(indices)
-        of = "" if indices is None else f" ({len(indices):,})"
-        self.tabs.setTabText(0, f"Sprites{of}")
+        self.tabs.setTabText(0, "Sprites" if indices is None else f"Sprites ({len(indices):,})")
 
     @Slot()
     def _on_train_clicked(self) -> None:
@@ -143,7 +153,7 @@ class SpritesPage(Page):
     def _on_doctor_changed(self) -> None:
         found = len(self.session.doctor.findings)
         self.tabs.setTabText(1, f"Doctor ({found})" if found else "Doctor")
-        self.tabs.setTabToolTip(1, f"{formatting.count(found, 'kind')} of problems found.")
+        self.tabs.setTabToolTip(1, f"{count(found, 'kind')} of problems found.")
 
     @Slot()
     def _on_slicing_opened(self) -> None:
@@ -155,58 +165,31 @@ class SpritesPage(Page):
         self._on_import_ended()
 
 
-class Opener(QObject):
-    """Opens dropped, chosen or recent files and folders."""
-
-    def __init__(self, session: Session, page: QWidget) -> None:
-        super().__init__(page)
-        self._session, self._page = session, page
-
-    @Slot(list)
-    def open_paths(self, paths: list[str]) -> None:
-        self._session.open_sprites.open_paths([Path(path) for path in paths])
-
-    @Slot(str)
-    def open_path(self, path: str) -> None:
-        self.open_paths([path])
-
-    @Slot()
-    def browse(self) -> None:
-        """Ask for a folder and open it."""
-        path = dialogs.choose_folder(self._page, self._session.settings, "Open folder")
-        if path is not None:
-            self._session.open_sprites.open_paths([path])
-
-
 class ImportProgress(QWidget):
     """The import's progress, with a Cancel button."""
 
     def __init__(self, open_sprites: OpenSprites) -> None:
         super().__init__()
-        self.cancel = factory.button("Cancel", "Stop importing and keep the open sprites.")
+        tip = "Stop importing and keep the open sprites."
+        self.cancel = factory.button("Cancel", tip, slot=open_sprites.cancel)
         self._label = factory.ElidedLabel("heading")
         self._label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._bar = QProgressBar()
-        self._bar.setTextVisible(False)
+        self._bar = factory.ProgressBar("Files read so far.")
         self._bar.setFixedWidth(320)
-        factory.set_name_and_tip(self._bar, "Progress", "Files read so far.")
         bar, cancel = factory.row(1, self._bar, 1), factory.row(1, self.cancel, 1)
         self.setLayout(factory.column(1, self._label, bar, cancel, 1, spacing=2 * factory.GRID))
-        self.cancel.clicked.connect(open_sprites.cancel)
         open_sprites.started.connect(self._on_started)
         open_sprites.progressed.connect(self._on_progressed)
 
     @Slot()
     def _on_started(self) -> None:
         self._label.show_text("Reading sprites…")
-        self._bar.setRange(0, 0)
+        self._bar.show_busy()
 
     @Slot(object)
     def _on_progressed(self, progress: Progress) -> None:
-        of = f" of {progress.total:,}" if progress.total else ""
-        self._label.show_text(f"{progress.done:,}{of} {progress.what}")
-        self._bar.setRange(0, progress.total)
-        self._bar.setValue(progress.done)
+        self._label.show_text(progress.text())
+        self._bar.show_progress(progress)
 
 
 class SelectionBar(QWidget):
@@ -220,15 +203,12 @@ class SelectionBar(QWidget):
     def __init__(self, grid: SpriteGrid, session: Session) -> None:
         super().__init__()
         self._grid, self._session = grid, session
-        self.edit = factory.button("Edit", "Edit this sprite on the Generate page.")
+        self.edit = factory.button("Edit", "Edit this sprite on the Generate page.", slot=self._on_edit_clicked)
         self._label = factory.text("", "muted", wrap=False)
-        self.exclude = factory.button(
-            "Exclude", "Exclude the selected sprites from training. Undo with Ctrl+Z. (Delete)"
-        )
+        tip = "Exclude the selected sprites from training. Undo with Ctrl+Z. (Delete)"
+        self.exclude = factory.button("Exclude", tip, slot=self._on_exclude)
         self.setLayout(factory.row(self._label, self.exclude, self.edit, 1))
         factory.shortcut(QKeySequence.StandardKey.Delete, grid, self._on_exclude)
-        self.exclude.clicked.connect(self._on_exclude)
-        self.edit.clicked.connect(self._on_edit_clicked)
         grid.selection_changed.connect(self._refresh)
         factory.retain_size_when_hidden(self.exclude)
         self._refresh()
@@ -253,6 +233,5 @@ class SelectionBar(QWidget):
     @Slot()
     def _on_exclude(self) -> None:
         sprites = self._session.open_sprites.sprites
-        chosen = self._grid.selected()
-        if sprites is not None and chosen:
+        if sprites is not None and (chosen := self._grid.selected()):
             self._session.doctor.exclude([sprites.names[index] for index in chosen])

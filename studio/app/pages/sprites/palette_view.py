@@ -13,8 +13,8 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.swatches import Swatches, hex_code
-from studio.core import formatting
 from studio.core.arrays import Rgba
+from studio.core.formatting import count, number
 from studio.data.colour.colour_counts import ColourCounts
 from studio.data.colour.palette import Palette, display_order
 from studio.data.sprites import Sprites
@@ -22,7 +22,7 @@ from studio.data.sprites import Sprites
 _BY_HUE, _BY_USE = "hue", "use"
 _SAVE = "Save a palette file (.gpl, .pal, .hex…)."
 _COPY = "Copy the colours as hex codes."
-_NONE_YET = "No colours yet."
+_SORT = "Sort by hue, or by number of uses."
 _FILTER_TIP = "Click a colour to filter the sprites. Click again, or press Escape, to show all."
 
 
@@ -46,16 +46,22 @@ class PaletteView(QWidget):
         self.order = QComboBox()
         self.order.addItem("By hue", _BY_HUE)
         self.order.addItem("By use", _BY_USE)
-        factory.set_name_and_tip(self.order, "Sort colours", "Sort by hue, or by number of uses.")
+        factory.set_name_and_tip(self.order, "Sort colours", _SORT)
         self.order.setCurrentIndex(max(0, self.order.findData(session.settings.text("palette_order", _BY_HUE))))
-        self.save = factory.button("Save palette…", _SAVE, "save")
-        self.copy = factory.button("Copy", _COPY, "copy")
-        self.show_all = factory.button("Show all", "Clear the colour filter. (Escape)", role="flat")
-        self._title = factory.heading("Colours")
-        self._about = factory.caption("")
-        self._status = factory.caption("")
-        self._lay_out()
-        self._connect()
+        self.save = factory.button("Save palette…", _SAVE, "save", slot=self._on_save_clicked)
+        self.copy = factory.button("Copy", _COPY, "copy", slot=self._on_copy_clicked)
+        tip = "Clear the colour filter. (Escape)"
+        self.show_all = factory.button("Show all", tip, role="flat", slot=self.clear)
+        self._title, self._about, self._status = factory.heading("Colours"), factory.caption(""), factory.caption("")
+        head = factory.row(self._title, self.order, grows=0)
+        text = factory.row(self._status, self.show_all, grows=0)
+        buttons = FlowLayout(factory.GRID, factory.GRID, self.save, self.copy)
+        self.setLayout(factory.column(head, self._about, self.swatches, text, buttons))
+        session.open_sprites.colours_counted.connect(self._on_colours_counted)
+        session.palettes.found.connect(self._on_colour_found)
+        session.palettes.search_ended.connect(self.clear)
+        self.swatches.colour_pressed.connect(self._on_colour_pressed)
+        self.order.currentIndexChanged.connect(self._refresh)
         self.set_sprites(None)
 
     def set_sprites(self, sprites: Sprites | None) -> None:
@@ -76,26 +82,6 @@ class PaletteView(QWidget):
             self._show_chosen("")
             self.chosen.emit(None)
 
-    def _lay_out(self) -> None:
-        head = factory.row(self._title, self.order)
-        head.setStretch(0, 1)
-        buttons = FlowLayout(factory.GRID, factory.GRID)
-        for button in (self.save, self.copy):
-            buttons.addWidget(button)
-        text = factory.row(self._status, self.show_all)
-        text.setStretch(0, 1)
-        self.setLayout(factory.column(head, self._about, self.swatches, text, buttons))
-
-    def _connect(self) -> None:
-        self._session.open_sprites.colours_counted.connect(self._on_colours_counted)
-        self._session.palettes.found.connect(self._on_colour_found)
-        self._session.palettes.search_ended.connect(self.clear)
-        self.swatches.colour_pressed.connect(self._on_colour_pressed)
-        self.order.currentIndexChanged.connect(self._refresh)
-        self.show_all.clicked.connect(self.clear)
-        self.save.clicked.connect(self._on_save_clicked)
-        self.copy.clicked.connect(self._on_copy_clicked)
-
     @Slot(object)
     def _on_colours_counted(self, counts: ColourCounts) -> None:
         self._use = counts
@@ -105,16 +91,15 @@ class PaletteView(QWidget):
     def _refresh(self) -> None:
         """Draw the swatches in the chosen order, and mark the chosen colour."""
         use = self._use
-        colours: Rgba = use.colours if use is not None else np.zeros((0, 4), np.uint8)
+        colours: Rgba = use.colours if use else np.zeros((0, 4), np.uint8)
         self._order = display_order(colours) if self.order.currentData() == _BY_HUE else np.arange(len(colours))
-        self.swatches.set_palette(colours[self._order], _use_texts(use, self._order) if use is not None else ())
-        self._title.setText(f"Colours{_total(use)}")
-        self._about.setText(_about(use))
+        self.swatches.set_palette(colours[self._order], _use_texts(use, self._order) if use else ())
+        total = f" ({number(use.total)}{'+' if use.step > 1 else ''})" if use else ""
+        self._title.setText(f"Colours{total}")
+        self._about.setText(_about(use) if use else "")
         self._about.setVisible(bool(self._about.text()))
-        reason = "" if len(colours) else _NONE_YET
-        factory.set_enabled(self.save, reason, _SAVE)
-        factory.set_enabled(self.copy, reason, _COPY)
-        factory.set_enabled(self.order, reason, "Sort by hue, or by number of uses.")
+        for widget, tip in ((self.save, _SAVE), (self.copy, _COPY), (self.order, _SORT)):
+            factory.set_enabled(widget, "" if len(colours) else "No colours yet.", tip)
         self._show_chosen(self._status.text() if self._wanted is not None else "")
 
     def _show_chosen(self, text: str) -> None:
@@ -128,7 +113,7 @@ class PaletteView(QWidget):
 
     def _palette(self) -> Rgba:
         """Return the colours in swatch order: uint8 [K, 4]."""
-        return self._use.colours[self._order] if self._use is not None else np.zeros((0, 4), np.uint8)
+        return self._use.colours[self._order] if self._use else np.zeros((0, 4), np.uint8)
 
     @Slot(int)
     def _on_colour_pressed(self, number: int) -> None:
@@ -144,7 +129,7 @@ class PaletteView(QWidget):
     def _on_colour_found(self, sprites: Sprites, colour: Rgba, indices: NDArray[np.int64]) -> None:
         if sprites is self._sprites and self._is_wanted(colour):
             use = "uses" if len(indices) == 1 else "use"
-            self._show_chosen(f"{formatting.count(len(indices), 'sprite')} {use} {hex_code(colour)}.")
+            self._show_chosen(f"{count(len(indices), 'sprite')} {use} {hex_code(colour)}.")
             self.chosen.emit(indices)
 
     @Slot()
@@ -162,20 +147,12 @@ class PaletteView(QWidget):
 def _use_texts(use: ColourCounts, order: NDArray[np.int64]) -> list[str]:
     about = "about " if use.step > 1 else ""
     pairs = zip(use.pixels[order].tolist(), use.sprites[order].tolist(), strict=True)
-    return [
-        f"{about}{formatting.count(pixels, 'pixel')} in {about}{formatting.count(n, 'sprite')}" for pixels, n in pairs
-    ]
+    return [f"{about}{count(pixels, 'pixel')} in {about}{count(sprites, 'sprite')}" for pixels, sprites in pairs]
 
 
-def _total(use: ColourCounts | None) -> str:
-    return f" ({formatting.number(use.total)}{'+' if use.step > 1 else ''})" if use is not None else ""
-
-
-def _about(use: ColourCounts | None) -> str:
+def _about(use: ColourCounts) -> str:
     """Return a note if colours are left out or counts are estimated; '' for exact counts of all colours."""
-    if use is None:
-        return ""
     parts = [f"the {len(use.colours)} most used"] if use.total > len(use.colours) else []
-    parts += [f"estimated from 1 in {formatting.number(use.step)} sprites"] if use.step > 1 else []
+    parts += [f"estimated from 1 in {number(use.step)} sprites"] if use.step > 1 else []
     sentence = ", ".join(parts)
     return f"{sentence[:1].upper()}{sentence[1:]}." if parts else ""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QRadioButton, QSpinBox, QWidget
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QRadioButton, QSpinBox, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import int_box
@@ -30,15 +30,13 @@ class SliceForm(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._base = ImportOptions()
-        self._shared: ImportOptions | None = (
-            None  # the other sheets' settings, while the sheet on show has its own grid
-        )
+        self._shared: ImportOptions | None = None  # the other sheets' settings, if the shown sheet has its own grid
         self._has_others = False
-        self._showing = False
+        self._showing = False  # the program changes the controls
         self.grid = QRadioButton("Grid")
         self.packed = QRadioButton("Irregular")
-        self.automatic = QCheckBox("Auto")
-        self.alone = QCheckBox("This sheet only")
+        self.automatic = factory.check_box("Auto", _AUTOMATIC)
+        self.alone = factory.check_box("This sheet only", _ALONE)
         self.boxes: dict[str, QSpinBox] = {}
         self.classes = QComboBox()
         self.proposal = factory.caption("")
@@ -46,8 +44,6 @@ class SliceForm(QWidget):
         self._packed_box = factory.panel(self._rows(("gap",)))
         factory.set_name_and_tip(self.grid, "Grid", "Slice the sheet into tiles of equal size.")
         factory.set_name_and_tip(self.packed, "Irregular", _IRREGULAR)
-        factory.set_name_and_tip(self.automatic, "Auto", _AUTOMATIC)
-        factory.set_name_and_tip(self.alone, "This sheet only", _ALONE)
         factory.set_name_and_tip(self.classes, "Classes", "Make a class from each sheet or from each row.")
         for value, text in _CLASSES.items():
             self.classes.addItem(text, value)
@@ -82,16 +78,15 @@ class SliceForm(QWidget):
         return None if self._shared is None else grid_from_options(self._numbered(ImportOptions()))
 
     def _show_shared(self, options: ImportOptions) -> None:
-        self._base, self._shared = options, None
-        self._showing = True
+        self._base, self._shared, self._showing = options, None, True
         self.alone.setChecked(False)
         self.packed.setChecked(options.sheets == "packed")
         self.grid.setChecked(options.sheets != "packed")
         self.automatic.setChecked(not options.tile)
         self.boxes["gap"].setValue(options.gap)
         self.classes.setCurrentIndex(self.classes.findData(options.sheet_classes))
-        self._show_numbers(grid_from_options(options.replace(tile=options.tile or _USUAL_TILE)))
         self._showing = False
+        self._show_numbers(grid_from_options(options.replace(tile=options.tile or _USUAL_TILE)))
         self._refresh_visibility()
 
     def options(self) -> ImportOptions:
@@ -99,11 +94,8 @@ class SliceForm(QWidget):
         classes = str(self.classes.currentData())
         if self._shared is not None:
             return self._shared.replace(sheet_classes=classes)
-        chosen = self._base.replace(
-            sheets="packed" if self.packed.isChecked() else "grid",
-            gap=self.boxes["gap"].value(),
-            sheet_classes=classes,
-        )
+        sheets = "packed" if self.packed.isChecked() else "grid"
+        chosen = self._base.replace(sheets=sheets, gap=self.boxes["gap"].value(), sheet_classes=classes)
         if self.automatic.isChecked():
             return chosen.replace(tile=0, tile_height=0, margin=0, margin_top=-1, spacing=0)
         return self._numbered(chosen)
@@ -125,17 +117,13 @@ class SliceForm(QWidget):
         confidence = percent(round(grid.confidence, 2)).replace(" ", "\N{NO-BREAK SPACE}")
         self.proposal.setText(f"{_grid_text(grid)} ({confidence})")
         if self.automatic.isChecked():
-            self._showing = True
             self._show_numbers(grid)
-            self._showing = False
 
     @Slot(object)
     def set_moved_grid(self, grid: SheetGrid) -> None:
         """Show the grid that the user has dragged on the canvas."""
         self._switch_auto_off()
-        self._showing = True
         self._show_numbers(grid)
-        self._showing = False
         self._on_edited()
 
     @Slot(bool)
@@ -167,21 +155,18 @@ class SliceForm(QWidget):
         self.grid.setChecked(True)
         self.automatic.setChecked(False)
         self.alone.setChecked(True)
+        self._showing = False
         if grid is not None:
             self._show_numbers(grid)
-        self._showing = False
         self._refresh_visibility()
 
     def _switch_auto_off(self) -> None:
         """Switch Auto off. With other sheets open, the numbers become the shown sheet's own grid."""
-        if not self.automatic.isChecked():
-            return
-        if self._has_others:
+        if self.automatic.isChecked() and self._has_others:
             self._shared = self.options()
             self._show_alone(None)
-        self._showing = True
-        self.automatic.setChecked(False)
-        self._showing = False
+        with QSignalBlocker(self.automatic):
+            self.automatic.setChecked(False)
 
     @Slot()
     def _on_edited(self) -> None:
@@ -208,7 +193,8 @@ class SliceForm(QWidget):
     def _show_numbers(self, grid: SheetGrid) -> None:
         numbers = (grid.tile_width, grid.tile_height, grid.left, grid.top, grid.spacing)
         for name, value in zip(_GRID, numbers, strict=True):
-            self.boxes[name].setValue(value)
+            with QSignalBlocker(self.boxes[name]):
+                self.boxes[name].setValue(value)
 
     def _rows(self, names: tuple[str, ...]) -> QGridLayout:
         """Return a layout with a labelled spin box for each of these settings."""

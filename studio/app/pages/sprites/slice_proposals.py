@@ -10,13 +10,19 @@ from PySide6.QtWidgets import QFrame, QPushButton
 
 from studio.app import theme
 from studio.app.background.job_events import OnlySheets
-from studio.app.pages.sprites.slice_texts import SheetsToSlice, count_skipped_cells, describe_proposal, describe_result
+from studio.app.pages.sprites.slice_texts import (
+    SheetsToSlice,
+    count_skipped_cells,
+    describe_proposal,
+    describe_result,
+    sliced_sheets,
+)
 from studio.app.pages.sprites.slice_view import SliceView
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.grid import SpriteGrid
-from studio.data.doctor.findings import canvas_fix, slice_fix
+from studio.data.doctor.findings import Fix, canvas_fix, slice_fix
 from studio.data.images.canvas import COMMON_SIZES
 from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.options import SheetGrid
@@ -47,10 +53,9 @@ class SliceOpener(QObject):
     @Slot(str)
     def open_sheet(self, name: str) -> None:
         """Open a sheet, given its name or the name of a sprite cut from the sheet."""
-        names = self._names
-        known = name if name in names else name.rpartition("#")[0]
-        if known in names:
-            self._open(names, names.index(known))
+        known = name if name in self._names else name.rpartition("#")[0]
+        if known in self._names:
+            self._open(self._names, self._names.index(known))
         else:
             self._open([name])
 
@@ -79,20 +84,16 @@ class SliceOpener(QObject):
     @Slot()
     def _refresh_button(self) -> None:
         """Enable the button if the import has sheets or a sprite is selected."""
-        factory.set_enabled(
-            self._button, "" if self._names or self._grid.selected_count() else _NO_SHEETS, _PREVIEW_ALL
-        )
+        reason = "" if self._names or self._grid.selected_count() else _NO_SHEETS
+        factory.set_enabled(self._button, reason, _PREVIEW_ALL)
 
     def _open(self, names: list[str], at: int = 0) -> None:
-        sprites = self._open_sprites.sprites
+        sprites, opened = self._open_sprites.sprites, self._open_sprites.opened
         assert sprites is not None
         chosen = set(names)
         singles = sum("#" not in name and name not in chosen for name in sprites.names)
-        options = self._open_sprites.options
-        sheets = SheetsToSlice(
-            self._open_sprites.paths, tuple(names), options, singles, sprites.size, grids=self._grids
-        )
-        self._view.open(sheets, at)
+        size, grids = sprites.size, self._grids
+        self._view.open(SheetsToSlice(opened.paths, tuple(names), opened.options, singles, size, grids=grids), at)
         self.opened.emit()
 
 
@@ -100,10 +101,6 @@ _SLICE = "Slice each image by its detected cells. Your files are not changed; un
 _PREVIEW = "Preview the cells before slicing."
 _LARGER = f"Import again with a larger canvas, up to {COMMON_SIZES[-1]} × {COMMON_SIZES[-1]} pixels."
 _UNDO = "Undo the slicing. (Ctrl+Z)"
-
-
-def _cut_sheets(result: SpritesImported) -> list[str]:
-    return [item.name for item in result.note_groups.get("cut sheet", ())]
 
 
 class SliceProposal(QFrame):
@@ -117,47 +114,34 @@ class SliceProposal(QFrame):
     def __init__(self, open_sprites: OpenSprites) -> None:
         super().__init__()
         self._open_sprites = open_sprites
-        self._first = ""
+        self._first = ""  # name of the first sheet
         self._closed_for: Sequence[Path] = ()
         self.text = factory.text("")
-        self.slice_button = factory.button("Slice into sprites", _SLICE, role="primary")
-        self.preview_slicing = factory.button("Preview slicing…", _PREVIEW)
-        self.larger = factory.button("Use larger canvas", _LARGER)
-        self.undo = factory.button("Undo", _UNDO)
-        self.close_line = factory.tool_button(
-            "close", "Close", "Hide this message. The Doctor tab still lists the sheets."
-        )
+        self.slice_button = factory.button("Slice into sprites", _SLICE, role="primary", slot=self._on_slice_clicked)
+        self.preview_slicing = factory.button("Preview slicing…", _PREVIEW, slot=self._on_preview_clicked)
+        self.larger = factory.button("Use larger canvas", _LARGER, slot=self._on_larger_clicked)
+        self.undo = factory.button("Undo", _UNDO, slot=self._on_undo_clicked)
+        tip = "Hide this message. The Doctor tab still lists the sheets."
+        self.close_line = factory.tool_button("close", "Close", tip, self._on_close_clicked)
         theme.set_role(self, "card")
-        buttons = FlowLayout(factory.GRID, factory.GRID)
-        for button in (self.slice_button, self.larger, self.preview_slicing, self.undo):
-            buttons.addWidget(button)
-        line = factory.row(self.text, self.close_line)
-        line.setStretch(0, 1)
-        box = factory.column(line, buttons)
-        box.setContentsMargins(2 * factory.GRID, factory.GRID, factory.GRID, factory.GRID)
-        self.setLayout(box)
+        step = factory.GRID
+        buttons = FlowLayout(step, step, self.slice_button, self.larger, self.preview_slicing, self.undo)
+        line = factory.row(self.text, self.close_line, grows=0)
+        self.setLayout(factory.column(line, buttons, margin=(2 * step, step, step, step)))
         self.hide()
-        self.slice_button.clicked.connect(self._on_slice_clicked)
-        self.larger.clicked.connect(self._on_larger_clicked)
-        self.preview_slicing.clicked.connect(self._on_preview_clicked)
-        self.undo.clicked.connect(self._on_undo_clicked)
-        self.close_line.clicked.connect(self._on_close_clicked)
         open_sprites.imported.connect(self._on_imported)
 
     @Slot(object)
     def _on_imported(self, result: SpritesImported) -> None:
         opened = self._open_sprites.opened
         uncut = opened.options.sheets == "as they are"
-        names = [sheet.name for sheet in result.sheets] if uncut else _cut_sheets(result)
+        names = [sheet.name for sheet in result.sheets] if uncut else sliced_sheets(result)
         was_uncut = any(choice.before.sheets == "as they are" for choice in opened.past[-1:])
         self.setVisible(bool(names) and opened.paths != self._closed_for and (uncut or was_uncut))
         if not names:
             return
         self._first = names[0]
-        if uncut:
-            self.text.setText(describe_proposal(result.sheets))
-        else:
-            self.text.setText(describe_result(result))
+        self.text.setText(describe_proposal(result.sheets) if uncut else describe_result(result))
         fix = canvas_fix(result) if not uncut and count_skipped_cells(result, "wrong size") else None
         if fix is not None:
             factory.set_button_text(self.larger, fix.title)
@@ -167,16 +151,18 @@ class SliceProposal(QFrame):
 
     @Slot()
     def _on_slice_clicked(self) -> None:
-        options = self._open_sprites.latest.options
-        fix = slice_fix(options)
-        self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
+        self._apply(slice_fix(self._open_sprites.latest.options))
 
     @Slot()
     def _on_larger_clicked(self) -> None:
         """Enlarge the canvas to fit the skipped sprites."""
-        result, options = self._open_sprites.result, self._open_sprites.latest.options
+        result = self._open_sprites.result
         if result is not None and (fix := canvas_fix(result)) is not None:
-            self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
+            self._apply(fix)
+
+    def _apply(self, fix: Fix) -> None:
+        options = self._open_sprites.latest.options
+        self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
 
     @Slot()
     def _on_undo_clicked(self) -> None:

@@ -57,10 +57,9 @@ def grid_outcome(cells: GridCells | None, left_over: str = "") -> SliceOutcome:
         return SliceOutcome(0, "No grid detected. The sheet stays whole.")
     if cells.filled.size < 2:
         return SliceOutcome(0, "Fewer than two cells fit. The sheet stays whole.")
-    left_out = formatting.count(cells.empty, "empty cell")
-    text = f"{formatting.count(cells.sprites, 'sprite')}, {left_out} skipped" if cells.empty else ""
-    if left_over:
-        text = f"{text or formatting.count(cells.sprites, 'sprite')}; {left_over}"
+    text = formatting.count(cells.sprites, "sprite")
+    text += f", {formatting.count(cells.empty, 'empty cell')} skipped" if cells.empty else ""
+    text += f"; {left_over}" if left_over else ""
     return _outcome(cells.sprites, text, max(cells.grid.tile_width, cells.grid.tile_height))
 
 
@@ -70,21 +69,19 @@ def boxes_outcome(boxes: NDArray[np.int64] | None, trouble: str = "") -> SliceOu
         return SliceOutcome(0, trouble or "Detecting sprites…")
     if len(boxes) < 2:
         return SliceOutcome(0, "No transparent gaps found. The sheet stays whole.")
-    return _outcome(len(boxes), "", int((boxes[:, 2:] - boxes[:, :2]).max()))
+    return _outcome(len(boxes), formatting.count(len(boxes), "sprite"), int((boxes[:, 2:] - boxes[:, :2]).max()))
 
 
 def _outcome(count: int, text: str, side: int) -> SliceOutcome:
     if not count:
         return SliceOutcome(0, "All cells are empty. The sheet stays whole.")
     if side > LARGEST_CANVAS:
-        text = (
-            f"{text or formatting.count(count, 'sprite')}, up to {side:,} pixels large. The limit is {LARGEST_CANVAS}."
-        )
+        text = f"{text}, up to {side:,} pixels large. The limit is {LARGEST_CANVAS}."
     try:
         check_sprite_count(count)
     except UnreadableFile as refused:
         return SliceOutcome(0, f"The sheet {refused.reason}.")
-    return SliceOutcome(count, text or formatting.count(count, "sprite"), side)
+    return SliceOutcome(count, text, side)
 
 
 def with_fitting_canvas(options: ImportOptions, sheets: SheetsToSlice, sheet: SheetPreview, side: int) -> ImportOptions:
@@ -116,9 +113,7 @@ def describe_effects(options: ImportOptions, sheets: SheetsToSlice, *, alone: bo
         others = f"{_others(sheets)} whole. The" if sheets.singles else "The"
         text.append(f"{others} canvas is fitted automatically.")
     elif options.size:
-        single = "Smaller images stay"
-        if sheets.singles:
-            single = _others(sheets)
+        single = _others(sheets) if sheets.singles else "Smaller images stay"
         text.append(f"{single} whole. Canvas: {options.size} × {options.size} pixels.")
     elif sheets.singles:
         text.append("All images with detected cells are sliced.")
@@ -131,21 +126,23 @@ def _others(sheets: SheetsToSlice) -> str:
 
 def describe_result(found: SpritesImported) -> str:
     """Describe a finished slicing: sheets, sprites, and skipped cells by reason."""
-    sheets = {item.name for item in found.note_groups.get("cut sheet", ())}
+    sheets, size = set(sliced_sheets(found)), found.sprites.size
     kept = sum(name.rpartition("#")[0] in sheets for name in found.sprites.names)
     text = f"{formatting.count(len(sheets), 'image')} sliced into {formatting.count(kept, 'sprite')}."
-    size = found.sprites.size
-    left_out = []
-    if cells := count_skipped_cells(found, "duplicate"):
-        left_out.append(formatting.count(cells, "duplicate"))
-    if cells := count_skipped_cells(found, "wrong size"):
-        left_out.append(f"{cells:,} larger than the canvas of {size} × {size} pixels")
-    return f"{text} Skipped: {', '.join(left_out)}." if left_out else text
+    duplicates, large = (count_skipped_cells(found, group) for group in ("duplicate", "wrong size"))
+    skipped = [formatting.count(duplicates, "duplicate")] if duplicates else []
+    skipped += [f"{large:,} larger than the canvas of {size} × {size} pixels"] if large else []
+    return f"{text} Skipped: {', '.join(skipped)}." if skipped else text
+
+
+def sliced_sheets(found: SpritesImported) -> list[str]:
+    """Return the names of the sliced sheets."""
+    return [item.name for item in found.note_groups.get("cut sheet", ())]
 
 
 def count_skipped_cells(found: SpritesImported, group: str) -> int:
     """Count the sliced sheets' cells in a quarantine group, such as 'duplicate'."""
-    sheets = {item.name for item in found.note_groups.get("cut sheet", ())}
+    sheets = set(sliced_sheets(found))
     return sum(item.name.rpartition("#")[0] in sheets for item in found.quarantine_groups.get(group, ()))
 
 

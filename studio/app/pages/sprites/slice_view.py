@@ -54,10 +54,12 @@ class SliceView(QWidget):
         self.canvas = SheetCanvas()
         self.form = SliceForm()
         self.count = factory.text("", "heading")
-        self.back = factory.button("Back", "Go back without slicing. (Esc)", "chevron-left")
-        self.slice_button = factory.button("Slice", _SLICE, role="primary")
-        self.previous = factory.tool_button("chevron-left", "Previous sheet", "Show the previous sheet. (Ctrl+PgUp)")
-        self.next = factory.tool_button("chevron-right", "Next sheet", "Show the next sheet. (Ctrl+PgDown)")
+        self.back = factory.button("Back", "Go back without slicing. (Esc)", "chevron-left", slot=self.closed)
+        self.slice_button = factory.button("Slice", _SLICE, role="primary", slot=self._on_slice_clicked)
+        tip = "Show the previous sheet. (Ctrl+PgUp)"
+        self.previous = factory.tool_button("chevron-left", "Previous sheet", tip, self._on_previous_sheet)
+        tip = "Show the next sheet. (Ctrl+PgDown)"
+        self.next = factory.tool_button("chevron-right", "Next sheet", tip, self._on_next_sheet)
         self.previous.setShortcut("Ctrl+PgUp")
         self.next.setShortcut("Ctrl+PgDown")
         self.zoom = ZoomBar(self.canvas)
@@ -68,12 +70,15 @@ class SliceView(QWidget):
         self._which = factory.text("", "muted", wrap=False)
         self._stack = QStackedWidget()
         self._lay_out()
-        self._connect()
+        self.canvas.grid_moved.connect(self.form.set_moved_grid)
+        self.form.changed.connect(self._on_form_changed)
+        reader.loaded.connect(self._on_sheet_read)
+        reader.boxes_changed.connect(self._refresh)
+        reader.failed.connect(self._on_read_failed)
 
     def open(self, sheets: SheetsToSlice, at: int = 0) -> None:
         """Show the sheet at index `at`, with the import's settings in the form."""
-        self.is_open = True
-        self._is_opening = True
+        self.is_open = self._is_opening = True
         self._sheets, self._at = sheets, at
         self._own_grids = dict(self._stored_own_grids())
         name = sheets.names[at]
@@ -95,9 +100,7 @@ class SliceView(QWidget):
         if self._own_grids != self._stored_own_grids():
             grids = replace_sheet_grids(options.sheet_grids, self._known_names(), self._own_grids)
             options = options.replace(sheet_grids=grids)
-        if sheet is None:
-            return options
-        return with_fitting_canvas(options, self._sheets, sheet, self._outcome.side)
+        return options if sheet is None else with_fitting_canvas(options, self._sheets, sheet, self._outcome.side)
 
     def _known_names(self) -> set[str]:
         return {*self._sheets.names, *self._sheets.grids}
@@ -114,32 +117,18 @@ class SliceView(QWidget):
 
     def _lay_out(self) -> None:
         self.canvas.setMinimumSize(200, 160)
-        numbers = factory.column(self.form, self.slice_button, self.hint, 1, spacing=2 * factory.GRID)
-        numbers.setContentsMargins(3 * factory.GRID, factory.GRID, 2 * factory.GRID, factory.GRID)
+        step = factory.GRID
+        margin = (3 * step, step, 2 * step, step)
+        numbers = factory.column(self.form, self.slice_button, self.hint, 1, spacing=2 * step, margin=margin)
         side = factory.scroll_area(factory.panel(numbers))
         side.setFixedWidth(320)
         sheets = factory.row(self.previous, self._which, self.next, spacing=4)
-        head = factory.row(self.back, 1, sheets, self.zoom, spacing=2 * factory.GRID)
-        self._stack.addWidget(factory.panel(factory.column(1, self.problem, 1, margin=4 * factory.GRID)))
+        head = factory.row(self.back, 1, sheets, self.zoom, spacing=2 * step)
+        self._stack.addWidget(factory.panel(factory.column(1, self.problem, 1, margin=4 * step)))
         self._stack.addWidget(self.canvas)
         self.problem.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        body = factory.column(head, self._title, self._reason, self._stack, self.count)
-        body.setStretch(3, 1)
-        body.setContentsMargins(factory.GRID, 0, 3 * factory.GRID, 2 * factory.GRID)
-        whole = factory.row(side, body, spacing=0)
-        whole.setStretch(1, 1)
-        self.setLayout(whole)
-
-    def _connect(self) -> None:
-        self.back.clicked.connect(self.closed)
-        self.slice_button.clicked.connect(self._on_slice_clicked)
-        self.previous.clicked.connect(self._on_previous_sheet)
-        self.next.clicked.connect(self._on_next_sheet)
-        self.canvas.grid_moved.connect(self.form.set_moved_grid)
-        self.form.changed.connect(self._on_form_changed)
-        self._reader.loaded.connect(self._on_sheet_read)
-        self._reader.boxes_changed.connect(self._refresh)
-        self._reader.failed.connect(self._on_read_failed)
+        parts, margin = (head, self._title, self._reason, self._stack, self.count), (step, 0, 3 * step, 2 * step)
+        self.setLayout(factory.row(side, factory.column(*parts, margin=margin, grows=3), spacing=0, grows=1))
 
     def _read(self) -> None:
         names = self._sheets.names
@@ -182,8 +171,8 @@ class SliceView(QWidget):
         self.canvas.show_sheet(sheet.rgba)
         self._refresh()
         if self._is_opening:
-            self._is_opening = False
             self.canvas.setFocus()
+        self._is_opening = False
 
     def _grid(self, sheet: SheetPreview) -> SheetGrid | None:
         """Return the grid that slices the shown sheet; None for a sheet without a grid."""
@@ -196,9 +185,10 @@ class SliceView(QWidget):
         sheet, grid = self._reader.sheet, self.form.own_grid()
         if sheet is None:
             return
-        self._own_grids.pop(sheet.name, None)
         if grid is not None:
             self._own_grids[sheet.name] = grid
+        else:
+            self._own_grids.pop(sheet.name, None)
         self._refresh()
 
     @Slot()
@@ -239,8 +229,8 @@ class SliceView(QWidget):
         reason = "" if self._outcome.sprites else self._outcome.text or self.problem.text()
         factory.set_enabled(self.slice_button, reason, _SLICE)
         alone = self.form.own_grid() is not None
-        text = describe_effects(self.options(), self._sheets, alone=alone) if self._outcome.sprites else ""
-        self.hint.setText(text)
+        effects = describe_effects(self.options(), self._sheets, alone=alone) if self._outcome.sprites else ""
+        self.hint.setText(effects)
 
     @Slot()
     def _on_slice_clicked(self) -> None:

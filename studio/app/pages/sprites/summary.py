@@ -42,7 +42,7 @@ class ImportSummary(QWidget):
         self.classes.setMinimumHeight(200)
         self.form = ConfigForm(ImportOptions())
         self.rights = ConfigForm(Rights())
-        self.apply = factory.button("Apply", _APPLY)
+        self.apply = factory.button("Apply", _APPLY, slot=self._on_apply_clicked)
         factory.set_enabled(self.apply, _UNCHANGED, _APPLY)
         self.preview_slicing = factory.button("Preview slicing…", "Preview how the sheets are sliced.")
         self.train = factory.button("Train on these", "Go to the Train page.", "train", "primary")
@@ -53,15 +53,10 @@ class ImportSummary(QWidget):
         buttons = factory.row(self.apply, self.preview_slicing)
         options = Collapsible("Import settings", factory.panel(factory.column(self.form, buttons)))
         rights = Collapsible("Licence and credits", self.rights)
-        box = factory.column(
-            self._title, self._facts, self.train, self.reopen, factory.heading("Classes"), self.classes, options,
-            rights, self.palette_view, 1,
-        )  # fmt: skip
-        box.setContentsMargins(3 * factory.GRID, factory.GRID, 2 * factory.GRID, factory.GRID)
-        box.setStretchFactor(self.classes, 1)
-        self.setLayout(box)
+        parts = (self._title, self._facts, self.train, self.reopen, factory.heading("Classes"), self.classes, options)
+        margin = (3 * factory.GRID, factory.GRID, 2 * factory.GRID, factory.GRID)
+        self.setLayout(factory.column(*parts, rights, self.palette_view, 1, margin=margin, grows=5))
         self.form.changed.connect(self._on_options_changed)
-        self.apply.clicked.connect(self._on_apply_clicked)
         self.rights.changed.connect(self._on_rights_changed)
         self.classes.chosen.connect(self._on_class_chosen)
         self.palette_view.chosen.connect(self._on_colour_chosen)
