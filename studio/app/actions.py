@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSize, Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QKeySequence
+from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QIcon, QKeySequence
 from PySide6.QtWidgets import QButtonGroup, QFrame, QMenu, QMenuBar, QToolButton, QWidget
 
 from studio.app import dialogs, theme
-from studio.app.dialogs import HelpDialog
 from studio.app.state.session import Session
 from studio.app.theme import Scheme, Theme
 from studio.app.verify_dialog import VerifyDialog
@@ -34,60 +33,74 @@ _SCHEMES = (("system", "Follow system"), ("light", "Light"), ("dark", "Dark"))
 class Menus(QObject):
     """Fills the menu bar with actions. The window connects the actions that need a page.
 
-    page_requested: name of the page to show. recent_chosen: path of the folder to open. scheme_chosen: 'system',
-    'light' or 'dark'.
+    page_requested: name of the page to show.
     """
 
     page_requested = Signal(str)
-    recent_chosen = Signal(str)
-    scheme_chosen = Signal(str)
 
-    def __init__(self, bar: QMenuBar, session: Session) -> None:
+    def __init__(self, bar: QMenuBar, session: Session, commands: Commands) -> None:
         super().__init__(bar)
-        self._bar = bar
         self._session = session
-        self.open_folder = self._action("Open folder…", "Ctrl+O", "folder")
-        self.open_files = self._action("Open files…")
-        self.open_demo = self._action("Open demo sprites")
-        self.save = self._action("Save sprites…", "Ctrl+S", "save")
-        self.export = self._action("Export model…", "Ctrl+E", "export")
-        self.verify = self._action("Verify file…")
-        self.saves_details = self._action("Write generation details into saved images")
-        self.saves_details.setCheckable(True)
-        self.saves_details.setChecked(session.settings.saves_details())
-        self.quit = self._action("Quit", "Ctrl+Q")
-        self.undo = self._action("Undo", "Ctrl+Z")
-        self.redo = self._action("Redo")
-        self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
-        self.start = self._action("Start", "Ctrl+R", "play")
-        self.pause = self._action("Pause\tSpace", "", "pause")
-        self.stop = self._action("Stop", "Ctrl+.", "stop")
-        self.checkpoint = self._action("Save checkpoint")
-        self.watch = self._action("Watch run folder…")
-        self.notifies = self._action("Notify when a run ends")
-        self.notifies.setCheckable(True)
-        self.notifies.setChecked(session.settings.notifies())
-        self.help = self._action("First steps and shortcuts", "F1")
-        self.runs_folder = self._action("Show runs folder")
-        self.logs_folder = self._action("Show logs")
-        self._recent = QMenu("Open recent", bar)
-        self._recent.aboutToShow.connect(self._on_recent_about_to_show)
-        self._recent.triggered.connect(self._on_recent_triggered)
-        self._themes = QActionGroup(self)
-        self._themes.triggered.connect(self._on_scheme_triggered)
-        self._pages = QActionGroup(self)
-        self._pages.triggered.connect(self._on_page_triggered)
         self._page: Page | None = None  # the shown page
-        self._fill()
-        self.undo.triggered.connect(self._on_undo)
-        self.redo.triggered.connect(self._on_redo)
-        self.stop.triggered.connect(session.training.stop)
-        self.checkpoint.triggered.connect(session.training.save_now)
+        self._recent, self._themes, self._pages = QMenu("Open recent", bar), QActionGroup(self), QActionGroup(self)
+        file = bar.addMenu("&File")
+        _add(file, "Open folder…", "Ctrl+O", "folder", commands.open_folder)
+        _add(file, "Open files…", slot=commands.open_files)
+        file.addMenu(self._recent)
+        _add(file, "Open demo sprites", slot=commands.open_demo)
+        file.addSeparator()
+        self.save = _add(file, "Save sprites…", "Ctrl+S", "save")
+        self.export = _add(file, "Export model…", "Ctrl+E", "export")
+        self.saves_details = _add(file, "Write generation details into saved images")
+        self.verify = _add(file, "Verify file…", slot=commands.verify)
+        file.addSeparator()
+        self.quit = _add(file, "Quit", "Ctrl+Q")
+        edit = bar.addMenu("&Edit")
+        self.undo = _add(edit, "Undo", "Ctrl+Z", slot=self._on_undo)
+        self.redo = _add(edit, "Redo", slot=self._on_redo)
+        self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
+        training = bar.addMenu("&Training")
+        self.start = _add(training, "Start", "Ctrl+R", "play")
+        self.pause = _add(training, "Pause\tSpace", "", "pause", commands.toggle_pause)
+        self.stop = _add(training, "Stop", "Ctrl+.", "stop", session.training.stop)
+        self.checkpoint = _add(training, "Save checkpoint", slot=session.training.save_now)
+        self.watch = _add(training, "Watch run folder…", slot=commands.watch)
+        training.addSeparator()
+        self.notifies = _add(training, "Notify when a run ends")
+        self._fill_view_menu(bar.addMenu("&View"), session.settings.scheme())
+        help_menu = bar.addMenu("&Help")
+        _add(help_menu, "First steps and shortcuts", "F1", slot=commands.show_help)
+        _add(help_menu, "Show runs folder", slot=commands.show_runs_folder)
+        _add(help_menu, "Show logs", slot=commands.show_logs_folder)
+        for menu in (edit, training):
+            menu.setToolTipsVisible(True)  # tool tips say why an action is disabled
+        for action in (self.saves_details, self.notifies):
+            action.setCheckable(True)
+        self.saves_details.setChecked(session.settings.saves_details())
+        self.notifies.setChecked(session.settings.notifies())
         self.saves_details.toggled.connect(self._on_saves_details_toggled)
         self.notifies.toggled.connect(self._on_notifies_toggled)
+        self._recent.aboutToShow.connect(self._on_recent_about_to_show)
+        self._recent.triggered.connect(commands.open_recent)
+        self._pages.triggered.connect(self._on_page_triggered)
+        self._themes.triggered.connect(commands.choose_scheme)
         session.open_sprites.imported.connect(self.refresh)
         session.training.state_changed.connect(self.refresh)
         self.refresh()
+
+    def _fill_view_menu(self, menu: QMenu, scheme: Scheme) -> None:
+        for number, name in enumerate(PAGES, 1):
+            action = _add(menu, name.capitalize(), f"Ctrl+{number}", name)
+            action.setData(name)
+            self._pages.addAction(action)
+        menu.addSeparator()
+        themes = menu.addMenu("Theme")
+        for name, words in _SCHEMES:
+            action = _add(themes, words)
+            action.setData(name)
+            action.setCheckable(True)
+            action.setChecked(name == scheme)
+            self._themes.addAction(action)
 
     @Slot()
     def refresh(self) -> None:
@@ -129,47 +142,6 @@ class Menus(QObject):
     def _on_redo(self) -> None:
         (self._undo_page() or self._session.open_sprites).redo()
 
-    def _fill(self) -> None:
-        file = self._bar.addMenu("&File")
-        file.addActions([self.open_folder, self.open_files])
-        file.addMenu(self._recent)
-        file.addActions([self.open_demo])
-        file.addSeparator()
-        file.addActions([self.save, self.export, self.saves_details, self.verify])
-        file.addSeparator()
-        file.addAction(self.quit)
-        edit = self._bar.addMenu("&Edit")
-        edit.addActions([self.undo, self.redo])
-        training = self._bar.addMenu("&Training")
-        for menu in (edit, training):
-            menu.setToolTipsVisible(True)  # tool tips say why an action is disabled
-        training.addActions([self.start, self.pause, self.stop, self.checkpoint, self.watch])
-        training.addSeparator()
-        training.addAction(self.notifies)
-        view = self._bar.addMenu("&View")
-        for number, name in enumerate(PAGES, 1):
-            action = self._action(name.capitalize(), f"Ctrl+{number}", name)
-            action.setData(name)
-            view.addAction(self._pages.addAction(action))
-        view.addSeparator()
-        themes = view.addMenu("Theme")
-        chosen = self._session.settings.scheme()
-        for name, words in _SCHEMES:
-            action = self._action(words)
-            action.setData(name)
-            action.setCheckable(True)
-            action.setChecked(name == chosen)
-            themes.addAction(self._themes.addAction(action))
-        self._bar.addMenu("&Help").addActions([self.help, self.runs_folder, self.logs_folder])
-
-    def _action(self, words: str, keys: str = "", icon: str = "") -> QAction:
-        action = QAction(words, self)
-        if keys:
-            action.setShortcut(QKeySequence(keys))
-        if icon:
-            action.setIcon(theme.icon(icon))
-        return action
-
     @Slot(bool)
     def _on_saves_details_toggled(self, saves: bool) -> None:
         self._session.settings.set_saves_details(saves)
@@ -187,16 +159,18 @@ class Menus(QObject):
             self._recent.addAction("No recent folders").setEnabled(False)
 
     @Slot(QAction)
-    def _on_recent_triggered(self, action: QAction) -> None:
-        self.recent_chosen.emit(action.data())
-
-    @Slot(QAction)
-    def _on_scheme_triggered(self, action: QAction) -> None:
-        self.scheme_chosen.emit(action.data())
-
-    @Slot(QAction)
     def _on_page_triggered(self, action: QAction) -> None:
         self.page_requested.emit(action.data())
+
+
+def _add(menu: QMenu, words: str, keys: str = "", icon: str = "", slot: factory.Action | None = None) -> QAction:
+    """Add an action to a menu. keys: its shortcut. slot: called when the action is triggered."""
+    action = menu.addAction(theme.icon(icon) if icon else QIcon(), words)
+    if keys:
+        action.setShortcut(QKeySequence(keys))
+    if slot is not None:
+        action.triggered.connect(slot)
+    return action
 
 
 def _enable(action: QAction, reason_against: str) -> None:
@@ -239,28 +213,15 @@ class NavigationRail(QFrame):
 class Commands(QObject):
     """Executes menu actions that need no page.
 
-    open_requested: (list of Path) open these files. watched: the window now follows a run of another process.
+    open_requested: (list of Path) open these files. page_requested: name of the page to show.
     """
 
     open_requested = Signal(object)
-    watched = Signal()
+    page_requested = Signal(str)
 
-    def __init__(self, window: QWidget, menus: Menus, session: Session, theme: Theme) -> None:
+    def __init__(self, window: QWidget, session: Session, theme: Theme) -> None:
         super().__init__(window)
-        self._window = window
-        self._session = session
-        self._theme = theme
-        menus.recent_chosen.connect(self._on_recent_chosen)
-        menus.scheme_chosen.connect(self._on_scheme_chosen)
-        menus.open_folder.triggered.connect(self._on_open_folder)
-        menus.open_files.triggered.connect(self._on_open_files)
-        menus.open_demo.triggered.connect(self._on_open_demo)
-        menus.pause.triggered.connect(self.toggle_pause)
-        menus.watch.triggered.connect(self._on_watch)
-        menus.help.triggered.connect(self._on_help)
-        menus.verify.triggered.connect(self._on_verify)
-        menus.runs_folder.triggered.connect(self._on_runs_folder)
-        menus.logs_folder.triggered.connect(self._on_logs_folder)
+        self._window, self._session, self._theme = window, session, theme
 
     @Slot()
     def toggle_pause(self) -> None:
@@ -272,53 +233,54 @@ class Commands(QObject):
             training.pause()
 
     @Slot()
-    def _on_open_folder(self) -> None:
+    def open_folder(self) -> None:
         path = dialogs.choose_folder(self._window, self._session.settings, "Open a folder of sprites")
         if path is not None:
             self.open_requested.emit([path])
 
     @Slot()
-    def _on_open_files(self) -> None:
+    def open_files(self) -> None:
         paths = dialogs.choose_files(self._window, self._session.settings, "Open sprites")
         if paths:
             self.open_requested.emit(paths)
 
     @Slot()
-    def _on_verify(self) -> None:
+    def verify(self) -> None:
         path = dialogs.choose_file(self._window, self._session.settings, "Verify an exported model or a saved image")
         if path is not None:
             VerifyDialog(self._session, path, self._window).open()
 
     @Slot()
-    def _on_watch(self) -> None:
+    def watch(self) -> None:
         path = dialogs.choose_folder(self._window, self._session.settings, "Watch run folder")
         if path is not None:
             self._session.watch(path)
-            self.watched.emit()
+            self.page_requested.emit("train")
 
     @Slot()
-    def _on_open_demo(self) -> None:
+    def open_demo(self) -> None:
         self.open_requested.emit([paths.demo_sprites()])
 
-    @Slot(str)
-    def _on_recent_chosen(self, path: str) -> None:
-        self.open_requested.emit([Path(path)])
+    @Slot(QAction)
+    def open_recent(self, action: QAction) -> None:
+        self.open_requested.emit([Path(action.data())])
 
-    @Slot(str)
-    def _on_scheme_chosen(self, scheme: Scheme) -> None:
+    @Slot(QAction)
+    def choose_scheme(self, action: QAction) -> None:
+        scheme: Scheme = action.data()
         self._session.settings.set_text("scheme", scheme)
         self._theme.set_scheme(scheme)
 
     @Slot()
-    def _on_help(self) -> None:
-        HelpDialog(self._window).open()
+    def show_help(self) -> None:
+        dialogs.HelpDialog(self._window).open()
 
     @Slot()
-    def _on_runs_folder(self) -> None:
+    def show_runs_folder(self) -> None:
         _open_folder(paths.runs())
 
     @Slot()
-    def _on_logs_folder(self) -> None:
+    def show_logs_folder(self) -> None:
         _open_folder(paths.logs())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication, QHideEvent, QPainter, QPaintEvent, QPixmap
@@ -11,9 +10,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QSizePolicy, QWidg
 
 from studio.app import theme
 from studio.app.widgets import factory
-from studio.data.doctor.findings import Fix
-
-Level = Literal["info", "warning", "error"]
+from studio.core.events import Notice
 
 _EXPIRY_MS = {"info": 4_000, "warning": 10_000}  # errors and messages with a button stay
 _READING_MS = 75  # per character, for slow readers
@@ -34,20 +31,16 @@ class NoticeCard(QFrame):
     other_clicked = Signal()
     closed = Signal()
 
-    def __init__(
-        self, level: Level, title: str, hint: str, details: str = "", button: str = "", other: str = "", *,
-        expires: bool = True,
-    ) -> None:  # fmt: skip
+    def __init__(self, notice: Notice, details: str, button: str, other: str, *, expires: bool) -> None:
         super().__init__()
-        self.level = level
-        self.texts = (title, hint)
+        title, hint = notice.title, notice.hint
+        self.notice, self.level, self.texts = notice, notice.level, (title, hint)
         self.details, self.button, self.other = details, button, other
         self.holds: Callable[[], bool] = _always
-        self.fix: Fix | None = None  # the fix that the first button applies
-        self.expires = level in _EXPIRY_MS and expires
+        self.expires = self.level in _EXPIRY_MS and expires
         self.timer = QTimer(self)
         self.timer.setSingleShot(True)
-        self.timer.setInterval(_EXPIRY_MS.get(level, 0) + _READING_MS * len(title + hint))
+        self.timer.setInterval(_EXPIRY_MS.get(self.level, 0) + _READING_MS * len(title + hint))
         self.timer.timeout.connect(self.closed)
         theme.set_role(self, "card")
         self.setAccessibleName(f"{title} {hint}")
@@ -56,14 +49,12 @@ class NoticeCard(QFrame):
         factory.set_name_and_tip(self._text, "Details of the error", "Technical details for developers.")
         self._text.setFixedHeight(160)
         self._text.hide()
-        self._more = factory.button("Details", "Show technical details for developers.")
-        self._more.clicked.connect(self._on_details_clicked)
-        self._copy = factory.button("Copy", "Copy the message and its details to the clipboard.")
-        self._copy.clicked.connect(self._on_copy_clicked)
-        self._act = factory.button(button, f"{button}.")
-        self._act.clicked.connect(self.click)
-        self._other = factory.button(other, f"{other}.")
-        self._other.clicked.connect(self.click_other)
+        tip = "Show technical details for developers."
+        self._more = factory.button("Details", tip, slot=self._on_details_clicked)
+        tip = "Copy the message and its details to the clipboard."
+        self._copy = factory.button("Copy", tip, slot=self._on_copy_clicked)
+        self._act = factory.button(button, f"{button}.", slot=self.click)
+        self._other = factory.button(other, f"{other}.", slot=self.click_other)
         self._lay_out(title, hint)
         self._more.setVisible(bool(details))
         self._copy.setVisible(False)
@@ -76,16 +67,12 @@ class NoticeCard(QFrame):
         headline, advice = factory.text(title, "heading"), factory.text(hint, "muted")
         for label in (headline, advice):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        close = factory.tool_button("close", "Close message", "Close this message.")
-        close.clicked.connect(self.closed)
+        close = factory.tool_button("close", "Close message", "Close this message.", self.closed)
         texts = factory.column(headline, advice, spacing=2)
-        line = factory.row(icon, texts, self._act, self._other, self._more, self._copy, close)
-        line.setStretch(1, 1)
+        line = factory.row(icon, texts, self._act, self._other, self._more, self._copy, close, grows=1)
         for widget in (icon, self._act, self._other, self._more, self._copy, close):
             line.setAlignment(widget, Qt.AlignmentFlag.AlignTop)
-        box = factory.column(line, self._text)
-        box.setContentsMargins(16, 8, 8, 8)
-        self.setLayout(box)
+        self.setLayout(factory.column(line, self._text, margin=(16, 8, 8, 8)))
         advice.setVisible(bool(hint))  # needs a parent first, else it flashes up as a window
 
     def icon_pixmap(self) -> QPixmap:

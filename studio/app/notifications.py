@@ -1,4 +1,4 @@
-"""The message line above the page, which shows all errors and notices, and the handler of uncaught errors."""
+"""The message line above the page, the session's messages in it, and the handler of uncaught errors."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import logging
 import sys
 import threading
 import traceback
+from pathlib import Path
 from types import TracebackType
 
 from PySide6.QtCore import QEvent, QObject, QSize, Signal, Slot
-from PySide6.QtGui import QEnterEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
 from studio.app import theme
 from studio.app.background.job_events import StateNotice, UndoOffered
-from studio.app.notice_panel import Level, NoticeCard, NoticeLabel, NoticePanel
+from studio.app.notice_panel import NoticeCard, NoticeLabel, NoticePanel
+from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core.events import Blocked, JobFailed, Notice
 from studio.data.doctor.findings import FixOffered
@@ -22,6 +23,7 @@ from studio.data.doctor.findings import FixOffered
 _log = logging.getLogger(__name__)
 
 _MAX_CARDS = 3
+_HOLDING = (QEvent.Type.WindowActivate, QEvent.Type.WindowDeactivate, QEvent.Type.Enter, QEvent.Type.Leave)
 
 
 class NoticeBar(QWidget):
@@ -30,14 +32,7 @@ class NoticeBar(QWidget):
     The hidden line keeps its space, so that a message never moves the page. With more than _MAX_CARDS messages the
     oldest closes, preferably an expiring message. A message expires only while the line shows the message, the window
     is active and the pointer is outside the line.
-    retry_requested, end_requested: resume a blocked training, or end it without saving. undo_requested: undo the last
-    action. fix_requested: (Fix) import the open files again with this fix.
     """
-
-    retry_requested = Signal()
-    end_requested = Signal()
-    undo_requested = Signal()
-    fix_requested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -45,30 +40,21 @@ class NoticeBar(QWidget):
         self._frame = QFrame()
         theme.set_role(self._frame, "notice")
         self._icon, self._line = QLabel(), NoticeLabel()
-        self._act = factory.button("Act", "Run the first action for this message.")
-        self._other = factory.button("Other", "Run the second action for this message.")
-        self._more = factory.button("More", "Show all messages in full.", role="flat")
-        self._close = factory.tool_button("close", "Close message", "Close this message.")
+        self._act = factory.button("Act", "Run the first action for this message.", slot=self._on_button_clicked)
+        self._other = factory.button("Other", "Run the second action for this message.", slot=self._on_other_clicked)
+        tip = "Show all messages in full."
+        self._more = factory.button("More", tip, role="flat", slot=self._on_more_clicked)
+        tip = "Close this message."
+        self._close = factory.tool_button("close", "Close message", tip, self._on_close_clicked)
         self._close.setIconSize(QSize(16, 16))
         self._panel = NoticePanel(self)
-        self._lay_out()
-        self._act.clicked.connect(self._on_button_clicked)
-        self._other.clicked.connect(self._on_other_clicked)
-        self._more.clicked.connect(self._on_more_clicked)
-        self._close.clicked.connect(self._on_close_clicked)
+        parts = (self._icon, self._line, self._act, self._other, self._more, self._close)
+        self._frame.setLayout(factory.row(*parts, margin=(factory.GRID, 0, 4, 0), grows=1))
+        self._frame.setFixedHeight(self.fontMetrics().height() + 2 * factory.GRID)
+        self.setLayout(factory.column(self._frame, margin=(16, 4, 16, 0)))
         self._panel.closed.connect(self._count_down)
         factory.retain_size_when_hidden(self)
         self.hide()
-
-    def _lay_out(self) -> None:
-        line = factory.row(self._icon, self._line, self._act, self._other, self._more, self._close)
-        line.setContentsMargins(factory.GRID, 0, 4, 0)
-        line.setStretch(1, 1)
-        self._frame.setLayout(line)
-        self._frame.setFixedHeight(self.fontMetrics().height() + 2 * factory.GRID)
-        box = factory.column(self._frame)
-        box.setContentsMargins(16, 4, 16, 0)
-        self.setLayout(box)
 
     def cards(self) -> list[NoticeCard]:
         """Return all messages, oldest first."""
@@ -81,26 +67,7 @@ class NoticeBar(QWidget):
     @Slot(object)
     def show_failure(self, failure: JobFailed) -> None:
         """Show the error of a failed job."""
-        self.add("error", failure.title, failure.hint, failure.details)
-
-    @Slot(object)
-    def show_notice(self, notice: Notice) -> None:
-        """Show a message with the buttons for its class, such as Undo for `UndoOffered`."""
-        if isinstance(notice, Blocked):
-            card = self.add(notice.level, notice.title, notice.hint, button="Try again", other="End without saving")
-            card.clicked.connect(self.retry_requested)
-            card.other_clicked.connect(self.end_requested)
-        elif isinstance(notice, StateNotice):
-            self.add(notice.level, notice.title, notice.hint).holds = notice.holds
-        elif isinstance(notice, UndoOffered):
-            card = self.add(notice.level, notice.title, notice.hint, button="Undo", expires=True)
-            card.clicked.connect(self.undo_requested)
-        elif isinstance(notice, FixOffered):
-            card = self.add(notice.level, notice.title, notice.hint, button=notice.fix.title, expires=True)
-            card.fix = notice.fix
-            card.clicked.connect(self._on_fix_clicked)
-        else:
-            self.add(notice.level, notice.title, notice.hint)
+        self.add(Notice("error", failure.title, failure.hint), failure.details)
 
     @Slot()
     def remove_outdated(self) -> None:
@@ -115,24 +82,14 @@ class NoticeBar(QWidget):
             self._remove(card)
 
     def add(
-        self,
-        level: Level,
-        title: str,
-        hint: str = "",
-        details: str = "",
-        button: str = "",
-        *,
-        other: str = "",
-        expires: bool | None = None,
+        self, notice: Notice, details: str = "", button: str = "", other: str = "", *, expires: bool | None = None
     ) -> NoticeCard:
         """Show a message and return its card, which emits `clicked` and `other_clicked`; replace an equal message.
 
         expires: the message closes after a while; by default messages with a button stay.
         """
-        self.withdraw(Notice(level, title, hint))
-        card = NoticeCard(
-            level, title, hint, details, button, other, expires=not button if expires is None else expires
-        )
+        self.withdraw(notice)
+        card = NoticeCard(notice, details, button, other, expires=not button if expires is None else expires)
         card.closed.connect(self._on_card_closed)
         self._cards.append(card)
         self._panel.add(card)
@@ -141,32 +98,15 @@ class NoticeBar(QWidget):
         return card
 
     def event(self, event: QEvent) -> bool:
-        """Stop the expiry timer while the window is inactive."""
+        """Hold expiry timers while the window is inactive or the pointer is over the line; follow size and theme."""
         handled = super().event(event)
-        if event.type() in (QEvent.Type.WindowActivate, QEvent.Type.WindowDeactivate):
+        if event.type() in _HOLDING:
             self._count_down()
-        return handled
-
-    def enterEvent(self, event: QEnterEvent) -> None:
-        """Stop the expiry timer while the pointer is over the message line."""
-        super().enterEvent(event)
-        self._count_down()
-
-    def leaveEvent(self, event: QEvent) -> None:
-        """Restart the expiry timer when the pointer leaves the message line."""
-        super().leaveEvent(event)
-        self._count_down()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Show the More button if the message does not fit."""
-        super().resizeEvent(event)
-        self._update_more_button()
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Draw the icon in the colours of the new theme."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and self._cards:
+        elif event.type() == QEvent.Type.Resize:
+            self._update_more_button()
+        elif event.type() == QEvent.Type.PaletteChange and self._cards:
             self._icon.setPixmap(self._cards[-1].icon_pixmap())
+        return handled
 
     def _refresh(self) -> None:
         card = self.shown()
@@ -174,8 +114,7 @@ class NoticeBar(QWidget):
             title, hint = card.texts
             self._frame.setProperty("level", card.level)
             theme.set_role(self._frame, "notice")
-            self._frame.setAccessibleName(f"{title} {hint}".strip())
-            self._frame.setToolTip(f"{title}\n{hint}".strip())
+            factory.set_name_and_tip(self._frame, f"{title} {hint}".strip(), f"{title}\n{hint}".strip())
             self._icon.setPixmap(card.icon_pixmap())
             self._line.set_message(title, hint)
             for button, words in ((self._act, card.button), (self._other, card.other)):
@@ -212,24 +151,15 @@ class NoticeBar(QWidget):
 
     @Slot()
     def _on_button_clicked(self) -> None:
-        if self._cards:
-            self._cards[-1].click()
-
-    @Slot()
-    def _on_fix_clicked(self) -> None:
-        sender = self.sender()
-        if isinstance(sender, NoticeCard):
-            self.fix_requested.emit(sender.fix)
+        self._cards[-1].click()
 
     @Slot()
     def _on_other_clicked(self) -> None:
-        if self._cards:
-            self._cards[-1].click_other()
+        self._cards[-1].click_other()
 
     @Slot()
     def _on_close_clicked(self) -> None:
-        if self._cards:
-            self._remove(self._cards[-1])
+        self._remove(self._cards[-1])
 
     def _make_room(self, new: NoticeCard) -> None:
         """Close messages above the limit to make room for `new`: expiring messages first, then the oldest.
@@ -244,15 +174,99 @@ class NoticeBar(QWidget):
 
     @Slot()
     def _on_card_closed(self) -> None:
-        sender = self.sender()
-        if isinstance(sender, NoticeCard):
-            self._remove(sender)
+        card = self.sender()
+        assert isinstance(card, NoticeCard)
+        self._remove(card)
 
     def _remove(self, card: NoticeCard) -> None:
         if card in self._cards:
             self._cards.remove(card)
             self._panel.remove(card)
             self._refresh()
+
+
+class Messages(QObject):
+    """Shows the session's messages in the notice bar, with buttons, and removes outdated messages.
+
+    Buttons resume or end a blocked training, undo an action, fix an import, resume an interrupted run, start the queue
+    or reopen a sprite. page_requested: name of the page to show.
+    """
+
+    page_requested = Signal(str)
+
+    def __init__(self, session: Session, bar: NoticeBar, parent: QObject) -> None:
+        super().__init__(parent)
+        self._session, self._bar = session, bar
+        self._run: tuple[Path, Notice] | None = None  # the interrupted run on offer and its message
+        self._queue: Notice | None = None  # the offer to start the queue
+        session.failed.connect(bar.show_failure)
+        session.noticed.connect(self.show_notice)
+        for withdrawn in (session.runs.withdrawn, session.job_queue.withdrawn, session.editing.withdrawn):
+            withdrawn.connect(bar.withdraw)
+        session.training.unblocked.connect(bar.withdraw)
+        session.run_offered.connect(self._on_run_offered)
+        session.queue_offered.connect(self._on_queue_offered)
+        session.editing.undo_offered.connect(self._on_sprite_closed)
+        session.training.state_changed.connect(self._on_training_changed)
+        session.queue.changed.connect(self._on_queue_changed)
+
+    @Slot(object)
+    def show_notice(self, notice: Notice) -> None:
+        """Show a message with the buttons for its class, such as Undo for `UndoOffered`."""
+        training = self._session.training
+        if isinstance(notice, Blocked):
+            card = self._bar.add(notice, button="Try again", other="End without saving")
+            card.clicked.connect(training.resume)
+            card.other_clicked.connect(training.stop_without_saving)
+        elif isinstance(notice, StateNotice):
+            self._bar.add(notice).holds = notice.holds
+        elif isinstance(notice, UndoOffered):
+            self._bar.add(notice, button="Undo", expires=True).clicked.connect(self._session.runs.undo)
+        elif isinstance(notice, FixOffered):
+            self._bar.add(notice, button=notice.fix.title, expires=True).clicked.connect(self._on_fix_clicked)
+        else:
+            self._bar.add(notice)
+
+    @Slot()
+    def _on_fix_clicked(self) -> None:
+        card = self.sender()
+        assert isinstance(card, NoticeCard) and isinstance(card.notice, FixOffered)
+        self._session.doctor.apply(card.notice.fix)
+
+    @Slot(object, object)
+    def _on_run_offered(self, path: Path, offer: Notice) -> None:
+        self._run = path, offer
+        self._bar.add(offer, button="Resume").clicked.connect(self._on_resume_clicked)
+
+    @Slot()
+    def _on_resume_clicked(self) -> None:
+        if self._run is not None:
+            self.page_requested.emit("train")
+            self._session.resume_run(self._run[0])
+
+    @Slot()
+    def _on_training_changed(self) -> None:
+        """Remove the offer when its run trains, however it was resumed."""
+        if self._run is not None and self._run[0] == self._session.training.path:
+            self._bar.withdraw(self._run[1])
+            self._run = None
+
+    @Slot(str)
+    def _on_queue_offered(self, title: str) -> None:
+        self._queue = Notice("info", title, "Start when you are ready.")
+        self._bar.add(self._queue, button="Start queue").clicked.connect(self._session.queue.start)
+
+    @Slot()
+    def _on_queue_changed(self) -> None:
+        """Remove the offer when the queue was started or emptied."""
+        queue = self._session.queue
+        if self._queue is not None and (queue.is_on or not queue.runs):
+            self._bar.withdraw(self._queue)
+            self._queue = None
+
+    @Slot(object)
+    def _on_sprite_closed(self, offer: Notice) -> None:
+        self._bar.add(offer, button="Undo", expires=True).clicked.connect(self._session.editing.undo)
 
 
 class UncaughtErrors(QObject):
@@ -266,7 +280,6 @@ class UncaughtErrors(QObject):
 
     def install(self) -> None:
         """Install the exception hooks."""
-        self._before = (sys.excepthook, threading.excepthook)
         sys.excepthook = self._report
         threading.excepthook = self._report_thread
 
@@ -278,8 +291,7 @@ class UncaughtErrors(QObject):
         details = "".join(traceback.format_exception(kind, error, trace))
         sys.stderr.write(details)
         _log.critical("Uncaught exception", exc_info=(kind, error, trace))
-        title = "Unexpected error in the studio."
-        self.happened.emit(JobFailed(title, f"{kind.__name__}: {error}", details))
+        self.happened.emit(JobFailed("Unexpected error in the studio.", f"{kind.__name__}: {error}", details))
 
     def _report_thread(self, args: threading.ExceptHookArgs) -> None:
         self._report(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)

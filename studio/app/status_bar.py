@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import psutil
 from PySide6.QtCore import QTimer, Slot
-from PySide6.QtWidgets import QProgressBar, QStatusBar
+from PySide6.QtWidgets import QStatusBar
 
 from studio.app.background.worker import Job
 from studio.app.state.session import Session
@@ -35,18 +35,20 @@ class StatusBar(QStatusBar):
         self._shown: Job | None = None
         self._progress_text = ""
         self._text = factory.ElidedLabel()
-        self._bar = QProgressBar()
-        self._bar.setTextVisible(False)
+        self._bar = factory.ProgressBar()
         self._bar.setFixedWidth(160)
-        factory.set_name_and_tip(self._bar, "Progress", "Progress of the running job.")
-        self._cancel = factory.button("Cancel", "Cancel this job.", role="flat")
-        self._device = factory.text(wrap=False)
-        self._memory = factory.text(wrap=False)
+        self._cancel = factory.button("Cancel", "Cancel this job.", role="flat", slot=self._on_cancel_clicked)
+        self._device, self._memory = factory.text(wrap=False), factory.text(wrap=False)
         self._device.setToolTip("Device of the open run, or the device chosen for the next run.")
-        self._memory.setToolTip(
-            "Memory in use on the device of the training. Without a training: memory used by the studio."
-        )
-        self._lay_out()
+        tip = "Memory in use on the device of the training. Without a training: memory used by the studio."
+        self._memory.setToolTip(tip)
+        self.setSizeGripEnabled(False)
+        self.setContentsMargins(8, 0, 8, 0)
+        self.addWidget(self._bar)
+        self.addWidget(self._cancel)
+        self.addWidget(self._text, 1)
+        self.addPermanentWidget(self._device)
+        self.addPermanentWidget(self._memory)
         self._delay = QTimer(self)
         self._delay.setSingleShot(True)
         self._delay.setInterval(_SHOW_AFTER_MS)
@@ -55,7 +57,6 @@ class StatusBar(QStatusBar):
         self._memory_timer.setInterval(_MEMORY_MS)
         self._memory_timer.timeout.connect(self._show_memory)
         self._memory_timer.start()
-        self._cancel.clicked.connect(self._on_cancel_clicked)
         session.job_queue.jobs_changed.connect(self._on_jobs_changed)
         session.job_queue.progressed.connect(self._on_progress)
         session.training.event_received.connect(self._on_training_event)
@@ -66,15 +67,6 @@ class StatusBar(QStatusBar):
         self._show_device()
         self._show_memory()
 
-    def _lay_out(self) -> None:
-        self.setSizeGripEnabled(False)
-        self.setContentsMargins(8, 0, 8, 0)
-        self.addWidget(self._bar)
-        self.addWidget(self._cancel)
-        self.addWidget(self._text, 1)
-        self.addPermanentWidget(self._device)
-        self.addPermanentWidget(self._memory)
-
     @Slot()
     def _show_device(self) -> None:
         training, found = self._session.training, self._session.catalog.devices
@@ -84,8 +76,7 @@ class StatusBar(QStatusBar):
     @Slot()
     def _on_jobs_changed(self) -> None:
         jobs = self._session.job_queue.running()
-        foreground = [job for job in jobs if not job.background]
-        self._shown = foreground[-1] if foreground else jobs[-1] if jobs else None
+        self._shown = next((job for job in reversed(jobs) if not job.background), jobs[-1] if jobs else None)
         self._progress_text = ""
         if self._shown is None or self._shown.background:
             self._show_job()
@@ -97,7 +88,7 @@ class StatusBar(QStatusBar):
         job = self._shown
         self._bar.setVisible(job is not None)
         self._cancel.setVisible(job is not None and job.cancellable and not job.is_cancelled)
-        self._bar.setRange(0, 0)
+        self._bar.show_busy()
         if job is None:
             self._text.show_text("Ready")
         elif job.is_cancelled:
@@ -111,11 +102,9 @@ class StatusBar(QStatusBar):
     def _on_progress(self, job: Job, progress: Progress) -> None:
         if job is not self._shown or job.is_cancelled or (job.background and self._session.training.is_busy()):
             return
-        of = f" of {progress.total:,}" if progress.total else ""
-        self._progress_text = f"{job.title}: {progress.done:,}{of} {progress.what}"
+        self._progress_text = f"{job.title}: {progress.text()}"
         if not self._delay.isActive():
-            self._bar.setRange(0, progress.total)
-            self._bar.setValue(progress.done)
+            self._bar.show_progress(progress)
             self._text.show_text(self._progress_text, job.about)
 
     @Slot(object)
@@ -127,16 +116,16 @@ class StatusBar(QStatusBar):
 
     def _show_training(self) -> None:
         training = self._session.training
-        words = [f"{_DOING[training.state] if training.owns_run() else 'Watching'} '{training.title}'"]
+        text = f"{_DOING[training.state] if training.owns_run() else 'Watching'} '{training.title}'"
         chunk = training.chunk
-        if chunk is not None:
-            words.append(f"step {chunk.first_step + len(chunk.losses):,}")
-            left = formatting.time_left(chunk.eta_s)
-            words += [left] if left else []
-            if chunk.eta_s + chunk.elapsed_s > 0:
-                self._bar.setRange(0, 1000)
-                self._bar.setValue(round(1000 * chunk.elapsed_s / (chunk.eta_s + chunk.elapsed_s)))
-        self._text.show_text(": ".join([words[0], ", ".join(words[1:])]) if words[1:] else f"{words[0]}…")
+        if chunk is None:
+            self._text.show_text(f"{text}…")
+            return
+        step, left = f"step {chunk.first_step + len(chunk.losses):,}", formatting.time_left(chunk.eta_s)
+        self._text.show_text(f"{text}: {step}, {left}" if left else f"{text}: {step}")
+        if (total_s := chunk.eta_s + chunk.elapsed_s) > 0:
+            self._bar.setRange(0, 1000)
+            self._bar.setValue(round(1000 * chunk.elapsed_s / total_s))
 
     @Slot()
     def _show_memory(self) -> None:

@@ -48,38 +48,18 @@ class Colours:
     curves: tuple[str, ...]  # for curves in one plot; the first is the accent
 
 
+# checker_a of the dark theme has a contrast of 3:1 against black outlines and shadows.
 LIGHT = Colours(
-    dark=False,
-    window="#f7f7f9",
-    surface="#ffffff",
-    border="#e1e3e8",
-    text="#1b1e24",
-    muted="#616874",
-    accent="#4f5bd5",
-    on_accent="#ffffff",
-    warn="#96600a",
-    error="#c03434",
-    good="#23784a",
-    checker_a="#f4f5f7",
-    checker_b="#e6e8ec",
-    curves=curves.CURVE_COLOURS,
-)
+    dark=False, window="#f7f7f9", surface="#ffffff", border="#e1e3e8", text="#1b1e24", muted="#616874",
+    accent="#4f5bd5", on_accent="#ffffff", warn="#96600a", error="#c03434", good="#23784a",
+    checker_a="#f4f5f7", checker_b="#e6e8ec", curves=curves.CURVE_COLOURS,
+)  # fmt: skip
 DARK = Colours(
-    dark=True,
-    window="#17191d",
-    surface="#1e2126",
-    border="#31353d",
-    text="#e6e8ec",
-    muted="#9aa1ad",
-    accent="#8790f5",
-    on_accent="#14161b",
-    warn="#dba94a",
-    error="#ef7b74",
-    good="#62bd84",
-    checker_a="#5e6470",  # contrast 3:1 for black outlines and shadows
-    checker_b="#545a66",
+    dark=True, window="#17191d", surface="#1e2126", border="#31353d", text="#e6e8ec", muted="#9aa1ad",
+    accent="#8790f5", on_accent="#14161b", warn="#dba94a", error="#ef7b74", good="#62bd84",
+    checker_a="#5e6470", checker_b="#545a66",
     curves=("#8790f5", "#e0a05e", "#5cbfb2", "#e088b2", "#b5c45a", "#6fb6e8", "#c99a82", "#a5a5b2"),
-)
+)  # fmt: skip
 
 
 class Theme(QObject):
@@ -95,7 +75,7 @@ class Theme(QObject):
         self._shown: Colours | None = None
         self._native_dark = app.palette().color(QPalette.ColorRole.Window).lightness() < 128
         app.setStyle(QStyleFactory.create("Fusion"))
-        app.styleHints().colorSchemeChanged.connect(self._on_system_scheme_changed)
+        app.styleHints().colorSchemeChanged.connect(self._refresh)
 
     def scheme(self) -> Scheme:
         """Return the chosen colour scheme; 'system' follows the desktop."""
@@ -114,7 +94,7 @@ class Theme(QObject):
         self._scheme = scheme
         wanted = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}.get(scheme, Qt.ColorScheme.Unknown)
         self._app.styleHints().setColorScheme(wanted)  # for title bars and system dialogs
-        self._show(DARK if self._wants_dark() else LIGHT)
+        self._refresh()
 
     def _wants_dark(self) -> bool:
         if self._scheme != "system":
@@ -123,15 +103,12 @@ class Theme(QObject):
         return self._native_dark if hint == Qt.ColorScheme.Unknown else hint == Qt.ColorScheme.Dark
 
     @Slot()
-    def _on_system_scheme_changed(self) -> None:
-        self._show(DARK if self._wants_dark() else LIGHT)
-
-    def _show(self, chosen: Colours) -> None:
-        if chosen is self._shown:
-            return
-        self._shown = chosen
-        self._app.setPalette(_palette(chosen))
-        self.changed.emit()
+    def _refresh(self) -> None:
+        chosen = DARK if self._wants_dark() else LIGHT
+        if chosen is not self._shown:
+            self._shown = chosen
+            self._app.setPalette(_palette(chosen))
+            self.changed.emit()
 
 
 def apply(app: QApplication, scheme: Scheme = "system") -> Theme:
@@ -158,9 +135,8 @@ def icon(name: str, colour: str = "") -> QIcon:
 def set_role(widget: QWidget, role: Role) -> None:
     """Set the widget's role, which decides how the stylesheet styles a label, button or frame."""
     widget.setProperty("role", role)
-    style = widget.style()
-    style.unpolish(widget)
-    style.polish(widget)
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
 
 
 def level_colours(c: Colours) -> dict[str, str]:
@@ -175,8 +151,7 @@ def notice_background(c: Colours, level: str) -> str:
 
 def mix(first: str, second: str, share: float) -> str:
     """Mix two colours. share: 0 returns the first, 1 the second."""
-    one, two = QColor(first), QColor(second)
-    pairs = ((one.red(), two.red()), (one.green(), two.green()), (one.blue(), two.blue()))
+    pairs = zip(bytes.fromhex(first[1:]), bytes.fromhex(second[1:]), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 

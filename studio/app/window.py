@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QKeyEvent, QPaintEvent, QShowEvent
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
 from studio.app.actions import Commands, Menus, NavigationRail
 from studio.app.background.job_events import StateNotice
 from studio.app.close_guard import CloseGuard
-from studio.app.notifications import NoticeBar
-from studio.app.offers import Offers
+from studio.app.notifications import Messages, NoticeBar
 from studio.app.pages.base import Page
 from studio.app.pages.generate.page import GeneratePage
 from studio.app.pages.lab.page import LabPage
@@ -39,8 +38,7 @@ class Window(QMainWindow):
         super().__init__()
         self.session = session
         self._theme = theme
-        self._painted = False
-        self._may_close = False
+        self._painted = self._may_close = False
         self.setWindowTitle("Sprite Training Studio")
         self.setAcceptDrops(True)
         self.notices = NoticeBar()
@@ -60,59 +58,46 @@ class Window(QMainWindow):
         self._stack = QStackedWidget()
         for page in self.pages.values():
             self._stack.addWidget(page)
-            page.page_requested.connect(self.show_page)
-        body = factory.row(self.rail, factory.column(self.notices, self._stack, spacing=0), spacing=0)
-        body.setStretch(1, 1)
-        self.setCentralWidget(factory.panel(body))
+        body = factory.column(self.notices, self._stack, spacing=0)
+        self.setCentralWidget(factory.panel(factory.row(self.rail, body, spacing=0, grows=1)))
         self._stack.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._stack.setFocus()
         self.status = StatusBar(session)
         self.setStatusBar(self.status)
-        self.menus = Menus(self.menuBar(), session)
-        self._commands = Commands(self, self.menus, session, theme)
+        self._commands = Commands(self, session, theme)
+        self.menus = Menus(self.menuBar(), session, self._commands)
         self.close_guard = CloseGuard(session.training, self)
-        self._offers = Offers(session, self.notices, self)
+        self.messages = Messages(session, self.notices, self)
         self._connect()
         self._apply_stylesheet()
         self.show_page("sprites")
         self.resize(1280, 800)
         self.restoreGeometry(session.settings.layout("window"))
         self._fit_screen()
-        self._store_error = ""  # of the last try to store changes; empty after a success
-        self._was_warned = False  # whether closing has shown the error
-        self._store_timer = QTimer(self)
-        self._store_timer.setInterval(_STORE_MS)
-        self._store_timer.timeout.connect(self.store)
-        self._store_timer.timeout.connect(self.notices.remove_outdated)
-        self._store_timer.start()
+        self.auto_save = AutoSave(session, self)
+        self._timer = QTimer(self)
+        self._timer.setInterval(_STORE_MS)
+        self._timer.timeout.connect(self.auto_save.store)
+        self._timer.timeout.connect(self.notices.remove_outdated)
+        self._timer.start()
 
     def _connect(self) -> None:
-        session, menus = self.session, self.menus
+        menus = self.menus
         self._theme.changed.connect(self._apply_stylesheet)
         self._commands.open_requested.connect(self.open_paths)
-        menus.page_requested.connect(self.show_page)
         menus.save.triggered.connect(self._on_save)
         menus.export.triggered.connect(self._on_export)
         menus.start.triggered.connect(self._on_start)
         menus.quit.triggered.connect(self.close)
-        session.failed.connect(self.notices.show_failure)
-        session.noticed.connect(self.notices.show_notice)
-        session.training.unblocked.connect(self.notices.withdraw)
-        self.notices.retry_requested.connect(session.training.resume)
-        self.notices.end_requested.connect(session.training.stop_without_saving)
-        session.runs.withdrawn.connect(self.notices.withdraw)
-        session.job_queue.withdrawn.connect(self.notices.withdraw)
-        self.notices.undo_requested.connect(session.runs.undo)
-        self.notices.fix_requested.connect(session.doctor.apply)
-        session.editing.withdrawn.connect(self.notices.withdraw)
-        self._offers.resumed.connect(self._on_training_requested)
         self.close_guard.ready.connect(self._on_ready_to_close)
-        self.close_guard.cancelled.connect(self.notices.show_notice)
-        self.rail.chosen.connect(self.show_page)
-        self.runs.model_requested.connect(self._on_run_requested)
+        self.close_guard.cancelled.connect(self.messages.show_notice)
+        self.runs.model_requested.connect(self._on_model_requested)
         self.train.model_requested.connect(self._on_model_requested)
-        self._commands.watched.connect(self._on_training_requested)
+        for requested in (menus.page_requested, self._commands.page_requested, self.messages.page_requested):
+            requested.connect(self.show_page)
+        self.rail.chosen.connect(self.show_page)
         for page in self.pages.values():
+            page.page_requested.connect(self.show_page)
             page.undo_changed.connect(menus.refresh)
 
     @Slot()
@@ -141,18 +126,10 @@ class Window(QMainWindow):
         return page
 
     @Slot(object)
-    def _on_run_requested(self, path: Path) -> None:
-        self.generate.show_run(path)
-        self.show_page("generate")
-
     @Slot(object, str)
-    def _on_model_requested(self, path: Path, checkpoint: str) -> None:
+    def _on_model_requested(self, path: Path, checkpoint: str = "") -> None:
         self.generate.show_run(path, checkpoint)
         self.show_page("generate")
-
-    @Slot()
-    def _on_training_requested(self) -> None:
-        self.show_page("train")
 
     @Slot()
     def _on_ready_to_close(self) -> None:
@@ -189,52 +166,23 @@ class Window(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Close the window, unless a run trains in it or changes can't be stored."""
-        if not self._may_close and not self.close_guard.may_close():
+        may_close = self._may_close or self.close_guard.may_close()
+        if not may_close or not self.auto_save.store_before_close(asks=not self._may_close):
             event.ignore()
             return
-        self._store(leaving=True)
-        if self._store_error and not (self._may_close or self._was_warned):
-            self._was_warned = True
-            title, hint = "Your last changes could not be saved.", "Close again to discard them."
-            self.session.noticed.emit(StateNotice("error", title, hint, holds=lambda: bool(self._store_error)))
-            event.ignore()
-            return
-        self._store_timer.stop()
+        self._timer.stop()
         event.accept()
         self.closed.emit()
 
-    @Slot()
-    def store(self) -> None:
-        """Store unsaved changes, in case of a crash. Show an error once, until storing works again."""
-        self._store(leaving=False)
-
-    def _store(self, *, leaving: bool) -> None:
-        self.session.settings.set_layout("window", self.saveGeometry())
-        failed: OSError | None = None
-        for page in self.pages.values():
-            try:
-                if leaving:
-                    page.save_before_close()
-                else:
-                    page.save_state()
-            except OSError as error:
-                failed = error
-        before, self._store_error = self._store_error, str(failed or "")
-        self._was_warned = self._was_warned and bool(failed)
-        if failed is not None and self._store_error != before:
-            title, reason = f"Can't write {failed.filename or 'the file'}.", failed.strerror or str(failed)
-            self.session.noticed.emit(StateNotice("error", title, reason, holds=lambda: bool(self._store_error)))
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Fit the window to the screen when its frame is known."""
-        super().showEvent(event)
-        QTimer.singleShot(0, self, self._fit_screen)
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Fit the window to the screen when it is no longer maximised."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.WindowStateChange:
-            QTimer.singleShot(0, self, self._fit_screen)
+    def event(self, event: QEvent) -> bool:
+        """Fit the window to the screen when shown or no longer maximised; emit `painted` after the first paint."""
+        handled, kind = super().event(event), event.type()
+        if kind in (QEvent.Type.Show, QEvent.Type.WindowStateChange):
+            QTimer.singleShot(0, self, self._fit_screen)  # once the frame is known
+        elif kind == QEvent.Type.Paint and not self._painted:
+            self._painted = True
+            QTimer.singleShot(0, self, self._on_painted)
+        return handled
 
     @Slot()
     def _fit_screen(self) -> None:
@@ -253,13 +201,6 @@ class Window(QMainWindow):
             self.resize(fitted)
             self.move(moved)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Emit `painted` after the first paint."""
-        super().paintEvent(event)
-        if not self._painted:
-            self._painted = True
-            QTimer.singleShot(0, self, self._on_painted)
-
     @Slot()
     def _on_painted(self) -> None:
         self.painted.emit()
@@ -274,12 +215,55 @@ class Window(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Accept dropped files, except sprites dragged from this window."""
-        if event.source() is None and any(url.isLocalFile() for url in event.mimeData().urls()):
+        if event.source() is None and factory.local_paths(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Open the dropped files."""
-        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        paths = factory.local_paths(event.mimeData())
         if paths:
             event.acceptProposedAction()
             self.open_paths(paths)
+
+
+class AutoSave(QObject):
+    """Stores the window's layout and the pages' changes, in case of a crash and before the window closes."""
+
+    def __init__(self, session: Session, window: Window) -> None:
+        super().__init__(window)
+        self._session, self._window = session, window
+        self._error = ""  # of the last try to store changes; empty after a success
+        self._was_warned = False  # whether closing has shown the error
+
+    @Slot()
+    def store(self) -> None:
+        """Store unsaved changes. Show an error once, until storing works again."""
+        self._store(leaving=False)
+
+    def store_before_close(self, *, asks: bool) -> bool:
+        """Store unsaved changes. Return False, once, if that fails and the window still asks the user."""
+        self._store(leaving=True)
+        if self._error and asks and not self._was_warned:
+            self._was_warned = True
+            self._notify("Your last changes could not be saved.", "Close again to discard them.")
+            return False
+        return True
+
+    def _store(self, *, leaving: bool) -> None:
+        self._session.settings.set_layout("window", self._window.saveGeometry())
+        failed: OSError | None = None
+        for page in self._window.pages.values():
+            try:
+                if leaving:
+                    page.save_before_close()
+                else:
+                    page.save_state()
+            except OSError as error:
+                failed = error
+        before, self._error = self._error, str(failed or "")
+        self._was_warned = self._was_warned and bool(failed)
+        if failed is not None and self._error != before:
+            self._notify(f"Can't write {failed.filename or 'the file'}.", failed.strerror or str(failed))
+
+    def _notify(self, title: str, hint: str) -> None:
+        self._session.noticed.emit(StateNotice("error", title, hint, holds=lambda: bool(self._error)))

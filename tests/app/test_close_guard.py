@@ -60,7 +60,7 @@ def test_fault_28_keep_training_keeps_the_window_and_stop_and_save_leaves_a_run_
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         answer(opened, "Save and close")
     assert not opened.isVisible() and saved(training) and training.path is not None
-    opened._offers._on_run_offered(training.path, Notice("info", "It stopped."))
+    opened.session.run_offered.emit(training.path, Notice("info", "It stopped."))
     assert "It stopped." in [card.texts[0] for card in opened.notices.cards()]
     opened.session.resume_run(training.path)
     wait_for_steps(qtbot, opened.session)

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenuBar, QWidget
+from PySide6.QtWidgets import QApplication, QMenuBar, QWidget
 from pytestqt.qtbot import QtBot
 
-from studio.app.actions import Menus
+from studio.app import theme
+from studio.app.actions import Commands, Menus
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import JobEnded
 from studio.app.desktop import BusNotifier, Notifier, RunAnnouncer, SleepInhibitor, TrayNotifier
@@ -137,10 +138,10 @@ def test_a_click_raises_the_window_and_activation_withdraws_notifications(
     assert notifier.withdrawn == 1
 
 
-def test_the_menu_turns_notifications_off(qtbot: QtBot, session: Session) -> None:
+def test_the_menu_turns_notifications_off(qtbot: QtBot, qapp: QApplication, session: Session) -> None:
     bar = QMenuBar()
     qtbot.addWidget(bar)
-    menus = Menus(bar, session)
+    menus = Menus(bar, session, Commands(bar, session, theme.apply(qapp)))
     assert menus.notifies.isChecked() and session.settings.notifies()
     menus.notifies.trigger()
     assert not session.settings.notifies()

@@ -66,11 +66,11 @@ def test_a_message_is_closed_by_its_cross_or_its_own_button_and_the_last_one_hid
     assert isinstance(close, QToolButton)
     click(close)
     assert bar.cards() == [] and bar.isHidden()
-    card = bar.add("info", "A run stopped.", button="Resume")
+    card = bar.add(Notice("info", "A run stopped."), button="Resume")
     with qtbot.waitSignal(card.clicked):
         click(button(card, "Resume"))
     assert bar.cards() == []
-    bar.show_notice(Notice("warning", "Careful."))
+    bar.add(Notice("warning", "Careful."))
     assert titles(bar) == ["Careful."] and bar.isVisible()
 
 
@@ -83,9 +83,9 @@ def point(bar: NoticeBar, *, there: bool) -> None:
 
 def test_the_line_shows_the_newest_message_and_the_list_all_of_them(bar: NoticeBar, qapp: QApplication) -> None:
     bar.resize(900, bar.sizeHint().height())
-    bar.add("error", "Fault.", "Mend it.")
+    bar.add(Notice("error", "Fault.", "Mend it."))
     assert not button(bar, "More").isVisible()  # the line shows the whole message
-    bar.add("info", "Saved.")
+    bar.add(Notice("info", "Saved."))
     shown = bar.shown()
     assert shown is not None and shown.texts == ("Saved.", "")
     click(button(bar, "2 messages"))
@@ -100,7 +100,7 @@ def test_the_line_shows_the_newest_message_and_the_list_all_of_them(bar: NoticeB
 
 
 def test_a_message_that_is_too_long_for_the_line_can_be_read_in_full(bar: NoticeBar, qapp: QApplication) -> None:
-    bar.add("info", "A short title.", "A hint that goes on. " * 5)
+    bar.add(Notice("info", "A short title.", "A hint that goes on. " * 5))
     offered = []
     for width in (1600, 500, 1600):
         bar.resize(width, bar.sizeHint().height())
@@ -110,7 +110,8 @@ def test_a_message_that_is_too_long_for_the_line_can_be_read_in_full(bar: Notice
 
 
 def test_a_message_expires_after_its_reading_time(qtbot: QtBot, bar: NoticeBar) -> None:
-    short, long = bar.add("info", "Saved."), bar.add("info", "Saved.", "One file for each shown sprite.")
+    short = bar.add(Notice("info", "Saved."))
+    long = bar.add(Notice("info", "Saved.", "One file for each shown sprite."))
     qtbot.waitUntil(bar.isActiveWindow)
     point(bar, there=False)
     assert long.timer.interval() > short.timer.interval() >= 4000  # ms
@@ -126,7 +127,7 @@ def test_a_message_expires_after_its_reading_time(qtbot: QtBot, bar: NoticeBar) 
     assert long.timer.isActive()
     long.timer.timeout.emit()
     assert bar.cards() == [short] and short.timer.isActive()
-    bar.add("error", "Fault.")
+    bar.add(Notice("error", "Fault."))
     assert not short.timer.isActive() and not bar.cards()[-1].timer.isActive()  # an error stays
 
 
@@ -134,7 +135,7 @@ def test_no_message_moves_the_page(window: Window, qapp: QApplication) -> None:
     page = window.page()
     before = page.mapTo(window, QPoint(0, 0)), page.size()
     for number in range(3):
-        window.notices.add("error", f"Fault {number}.", "Mend it. " * 40)
+        window.notices.add(Notice("error", f"Fault {number}.", "Mend it. " * 40))
         qapp.processEvents()
         assert (page.mapTo(window, QPoint(0, 0)), page.size()) == before
     assert window.notices.isVisible()
@@ -146,28 +147,28 @@ def test_a_successful_import_withdraws_the_failure_of_the_last(
     (tmp_path / "void").mkdir()
     window.session.open_sprites.open_paths([tmp_path / "void"])
     qtbot.waitUntil(lambda: titles(window.notices) == ["No images found in 'void'."], timeout=LONG_MS)
-    window.notices.add("error", "Another fault.")
+    window.notices.add(Notice("error", "Another fault."))
     open_sprites(qtbot, window.session, sprite_folder)
     qtbot.waitUntil(lambda: titles(window.notices) == ["Another fault."], timeout=LONG_MS)
 
 
 def test_equal_messages_are_shown_once_and_old_messages_close(bar: NoticeBar) -> None:
     for number in (1, 2, 2, 3, 4):
-        bar.add("error", f"Fault {number}.")
+        bar.add(Notice("error", f"Fault {number}."))
     assert titles(bar) == ["Fault 2.", "Fault 3.", "Fault 4."]
 
 
 def test_expiring_messages_close_before_lasting_messages(bar: NoticeBar) -> None:
-    bar.add("info", "A run stopped.", button="Resume")
-    bar.add("error", "Fault 1.")
+    bar.add(Notice("info", "A run stopped."), button="Resume")
+    bar.add(Notice("error", "Fault 1."))
     for number in range(3):
-        bar.add("warning" if number else "info", f"News {number}.")
+        bar.add(Notice("warning" if number else "info", f"News {number}."))
     assert titles(bar) == ["A run stopped.", "Fault 1.", "News 2."]
-    bar.add("error", "Fault 2.")
+    bar.add(Notice("error", "Fault 2."))
     for number in range(2):
-        bar.add("info", f"More {number}.")
+        bar.add(Notice("info", f"More {number}."))
     assert titles(bar) == ["A run stopped.", "Fault 1.", "Fault 2.", "More 1."]
-    bar.add("error", "Fault 3.")
+    bar.add(Notice("error", "Fault 3."))
     assert titles(bar) == ["Fault 1.", "Fault 2.", "Fault 3."]
 
 

@@ -144,14 +144,16 @@ def test_the_title_of_the_train_page_is_whole_in_a_narrow_window(qtbot: QtBot, o
     qtbot.waitUntil(lambda: opened.train._title.text() == "Train on discs", timeout=LONG_MS)
 
 
-def test_a_blocked_training_offers_to_retry_and_shows_its_cause_in_a_narrow_window(settled: Window) -> None:
+def test_a_blocked_training_offers_to_retry_and_shows_its_cause_in_a_narrow_window(
+    settled: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
-    settled.notices.retry_requested.connect(lambda: asked.append("again"))
-    settled.notices.end_requested.connect(lambda: asked.append("end"))
+    monkeypatch.setattr(settled.session.training, "resume", lambda: asked.append("again"))
+    monkeypatch.setattr(settled.session.training, "stop_without_saving", lambda: asked.append("end"))
     settled.resize(760, 560)
     halt = Blocked("error", f"Can't write to /home/user/{'long name/' * 8}run.", "No space left on device. Waits.")
     for words in ("Try again", "End without saving"):
-        settled.notices.show_notice(halt)
+        settled.messages.show_notice(halt)
         buttons = [each for each in settled.notices.findChildren(QPushButton) if each.isVisible()]
         button = next(each for each in buttons if each.text() == words)
         line = settled.notices.findChild(NoticeLabel)

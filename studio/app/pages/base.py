@@ -47,9 +47,8 @@ class Page(QWidget):
 
     def save_film(self, run: Path) -> None:
         """Ask for a path and save a run's live samples as an animation."""
-        chosen = dialogs.choose_save_sprites(
-            self, self.session.settings, "Save timelapse", f"{run.name}.gif", plays=True
-        )
+        settings, name = self.session.settings, f"{run.name}.gif"
+        chosen = dialogs.choose_save_sprites(self, settings, "Save timelapse", name, plays=True)
         if chosen is not None:
             self.session.inference.save_film(run, *chosen)
 

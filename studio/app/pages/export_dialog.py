@@ -6,15 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtGui import QFontDatabase, QGuiApplication
-from PySide6.QtWidgets import (
-    QDialog,
-    QLineEdit,
-    QPlainTextEdit,
-    QProgressBar,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDialog, QLineEdit, QStackedWidget, QWidget
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
@@ -39,34 +32,27 @@ class ExportDialog(QDialog):
     """
 
     def __init__(
-        self,
-        session: Session,
-        source: SavedModel | Control,
-        title: str,
-        recipe: str,
-        device: Device,
-        parent: QWidget,
+        self, session: Session, source: SavedModel | Control, title: str, recipe: str, device: Device, parent: QWidget
     ) -> None:
         """Create the dialog for a model. title: the model's display name. recipe: its recipe's name; '' if unknown."""
         super().__init__(parent)
-        self._session = session
-        self._source = source
-        self._device = device
+        self._session, self._source, self._device = session, source, device
         self._name = files.safe_name(title)
         self.formats = ExportFormats(list(session.catalog.exports.values()), session.catalog.recipes.get(recipe))
         self.path = QLineEdit()
         self.path_reason = factory.FieldError(self.path, _WHERE)
         self.failure = factory.text("", "error")
-        self.browse = factory.button("Browse…", "Choose where to write the file.", "folder")
-        self.start = factory.button("Export", _START, "export", "primary")
-        self.cancel = factory.button("Cancel", "Close without exporting.")
-        self.stop = factory.button("Cancel", "Stop the export and delete the partial file.")
-        self.done_button = factory.button("Close", "Close this window.", role="primary")
-        self.copy = factory.button("Copy", "Copy this code to the clipboard.", "copy")
+        tip = "Choose where to write the file."
+        self.browse = factory.button("Browse…", tip, "folder", slot=self._on_browse_clicked)
+        self.start = factory.button("Export", _START, "export", "primary", self._on_export_clicked)
+        self.cancel = factory.button("Cancel", "Close without exporting.", slot=self.reject)
+        self.stop = factory.button("Cancel", "Stop the export and delete the partial file.", slot=self.reject)
+        self.done_button = factory.button("Close", "Close this window.", role="primary", slot=self.accept)
+        self.copy = factory.button("Copy", "Copy this code to the clipboard.", "copy", slot=self._copy)
         self.outcome = factory.text()
         self.language = factory.combo("Language", "Language of the code below.")
-        self.snippet = QPlainTextEdit()
-        self._bar = QProgressBar()
+        self.snippet = factory.code_view("Example code", "Example code that loads the file.")
+        self._bar = factory.ProgressBar()
         self._stages = QStackedWidget()
         self._scroll = factory.scroll_area(self.formats)
         self.setWindowTitle(f"Export {title}")
@@ -87,14 +73,8 @@ class ExportDialog(QDialog):
         self.formats.format_chosen.connect(self._suggest_path)
         self.formats.format_chosen.connect(self._on_format_chosen)
         self.formats.edited.connect(self._refresh_buttons)
-        self.browse.clicked.connect(self._on_browse_clicked)
-        self.start.clicked.connect(self._on_export_clicked)
-        self.cancel.clicked.connect(self.reject)
-        self.stop.clicked.connect(self.reject)
         self.path.textChanged.connect(self._clear_errors)
         self.path.textChanged.connect(self._refresh_buttons)
-        self.done_button.clicked.connect(self.accept)
-        self.copy.clicked.connect(self._copy)
         self.language.currentTextChanged.connect(self._show_snippet)
         self._session.inference.exported.connect(self._on_exported)
         self._session.inference.failed.connect(self._on_failed)
@@ -105,35 +85,19 @@ class ExportDialog(QDialog):
 
     def _choosing(self, title: str) -> QWidget:
         factory.set_name_and_tip(self.path, "File", _WHERE)
-        where = factory.row(self.path, self.browse)
-        buttons = factory.row(1, self.cancel, self.start)
-        return factory.panel(
-            factory.column(
-                factory.elided_title(f"Export {title}"),
-                self._scroll,
-                factory.heading("Where"),
-                where,
-                self.path_reason,
-                self.failure,
-                buttons,
-            )
-        )
+        where, buttons = factory.row(self.path, self.browse), factory.row(1, self.cancel, self.start)
+        head = (factory.elided_title(f"Export {title}"), self._scroll, factory.heading("Where"))
+        return factory.panel(factory.column(*head, where, self.path_reason, self.failure, buttons))
 
     def _writing(self) -> QWidget:
-        self._bar.setTextVisible(False)
         text = "Writing the file and comparing it with the model…"
         return factory.panel(factory.column(1, factory.text(text), self._bar, 1, factory.row(1, self.stop)))
 
     def _finished(self) -> QWidget:
-        self.snippet.setReadOnly(True)
-        self.snippet.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.snippet.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.snippet.setMinimumHeight(200)
-        factory.set_name_and_tip(self.snippet, "Example code", "Example code that loads the file.")
         head = factory.row(factory.heading("Example code for"), self.language, 1, self.copy)
-        return factory.panel(
-            factory.column(factory.title("Done"), self.outcome, head, self.snippet, factory.row(1, self.done_button))
-        )
+        parts = (factory.title("Done"), self.outcome, head, self.snippet, factory.row(1, self.done_button))
+        return factory.panel(factory.column(*parts))
 
     @Slot()
     def _on_format_chosen(self) -> None:
@@ -172,7 +136,7 @@ class ExportDialog(QDialog):
         self._clear_errors()
         self.path_reason.show_reason(reason)
         if form is not None and not reason:
-            self._bar.setRange(0, 0)
+            self._bar.show_busy()
             self._stages.setCurrentIndex(_WRITING)
             self._session.inference.export(self._source, self._device, form.name, path, self.formats.config())
 
@@ -192,8 +156,7 @@ class ExportDialog(QDialog):
     @Slot(object)
     def _on_progressed(self, progress: Progress) -> None:
         if self._stages.currentIndex() == _WRITING:
-            self._bar.setRange(0, progress.total)
-            self._bar.setValue(progress.done)
+            self._bar.show_progress(progress)
 
     @Slot(object)
     def _on_exported(self, exported: Exported) -> None:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from studio.exports.base import ModelExport
     from studio.recipes.base import Recipe
 
-_INDENT = 3 * factory.GRID
-
 
 class ExportFormats(QWidget):
     """Radio buttons for export formats. A format that does not support the model is disabled and shows why.
@@ -58,14 +56,14 @@ class ExportFormats(QWidget):
         """Return the chosen format's settings. Raises UsageError for an invalid value."""
         form = self.chosen()
         assert form is not None
-        return self._forms[form.name].config() if form.name in self._forms else form.Config()
+        settings = self._forms.get(form.name)
+        return settings.config() if settings else form.Config()
 
     def problem(self) -> str:
         """Return why the export can't start with these choices; '' if it can."""
         form = self.chosen()
-        if form is None:
-            return "No format supports this model."
-        return self._forms[form.name].problem() if form.name in self._forms else ""
+        settings = self._forms.get(form.name) if form else None
+        return "No format supports this model." if form is None else settings.problem() if settings else ""
 
     def _row(self, index: int, form: ModelExport) -> QWidget:
         radio = QRadioButton(form.title)
@@ -82,8 +80,7 @@ class ExportFormats(QWidget):
             settings = self._forms[form.name] = ConfigForm(form.Config(), exclude=unused)
             settings.changed.connect(self.edited)
             below.append(settings)
-        indented = factory.column(*below)
-        indented.setContentsMargins(_INDENT, 0, 0, 0)
+        indented = factory.column(*below, margin=(3 * factory.GRID, 0, 0, 0))
         return factory.panel(factory.column(radio, indented, spacing=factory.GRID // 2))
 
     @Slot()

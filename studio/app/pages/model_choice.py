@@ -49,9 +49,8 @@ class ModelChoice(QWidget):
         what = ("Run", "A finished or stopped run.") if only_runs else ("Model", "The live training or a run.")
         self.models = factory.combo(*what)
         self.checkpoints = QComboBox()
-        factory.set_name_and_tip(
-            self.checkpoints, "Checkpoint", "Choose a saved training step. Best has the best validation result."
-        )
+        tip = "Choose a saved training step. Best has the best validation result."
+        factory.set_name_and_tip(self.checkpoints, "Checkpoint", tip)
         for control in (self.models, self.checkpoints):
             factory.need_focus_for_wheel(control)
         self._checkpoint_box = factory.panel(factory.labelled("Checkpoint", self.checkpoints))
@@ -60,7 +59,7 @@ class ModelChoice(QWidget):
         self.models.activated.connect(self._on_model_activated)
         self.models.currentIndexChanged.connect(self._on_model_changed)
         self.checkpoints.activated.connect(self._on_checkpoint_activated)
-        self.checkpoints.currentIndexChanged.connect(self._on_checkpoint_changed)
+        self.checkpoints.currentIndexChanged.connect(self.changed)
         session.runs.listed.connect(self.refresh)
         session.catalog.ready.connect(self.refresh)
         session.training.state_changed.connect(self.refresh)
@@ -77,9 +76,8 @@ class ModelChoice(QWidget):
 
     def is_known(self) -> bool:
         """Return whether the list of models is complete: runs are listed and recipes are loaded."""
-        return self._session.training.record is not None or (
-            self._session.runs.are_known and bool(self._session.catalog.recipes)
-        )
+        session = self._session
+        return session.training.record is not None or (session.runs.are_known and bool(session.catalog.recipes))
 
     def run(self) -> Path | None:
         """Return the chosen model's run folder, also for the live model; None if the list is empty."""
@@ -129,9 +127,8 @@ class ModelChoice(QWidget):
     def refresh(self) -> None:
         """List the models again and keep the user's choice. A live model whose training ended becomes a run."""
         training, before = self._session.training, self.models.currentData()
-        stays = (
-            training.state == "stopping" and self._wanted == _LIVE
-        )  # until the run is listed, so that the choice doesn't jump
+        # A stopping run stays until it is listed, so that the choice doesn't jump.
+        stays = training.state == "stopping" and self._wanted == _LIVE
         live = not self._only_runs and training.record is not None and (training.is_live() or stays)
         if live and self._wanted in ("", str(training.path)):
             self._wanted = _LIVE
@@ -176,16 +173,12 @@ class ModelChoice(QWidget):
         if str(listed.run) != self.models.currentData():
             return
         self._quick = listed.quick
-        names = [self.checkpoints.itemData(index) for index in range(self.checkpoints.count())]
-        if tuple(names) != listed.names:
+        names = tuple(self.checkpoints.itemData(index) for index in range(self.checkpoints.count()))
+        if names != listed.names:
             titles = [_TITLES.get(name) or f"Step {formatting.number(int(name))}" for name in listed.names]
             wanted = self._checkpoints.get(str(listed.run), "best")
             factory.fill_combo(self.checkpoints, zip(titles, listed.names, strict=True), wanted)
         if self._wanted == str(listed.run) and self._wanted_checkpoint in listed.names:
             self.checkpoints.setCurrentIndex(self.checkpoints.findData(self._wanted_checkpoint))
             self._wanted_checkpoint = ""
-        self.changed.emit()
-
-    @Slot()
-    def _on_checkpoint_changed(self) -> None:
         self.changed.emit()

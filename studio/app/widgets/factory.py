@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QEvent, QMimeData, QObject, QSignalBlocker, QSize, Qt, SignalInstance, Slot
-from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtGui import QFontDatabase, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QBoxLayout,
@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLayout,
     QListWidgetItem,
+    QPlainTextEdit,
     QProgressBar,
     QPushButton,
     QScrollArea,
@@ -134,6 +135,16 @@ def set_enabled(widget: QWidget, reason: str, tip: str = "") -> None:
         widget.setProperty("tip", tip)
     widget.setEnabled(not reason)
     widget.setToolTip(reason or widget.property("tip"))
+
+
+def code_view(name: str, tip: str) -> QPlainTextEdit:
+    """Return a read-only text field in a fixed-width font, without line breaks."""
+    made = QPlainTextEdit()
+    made.setReadOnly(True)
+    made.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+    made.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+    set_name_and_tip(made, name, tip)
+    return made
 
 
 class ProgressBar(QProgressBar):

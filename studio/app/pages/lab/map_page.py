@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QProgressBar, QSlider, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.model_choice import ModelChoice
@@ -21,7 +21,6 @@ from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.buttons import SpriteButtons
 from studio.app.widgets.sprites.map_view import MapView, group_colours
 from studio.core import formatting
-from studio.core.events import Progress
 
 _SHOW = "Arrange this run's sprites by the model's features, so that similar sprites are close."
 _CANCEL = "Stop and keep the previous map."
@@ -38,7 +37,7 @@ _HOW_TO_WALK = "Click a sprite for A, then Shift+click a sprite for B."
 _NO_WALK = "A latent walk needs an Autoencoder."
 _CLASSES_SHOWN = 8  # colours in the theme
 _NEIGHBOURS_SHOWN, _ODD_SHOWN = 6, 12
-_SLIDER = 100
+_HALF = 50  # percent
 _LARGE, _SMALL = 128, 80  # logical pixels
 _SIDE_WIDTH = 304
 
@@ -53,13 +52,10 @@ class LatentWalk(QWidget):
         self.first = Preview("A", "Sprite A, where the latent walk starts.", zoom=8, side=_SMALL)
         self.drawn = Preview("Between A and B", _WALK, zoom=8, side=_SMALL)
         self.last = Preview("B", "Sprite B, where the latent walk ends.", zoom=8, side=_SMALL)
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setRange(0, _SLIDER)
-        factory.set_name_and_tip(self.slider, "Latent walk", _WALK)
+        self.slider = factory.percent_slider("Latent walk", _WALK, 0)
         self._hint = factory.caption(_HOW_TO_WALK)
-        self._way = factory.panel(
-            factory.column(factory.row(self.first, 1, self.drawn, 1, self.last), self.slider, spacing=4)
-        )
+        previews = factory.row(self.first, 1, self.drawn, 1, self.last)
+        self._way = factory.panel(factory.column(previews, self.slider, spacing=4))
         self.setLayout(factory.column(factory.heading("Latent walk"), self._hint, self._way, spacing=4))
         self.slider.valueChanged.connect(self._on_slider_moved)
         sprite_map.decoded.connect(self.drawn.show_sprite)
@@ -68,7 +64,8 @@ class LatentWalk(QWidget):
     def clear(self) -> None:
         self.ends = None
         self._way.hide()
-        self._hint.setText(_HOW_TO_WALK if self._can_walk() else _NO_WALK)
+        can_walk = self._map.shown is None or self._map.shown.decodes
+        self._hint.setText(_HOW_TO_WALK if can_walk else _NO_WALK)
 
     def go(self, first: int, last: int) -> None:
         """Walk between these sprites of the map."""
@@ -79,18 +76,15 @@ class LatentWalk(QWidget):
         self.first.show_sprite(shown.sprites.rgba[first])
         self.last.show_sprite(shown.sprites.rgba[last])
         self._way.show()
-        if self.slider.value() == _SLIDER // 2:
+        if self.slider.value() == _HALF:
             self._on_slider_moved()
-        self.slider.setValue(_SLIDER // 2)
-
-    def _can_walk(self) -> bool:
-        return self._map.shown is None or self._map.shown.decodes
+        self.slider.setValue(_HALF)
 
     @Slot()
     def _on_slider_moved(self) -> None:
         shown = self._map.shown
         if shown is not None and self.ends is not None:
-            share = self.slider.value() / _SLIDER
+            share = self.slider.value() / 100
             first, last = shown.features[list(self.ends)]
             self._map.decode((1 - share) * first + share * last)
 
@@ -107,13 +101,14 @@ class MapPage(QWidget):
         self._selected = -1
         self._neighbours: NDArray[np.int64] = np.zeros(0, np.int64)  # indices of the shown neighbours
         self.choice = ModelChoice(session, only_runs=True, first="decode")
-        self.show_map = factory.button("Show", _SHOW, "fit", "primary")
-        self.cancel = factory.button("Cancel", _CANCEL, "close")
-        self.progress = QProgressBar()
+        self.show_map = factory.button("Show", _SHOW, "fit", "primary", self._on_show_clicked)
+        self.cancel = factory.button("Cancel", _CANCEL, "close", slot=self._map.cancel)
+        self.progress = factory.ProgressBar()
         self.view = MapView()
-        self.fit = factory.tool_button("fit", "Fit to window", "Show the whole map. (Home, or double-click)")
-        self.zoom_in = factory.tool_button("zoom-in", "Zoom in", "Zoom in. (+, or mouse wheel)")
-        self.zoom_out = factory.tool_button("zoom-out", "Zoom out", "Zoom out. (-, or mouse wheel)")
+        tip = "Show the whole map. (Home, or double-click)"
+        self.fit = factory.tool_button("fit", "Fit to window", tip, self.view.fit)
+        self.zoom_in = factory.tool_button("zoom-in", "Zoom in", "Zoom in. (+, or mouse wheel)", self._zoom_in)
+        self.zoom_out = factory.tool_button("zoom-out", "Zoom out", "Zoom out. (-, or mouse wheel)", self._zoom_out)
         self.large = Preview("Selected sprite", "The sprite selected on the map.", zoom=8, side=_LARGE)
         self.name = factory.ElidedLabel(elide=Qt.TextElideMode.ElideMiddle)
         self.about = factory.caption(_SELECT)
@@ -154,30 +149,21 @@ class MapPage(QWidget):
     @Slot(int)
     def end_walk(self, index: int) -> None:
         """Show the latent walk from the selected sprite to this sprite."""
-        shown = self._map.shown
         if self._selected < 0:
             self.select(index)
-        elif shown is not None and shown.decodes:
+        elif self._map.shown is not None and self._map.shown.decodes:
             self.walk.go(self._selected, index)
             self._mark()
 
     def _lay_out(self) -> None:
-        self.progress.setTextVisible(False)
         self.progress.setFixedHeight(factory.GRID)
         factory.retain_size_when_hidden(self.progress)
         buttons = factory.column(1, factory.row(self.show_map, self.cancel), spacing=0)
-        head = factory.row(self.choice, buttons, self._summary, spacing=2 * factory.GRID)
-        head.setStretch(2, 1)
-        legend = factory.panel(self._legend)
-        tools = factory.row(legend, factory.column(factory.row(self.fit, self.zoom_out, self.zoom_in, spacing=4), 1))
-        tools.setStretch(0, 1)
-        left = factory.column(self.view, tools)
-        left.setStretch(0, 1)
-        side = factory.column(
-            self.large, self.name, self.about, self._like, self.neighbours, self.walk, factory.heading("Outliers"),
-            self.odd, 1,
-        )  # fmt: skip
-        side.setContentsMargins(factory.GRID, 0, factory.GRID, 0)
+        head = factory.row(self.choice, buttons, self._summary, spacing=2 * factory.GRID, grows=2)
+        zooms = factory.column(factory.row(self.fit, self.zoom_out, self.zoom_in, spacing=4), 1)
+        left = factory.column(self.view, factory.row(factory.panel(self._legend), zooms, grows=0), grows=0)
+        about, margin = (self.large, self.name, self.about, self._like, self.neighbours), (factory.GRID, 0) * 2
+        side = factory.column(*about, self.walk, factory.heading("Outliers"), self.odd, 1, margin=margin)
         scroll = factory.scroll_area(factory.panel(side))
         scroll.setMinimumWidth(_SIDE_WIDTH)
         parts, layout = (factory.panel(left), scroll), self._session.settings.layout("map")
@@ -186,11 +172,9 @@ class MapPage(QWidget):
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
         self._stack.addWidget(self._splitter)
-        page = factory.column(head, self.progress, self._stack, margin=2 * factory.GRID)
-        page.setStretch(2, 1)
-        self.setLayout(page)
-        for widget in (self.large, self._like):
-            widget.hide()
+        self.setLayout(factory.column(head, self.progress, self._stack, margin=2 * factory.GRID, grows=2))
+        self.large.hide()
+        self._like.hide()
         self.odd.setToolTip(_ODD)
         self.neighbours.setToolTip(_NEIGHBOURS)
 
@@ -199,13 +183,8 @@ class MapPage(QWidget):
         self.choice.changed.connect(self._refresh)
         session.catalog.devices_found.connect(self._refresh)
         self._map.changed.connect(self._refresh)
-        self._map.progressed.connect(self._on_progressed)
+        self._map.progressed.connect(self.progress.show_progress)
         self._map.made.connect(self._on_map_made)
-        self.show_map.clicked.connect(self._on_show_clicked)
-        self.cancel.clicked.connect(self._map.cancel)
-        self.fit.clicked.connect(self.view.fit)
-        self.zoom_in.clicked.connect(self._zoom_in)
-        self.zoom_out.clicked.connect(self._zoom_out)
         self.view.chosen.connect(self.select)
         self.view.end_chosen.connect(self.end_walk)
         self.neighbours.chosen.connect(self._on_neighbour_chosen)
@@ -222,18 +201,13 @@ class MapPage(QWidget):
         self.cancel.setVisible(busy)
         self.progress.setVisible(busy)
         if busy:
-            self.progress.setRange(0, 0)
+            self.progress.show_busy()
 
     @Slot()
     def _on_show_clicked(self) -> None:
         source, device = self.choice.source(), self.choice.device()
         if isinstance(source, SavedModel) and device is not None:
             self._map.make(source, device)
-
-    @Slot(object)
-    def _on_progressed(self, progress: Progress) -> None:
-        self.progress.setRange(0, progress.total)
-        self.progress.setValue(progress.done)
 
     @Slot()
     def _on_map_made(self) -> None:
@@ -246,8 +220,8 @@ class MapPage(QWidget):
         self.view.select(-1)
         self._show_legend(names, has_others=bool((groups < 0).any()))
         self._selected = -1
-        for widget in (self.large, self._like):
-            widget.hide()
+        self.large.hide()
+        self._like.hide()
         self.name.show_text("")
         self.about.setText(_SELECT)
         self.neighbours.show_sprites(sprites.rgba[:0], (), ())
@@ -261,11 +235,9 @@ class MapPage(QWidget):
         self._stack.setCurrentIndex(1)
 
     def _show_legend(self, names: Sequence[str], *, has_others: bool) -> None:
-        while (item := self._legend.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
-        for number, name in enumerate([*names, *(["Other"] if has_others else [])]):
-            self._legend.addWidget(_LegendEntry(number if number < len(names) else -1, name))
+        factory.clear(self._legend)
+        for number, name in [*enumerate(names), *([(-1, "Other")] if has_others else [])]:
+            self._legend.addWidget(_LegendEntry(number, name))
 
     def _mark(self) -> None:
         ends = self.walk.ends
@@ -299,9 +271,7 @@ class _LegendEntry(QWidget):
     def __init__(self, group: int, name: str) -> None:
         super().__init__()
         self._group = group
-        layout = factory.row(factory.text(name, "muted", wrap=False))
-        layout.setContentsMargins(2 * factory.GRID, 0, 0, 0)
-        self.setLayout(layout)
+        self.setLayout(factory.row(factory.text(name, "muted", wrap=False), margin=(2 * factory.GRID, 0, 0, 0)))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         side, colour = factory.GRID + 2, group_colours()[self._group]

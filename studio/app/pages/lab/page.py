@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Slot
-from PySide6.QtWidgets import QListWidget, QListWidgetItem, QProgressBar, QSplitter, QTabWidget
+from PySide6.QtWidgets import QComboBox, QListWidget, QListWidgetItem, QSplitter, QTabWidget
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
@@ -16,6 +17,7 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import formatting
+from studio.core.events import Progress
 from studio.lab.results import Result
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ _CANCEL = "Stop the experiment and discard its results."
 _RESULT = "Earlier results, newest first."
 _COMPARE = "Show another result's curves too."
 _REPORT = "Save the shown results as a single HTML file."
+_LOADING = "Loading PyTorch…"
 _RUNNING = "The experiment is running."
 _NOTHING = "No results yet."
 _ABOUT = "Short experiments on training and on your runs. Training pauses meanwhile."
@@ -49,15 +52,13 @@ class LabPage(Page):
         self.experiments = QListWidget()
         self.title, self.question, self.about = factory.title(""), factory.text(), factory.caption("")
         self.run_choice = ModelChoice(session, only_runs=True)
-        self.start = factory.button("Start", _START, "play", "primary")
-        self.cancel = factory.button("Cancel", _CANCEL, "close")
-        self.progress = QProgressBar()
-        self.result = factory.combo("Result", _RESULT)
-        self.compared = factory.combo("Compare with", _COMPARE)
-        self.report = factory.button("Save report…", _REPORT, "save")
+        self.start = factory.button("Start", _START, "play", "primary", self._on_start_clicked)
+        self.cancel = factory.button("Cancel", _CANCEL, "close", slot=session.lab.cancel)
+        self.progress = factory.ProgressBar()
+        self.result, self.compared = ResultBox("Result", _RESULT), ResultBox("Compare with", _COMPARE)
+        self.report = factory.button("Save report…", _REPORT, "save", slot=self._on_save_report_clicked)
         self.findings = ResultView()
         self._scroll = factory.scroll_area(self.findings)
-        self._listed: list[Result] = []  # results in the box `result`
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
         self._connect()
@@ -65,9 +66,7 @@ class LabPage(Page):
 
     def before_show(self) -> None:
         """List the results again, since the command line may have added some."""
-        self.cancel.setMinimumHeight(
-            self.start.sizeHint().height()
-        )  # both buttons get one height, so that the page doesn't jump
+        self.cancel.setMinimumHeight(self.start.sizeHint().height())  # else the page jumps when one replaces the other
         self.session.lab.list_results()
         self.run_choice.list_checkpoints()
 
@@ -85,21 +84,16 @@ class LabPage(Page):
         self.experiments.setWordWrap(True)
         self.experiments.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.experiments.setSpacing(2)
-        self.progress.setTextVisible(False)
         self.progress.setFixedHeight(factory.GRID)
         factory.retain_size_when_hidden(self.progress)
         self.progress.hide()
         self.cancel.hide()
         left = factory.column(factory.title("Lab"), factory.caption(_ABOUT), self.experiments, margin=2 * factory.GRID)
-        buttons = factory.row(self.start, self.cancel, self.about, self.report)
-        buttons.setStretch(2, 1)
+        buttons = factory.row(self.start, self.cancel, self.about, self.report, grows=2)
         choices = factory.row(factory.labelled("Result", self.result), factory.labelled("Compare with", self.compared))
-        for combo in (self.result, self.compared):
-            combo.setMinimumContentsLength(_LEAST_LETTERS)  # the boxes share the width
         self.run_choice.hide()
         head = factory.column(self.title, self.question, self.run_choice, buttons, self.progress, choices)
-        right = factory.column(head, self._scroll, margin=2 * factory.GRID)
-        right.setStretch(1, 1)
+        right = factory.column(head, self._scroll, margin=2 * factory.GRID, grows=1)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # for wide tables
         parts = factory.panel(left), factory.panel(right)
         factory.fill_splitter(self._splitter, parts, (300, 900), self.session.settings.layout("lab"), stretch=1)
@@ -120,11 +114,8 @@ class LabPage(Page):
         lab.listed.connect(self._on_results_listed)
         lab.done.connect(self._on_experiment_done)
         self.experiments.currentRowChanged.connect(self._on_experiment_chosen)
-        self.start.clicked.connect(self._on_start_clicked)
-        self.cancel.clicked.connect(lab.cancel)
         self.result.currentIndexChanged.connect(self._refresh_result)
         self.compared.currentIndexChanged.connect(self._refresh_result)
-        self.report.clicked.connect(self._on_save_report_clicked)
         self.findings.use_requested.connect(self._on_use_requested)
 
     @Slot()
@@ -132,21 +123,14 @@ class LabPage(Page):
         self.experiments.clear()
         known = self.session.catalog.experiments.values()
         inside = [experiment for experiment in known if experiment.subject == "run"]
-        for experiment in known:
-            if experiment not in inside:
-                self._add(experiment)
-        if inside:
-            self.experiments.addItem(factory.list_heading(_INSIDE))
-        for experiment in inside:
-            self._add(experiment)
+        for experiment in sorted(known, key=lambda each: each.subject == "run"):
+            if experiment in inside[:1]:
+                self.experiments.addItem(factory.list_heading(_INSIDE))
+            item = QListWidgetItem(f"{experiment.title}\n{experiment.question}", self.experiments)
+            item.setData(_ROLE, experiment.name)
+            item.setSizeHint(QSize(0, 4 * factory.GRID + 2 * self.fontMetrics().height()))
         self.experiments.setCurrentRow(0)
         self._on_experiment_chosen()
-
-    def _add(self, experiment: Experiment) -> None:
-        item = QListWidgetItem(f"{experiment.title}\n{experiment.question}")
-        item.setData(_ROLE, experiment.name)
-        item.setSizeHint(QSize(0, 4 * factory.GRID + 2 * self.fontMetrics().height()))
-        self.experiments.addItem(item)
 
     def _source(self) -> SavedModel | None:
         """Return the model that the chosen experiment inspects; None for experiments without a run."""
@@ -159,7 +143,7 @@ class LabPage(Page):
         experiment = self.experiment()
         self.run_choice.setVisible(experiment is not None and experiment.subject == "run")
         self.title.setText(experiment.title if experiment is not None else "")
-        self.question.setText(experiment.question if experiment is not None else "Loading PyTorch…")
+        self.question.setText(experiment.question if experiment is not None else _LOADING)
         self._on_results_listed()
         self._refresh()
         self._scroll.verticalScrollBar().setValue(0)
@@ -171,10 +155,9 @@ class LabPage(Page):
         self.start.setVisible(not is_running)
         self.cancel.setVisible(is_running)
         self.progress.setVisible(is_running)
-        problem = lab.problem(experiment, self._source()) if experiment is not None else "Loading PyTorch…"
-        factory.set_enabled(
-            self.start, problem, _START if experiment is None or experiment.subject == "sprites" else _START_INSIDE
-        )
+        problem = lab.problem(experiment, self._source()) if experiment is not None else _LOADING
+        is_inside = experiment is not None and experiment.subject == "run"
+        factory.set_enabled(self.start, problem, _START_INSIDE if is_inside else _START)
         self.run_choice.setEnabled(not is_running)
         if not is_running:
             self.about.setText(problem or self._plan())
@@ -204,15 +187,10 @@ class LabPage(Page):
 
     @Slot()
     def _on_progressed(self) -> None:
-        progress = self.session.lab.progress
-        if self.session.lab.running is not self.experiment():
-            return
-        self.progress.setRange(0, progress.total if progress is not None else 0)
-        self.progress.setValue(progress.done if progress is not None else 0)
-        text = "" if progress is None else progress.what
-        if progress is not None and progress.total:
-            text = f"{formatting.number(progress.done)} of {formatting.number(progress.total)} {text}"
-        self.about.setText(text)
+        if self.session.lab.running is self.experiment():
+            progress = self.session.lab.progress or Progress(0, 0, "")
+            self.progress.show_progress(progress)
+            self.about.setText(progress.text() if progress.total else progress.what)
 
     @Slot()
     def _on_outcome_changed(self) -> None:
@@ -229,39 +207,21 @@ class LabPage(Page):
     @Slot()
     def _on_results_listed(self) -> None:
         """List the chosen experiment's results, and keep the shown result selected."""
-        experiment, shown = self.experiment(), self._chosen()
+        experiment = self.experiment()
         name = experiment.name if experiment is not None else ""
-        self._listed = [result for result in self.session.lab.results if result.experiment == name]
-        with QSignalBlocker(self.result), QSignalBlocker(self.compared):
-            compared = self._compared()
-            self.result.clear()
-            self.compared.clear()
-            self.result.addItems([_called(result) for result in self._listed])
-            self.compared.addItems(["None", *(_called(result) for result in self._listed)])
-            if shown in self._listed:
-                self.result.setCurrentIndex(self._listed.index(shown))
-            if compared in self._listed:
-                self.compared.setCurrentIndex(1 + self._listed.index(compared))
+        results = [result for result in self.session.lab.results if result.experiment == name]
+        self.result.fill(results)
+        self.compared.fill([None, *results])
         self._refresh_result()
-
-    def _chosen(self) -> Result | None:
-        """Return the result to show; None without results."""
-        index = self.result.currentIndex()
-        return self._listed[index] if 0 <= index < len(self._listed) else None
-
-    def _compared(self) -> Result | None:
-        """Return the result to compare with; None for no comparison."""
-        index = self.compared.currentIndex() - 1
-        return self._listed[index] if 0 <= index < len(self._listed) else None
 
     @Slot()
     def _refresh_result(self) -> None:
         """Show the chosen result with the compared result's curves, or a running experiment's results so far."""
-        lab, chosen, compared = self.session.lab, self._chosen(), self._compared()
+        lab, chosen, compared = self.session.lab, self.result.chosen(), self.compared.chosen()
         is_running = lab.running is not None and lab.running is self.experiment()
-        for combo in (self.result, self.compared):
-            reason = _RUNNING if is_running else "" if self._listed else _NOTHING
-            factory.set_enabled(combo, reason, _RESULT if combo is self.result else _COMPARE)
+        reason = _RUNNING if is_running else "" if self.result.count() else _NOTHING
+        for combo, tip in ((self.result, _RESULT), (self.compared, _COMPARE)):
+            factory.set_enabled(combo, reason, tip)
         factory.set_enabled(self.report, "" if chosen is not None and not is_running else _NOTHING, _REPORT)
         if is_running:
             self.findings.show_outcome(lab.outcome)
@@ -272,13 +232,13 @@ class LabPage(Page):
 
     @Slot()
     def _on_use_requested(self) -> None:
-        chosen = self._chosen()
+        chosen = self.result.chosen()
         if chosen is not None:
             self.session.lab.use(chosen)
 
     @Slot()
     def _on_save_report_clicked(self) -> None:
-        chosen, compared = self._chosen(), self._compared()
+        chosen, compared = self.result.chosen(), self.compared.chosen()
         if chosen is None:
             return
         name = f"{chosen.created[:10]} {chosen.title}.html"
@@ -286,6 +246,31 @@ class LabPage(Page):
         if path is not None:
             others = [] if compared is None or compared is chosen else [compared]
             self.session.lab.save_report(path, [chosen, *others])
+
+
+class ResultBox(QComboBox):
+    """A combo box of results."""
+
+    def __init__(self, name: str, tip: str) -> None:
+        super().__init__()
+        self._results: list[Result | None] = []
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(_LEAST_LETTERS)
+        factory.set_name_and_tip(self, name, tip)
+
+    def fill(self, results: Sequence[Result | None]) -> None:
+        """List these results, and keep the chosen result. Emits no signals. None: an entry for no result."""
+        chosen, self._results = self.chosen(), list(results)
+        with QSignalBlocker(self):
+            self.clear()
+            self.addItems(["None" if result is None else _called(result) for result in results])
+            if chosen in self._results:
+                self.setCurrentIndex(self._results.index(chosen))
+
+    def chosen(self) -> Result | None:
+        """Return the chosen result; None without a result."""
+        index = self.currentIndex()
+        return self._results[index] if index >= 0 else None
 
 
 def _called(result: Result) -> str:

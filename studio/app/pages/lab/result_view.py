@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import html
+import itertools
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QFontDatabase, QPainter, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Collapsible
@@ -47,21 +48,17 @@ class ResultView(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.sentences = factory.text()
-        self.use = factory.button("", _USE, "check")
-        self.code = QPlainTextEdit()
+        self.use = factory.button("", _USE, "check", slot=self.use_requested)
+        self.code = factory.code_view("Code in plain PyTorch", "Code for the experiment with torch only.")
         self.read_on = QLabel()
         self.plots: list[XYPlot] = []
         self._can_plot = False
-        self._shown: tuple[Outcome, Outcome | None, str] = (
-            Outcome(),
-            None,
-            "",
-        )  # the shown result, the compared one, and its name
+        # The shown outcome, the compared result's outcome, and its name.
+        self._shown: tuple[Outcome, Outcome | None, str] = (Outcome(), None, "")
         self._plot_box = factory.column(spacing=2 * factory.GRID)
         self._parts = factory.column()
         self._plain = Collapsible("Code in plain PyTorch", self.code)
         self._lay_out()
-        self.use.clicked.connect(self.use_requested)
 
     @Slot()
     def make_plots(self) -> None:
@@ -71,11 +68,7 @@ class ResultView(QWidget):
 
     def clear(self, text: str) -> None:
         """Show only this text."""
-        self._show(Outcome(sentences=(text,)))
-
-    def show_outcome(self, outcome: Outcome) -> None:
-        """Show a running experiment's results so far."""
-        self._show(outcome)
+        self.show_outcome(Outcome(sentences=(text,)))
 
     def show_result(self, result: Result, compared: Result | None, suggestion: str, obstacle: str) -> None:
         """Show a result. compared: another result to draw in the same plots.
@@ -83,9 +76,9 @@ class ResultView(QWidget):
         suggestion: the Use button's text; '' hides the button. obstacle: why the button is disabled; '' enables it.
         """
         if compared is None:
-            self._show(result.outcome)
+            self.show_outcome(result.outcome)
         else:
-            self._show(result.outcome, compared.outcome, when(compared))
+            self.show_outcome(result.outcome, compared.outcome, when(compared))
         factory.set_button_text(self.use, suggestion)
         factory.set_enabled(self.use, obstacle, _USE)
         self.use.setVisible(bool(suggestion))
@@ -99,51 +92,42 @@ class ResultView(QWidget):
 
     def _lay_out(self) -> None:
         self.sentences.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.code.setReadOnly(True)
-        self.code.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.code.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.code.setTabChangesFocus(True)
-        factory.set_name_and_tip(self.code, "Code in plain PyTorch", "Code for the experiment with torch only.")
         factory.set_name_and_tip(self.read_on, "Read more", "PyTorch documentation on this topic.")
         self.read_on.setOpenExternalLinks(True)
-        use = factory.row(self.use, 1)
-        parts = factory.column(
-            self.sentences, use, self._plot_box, self._parts, self._plain, self.read_on, 1, spacing=2 * factory.GRID
-        )
-        self.setLayout(parts)
+        parts = (self.sentences, factory.row(self.use, 1), self._plot_box, self._parts, self._plain, self.read_on, 1)
+        self.setLayout(factory.column(*parts, spacing=2 * factory.GRID))
         self.clear("")
 
-    def _show(self, outcome: Outcome, compared: Outcome | None = None, name: str = "") -> None:
+    def show_outcome(self, outcome: Outcome, compared: Outcome | None = None, name: str = "") -> None:
+        """Show results, also a running experiment's. compared: results to draw in the same plots. name: their name."""
         self._shown = outcome, compared, name
         self.sentences.setText("\n".join(outcome.sentences))
         self.sentences.setVisible(bool(outcome.sentences))
         for part in (self.use, self._plain, self.read_on):
             part.hide()
         self._draw()
-        while (item := self._parts.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
+        factory.clear(self._parts)
         for picture in outcome.pictures:
-            strip = factory.column(
-                factory.text(picture.title, "muted"), PictureStrip(picture), spacing=factory.GRID // 2
-            )
+            title = factory.text(picture.title, "muted")
+            strip = factory.column(title, PictureStrip(picture), spacing=factory.GRID // 2)
             self._parts.addWidget(factory.panel(strip))
         for table in outcome.tables:
             self._parts.addWidget(_grid(table))
 
     def _draw(self) -> None:
-        outcome, compared, name = self._shown
         if not self._can_plot:
             return
+        outcome, compared, name = self._shown
         from studio.app.widgets.plot.xy_plot import XYPlot
 
         while len(self.plots) < len(outcome.plots):
             self.plots.append(XYPlot())
             self._plot_box.addWidget(self.plots[-1])
-        for index, widget in enumerate(self.plots):
-            widget.setVisible(index < len(outcome.plots))
-            if index < len(outcome.plots):
-                widget.show_plot(outcome.plots[index], _others(compared, outcome.plots[index], name))
+        for widget, plot in itertools.zip_longest(self.plots, outcome.plots):
+            widget.setVisible(plot is not None)
+            if plot is not None:
+                widget.show_plot(plot, _others(compared, plot, name))
 
 
 def when(result: Result) -> str:
@@ -153,7 +137,7 @@ def when(result: Result) -> str:
 
 def _others(compared: Outcome | None, plot: Plot, name: str) -> tuple[Line, ...]:
     """Return the compared result's lines for a plot, matched by title. name: added to the labels."""
-    found = [other for other in compared.plots if other.title == plot.title] if compared is not None else []
+    found = [other for other in compared.plots if other.title == plot.title] if compared else []
     return tuple(Line(f"{line.name}, {name}", line.x, line.y, line.dots) for other in found for line in other.lines)
 
 

@@ -18,7 +18,7 @@ from studio.app import theme
 from studio.app.background import trash
 from studio.app.background.job_events import UndoOffered
 from studio.app.background.trash import TrashedRun
-from studio.app.notifications import NoticeBar
+from studio.app.notifications import Messages, NoticeBar
 from studio.app.pages.runs.free_dialog import FreeSpaceDialog
 from studio.app.pages.runs.page import RunsPage
 from studio.app.pages.runs.table import Column
@@ -184,9 +184,7 @@ def test_table_shows_disk_space(page: RunsPage, runs: list[Path]) -> None:
 @linux
 def test_trash_and_restore_a_run(qtbot: QtBot, page: RunsPage, runs: list[Path], own_trash: Path) -> None:
     bar = NoticeBar(page)  # a separate window would take the focus
-    page.session.noticed.connect(bar.show_notice)
-    page.session.runs.withdrawn.connect(bar.withdraw)
-    bar.undo_requested.connect(page.session.runs.undo)
+    Messages(page.session, bar, bar)
     change_notes(runs[0], name="Fire")
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         page.before_show()

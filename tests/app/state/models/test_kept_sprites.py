@@ -101,10 +101,10 @@ def test_a_failed_write_is_reported_once_and_repeated(
         patch.setattr(files, "write_atomic", refuse)
         window.session.kept_sprites.add([sprite(1)])
         for _ in range(3):
-            window.store()
+            window.auto_save.store()
     assert [notice.title for notice in told] == ["Can't write kept.jsonl."]
     assert [card.texts[0] for card in window.notices.cards()] == ["Can't write kept.jsonl."]
-    window.store()
+    window.auto_save.store()
     window.notices.remove_outdated()
     assert names_on_disk() == ["grey 1"] and window.notices.cards() == []
 
