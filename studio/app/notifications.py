@@ -201,7 +201,7 @@ class Messages(QObject):
         self._queue: Notice | None = None  # the offer to start the queue
         session.failed.connect(bar.show_failure)
         session.noticed.connect(self.show_notice)
-        for withdrawn in (session.runs.withdrawn, session.job_queue.withdrawn, session.editing.withdrawn):
+        for withdrawn in (session.run_trash.withdrawn, session.job_queue.withdrawn, session.editing.withdrawn):
             withdrawn.connect(bar.withdraw)
         session.training.unblocked.connect(bar.withdraw)
         session.run_offered.connect(self._on_run_offered)
@@ -221,7 +221,7 @@ class Messages(QObject):
         elif isinstance(notice, StateNotice):
             self._bar.add(notice).holds = notice.holds
         elif isinstance(notice, UndoOffered):
-            self._bar.add(notice, button="Undo", expires=True).clicked.connect(self._session.runs.undo)
+            self._bar.add(notice, button="Undo", expires=True).clicked.connect(self._session.run_trash.undo)
         elif isinstance(notice, FixOffered):
             self._bar.add(notice, button=notice.fix.title, expires=True).clicked.connect(self._on_fix_clicked)
         else:

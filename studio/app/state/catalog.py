@@ -14,10 +14,10 @@ from studio.app.background.job_queue import JobQueue, ignore
 from studio.app.background.worker import Job, JobEnded
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Progress
+from studio.data.sprites import Sprites
 from studio.engine.devices.types import Device, DeviceMeasured, DevicesFound
 
 if TYPE_CHECKING:
-    from studio.data.sprites import Sprites
     from studio.exports.base import ModelExport
     from studio.lab.experiments.base import Experiment
     from studio.recipes.base import Recipe

@@ -19,6 +19,7 @@ from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.state.models.sprite_map import SpriteMap
 from studio.app.state.runs.disk_space import RunSpace
 from studio.app.state.runs.runs import RunList
+from studio.app.state.runs.trash import RunTrash
 from studio.app.state.settings import Settings
 from studio.app.state.sprites.drag_files import DragFiles
 from studio.app.state.sprites.palettes import PaletteTools
@@ -61,6 +62,7 @@ class Session(QObject):
         self.training = CurrentTraining(self.job_queue, self)
         self.runs = RunList(self.job_queue, self)
         self.run_space = RunSpace(self.job_queue, self.runs, self)
+        self.run_trash = RunTrash(self.job_queue, self.runs, self)
         self.queue = TrainingQueue(self.job_queue, self.training, self.runs, self)
         self.device_choice = DeviceChoice(settings, self.catalog, self.training, self)
         self.setup = TrainingSetup(
@@ -85,7 +87,7 @@ class Session(QObject):
         self.inference.saved.connect(self.notify_saved)
         self.lab.saved.connect(self.notify_saved)
         self.runs.saved.connect(self.notify_saved)
-        self.runs.noticed.connect(self.noticed)
+        self.run_trash.noticed.connect(self.noticed)
         self.palettes.saved.connect(self.notify_saved)
         self.open_sprites.imported.connect(self._on_imported)
         self.open_sprites.imported.connect(self._start_demo_training)

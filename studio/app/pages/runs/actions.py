@@ -176,7 +176,7 @@ class RunActions(QWidget):
 
     @Slot()
     def _on_trash_clicked(self) -> None:
-        self._session.runs.trash_runs([run.path for run in self._runs])
+        self._session.run_trash.move([run.path for run in self._runs])
 
 
 def _obstacles(runs: Sequence[RunSummary], session: Session) -> dict[str, str]:

@@ -177,13 +177,13 @@ class RunsPage(Page):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Restore the run deleted last."""
         if self._is_undo(event):
-            self.session.runs.undo()
+            self.session.run_trash.undo()
         else:
             super().keyPressEvent(event)
 
     def _is_undo(self, event: QEvent) -> bool:
         is_keys = isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Undo)
-        return is_keys and self.session.runs.can_undo()
+        return is_keys and self.session.run_trash.can_undo()
 
     @Slot()
     def _on_save_plot(self) -> None:

@@ -15,14 +15,11 @@ from studio.app import theme
 from studio.app.pages import run_texts
 from studio.core import formatting
 from studio.core.names import nfc
-from studio.engine.runs.listing import data_label
+from studio.engine.runs.listing import RunSummary, data_label
+from studio.engine.runs.maintenance.disk_use import DiskUse
 from studio.engine.runs.notes import MAX_NAME_LENGTH
 
 if TYPE_CHECKING:
-    from PySide6.QtCore import QObject
-
-    from studio.engine.runs.listing import RunSummary
-    from studio.engine.runs.maintenance.disk_use import DiskUse
     from studio.recipes.base import Recipe
 
 
@@ -46,7 +43,7 @@ class RunTable(QAbstractTableModel):
 
     renamed = Signal(object, str)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.runs: Sequence[RunSummary] = ()
         self._titles: Mapping[str, str] = {}
@@ -154,8 +151,8 @@ class RunTable(QAbstractTableModel):
 class RunFilter(QSortFilterProxyModel):
     """Filter for the table of runs: each word must occur in the run's text; 'tag:boss' matches the start of a tag."""
 
-    def __init__(self, rows: RunTable, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, rows: RunTable) -> None:
+        super().__init__(rows)
         self._rows = rows
         self._texts: list[str] = []
         self._starred = False

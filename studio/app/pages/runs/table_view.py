@@ -21,7 +21,7 @@ class RunTableView(QTableView):
         super().__init__()
         self._session = session
         self._rows = RunTable(self)
-        self._sorted = RunFilter(self._rows, self)
+        self._sorted = RunFilter(self._rows)
         self._restored: set[Path] = set()  # restored runs, to select once they are listed
         self.setModel(self._sorted)
         self.setSortingEnabled(True)
@@ -40,7 +40,7 @@ class RunTableView(QTableView):
         factory.set_name_and_tip(self, "Runs", "Select a run to see it, or several to compare.")
         self.clicked.connect(self._on_cell_clicked)
         self._rows.renamed.connect(self._on_renamed)
-        session.runs.restored.connect(self._on_restored)
+        session.run_trash.restored.connect(self._on_restored)
         session.run_space.measured.connect(self.refresh_disk_use)
 
     def selected(self) -> list[RunSummary]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
@@ -22,6 +21,17 @@ if TYPE_CHECKING:
 
 _SERIES = {"lr": "Learning rate", "grad_norm": "Gradient norm", "sprites_per_s": "Speed", "memory_bytes": "Memory"}
 _GB = 2**30
+_DrawnEvent = (
+    HistoryRead
+    | LossChunk
+    | Validated
+    | QualityMeasured
+    | CheckpointSaved
+    | RolledBack
+    | Advised
+    | JobPaused
+    | JobEnded
+)
 
 
 class LiveCurves(QObject):
@@ -39,9 +49,9 @@ class LiveCurves(QObject):
     def set_plot(self, plot: LossPlot) -> None:
         """Draw into this plot, starting with the held events."""
         self.plot = plot
-        heard, self._pending = self._pending, []
-        for event in heard:
-            self.on_event(event)
+        pending, self._pending = self._pending, []
+        for event in pending:
+            _draw(plot, event)
 
     def clear(self) -> None:
         """Remove all curves and held events, for a new run."""
@@ -52,11 +62,32 @@ class LiveCurves(QObject):
     @Slot(object)
     def on_event(self, event: Event) -> None:
         """Draw an event, or hold the event while the plot doesn't exist."""
-        draw = _DRAW_BY_EVENT.get(type(event))
-        if draw is not None and self.plot is not None:
-            draw(self.plot, event)
-        elif draw is not None:
+        if self.plot is not None:
+            _draw(self.plot, event)
+        elif isinstance(event, _DrawnEvent):
             self._pending.append(event)
+
+
+def _draw(plot: LossPlot, event: Event) -> None:
+    match event:
+        case HistoryRead():
+            _restore_history(plot, event)
+        case LossChunk():
+            _add_losses(plot, event)
+        case Validated():
+            for name, value in event.metrics.items():
+                _add_heldout(plot, name, [event.step], [value])
+        case QualityMeasured():
+            for name, value in asdict(event.quality).items():
+                _add_quality(plot, name, [event.step], [value])
+        case CheckpointSaved():
+            plot.add_mark(event.step, "checkpoint")
+        case RolledBack():
+            _mark_rollback(plot, event)
+        case Advised() if event.verdict != "improving":  # the advice is to stop
+            plot.add_mark(event.best_step, "best")
+        case JobPaused() | JobEnded():
+            plot.refresh()  # up to the last values
 
 
 def _restore_history(plot: LossPlot, event: HistoryRead) -> None:
@@ -81,44 +112,15 @@ def _add_losses(plot: LossPlot, chunk: LossChunk) -> None:
     steps = range(chunk.first_step, chunk.first_step + len(chunk.losses))
     plot.append(steps, chunk.losses)
     plot.append_series(_SERIES["grad_norm"], steps, chunk.grad_norms)
-    for name, value in (
-        ("lr", chunk.lr),
-        ("sprites_per_s", chunk.sprites_per_s),
-        ("memory_bytes", chunk.memory_bytes / _GB),
-    ):
+    last = {"lr": chunk.lr, "sprites_per_s": chunk.sprites_per_s, "memory_bytes": chunk.memory_bytes / _GB}
+    for name, value in last.items():
         plot.append_series(_SERIES[name], [steps[-1]], [value], run_texts.UNITS.get(name, ""))
-
-
-def _add_validation(plot: LossPlot, event: Validated) -> None:
-    for name, value in event.metrics.items():
-        _add_heldout(plot, name, [event.step], [value])
-
-
-def _add_qualities(plot: LossPlot, event: QualityMeasured) -> None:
-    for name, value in asdict(event.quality).items():
-        _add_quality(plot, name, [event.step], [value])
-
-
-def _mark_checkpoint(plot: LossPlot, event: CheckpointSaved) -> None:
-    plot.add_mark(event.step, "checkpoint")
 
 
 def _mark_rollback(plot: LossPlot, event: RolledBack) -> None:
     """Mark the step where training continues with a lower learning rate after a rollback."""
-    plot.add_mark(
-        event.step, "incident", f"Rolled back from step {formatting.number(event.failed_step)}, half the learning rate"
-    )
-
-
-def _mark_best(plot: LossPlot, event: Advised) -> None:
-    """Mark the best checkpoint, once the advice is to stop."""
-    if event.verdict != "improving":
-        plot.add_mark(event.best_step, "best")
-
-
-def _refresh(plot: LossPlot, event: JobPaused | JobEnded) -> None:
-    """Redraw the plot up to the last values, when a training pauses or ends."""
-    plot.refresh()
+    text = f"Rolled back from step {formatting.number(event.failed_step)}, half the learning rate"
+    plot.add_mark(event.step, "incident", text)
 
 
 def _add_heldout(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
@@ -135,16 +137,3 @@ def _add_quality(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> 
     if name in run_texts.QUALITY:
         position = 1 + list(run_texts.QUALITY).index(name)
         plot.append_series(run_texts.QUALITY[name], steps, values, position=position, dots=True)
-
-
-_DRAW_BY_EVENT: dict[type[Event], Callable[[LossPlot, Any], None]] = {
-    HistoryRead: _restore_history,
-    LossChunk: _add_losses,
-    Validated: _add_validation,
-    QualityMeasured: _add_qualities,
-    CheckpointSaved: _mark_checkpoint,
-    RolledBack: _mark_rollback,
-    Advised: _mark_best,
-    JobPaused: _refresh,
-    JobEnded: _refresh,
-}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QLabel, QSizePolicy, QSplitter, QTabWidget, QWidget
 
-from studio.app import theme
 from studio.app.background.job_events import RunDescribed
 from studio.app.pages import run_texts
 from studio.app.pages.train.live_curves import LiveCurves
@@ -19,15 +18,7 @@ from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.app.widgets.sprites.predictions import PredictionsView
 from studio.core import formatting
-from studio.core.events import (
-    Event,
-    LossChunk,
-    QualityMeasured,
-    RunStarted,
-    SamplesReady,
-    SamplesSpaced,
-    Validated,
-)
+from studio.core.events import Event, LossChunk, QualityMeasured, RunStarted, SamplesReady, SamplesSpaced, Validated
 from studio.engine.runs.history import HistoryRead
 
 if TYPE_CHECKING:
@@ -46,9 +37,7 @@ class Monitor(QWidget):
         self.curves = LiveCurves(session.training, self)
         self.readings = Readings()
         self.filmstrip = Filmstrip()
-        self.spacing = factory.text(
-            "", "muted", wrap=False
-        )  # interval between live samples, if longer than the setting
+        self.spacing = factory.text("", "muted", wrap=False)  # interval between live samples, if above the setting
         self.confusion = ConfusionView()
         self.numbers = PredictionsView()
         self.scatter: ScatterPlot | None = None  # made for the first result: needs pyqtgraph
@@ -76,9 +65,7 @@ class Monitor(QWidget):
             self.readings.set_reading(name, "–", run_texts.READINGS[name])
         self.tabs.addTab(self.filmstrip, "Samples")
         self.tabs.addTab(self.confusion, "Confusion matrix")
-        both = factory.row(self._scatter_box, self.numbers)
-        both.setStretch(1, 1)
-        self.tabs.addTab(factory.panel(both), "Predicted and true")
+        self.tabs.addTab(factory.panel(factory.row(self._scatter_box, self.numbers, grows=1)), "Predicted and true")
         self._hide_tabs()
         plot = factory.panel(self._plot_box)
         plot.setMinimumHeight(220)
@@ -88,9 +75,7 @@ class Monitor(QWidget):
         self.splitter.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.splitter.setMinimumHeight(plot.minimumHeight() + self.splitter.handleWidth() + self.tabs.minimumHeight())
         factory.fill_splitter(self.splitter, (plot, self.tabs), (360, 340), self._session.settings.layout("monitor"))
-        box = factory.column(self.readings, self.splitter)
-        box.setStretch(1, 1)
-        self.setLayout(box)
+        self.setLayout(factory.column(self.readings, self.splitter, grows=1))
 
     def save_state(self) -> None:
         self._session.settings.set_layout("monitor", self.splitter.saveState())
@@ -110,9 +95,9 @@ class Monitor(QWidget):
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
-        hearer = self._handlers.get(type(event))
-        if hearer is not None:
-            hearer(event)
+        handle = self._handlers.get(type(event))
+        if handle is not None:
+            handle(event)
 
     @Slot()
     def _on_state_changed(self) -> None:
@@ -163,31 +148,27 @@ class Monitor(QWidget):
         """Show the actual interval between live samples, if slow drawing makes it longer than the setting."""
         is_slower = event.actual_s > 1.1 * event.asked_s
         self.spacing.setText(f"Every {formatting.duration(event.actual_s)}" if is_slower else "")
-        cost = f"Drawing samples takes {formatting.duration(event.drawing_s)}"
-        drawing = f"{cost}, at most 4 % of the training time."
-        self.spacing.setToolTip(f"{drawing} Press 'Samples now' to draw at the next step." if is_slower else "")
+        cost = f"Drawing samples takes {formatting.duration(event.drawing_s)}, at most 4 % of the training time."
+        self.spacing.setToolTip(f"{cost} Press 'Samples now' to draw at the next step." if is_slower else "")
 
     def _hide_tabs(self) -> None:
         """Hide the tabs that only some recipes need."""
-        for place in (1, 2):
-            self.tabs.setTabVisible(place, False)
+        for index in (1, 2):
+            self.tabs.setTabVisible(index, False)
 
     def _add_validation(self, event: Validated) -> None:
         if event.confusion is not None and len(self._class_names) == len(event.confusion):
             self.confusion.set_confusion(event.confusion, self._class_names)
             self.tabs.setTabVisible(1, True)
         if event.pairs is not None and event.pairs.shape[2] == len(self._target_names):
-            self._made_scatter().set_pairs(event.pairs, self._target_names)
+            from studio.app.widgets.plot.scatter import ScatterPlot
+
+            if self.scatter is None:
+                self.scatter = ScatterPlot()
+                self._scatter_box.addWidget(self.scatter)
+            self.scatter.set_pairs(event.pairs, self._target_names)
         if self._session.training.chunk is not None:
             self._show_readings(self._session.training.chunk)
-
-    def _made_scatter(self) -> ScatterPlot:
-        from studio.app.widgets.plot.scatter import ScatterPlot
-
-        if self.scatter is None:
-            self.scatter = ScatterPlot()
-            self._scatter_box.addWidget(self.scatter)
-        return self.scatter
 
     def _add_quality(self, event: QualityMeasured) -> None:
         self.readings.set_reading("Copies", run_texts.copies(event.quality), run_texts.COPIES)
@@ -199,8 +180,8 @@ _DASH = "–"
 class Readings(QWidget):
     """A line of labels and values that wraps."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._values: dict[str, QLabel] = {}
         self._layout = FlowLayout(24, 8)
         self.setLayout(self._layout)
@@ -211,9 +192,7 @@ class Readings(QWidget):
         if shown.text() != value:
             shown.setText(value)
             shown.setAccessibleName(f"{label}: {value}")  # so that a screen reader says both
-            width = shown.fontMetrics().horizontalAdvance(value)
-            if width > shown.minimumWidth():
-                shown.setMinimumWidth(width)
+            shown.setMinimumWidth(max(shown.minimumWidth(), shown.fontMetrics().horizontalAdvance(value)))
         if tip:
             shown.setToolTip(tip)
 
@@ -227,10 +206,7 @@ class Readings(QWidget):
             shown.setText(_DASH)
 
     def _add(self, label: str) -> QLabel:
-        name, shown = QLabel(label), QLabel(_DASH)
-        theme.set_role(name, "muted")
-        theme.set_role(shown, "heading")
-        shown.setTextFormat(Qt.TextFormat.PlainText)
+        name, shown = factory.text(label, "muted", wrap=False), factory.heading(_DASH)
         shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._layout.addWidget(factory.panel(factory.column(name, shown, spacing=0)))
         self._values[label] = shown

@@ -115,25 +115,16 @@ class TrainPage(Page):
 
     def _lay_out(self) -> None:
         margin = 3 * factory.GRID
-        form = factory.column(self.setup)
-        form.setContentsMargins(margin, factory.GRID, 2 * factory.GRID, factory.GRID)
-        scroll = factory.scroll_area(factory.panel(form))
-        controls = factory.column(self.controls)
-        controls.setContentsMargins(margin, factory.GRID, 2 * factory.GRID, 2 * factory.GRID)
-        side = factory.column(scroll, controls, spacing=0)
-        side.setStretch(0, 1)
-        left = factory.panel(side)
+        form = factory.column(self.setup, margin=(margin, factory.GRID, 2 * factory.GRID, factory.GRID))
+        controls = factory.column(self.controls, margin=(margin, factory.GRID, 2 * factory.GRID, 2 * factory.GRID))
+        left = factory.panel(factory.column(factory.scroll_area(factory.panel(form)), controls, spacing=0, grows=0))
         left.setMinimumWidth(288)
-        buttons = FlowLayout(factory.GRID, factory.GRID)
-        for button in (self.open, self.generate, self.export):
-            buttons.addWidget(button)
+        buttons = FlowLayout(factory.GRID, factory.GRID, self.open, self.generate, self.export)
         self.monitor.tabs.setCornerWidget(factory.panel(factory.row(self.monitor.spacing, self.sample, self.save)))
-        below = factory.row(self._state, buttons)  # separate lines, since the title may be long
-        below.setStretch(0, 1)
+        below = factory.row(self._state, buttons, grows=0)  # separate lines, since the title may be long
         text = factory.column(self._title, below, spacing=factory.GRID // 2)
-        right = factory.column(text, self.monitor, spacing=2 * factory.GRID)
-        right.setContentsMargins(2 * factory.GRID, factory.GRID, margin, factory.GRID)
-        right.setStretch(1, 1)
+        margins = 2 * factory.GRID, factory.GRID, margin, factory.GRID
+        right = factory.column(text, self.monitor, spacing=2 * factory.GRID, margin=margins, grows=1)
         parts, layout = (left, factory.scroll_area(factory.panel(right))), self.session.settings.layout("train")
         factory.fill_splitter(self._splitter, parts, (340, 900), layout, stretch=1)
         self.setLayout(factory.column(self._splitter))
@@ -141,23 +132,19 @@ class TrainPage(Page):
     @Slot()
     def _refresh(self) -> None:
         training, sprites = self.session.training, self.session.open_sprites.sprites
-        problem = self.session.setup.problem()
-        self.controls.set_problem(problem)
-        self.controls.set_target(f"Will train on {sprites.title} ({count(len(sprites), 'sprite')})" if sprites else "")
+        target = f"Will train on {sprites.title} ({count(len(sprites), 'sprite')})" if sprites else ""
+        self.controls.set_problem(self.session.setup.problem(), target)
         self.setup.set_locked(training.owns_run())
-        is_on_show = (
-            training.is_busy() or training.path is not None
-        )  # False for a run that failed before it had a folder
-        title = training.title if is_on_show else ""
+        has_run = training.is_busy() or training.path is not None  # False if a run failed before it had a folder
+        title = training.title if has_run else ""
         self._title.show_text(title or (f"Train on {sprites.title}" if sprites else "Train"))
         self._show_state()
         self.open.setVisible(sprites is None)
         self._refresh_buttons()
 
     def _show_state(self) -> None:
-        problem = self.session.setup.problem()
         text = run_texts.state(self.session.training)
-        self._state.setText(text or problem or "Press Start to train.")
+        self._state.setText(text or self.session.setup.problem() or "Press Start to train.")
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
@@ -176,19 +163,13 @@ class TrainPage(Page):
         if training.path is not None and not training.path.is_dir():
             none_yet = "The run's folder was moved or deleted."
         reason = "" if training.model() is not None else none_yet
-        predicts = training.record is not None and self._predicts(training.record.recipe)
+        recipe = self.session.catalog.recipes.get(training.record.recipe) if training.record is not None else None
+        predicts = recipe is not None and recipe.makes != "sprites"  # classes or numbers
         factory.set_button_text(self.generate, "Predict…" if predicts else "Generate")
         factory.set_enabled(self.generate, reason, _PREDICT if predicts else _GENERATE)
-        factory.set_enabled(self.export, reason, "Export the model for other programs. (Ctrl+E)")
-        trains = "" if training.state == "training" else "Start a training first."
-        factory.set_enabled(self.sample, trains, "Draw samples at the next step.")
-        samples = "" if training.samples is not None else "No samples yet. Press Start."
-        factory.set_enabled(self.save, samples, "Save the shown samples as one image. (Ctrl+S)")
-
-    def _predicts(self, name: str) -> bool:
-        """Return whether this recipe's models predict classes or numbers instead of drawing sprites."""
-        recipe = self.session.catalog.recipes.get(name)
-        return recipe is not None and recipe.makes != "sprites"
+        factory.set_enabled(self.export, reason)
+        factory.set_enabled(self.sample, "" if training.state == "training" else "Start a training first.")
+        factory.set_enabled(self.save, "" if training.samples is not None else "No samples yet. Press Start.")
 
     @Slot()
     def _on_plots_ready(self) -> None:
@@ -219,14 +200,10 @@ class TrainPage(Page):
             self.model_requested.emit(training.path, "last" if training.watched is not None else "")
 
 
-_START = "Start training with these settings. (Ctrl+R)"
 _PAUSE = "Pause the training. You can use the model meanwhile. (Space)"
 _RESUME = "Resume the training. (Space)"
-_STOP = "Stop the training and save a checkpoint. You can resume later. (Ctrl+.)"
 _NEXT = "Changes apply to the next run."
-_STOP_WATCHING = "Stop watching this run; the training continues."
 _NEXT_OWN = "Changes apply to your next run. Stop watching to start."
-_QUEUE = "Add a run with these sprites and settings to the queue on the Runs page."
 
 
 class TrainingButtons(QWidget):
@@ -242,12 +219,16 @@ class TrainingButtons(QWidget):
         super().__init__()
         self._training = training
         self._problem, self._target = "", ""
-        self.start = factory.button("Start", _START, "play", "primary")
-        self.pause = factory.button("Pause", _PAUSE, "pause", "primary")
-        self.stop = factory.button("Stop", _STOP, "stop")
+        button = factory.button
+        self.start = button("Start", "Start training with these settings. (Ctrl+R)", "play", "primary")
+        self.pause = button("Pause", _PAUSE, "pause", "primary")
+        stop = "Stop the training and save a checkpoint. You can resume later. (Ctrl+.)"
+        self.stop = button("Stop", stop, "stop")
         self.stop.setMinimumHeight(40)
-        self.stop_watching = factory.button("Stop watching", _STOP_WATCHING, "close", "flat")
-        self.queue = factory.button("Add to queue", _QUEUE, "plus", "flat")
+        stop_watching = "Stop watching this run; the training continues."
+        self.stop_watching = button("Stop watching", stop_watching, "close", "flat")
+        queue = "Add a run with these sprites and settings to the queue on the Runs page."
+        self.queue = button("Add to queue", queue, "plus", "flat")
         self._reason = factory.text("", "muted")
         self._queue_text = factory.caption("")
         self._queue_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -268,14 +249,9 @@ class TrainingButtons(QWidget):
         training.state_changed.connect(self.refresh)
         self.refresh()
 
-    def set_problem(self, problem: str) -> None:
-        """Set why Start is impossible; '' if possible."""
-        self._problem = problem
-        self.refresh()
-
-    def set_target(self, text: str) -> None:
-        """Set the sentence about the sprites that Start would train on."""
-        self._target = text
+    def set_problem(self, problem: str, target: str) -> None:
+        """Set why Start is impossible ('' if possible), and the sentence about the sprites to train on."""
+        self._problem, self._target = problem, target
         self.refresh()
 
     def set_queue_text(self, text: str) -> None:
@@ -290,8 +266,8 @@ class TrainingButtons(QWidget):
         self._buttons.setCurrentIndex(0 if state == "idle" else 1)
         watched = training.watched  # while processes start, the training can't go on by itself
         self.stop_watching.setVisible(watched is not None and (watched.live is not None or not watched.processes))
-        factory.set_enabled(self.start, self._problem, _START)
-        factory.set_enabled(self.queue, self._problem, _QUEUE)
+        factory.set_enabled(self.start, self._problem)
+        factory.set_enabled(self.queue, self._problem)
         about_next = _NEXT if training.owns_run() else _NEXT_OWN
         about_next = "" if self._problem else about_next  # with a problem, no other run can start
         self._reason.setText(self._problem or self._target if state == "idle" else about_next)
@@ -300,7 +276,7 @@ class TrainingButtons(QWidget):
         factory.set_button_text(self.pause, "Resume" if paused else "Pausing…" if state == "pausing" else "Pause")
         self.pause.setIcon(theme.icon("play" if paused else "pause", "on_accent"))
         factory.set_enabled(self.pause, training.why_no_pause(), _RESUME if paused else _PAUSE)
-        factory.set_enabled(self.stop, training.why_no_stop(), _STOP)
+        factory.set_enabled(self.stop, training.why_no_stop())
         factory.set_button_text(self.stop, "Saving…" if state == "stopping" else "Stop")
 
     @Slot()

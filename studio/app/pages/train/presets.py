@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QPushButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QWidget
 
 from studio.app.widgets import factory
+from studio.app.widgets.layout import FlowLayout
 from studio.core import formatting
 from studio.core.config import TrainingConfig
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PresetButtons(QWidget):
-    """A row of preset buttons. chosen: the preset's title."""
+    """Preset buttons. chosen: the preset's title."""
 
     chosen = Signal(str)
 
@@ -25,8 +26,7 @@ class PresetButtons(QWidget):
         super().__init__()
         self._presets: Sequence[tuple[Preset, TrainingConfig]] = ()
         self._group = QButtonGroup(self)
-        self._buttons: Sequence[QPushButton] = ()
-        self._row = factory.row()
+        self._row = FlowLayout(factory.GRID, factory.GRID)  # long texts wrap instead of widening the column
         self._help = factory.text("", "muted")
         self.setLayout(factory.column(self._row, self._help))
         self._group.idClicked.connect(self._on_preset_clicked)
@@ -37,27 +37,24 @@ class PresetButtons(QWidget):
             self._presets = presets
             self._make_buttons()
         self._group.setExclusive(False)
-        for button, (preset, _) in zip(self._buttons, presets, strict=True):
+        for button, (preset, _) in zip(self._group.buttons(), presets, strict=True):
             button.setChecked(preset.title == marked)
         self._group.setExclusive(True)
         summary = next((preset.help for preset, _ in presets if preset.title == marked), "")
         self._help.setText(summary or others)
 
     def _make_buttons(self) -> None:
-        for button in self._buttons:
+        for button in self._group.buttons():
             self._group.removeButton(button)
             self._row.removeWidget(button)
             button.hide()  # else visible until Qt deletes the button
             button.deleteLater()
-        made = []
         for index, (preset, config) in enumerate(self._presets):
             button = factory.button(f"{preset.title}\n{_length(preset, config)}", preset.help)
             button.setCheckable(True)
             button.setMinimumHeight(48)
             self._group.addButton(button, index)
             self._row.addWidget(button)
-            made.append(button)
-        self._buttons = made
 
     @Slot(int)
     def _on_preset_clicked(self, index: int) -> None:

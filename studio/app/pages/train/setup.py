@@ -103,9 +103,8 @@ class SetupPanel(QWidget):
             self._summary.setText(setup.recipe.summary)
             parent = setup.parents.source_for(setup.recipe)
             self._show_parents(parent, setup.parents.options(setup.recipe))
-            count = len(self._session.open_sprites.sprites or ())
-            summary = run_texts.parent_summary(parent, setup.parents.suggested(setup.recipe), count)
-            self._parent_summary.setText(summary)
+            count, suggested = len(self._session.open_sprites.sprites or ()), setup.parents.suggested(setup.recipe)
+            self._parent_summary.setText(run_texts.parent_summary(parent, suggested, count))
             others = "This run's settings." if setup.shows_run else "Custom settings."
             self.presets.show_presets(setup.presets, setup.preset, others)
             self.forms.show_config(setup.recipe.name, setup.config, is_typed=bool(setup.invalid()))
@@ -124,13 +123,11 @@ class SetupPanel(QWidget):
         sources = offered if chosen in offered else [*offered, chosen]  # the parent run was deleted meanwhile
         titles = {run.path: run.title for run in self._session.runs.runs}
         items = [(run_texts.parent(source, titles), source) for source in sources]
-        blocked, box = QSignalBlocker(self.parents), self.parents
+        box = self.parents
         if items != [(box.itemText(index), box.itemData(index)) for index in range(box.count())]:
-            box.clear()
-            for text, source in items:
-                box.addItem(text, source)
-        self.parents.setCurrentIndex(sources.index(chosen))
-        blocked.unblock()
+            factory.fill_combo(box, items, chosen)
+        with QSignalBlocker(box):
+            box.setCurrentIndex(sources.index(chosen))
 
     def _show_estimate(self, config: TrainingConfig) -> None:
         """Show how long the training takes and how many sprites it sees, if the device was measured."""
@@ -155,18 +152,18 @@ class SetupPanel(QWidget):
 
     @Slot()
     def _on_settings_changed(self) -> None:
-        problem = self.forms.problem()
-        if problem:
+        if problem := self.forms.problem():
             self._session.setup.set_invalid(problem)
         else:
             self._session.setup.edit_config(self.forms.config())
 
     @Slot()
     def _on_measure_requested(self) -> None:
+        problem = self._session.setup.problem()
         if self._session.open_sprites.sprites is None:
-            self._estimate.setText("Open sprites first: speed depends on their size.")
-        elif self._session.setup.problem():
-            self._estimate.setText(self._session.setup.problem())
+            problem = "Open sprites first: speed depends on their size."
+        if problem:
+            self._estimate.setText(problem)
         else:
             self._session.setup.measure()
 

@@ -13,18 +13,11 @@ from studio.app.background.late_import import LateModule
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.runs.runs import RunList
 from studio.core.events import Event, Events
-from studio.engine.runs.maintenance.disk_use import (
-    DiskUse,
-    Removable,
-    SpaceFound,
-    SpaceFreed,
-    UseMeasured,
-    measure_use,
-    total_bytes,
-)
+from studio.engine.runs.listing import RunSummary
+from studio.engine.runs.maintenance import disk_use
+from studio.engine.runs.maintenance.disk_use import DiskUse, Removable, SpaceFound, SpaceFreed, UseMeasured
 
 if TYPE_CHECKING:
-    from studio.engine.runs.listing import RunSummary
     from studio.engine.runs.maintenance import free_space
 else:
     free_space = LateModule("studio.engine.runs.maintenance.free_space")
@@ -57,7 +50,7 @@ class RunSpace(QObject):
         if missing and self._measuring is None:
             self._known.update({path: listed[path] for path in missing})
             self._measuring = self._job_queue.start(
-                "files", "Measuring disk use", measure_use(missing), self._on_use_event, background=True
+                "files", "Measuring disk use", disk_use.measure_use(missing), self._on_use_event, background=True
             )
 
     def measure_again(self) -> None:
@@ -67,7 +60,7 @@ class RunSpace(QObject):
 
     def total_bytes(self) -> int:
         """Return the total size of all measured runs in bytes."""
-        return total_bytes(self.uses[run.path] for run in self._runs.runs if run.path in self.uses)
+        return disk_use.total_bytes(self.uses[run.path] for run in self._runs.runs if run.path in self.uses)
 
     def is_busy(self) -> bool:
         """Return whether a search or a removal is running."""

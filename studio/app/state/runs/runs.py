@@ -9,46 +9,38 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
-from studio.app.background import jobs, trash
-from studio.app.background.job_events import UndoOffered
+from studio.app.background import jobs
 from studio.app.background.job_queue import JobOptions, JobQueue
 from studio.app.background.late_import import LateModule
-from studio.app.background.trash import TrashedRun
 from studio.app.background.worker import Job, JobEnded
 from studio.core.errors import StudioError
-from studio.core.events import Event, Notice
-from studio.core.formatting import count
+from studio.core.events import Event
 from studio.engine.runs import listing
 from studio.engine.runs.history import HistoryRead, RunReader
-from studio.engine.runs.listing import RunsListed
+from studio.engine.runs.listing import RunsListed, RunSummary
 from studio.engine.runs.notes import RunNotes, change_notes
 from studio.engine.runs.queue import queued_runs
 
 if TYPE_CHECKING:
     from studio.engine.runs.analysis import report
-    from studio.engine.runs.listing import RunSummary
 else:
     report = LateModule("studio.engine.runs.analysis.report")
 
 _log = logging.getLogger(__name__)
-_SHORT_JOB: JobOptions = {"urgent": True, "cancellable": False}  # not after an import, which takes minutes
+SHORT_JOB: JobOptions = {"urgent": True, "cancellable": False}  # not after an import, which takes minutes
 
 
 class RunList(QObject):
-    """Lists the runs, loads their curves and samples, changes their notes, and moves them to the trash and back.
+    """Lists the runs, loads their curves and samples, saves reports about them and changes their notes.
 
-    listed: `runs` and `queued` changed. read: (HistoryRead). saved: (list of Path). restored: (list of Path) runs came
-    back from the trash; `listed` follows. noticed: (Notice or UndoOffered). withdrawn: (UndoOffered) the offer expired.
+    listed: `runs` and `queued` changed. read: (HistoryRead). saved: (list of Path).
     """
 
     listed = Signal()
     read = Signal(object)
     saved = Signal(object)
-    restored = Signal(object)
-    noticed = Signal(object)
-    withdrawn = Signal(object)
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -59,8 +51,6 @@ class RunList(QObject):
         self.runs: tuple[RunSummary, ...] = ()
         self.are_known = False  # whether `runs` was filled once
         self.queued: tuple[RunSummary, ...] = ()  # the queued runs, in the order of the queue
-        self._trashed: list[list[TrashedRun]] = []  # groups of runs for `undo`, newest last
-        self._offer: UndoOffered | None = None
 
     def list_runs(self) -> None:
         """Read all runs again in a job; `listed` follows."""
@@ -68,7 +58,7 @@ class RunList(QObject):
             self._list_again = True
         else:
             self._listing = self._job_queue.run(
-                "files", "Listing runs", _list_runs, self._on_listed, self._on_list_event, **_SHORT_JOB
+                "files", "Listing runs", _list_runs, self._on_listed, self._on_list_event, **SHORT_JOB
             )
 
     def read_runs(self, paths: Sequence[Path]) -> None:
@@ -85,9 +75,8 @@ class RunList(QObject):
 
     def save_event_logs(self, paths: Sequence[Path], folder: Path) -> None:
         """Write TensorBoard logs of runs into `folder`."""
-        self._job_queue.run(
-            "files", "Exporting to TensorBoard", lambda: jobs.save_event_logs(paths, folder), self.saved.emit
-        )
+        write = partial(jobs.save_event_logs, paths, folder)
+        self._job_queue.run("files", "Exporting to TensorBoard", write, self.saved.emit)
 
     def at(self, path: Path) -> RunSummary | None:
         """Return the listed run in the folder `path`; None if the list has no such run."""
@@ -99,19 +88,13 @@ class RunList(QObject):
         return path.name if run is None else run.title
 
     def change_notes(
-        self,
-        path: Path,
-        *,
-        name: str | None = None,
-        note: str | None = None,
-        starred: bool | None = None,
+        self, path: Path, *, name: str | None = None, note: str | None = None, starred: bool | None = None,
         tags: Sequence[str] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Change the notes of a run; None leaves a field unchanged."""
         change = partial(change_notes, path, name=name, note=note, starred=starred, tags=tags)
-        self._job_queue.run(
-            "files", f"Saving notes of {path.name}", change, partial(self._on_notes_changed, path), **_SHORT_JOB
-        )
+        on_success = partial(self._on_notes_changed, path)
+        self._job_queue.run("files", f"Saving notes of {path.name}", change, on_success, **SHORT_JOB)
 
     def change_notes_now(self, path: Path, *, note: str | None, tags: Sequence[str] | None) -> None:
         """Write the notes of a run immediately and not in a job, because the window closes."""
@@ -119,25 +102,6 @@ class RunList(QObject):
             self._on_notes_changed(path, change_notes(path, note=note, tags=tags))
         except StudioError as error:  # the window is closed: only log
             _log.warning("%s", error)
-
-    def trash_runs(self, paths: Sequence[Path]) -> None:
-        """Move runs to the system's trash."""
-        title = f"Moving {count(len(paths), 'run')} to the trash"
-        self._job_queue.run("files", title, lambda: trash.trash_runs(paths), self._on_trashed, **_SHORT_JOB)
-
-    def can_undo(self) -> bool:
-        """Return whether `undo` can restore runs."""
-        return bool(self._trashed)
-
-    @Slot()
-    def undo(self) -> None:
-        """Restore the runs that were last moved to the trash."""
-        if self._trashed:
-            self._withdraw_offer()
-            runs = self._trashed.pop()
-            self._job_queue.run(
-                "files", "Restoring runs", lambda: trash.restore_runs(runs), self._on_restored, **_SHORT_JOB
-            )
 
     def usable(self, recipe: str) -> list[RunSummary]:
         """Return the runs of a recipe with a saved checkpoint, newest first."""
@@ -175,33 +139,6 @@ class RunList(QObject):
         """Change the notes of a run in `runs` without reading the runs again."""
         self.runs = tuple(dataclasses.replace(run, notes=notes) if run.path == path else run for run in self.runs)
         self.listed.emit()
-
-    def _on_trashed(self, runs: list[TrashedRun]) -> None:
-        if runs:
-            self._offer_undo(runs)
-            self.list_runs()
-
-    def _on_restored(self, folders: list[Path]) -> None:
-        if folders:
-            self.restored.emit(folders)
-            self.list_runs()
-
-    def _offer_undo(self, trashed: list[TrashedRun]) -> None:
-        self._withdraw_offer()
-        runs = f"'{self.title_of(trashed[0].path)}'" if len(trashed) == 1 else count(len(trashed), "run")
-        title = f"Moved {runs} to the trash."
-        if any(run.trash_path is None for run in trashed):
-            self.noticed.emit(Notice("info", title, "To restore, open the system's trash."))
-            return
-        self._trashed.append(trashed)
-        self._offer = UndoOffered("info", title, "To restore, press Undo (Ctrl+Z).")
-        self.noticed.emit(self._offer)
-
-    def _withdraw_offer(self) -> None:
-        """Withdraw the message that offers to restore the runs last moved to the trash."""
-        if self._offer is not None:
-            self.withdrawn.emit(self._offer)
-            self._offer = None
 
 
 def _list_runs() -> tuple[tuple[RunSummary, ...], tuple[RunSummary, ...]]:

@@ -18,10 +18,10 @@ from studio.core.events import Event
 from studio.data.colour.colour_counts import find_sprites_with_colour
 from studio.data.colour.palette import Palette
 from studio.data.palettes import files
+from studio.data.sprites import Sprites
 from studio.engine.runs.folder import RunDir
 
 if TYPE_CHECKING:
-    from studio.data.sprites import Sprites
     from studio.engine.models import model
 else:
     model = LateModule("studio.engine.models.model")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,7 @@ from studio.core.errors import BadInputError
 from studio.core.events import Event, JobFailed
 from studio.data.importing import sheet_preview
 from studio.data.importing.sheet_preview import SheetPreview
-
-if TYPE_CHECKING:
-    from studio.data.options import SheetGrid
+from studio.data.options import SheetGrid
 
 T = TypeVar("T")
 

@@ -6,29 +6,23 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background.job_events import OnlySheets
 from studio.app.background.job_queue import JobQueue
-from studio.app.background.late_import import LateModule
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.settings import Settings
 from studio.core import paths
 from studio.core.errors import UsageError
 from studio.core.events import Event, Events, Progress
 from studio.data.colour.colour_counts import ColourCounts, count_colours
+from studio.data.doctor import checks
 from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
 from studio.data.import_result import SHEET_GROUPS
 from studio.data.importing.importing import ImportOptions, NothingUsableError, SpritesImported, import_sprites
 from studio.data.rights import Rights
-
-if TYPE_CHECKING:
-    from studio.data.doctor import checks
-    from studio.data.sprites import Sprites
-else:
-    checks = LateModule("studio.data.doctor.checks")
+from studio.data.sprites import Sprites
 
 
 @dataclass(frozen=True)

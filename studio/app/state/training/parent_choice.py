@@ -13,9 +13,9 @@ from studio.app.state.sprites.sprites import OpenSprites
 from studio.core.config import Value
 from studio.core.errors import UsageError
 from studio.engine.devices.types import NOTHING, STARTER, ParentSource
+from studio.engine.runs.folder import RunRecord
 
 if TYPE_CHECKING:
-    from studio.engine.runs.folder import RunRecord
     from studio.recipes.base import Recipe
 
 

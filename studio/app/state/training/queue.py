@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -16,9 +15,7 @@ from studio.app.state.runs.runs import RunList
 from studio.app.state.training.training import CurrentTraining
 from studio.core.events import Event, RunFinished
 from studio.engine.runs import queue
-
-if TYPE_CHECKING:
-    from studio.engine.runs.listing import RunSummary
+from studio.engine.runs.listing import RunSummary
 
 
 class TrainingQueue(QObject):

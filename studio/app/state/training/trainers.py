@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from studio.app.background import jobs, watch_jobs
 from studio.app.background.job_events import RunDescribed
-from studio.app.background.job_queue import JobQueue, ignore
+from studio.app.background.job_queue import JobOptions, JobQueue, ignore
 from studio.app.background.jobs import TrainingRequest
 from studio.app.background.worker import Job, JobEnded, JobIdle
 from studio.core.events import Blocked, Event, Events, JobFailed, RunFinished
@@ -26,10 +26,9 @@ State = Literal["idle", "starting", "training", "pausing", "paused", "stopping"]
 
 _POLL_MS = 1000  # between two reads of a run folder
 TRAINING = "Training "  # job kind of trainings, followed by the run's title
+_NO_TRAINING = "No training is running."
 _SAVING = "Saving the run…"
-_PAUSING = "Waiting for the training to pause."
 _NO_HEARTBEAT = "Waiting for the training's first heartbeat."
-_CANT_PAUSE = "Pause this run in the window that trains it."
 
 
 @dataclass(frozen=True)
@@ -45,23 +44,25 @@ class WatchedRun:
     processes: int = 0
 
 
-class Trainer(Protocol):
-    """Interface to control a training in this window or in other processes.
+class Trainer:
+    """Controls a training, in this window or in other processes; this base class controls no training.
 
     The requests `pause`, `resume` and `stop` return the new state. watched: None if the run trains in this window.
     """
 
-    @property
-    def watched(self) -> WatchedRun | None: ...
+    watched: WatchedRun | None = None
 
     def pause(self) -> State:
         """Pause the training after its current tick (a few training steps)."""
+        return "idle"
 
     def resume(self) -> State:
         """Resume the paused training."""
+        return "idle"
 
     def stop(self) -> State:
         """Save and end the run after its current tick (a few training steps)."""
+        return "idle"
 
     def sample_now(self) -> None:
         """Draw samples at the next tick, within a few training steps."""
@@ -74,27 +75,27 @@ class Trainer(Protocol):
 
     def state_after(self, event: Event, state: State) -> State:
         """Return the state after an event. state: the state before the event."""
+        return state
 
     def why_no_pause(self, state: State) -> str:
         """Return why the training can't be paused or resumed; empty if it can."""
+        return _NO_TRAINING
 
     def why_no_stop(self, state: State) -> str:
         """Return why the training can't be stopped; empty if it can."""
+        return _NO_TRAINING
 
 
-class WindowTrainer:
+class WindowTrainer(Trainer):
     """Controls a training in this window, on the engine thread."""
-
-    watched: WatchedRun | None = None
 
     def __init__(
         self, job_queue: JobQueue, title: str, events: Events, control: Control, receive: Callable[[Event], None]
     ) -> None:
         self._job_queue, self._control = job_queue, control
         self._has_started = False
-        self._job = job_queue.start(
-            "engine", f"Training {title}", events, receive, background=True, kind=f"{TRAINING}{title}"
-        )
+        kind = f"{TRAINING}{title}"
+        self._job = job_queue.start("engine", f"Training {title}", events, receive, background=True, kind=kind)
 
     def pause(self) -> State:
         self._control.is_paused = True
@@ -126,14 +127,13 @@ class WindowTrainer:
             return "training" if state == "starting" else state
         return "paused" if isinstance(event, Blocked) else state
 
-    def why_no_pause(self, state: State) -> str:
-        return _SAVING if state == "stopping" else ""
-
     def why_no_stop(self, state: State) -> str:
         return _SAVING if state == "stopping" else ""
 
+    why_no_pause = why_no_stop
 
-class ProcessTrainer(QObject):
+
+class ProcessTrainer(QObject, Trainer):
     """Follows a training in other processes and controls it through files in the run folder.
 
     A request takes effect when the training's heartbeat confirms it. The files thread reads the folder, so that the
@@ -141,12 +141,9 @@ class ProcessTrainer(QObject):
     """
 
     def __init__(
-        self,
-        job_queue: JobQueue,
-        receive: Callable[[Event], None],
-        on_run_created: Callable[[Path], None],
+        self, job_queue: JobQueue, receive: Callable[[Event], None], on_run_created: Callable[[Path], None],
         parent: QObject,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(parent)
         self._job_queue, self._receive, self._on_run_created = job_queue, receive, on_run_created
         self._job: Job | None = None
@@ -154,10 +151,8 @@ class ProcessTrainer(QObject):
         self._kind = ""  # device kind of the launched processes
         self._run: Path | None = None  # None until the run folder exists
         self._is_pause_requested = self._is_stop_requested = self._has_ended = False
-        self.watched = WatchedRun()
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_POLL_MS)
+        self.watched: WatchedRun = WatchedRun()
+        self._timer = QTimer(self, singleShot=True, interval=_POLL_MS)
         self._timer.timeout.connect(self._on_timeout)
 
     def watch(self, run: Path) -> None:
@@ -189,10 +184,8 @@ class ProcessTrainer(QObject):
             self._receive(event)
 
     def _start_watching(self, events: Events, title: str) -> None:
-        kind = f"{TRAINING}{title}"
-        self._job = self._job_queue.start(
-            "files", f"Watching {title}", events, self._on_watch_event, background=True, urgent=True, kind=kind
-        )
+        options: JobOptions = {"background": True, "urgent": True, "kind": f"{TRAINING}{title}"}
+        self._job = self._job_queue.start("files", f"Watching {title}", events, self._on_watch_event, **options)
 
     def pause(self) -> State:
         self._is_pause_requested = True
@@ -235,16 +228,14 @@ class ProcessTrainer(QObject):
             return "stopping"
         if live is None:
             return "starting"
-        if live.is_paused:
-            return "paused"
-        return "pausing" if self._is_pause_requested else "training"
+        return "paused" if live.is_paused else "pausing" if self._is_pause_requested else "training"
 
     def why_no_pause(self, state: State) -> str:
         if state in ("stopping", "pausing"):
-            return _SAVING if state == "stopping" else _PAUSING
+            return _SAVING if state == "stopping" else "Waiting for the training to pause."
         if self.watched.live is None:
             return _NO_HEARTBEAT
-        return "" if self.watched.live.can_pause else _CANT_PAUSE
+        return "" if self.watched.live.can_pause else "Pause this run in the window that trains it."
 
     def why_no_stop(self, state: State) -> str:
         if state == "stopping":

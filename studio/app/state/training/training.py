@@ -2,45 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from studio.app.background import jobs
-from studio.app.background.job_events import RunDescribed
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.jobs import TrainingRequest
-from studio.app.background.model_jobs import SavedModel
 from studio.app.background.worker import JobEnded
-from studio.app.state.training.trainers import TRAINING, ProcessTrainer, State, Trainer, WatchedRun, WindowTrainer
-from studio.core.events import (
-    Advised,
-    Blocked,
-    CheckpointSaved,
-    Event,
-    Events,
-    JobFailed,
-    LossChunk,
-    RunFinished,
-    RunStarted,
-    SamplesReady,
-    Validated,
-)
+from studio.app.state.training.trainers import TRAINING, ProcessTrainer, State, Trainer, WindowTrainer
+from studio.app.state.training.training_state import TrainingState
+from studio.core.events import Blocked, Event, Events
 from studio.engine.control.control import Control
 from studio.engine.devices.types import Device
-from studio.engine.runs.analysis.advice import advice_for
-from studio.engine.runs.history import HistoryRead
 
-if TYPE_CHECKING:
-    from studio.engine.runs.folder import RunRecord
-
-_QUIET_CPU_S, _QUIET_GPU_S = 1.0, 0.1
 _STOP_POLL_MS = 500
 
 
-class CurrentTraining(QObject):
+class CurrentTraining(TrainingState):
     """The run that the Train page shows: starts, pauses, stops and follows the run.
 
     The run trains in this window, or in other processes that are controlled through files in the run folder.
@@ -55,73 +36,8 @@ class CurrentTraining(QObject):
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
-        self._trainer: Trainer | None = None
-        self.state: State = "idle"
-        self.control: Control | None = None  # while the run trains in this window
-        self.device: Device | None = None  # may belong to another machine
-        self.title = ""
-        self.path: Path | None = None  # folder of the open run, or of the last run
-        self.record: RunRecord | None = None
-        self.chunk: LossChunk | None = None  # the latest losses
-        self.samples: SamplesReady | None = None
-        self.heldout: Mapping[str, float] = {}  # the latest validation metrics
-        self.advice: Advised | None = None
-        self.has_checkpoint = False
-        self.blocked: Blocked | None = None  # why the run paused by itself
-        self.failure: JobFailed | None = None  # the error that ended the run
-        self.end: RunFinished | None = None  # how the run ended without an error
-        self.is_closing = False  # the run stops because the window closes
-        self._stop_poll = QTimer(self)  # active while the run is paused
-        self._stop_poll.setInterval(_STOP_POLL_MS)
+        self._stop_poll = QTimer(self, interval=_STOP_POLL_MS)  # active while the run is paused
         self._stop_poll.timeout.connect(self._on_stop_poll)
-
-    def is_busy(self) -> bool:
-        """Return whether a run is open."""
-        return self.state != "idle"
-
-    def runs_in_window(self) -> bool:
-        """Return whether the open run trains in this process, and so ends with the window."""
-        return self.is_busy() and self.watched is None
-
-    def owns_run(self) -> bool:
-        """Return whether this window trains the open run, itself or in processes that it launched.
-
-        If so, this window can't start another run. False for a followed run that another program trains.
-        """
-        return self.runs_in_window() or (self.watched is not None and self.watched.processes > 0)
-
-    @property
-    def watched(self) -> WatchedRun | None:
-        """The state of the training processes; None without a run, or for a training in this window."""
-        return self._trainer.watched if self._trainer is not None else None
-
-    def is_live(self) -> bool:
-        """Return whether the model of a training in this window can already draw and predict."""
-        return self.runs_in_window() and self.state in ("training", "paused") and self.record is not None
-
-    def model(self) -> SavedModel | Control | None:
-        """Return the model for drawing and predicting; None if the open or last run has none yet.
-
-        This is the live model of a run in this window, the last checkpoint of a run in other processes, or the best
-        checkpoint of an ended run.
-        """
-        if self.runs_in_window():
-            return self.control if self.is_live() else None
-        if self.path is None or not self.has_checkpoint or not self.path.is_dir():
-            return None
-        return SavedModel(self.path, "last" if self.is_busy() else "best")
-
-    def wakeup_interval_s(self) -> float:
-        """Return the minimum time between two wake-ups of the main thread, which slow a training on the CPU."""
-        return _QUIET_CPU_S if self.device is not None and self.device.kind == "cpu" else _QUIET_GPU_S
-
-    def why_no_pause(self) -> str:
-        """Return why the training can't be paused or resumed; empty if it can."""
-        return self._trainer.why_no_pause(self.state) if self._trainer is not None else "No training is running."
-
-    def why_no_stop(self) -> str:
-        """Return why the training can't be stopped; empty if it can."""
-        return self._trainer.why_no_stop(self.state) if self._trainer is not None else "No training is running."
 
     def start(self, request: TrainingRequest) -> None:
         """Train a new run; do nothing if this window already trains a run."""
@@ -132,8 +48,7 @@ class CurrentTraining(QObject):
         if request.processes > 1:
             self._new_process_trainer(title, request.device).prepare_and_launch(title, request)
         else:
-            control = self._new_control(title, request.device)
-            self._train_here(control, jobs.train(request, control))
+            self._train_here(title, request.device, partial(jobs.train, request))
         self._set_state("starting")
 
     def resume_run(self, path: Path, device: Device, more_min: float = 0.0, processes: int = 1) -> None:
@@ -143,8 +58,7 @@ class CurrentTraining(QObject):
         if processes > 1:
             self._new_process_trainer(path.name, device).launch(path, processes, device.kind, more_min)
         else:
-            control = self._new_control(path.name, device)
-            self._train_here(control, jobs.resume(path, device, control, more_min))
+            self._train_here(path.name, device, lambda control: jobs.resume(path, device, control, more_min))
         self._set_state("starting")
 
     def watch(self, path: Path) -> None:
@@ -161,19 +75,17 @@ class CurrentTraining(QObject):
     @Slot()
     def detach(self) -> None:
         """Stop following a run in another process; the run continues."""
-        if self.watched is not None and self._trainer is not None:
-            self._trainer.detach()
-            self._trainer = None
-            self._set_state("idle")
+        if self.watched is not None:
+            self._end_trainer()
 
     def pause(self) -> None:
         """Pause the training after its current tick (a few training steps); the model stays loaded and can be used."""
-        if self._trainer is not None and self.state in ("starting", "training") and not self.why_no_pause():
+        if self.state in ("starting", "training") and not self.why_no_pause():
             self._set_state(self._trainer.pause())
 
     def resume(self) -> None:
         """Resume the paused training."""
-        if self._trainer is not None and self.state == "paused":
+        if self.state == "paused":
             self._set_state(self._trainer.resume())
 
     def stop(self) -> None:
@@ -182,7 +94,7 @@ class CurrentTraining(QObject):
         If saving fails for now, `state` becomes paused again and `blocked` says why.
         """
         self.is_closing = False
-        if self._trainer is not None and not self.why_no_stop():
+        if not self.why_no_stop():
             self._set_state(self._trainer.stop())
 
     def stop_without_saving(self) -> None:
@@ -201,88 +113,38 @@ class CurrentTraining(QObject):
 
     def sample_now(self) -> None:
         """Draw samples at the next tick, within a few training steps."""
-        if self._trainer is not None:
-            self._trainer.sample_now()
+        self._trainer.sample_now()
 
     def save_now(self) -> None:
         """Save a checkpoint after the next tick (a few training steps)."""
-        if self._trainer is not None:
-            self._trainer.save_now()
-
-    def _reset(self, title: str, device: Device | None) -> None:
-        self.detach()
-        self.device, self.title = device, title
-        self.control = None
-        self.path = self.record = self.chunk = self.samples = self.advice = None
-        self.heldout = {}
-        self.blocked = self.failure = self.end = None
-        self.has_checkpoint = self.is_closing = False
-
-    def _new_control(self, title: str, device: Device) -> Control:
-        self._reset(title, device)
-        self.control = Control()
-        return self.control
+        self._trainer.save_now()
 
     def _new_process_trainer(self, title: str, device: Device | None) -> ProcessTrainer:
+        self.detach()
         self._reset(title, device)
         self._trainer = trainer = ProcessTrainer(self._job_queue, self._receive, self._on_run_created, self)
         return trainer
 
-    def _train_here(self, control: Control, events: Events) -> None:
+    def _train_here(self, title: str, device: Device, train: Callable[[Control], Events]) -> None:
+        self.detach()
+        self._reset(title, device)
+        self.control = Control()
         self._job_queue.set_wakeup_interval(self.wakeup_interval_s())
-        self._trainer = WindowTrainer(self._job_queue, self.title, events, control, self._receive)
+        self._trainer = WindowTrainer(self._job_queue, title, train(self.control), self.control, self._receive)
 
     def _receive(self, event: Event) -> None:
         self._store_event(event)
         self.event_received.emit(event)
         if isinstance(event, JobEnded):
-            if self._trainer is not None:
-                self._trainer.detach()
-            self._trainer = self.control = None
-            self._set_state("idle")
-        elif self._trainer is not None:
+            self.control = None
+            self._end_trainer()
+        else:
             self._set_state(self._trainer.state_after(event, self.state), is_news=isinstance(event, Blocked))
 
-    def _store_event(self, event: Event) -> None:
-        """Update the attributes, such as `samples` and `failure`, from an event."""
-        match event:
-            case LossChunk():
-                self.chunk = event
-            case SamplesReady():
-                self.samples = event
-            case Validated():
-                self.heldout = event.metrics
-            case Advised():
-                self.advice = event
-            case HistoryRead():
-                self._store_history(event)
-            case RunStarted():
-                self._on_run_created(event.path)
-            case RunDescribed():
-                self._store_record(event.record)
-            case CheckpointSaved():
-                self.has_checkpoint = True
-            case Blocked():
-                self.blocked = event
-            case JobFailed():
-                self.failure = event
-            case RunFinished():
-                self.end = event
-
-    def _on_run_created(self, folder: Path) -> None:
-        self.path, self.title = folder, folder.name
-
-    def _store_history(self, read: HistoryRead) -> None:
-        self.advice = advice_for(read.history, read.used_up)
-        self.samples = read.samples[-1] if read.samples else None
-        self.heldout = {name: float(curve.values[-1]) for name, curve in read.history.validation.items()}
-        self.has_checkpoint = bool(read.history.checkpoints)
-
-    def _store_record(self, record: RunRecord) -> None:
-        self.record = record
-        if self.device is None:
-            kind = record.device.partition(":")[0]
-            self.device = Device(record.device, kind, record.device_name, 0, 0)
+    def _end_trainer(self) -> None:
+        self._trainer.detach()
+        self._trainer = Trainer()
+        self._set_state("idle")
 
     @Slot()
     def _on_stop_poll(self) -> None:

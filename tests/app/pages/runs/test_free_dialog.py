@@ -204,7 +204,7 @@ def test_trash_and_restore_a_run(qtbot: QtBot, page: RunsPage, runs: list[Path],
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         QTest.keyClick(page.table, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert [run.title for run in page.selected()] == ["Fire"]
-    assert not page.session.runs.can_undo() and not list(own_trash.glob("*/*"))
+    assert not page.session.run_trash.can_undo() and not list(own_trash.glob("*/*"))
 
 
 def finish(events: Generator[Event, None, T]) -> tuple[list[Event], T]:
@@ -265,9 +265,9 @@ def test_unknown_trash_path_offers_no_undo(
 ) -> None:
     _replace_trash(monkeypatch, lambda path: bool(shutil.move(path, tmp_path / "trash")))
     with qtbot.waitSignal(page.session.noticed, timeout=LONG_MS) as told:
-        page.session.runs.trash_runs(runs[:1])
+        page.session.run_trash.move(runs[:1])
     assert "to the trash" in told.args[0].title and not isinstance(told.args[0], UndoOffered)
-    assert not page.session.runs.can_undo()
+    assert not page.session.run_trash.can_undo()
 
 
 def _replace_trash(monkeypatch: pytest.MonkeyPatch, move: Callable[[str], bool]) -> None:

@@ -7,19 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QRadioButton
+from PySide6.QtWidgets import QPushButton, QRadioButton
 from pytestqt.qtbot import QtBot
 
 from studio.app.background import model_jobs
 from studio.app.pages.export_dialog import ExportDialog
+from studio.app.pages.train.presets import PresetButtons
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
+from studio.app.widgets import factory
 from studio.app.window import Window
+from studio.core.config import TrainingConfig
 from studio.core.events import Events
 from studio.engine.devices.types import STARTER, Device
 from studio.engine.quality import outliers
 from studio.engine.runs.folder import Ancestor, RunDir
 from studio.engine.training.parents import starter_info
+from studio.recipes.base import Preset
 from tests.app.conftest import LONG_MS, click, cpu_of, open_sprites, start_tiny
 
 
@@ -276,3 +280,17 @@ def test_run_settings_include_the_parent(qtbot: QtBot, own_run: Path, ready: Ses
     own = setup.config.to_json()
     assert own["width"] == starter_info().settings["width"] != record.config["width"]
     assert own["batch_size"] == record.config["batch_size"]
+
+
+def test_long_preset_lengths_stay_inside_the_column(qtbot: QtBot) -> None:
+    presets = PresetButtons()
+    lengths = {"Quick": 570.0, "Standard": 7800.0, "Best": 29400.0}
+    offered = [(Preset(title, "", {}, about_s), TrainingConfig()) for title, about_s in lengths.items()]
+    presets.show_presets(offered, "Standard", "")
+    area = factory.scroll_area(factory.panel(factory.column(presets, 1)))
+    qtbot.addWidget(area)
+    area.resize(248, 300)  # the narrowest column
+    area.show()
+    buttons = list[QPushButton](presets.findChildren(QPushButton))
+    assert buttons[0].text() == "Quick\nabout 9 min 30 s"
+    assert all(button.visibleRegion().boundingRect() == button.rect() for button in buttons)
