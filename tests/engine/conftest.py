@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from studio.engine.devices import detection
-from studio.engine.training import maintenance
+from studio.engine.training import live_samples, maintenance, meter
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +19,13 @@ def _saved_when_due(monkeypatch: pytest.MonkeyPatch) -> None:
     """Save no checkpoint because of the time that has passed: the time depends on the machine."""
     monkeypatch.setattr(maintenance, "MIN_BEST_SPACING", math.inf)
     monkeypatch.setattr(maintenance, "FIRST_CHECKPOINT_S", math.inf)
+
+
+@pytest.fixture(autouse=True)
+def _little_beside_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw few live samples and measure no quality: tests of either set these constants themselves."""
+    monkeypatch.setattr(live_samples, "SAMPLE_COUNT", 4)
+    monkeypatch.setattr(meter, "MIN_SPRITES", 1_000_000)
 
 
 class Memory:

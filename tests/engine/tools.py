@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 import torch
+from toy_plugins.vae import VAERecipe
 
 from studio.core.arrays import Rgba
 from studio.core.config import TrainingConfig
@@ -31,9 +32,9 @@ from studio.engine.steps import timing
 from studio.engine.training import loop
 from studio.engine.training.loop import train_new, train_resumed
 from studio.recipes.base import Recipe
-from studio.recipes.classifier import Classifier, ClassifierConfig
-from studio.recipes.generator import Generator, GeneratorConfig
-from studio.recipes.regression import Regression, RegressionConfig
+from studio.recipes.classifier import Classifier
+from studio.recipes.generator import Generator
+from studio.recipes.regression import Regression
 from tests.conftest import THREADS
 
 CPU = Device("cpu", "cpu", "test CPU", 1 << 30, 1 << 30, cores=2, threads=THREADS)
@@ -43,20 +44,20 @@ C = TypeVar("C", bound=TrainingConfig)
 
 
 _SMALL: dict[str, Any] = {
-    "steps": 8, "batch_size": 4, "width": 16, "precision": "fp32", "holdout": 0.2, "lr_warmup_steps": 2, "shift_px": 0,
+    "steps": 8, "batch_size": 4, "precision": "fp32", "holdout": 0.2, "lr_warmup_steps": 2, "shift_px": 0,
     "sample_every_s": 1000.0, "checkpoint_every_s": 1000.0,
 }  # fmt: skip
 
 
-def _small(config: type[C], **changes: Any) -> C:
-    """Settings with which a step takes a few milliseconds."""
-    fewer = {"colours": 32} if issubclass(config, GeneratorConfig) else {}
-    return config(**{**_SMALL, **fewer, **changes})
+def _small(recipe: Recipe[C], **changes: Any) -> C:
+    """Return settings with which a step takes a few milliseconds."""
+    return recipe.small.replace(**{**_SMALL, **changes})
 
 
-small_generator = partial(_small, GeneratorConfig)
-small_classifier = partial(_small, ClassifierConfig)
-small_regression = partial(_small, RegressionConfig)
+small_generator = partial(_small, Generator())
+small_classifier = partial(_small, Classifier())
+small_regression = partial(_small, Regression())
+small_toy = partial(_small, VAERecipe())
 
 
 def _train(
@@ -64,10 +65,11 @@ def _train(
 ) -> Events:
     """The events of a training with such settings."""
     device = HALF if changes.get("precision") == "fp16" else CPU
-    config = _small(recipe.Config, **changes)
+    config = _small(recipe, **changes)
     return train_new(path, sprites, recipe, config, device, control or Control(), ranks=ranks)
 
 
+train_toy = partial(_train, VAERecipe())  # draws sprites like the generator, in a sixth of its time
 train_generator = partial(_train, Generator())
 train_classifier = partial(_train, Classifier())
 train_regression = partial(_train, Regression())
@@ -97,12 +99,14 @@ def bomb_png() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
-def kept_run(factory: pytest.TempPathFactory, sprites: Sprites, **changes: Any) -> Path:
-    """The run of a small generator, trained once for tests that only read it."""
+def kept_run(
+    factory: pytest.TempPathFactory, sprites: Sprites, train: Callable[..., Events] = train_generator, **changes: Any
+) -> Path:
+    """The run of a small model, trained once for tests that only read it."""
     path = factory.mktemp("runs") / "trial"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(factory.mktemp("home")))
-        list(train_generator(path, sprites, **changes))
+        list(train(path, sprites, **changes))
     return path
 
 

@@ -37,7 +37,7 @@ from studio.engine.runs.folder import HEARTBEAT_FILE, REQUEST_FILE, RunDir
 from studio.engine.runs.history import HistoryRead
 from studio.engine.training.loop import train_resumed
 from tests.engine.remote.machine import wait_until
-from tests.engine.tools import CPU, bare_run, of_kind, own_clock, train_classifier, train_generator
+from tests.engine.tools import CPU, bare_run, of_kind, own_clock, train_classifier, train_toy
 
 
 class Clock:
@@ -87,7 +87,7 @@ def until(events: Events, kind: type[Event]) -> list[Event]:
     raise AssertionError(f"no {kind.__name__} came")
 
 
-@pytest.mark.parametrize("train", [train_generator, train_classifier])
+@pytest.mark.parametrize("train", [train_toy, train_classifier])
 def test_watcher_yields_the_trainings_events(
     train: Callable[..., Events], run_path: Path, sprites: Sprites, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,13 +114,13 @@ def test_watcher_yields_the_trainings_events(
     losses = [*known, *np.concatenate([chunk.losses for chunk in of_kind(seen_later, LossChunk)]).tolist()]
     np.testing.assert_allclose(losses, np.concatenate([chunk.losses for chunk in of_kind(said, LossChunk)]), rtol=1e-6)
     seen_samples = [*read.samples, *of_kind(seen_later, SamplesReady)]
-    if train is train_generator:  # what others say of held-out sprites is not kept
+    if train is train_toy:  # what others say of held-out sprites is not kept
         assert [samples.step for samples in seen_samples] == [samples.step for samples in of_kind(said, SamplesReady)]
     saved = [event.step for event in of_kind(seen_later, CheckpointSaved)]
     assert saved == [event.step for event in of_kind(said, CheckpointSaved)]
     shown_last, said_last = of_kind(seen_later, Validated)[-1], of_kind(said, Validated)[-1]
     assert shown_last.metrics == said_last.metrics
-    assert (shown_last.confusion is None) == (said_last.confusion is None) == (train is train_generator)
+    assert (shown_last.confusion is None) == (said_last.confusion is None) == (train is train_toy)
     np.testing.assert_array_equal(shown_last.confusion, said_last.confusion)
     assert seen_later[-1] == of_kind(said, RunFinished)[-1]
     assert not {HEARTBEAT_FILE, REQUEST_FILE} & {path.name for path in run_path.iterdir()}
@@ -128,7 +128,7 @@ def test_watcher_yields_the_trainings_events(
 
 def test_requests_pause_save_and_stop_a_training(run_path: Path, sprites: Sprites, clock: Clock) -> None:
     control = Control()
-    training = controlled(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
+    training = controlled(train_toy(run_path, sprites, control, steps=10_000), control, can_pause=True)
     until(training, LossChunk)
     send_request(run_path, save=True, sample=True)
     saved = until(training, CheckpointSaved)[-1]
@@ -161,7 +161,7 @@ def test_requests_pause_save_and_stop_a_training(run_path: Path, sprites: Sprite
 
 
 def test_training_that_cannot_pause_continues(run_path: Path, sprites: Sprites, clock: Clock) -> None:
-    training = controlled(train_generator(run_path, sprites), Control(), can_pause=False)
+    training = controlled(train_toy(run_path, sprites), Control(), can_pause=False)
     until(training, LossChunk)
     assert read_heartbeat(run_path).can_pause is False  # type: ignore[union-attr]
     send_request(run_path, pause=True)
@@ -170,7 +170,7 @@ def test_training_that_cannot_pause_continues(run_path: Path, sprites: Sprites, 
 
 def test_unreadable_request_file_changes_nothing(run_path: Path, sprites: Sprites, clock: Clock) -> None:
     control = Control()
-    training = controlled(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
+    training = controlled(train_toy(run_path, sprites, control, steps=10_000), control, can_pause=True)
     until(training, LossChunk)
     send_request(run_path, save=True)
     until(training, CheckpointSaved)
@@ -200,7 +200,7 @@ def test_a_paused_generator_keeps_its_heartbeat_and_reports_the_pause(
 ) -> None:
     monkeypatch.setattr(speaking, "BEAT_S", 0.01)
     control = Control()
-    training = controlled(train_generator(run_path, sprites, control), control, can_pause=False)
+    training = controlled(train_toy(run_path, sprites, control), control, can_pause=False)
     until(training, LossChunk)
     control.is_paused = True
     first = read_heartbeat(run_path)
@@ -217,7 +217,7 @@ def test_a_training_that_is_not_advanced_reads_a_stop_request(
     monkeypatch.setattr(speaking, "BEAT_S", 0.01)
     monkeypatch.setattr(speaking, "POLL_S", 0.01)
     control = Control()
-    training = controlled(train_generator(run_path, sprites, control), control, can_pause=False)
+    training = controlled(train_toy(run_path, sprites, control), control, can_pause=False)
     until(training, LossChunk)
     send_request(run_path, stop=True)
     wait_until(lambda: control.stop)
@@ -240,7 +240,7 @@ def test_a_heartbeat_on_a_full_disk_overwrites_the_old_file(run_path: Path, monk
 def test_watcher_sees_the_end_of_a_training(
     run_path: Path, sprites: Sprites, clock: Clock, watcher_clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    training = controlled(train_generator(run_path, sprites), Control(), can_pause=True)
+    training = controlled(train_toy(run_path, sprites), Control(), can_pause=True)
     until(training, LossChunk)
     watcher = RunWatcher(run_path)
     assert isinstance([*watcher.poll()][-1], TrainingSeen)
@@ -275,7 +275,7 @@ def test_without_locks_long_silence_ends_a_training(
     run_path: Path, sprites: Sprites, clock: Clock, watcher_clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a drive that another machine shares and that has no locks."""
-    training = controlled(train_generator(run_path, sprites), Control(), can_pause=True)
+    training = controlled(train_toy(run_path, sprites), Control(), can_pause=True)
     until(training, LossChunk)
     monkeypatch.setattr(RunDir, "is_busy", lambda self: False)
     watcher = RunWatcher(run_path)
@@ -294,7 +294,7 @@ def test_without_locks_long_silence_ends_a_training(
 def test_watcher_sees_why_a_training_is_blocked(
     run_path: Path, sprites: Sprites, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    training = controlled(train_generator(run_path, sprites), Control(), can_pause=True)
+    training = controlled(train_toy(run_path, sprites), Control(), can_pause=True)
     until(training, LossChunk)
     with monkeypatch.context() as full:
         full.setattr(RunDir, "append", _full)
@@ -308,7 +308,7 @@ def test_watcher_sees_why_a_training_is_blocked(
 def test_damaged_files_are_ignored_and_a_missing_run_raises(run_path: Path, sprites: Sprites, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="is not a run"):
         RunWatcher(tmp_path / "none")
-    list(train_generator(run_path, sprites, steps=2))
+    list(train_toy(run_path, sprites, steps=2))
     for text in (b"{", b'{"beat": -1, "saves": -1}', b"\xff"):
         (run_path / HEARTBEAT_FILE).write_bytes(text)
         (run_path / REQUEST_FILE).write_bytes(text)

@@ -10,6 +10,7 @@ from unittest.mock import DEFAULT, Mock
 import numpy as np
 import pytest
 import torch
+from toy_plugins.vae import VAE
 
 from studio.core.errors import DeviceFullError
 from studio.core.events import (
@@ -42,7 +43,6 @@ from studio.engine.training import live_samples, loop, meter, saving
 from studio.recipes.base import Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.predictors import ResNet
-from studio.recipes.unet import UNet
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.conftest import Memory
 from tests.engine.tools import (
@@ -53,8 +53,8 @@ from tests.engine.tools import (
     of_kind,
     small_classifier,
     train_classifier,
-    train_generator,
     train_regression,
+    train_toy,
 )
 
 DEVICE = torch.device("cpu")
@@ -66,7 +66,8 @@ class _Room:
 
     def __init__(self, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.most, self.refused = most, 0
-        self.limit(UNet, "features", 1, monkeypatch)
+        self.limit(VAE, "encode", 1, monkeypatch)
+        self.limit(VAE, "decode", 1, monkeypatch)
         self.limit(ResNet, "forward", 1, monkeypatch)
         self.limit(copies, "_flat", 0, monkeypatch)
 
@@ -75,7 +76,7 @@ class _Room:
         work = getattr(owner, name)
 
         def limited(*arguments: Any) -> Any:
-            is_a_step = isinstance(arguments[0], UNet | ResNet) and arguments[0].training
+            is_a_step = isinstance(arguments[0], VAE | ResNet) and arguments[0].training
             if not is_a_step and len(arguments[place]) > self.most:
                 self.refused += 1
                 raise torch.OutOfMemoryError("CUDA out of memory.")
@@ -84,7 +85,7 @@ class _Room:
         monkeypatch.setattr(owner, name, limited)
 
 
-@pytest.mark.parametrize("train", [train_generator, train_classifier, train_regression])
+@pytest.mark.parametrize("train", [train_toy, train_classifier, train_regression])
 def test_fault_33_work_beside_the_step_takes_fewer_sprites_at_once_and_finds_the_same(
     tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, train: Any
 ) -> None:
@@ -94,7 +95,7 @@ def test_fault_33_work_beside_the_step_takes_fewer_sprites_at_once_and_finds_the
         with monkeypatch.context() as patch:
             room = _Room(most, patch)
             found.append(list(train(run, with_numbers(sprites), steps=6, holdout=0.5)))
-            if train is not train_generator:
+            if train is not train_toy:
                 *_, answer = predict(load_model(run, "last", CPU), sprites.rgba)
                 assert isinstance(answer, Classified | NumbersPredicted)
                 said.append(answer.probabilities if isinstance(answer, Classified) else answer.numbers)
@@ -108,10 +109,11 @@ def test_fault_33_work_beside_the_step_takes_fewer_sprites_at_once_and_finds_the
         np.testing.assert_allclose(said[0], said[1], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("train", [train_generator, train_classifier])
+@pytest.mark.parametrize("train", [train_toy, train_classifier])
 def test_fault_33_what_finds_no_room_is_left_out_with_a_word_and_the_work_is_saved(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, train: Any
 ) -> None:
+    monkeypatch.setattr(meter, "MIN_SPRITES", 20)
     room, control, events = _Room(0, monkeypatch), SavingAlways(), list[Event]()
     for event in train(run_path, sprites, control, steps=12):
         events.append(event)
@@ -120,7 +122,7 @@ def test_fault_33_what_finds_no_room_is_left_out_with_a_word_and_the_work_is_sav
     assert len(of_kind(events, CheckpointSaved)) > 1 and not of_kind(events, Validated)
     assert not of_kind(events, SamplesReady) and room.refused > 4
     left_out = ["live samples", "validation"]
-    if train is train_generator:
+    if train is train_toy:
         left_out.append("quality measurements")  # by which it is seen at the end whether it copies
     assert [notice.hint for notice in of_kind(events, Notice)] == [
         f"Training continues without {what} until there is enough memory." for what in left_out
@@ -159,7 +161,8 @@ def measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     """New sprites are measured quickly, and often."""
     for module, name, value in (
         (loop, "TICK_S", 0.0), (features, "_STEPS", 3), (meter, "QUALITY_SPRITES", 24), (copies, "_MAX_SHIFT_PX", 0),
-        (meter, "TIME_SHARE", 1e6), (meter, "FEATURE_SHARE", 1e6), (timing, "SIDE_SHARE", 1e6),
+        (meter, "MIN_SPRITES", 20), (meter, "TIME_SHARE", 1e6), (meter, "FEATURE_SHARE", 1e6),
+        (timing, "SIDE_SHARE", 1e6),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
 
@@ -175,7 +178,7 @@ def test_fault_33_measuring_takes_fewer_sprites_at_once_and_finds_the_same(
         with monkeypatch.context() as patch:
             room = _Room(most, patch)
             room.limit(FeatureNetwork, "forward", 1, patch)
-            events = list(train_generator(tmp_path / str(most), make_sprites(60), steps=30))
+            events = list(train_toy(tmp_path / str(most), make_sprites(60), steps=30))
         assert not of_kind(events, Notice) and bool(room.refused) == (most == 30)
         found.append(of_kind(events, QualityMeasured)[-1])
     assert found[0].step == found[1].step == 30
@@ -189,7 +192,7 @@ def test_fault_33_measuring_that_finds_no_room_rests_and_is_tried_again(
     full_at_first = Mock(wraps=features.learn_features, side_effect=[FULL, DEFAULT])
     monkeypatch.setattr(meter, "learn_features", full_at_first)
     monkeypatch.setattr(meter, "OOM_RETRY_S", 0.0)
-    events = list(train_generator(run_path, make_sprites(60), steps=30))
+    events = list(train_toy(run_path, make_sprites(60), steps=30))
     (notice,) = of_kind(events, Notice)
     assert "without quality measurements" in notice.hint
     assert full_at_first.call_count == 2 and of_kind(events, QualityMeasured)

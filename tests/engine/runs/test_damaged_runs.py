@@ -48,7 +48,7 @@ from studio.engine.runs.samples import read_samples, save_samples
 from studio.engine.steps.streamed import StreamedSprites
 from studio.engine.training.loop import train_resumed
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, bare_run, of_kind, train_classifier, train_generator
+from tests.engine.tools import CPU, bare_run, of_kind, train_classifier, train_toy
 
 ODD: tuple[Any, ...] = (None, 5, -5, 0, 10**30, "x", [None], {"a": []}, float("nan"), float("inf"))
 
@@ -302,14 +302,14 @@ def test_fault_21_a_start_that_fails_leaves_nothing(run_path: Path, sprites: Spr
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(f"studio.engine.{failing}", no_room)
             with pytest.raises((OSError, RunError), match=r"No space|Can't write"):
-                list(train_generator(run_path, sprites, steps=1))
+                list(train_toy(run_path, sprites, steps=1))
 
     start_on_a_full_disk()
     assert not run_path.exists() and run_path.parent.is_dir()
     run_path.mkdir()
     start_on_a_full_disk()
     assert run_path.is_dir() and tree(run_path) == []  # the folder was there before
-    list(train_generator(run_path, sprites, Control(stop=True)))
+    list(train_toy(run_path, sprites, Control(stop=True)))
     assert RunDir(run_path).progress().state == "stopped"
 
 
@@ -350,7 +350,7 @@ def test_fault_21_a_start_that_was_killed_is_no_run_and_its_folder_is_used_again
     for folder in (killed, other):
         _make_start(folder)
     assert (killed / "data.safetensors").exists() and listed() == {}
-    list(train_generator(killed, sprites, Control(stop=True)))
+    list(train_toy(killed, sprites, Control(stop=True)))
     assert listed()["killed"].standing == "stopped" and not (killed / ".tmp-0123456789ab.safetensors").exists()
     assert not other.exists()  # swept by the start beside it
     (checkpoint,) = (killed / "checkpoints").iterdir()  # to which figures are added later
@@ -419,7 +419,7 @@ def test_fault_22_a_runs_folder_that_can_not_be_made_is_said_before_training(run
     run_path.parent.parent.mkdir(exist_ok=True)
     run_path.parent.write_text("a file is in the way")
     with pytest.raises(RunError, match="Can't write"):
-        list(train_generator(run_path, sprites))
+        list(train_toy(run_path, sprites))
 
 
 def _freed(run: Path) -> None:

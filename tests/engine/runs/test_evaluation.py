@@ -18,7 +18,7 @@ from studio.engine.runs.evaluation import (
 )
 from studio.engine.training.loop import train_resumed
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, bare_run, train_generator
+from tests.engine.tools import CPU, bare_run, train_toy
 
 
 def _of(step: int, kid: float = 0.5) -> CheckpointEvaluation:
@@ -52,7 +52,7 @@ def test_unsaved_evaluation_is_a_notice(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_resume_removes_later_evaluations(run_path: Path) -> None:
-    list(train_generator(run_path, make_sprites(), steps=4))
+    list(train_toy(run_path, make_sprites(), steps=4))
     for step in (4, 6):
         list(save_evaluation(run_path, _of(step)))
     list(train_resumed(run_path, CPU, Control()))

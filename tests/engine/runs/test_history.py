@@ -24,7 +24,7 @@ from studio.engine.runs.history import HistoryRead, RunReader, read_history, rea
 from studio.engine.runs.listing import RunsListed, list_runs, summarise
 from studio.engine.runs.samples import read_samples, sample_paths, save_samples, thin_steps
 from studio.engine.training.loop import train_resumed
-from tests.engine.tools import CPU, bare_run, bomb_png, of_kind, train_classifier, train_generator
+from tests.engine.tools import CPU, bare_run, bomb_png, of_kind, train_classifier, train_toy
 
 
 def _read(path: Path, reader: RunReader | None = None) -> HistoryRead:
@@ -40,7 +40,7 @@ def _save_samples(run: RunDir, steps: Iterable[int], captions: tuple[str, ...] =
 
 
 def test_curves_are_what_was_trained(run_path: Path, sprites: Sprites) -> None:
-    events = list(train_generator(run_path, sprites, steps=12))
+    events = list(train_toy(run_path, sprites, steps=12))
     read = _read(run_path)
     loss = read.history.series["loss"]
     assert loss.steps.tolist() == list(range(12))
@@ -68,7 +68,7 @@ def test_a_run_tells_how_much_of_its_budget_it_has_used(run_path: Path, sprites:
 
 
 def test_replaced_run_folder_is_read_again(run_path: Path, sprites: Sprites) -> None:
-    list(train_generator(run_path, sprites, steps=2))
+    list(train_toy(run_path, sprites, steps=2))
     reader = RunReader()
     _read(run_path, reader)
     metrics, record = run_path / "metrics.jsonl", run_path / "run.json"
@@ -160,7 +160,7 @@ class _Counted(io.BufferedReader):
 
 
 def test_second_read_parses_only_new_lines(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
-    list(train_generator(run_path, sprites, steps=6))
+    list(train_toy(run_path, sprites, steps=6))
     open_file, metrics, reader = Path.open, run_path / "metrics.jsonl", RunReader()
 
     def opened(path: Path, mode: str = "r", *arguments: Any, **named: Any) -> Any:
@@ -231,7 +231,7 @@ def test_a_long_run_is_read_without_holding_its_text(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_lines_after_the_resumed_step_are_ignored(run_path: Path, sprites: Sprites) -> None:
     control = Control(checkpoint_now=True)
-    training = train_generator(run_path, sprites, control, steps=40)
+    training = train_toy(run_path, sprites, control, steps=40)
     saved = 0
     for event in training:
         if isinstance(event, CheckpointSaved):
@@ -247,7 +247,7 @@ def test_lines_after_the_resumed_step_are_ignored(run_path: Path, sprites: Sprit
 def test_a_training_that_begins_or_ends_while_one_looks_was_not_interrupted(
     sprites: Sprites, run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    list(train_generator(run_path, sprites))
+    list(train_toy(run_path, sprites))
     ended, under_way = RunDir(run_path).progress(), RunProgress("training", 3, 1.0, {})
 
     def ends(run: RunDir) -> bool:
@@ -264,9 +264,9 @@ def test_a_training_that_begins_or_ends_while_one_looks_was_not_interrupted(
 
 
 def test_all_runs_are_listed_with_their_state(sprites: Sprites, tmp_path: Path) -> None:
-    list(train_generator(paths.runs() / "done", sprites))
-    running = train_generator(paths.runs() / "running", sprites)
-    stopped = train_generator(tmp_path / "elsewhere", sprites)
+    list(train_toy(paths.runs() / "done", sprites))
+    running = train_toy(paths.runs() / "running", sprites)
+    stopped = train_toy(tmp_path / "elsewhere", sprites)
     for events in (running, stopped):
         assert any(isinstance(event, RunStarted) for event in events)  # and no further
     stopped.close()

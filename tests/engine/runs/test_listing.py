@@ -11,14 +11,14 @@ from studio.data.sprites import Sprites
 from studio.engine.runs.folder import METRICS_FILE
 from studio.engine.runs.listing import summarise
 from studio.engine.runs.metrics import newest_loss_line
-from tests.engine.tools import of_kind, train_generator
+from tests.engine.tools import of_kind, train_toy
 
 TICK = '{"step":%d,"loss":[1.0,2.0],"grad_norm":[0.1,0.1],"lr":0.1,"sprites_per_s":9,"elapsed_s":%g,"memory_bytes":1}\n'
 
 
 def test_a_run_that_trains_shows_the_steps_since_its_last_checkpoint(run_path: Path, sprites: Sprites) -> None:
     events = []
-    for event in train_generator(run_path, sprites):
+    for event in train_toy(run_path, sprites):
         events.append(event)
         if isinstance(event, LossChunk) and event.first_step:
             seen = summarise(run_path)

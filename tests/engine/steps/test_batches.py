@@ -34,8 +34,8 @@ from tests.engine.tools import (
     of_kind,
     small_generator,
     train_classifier,
-    train_generator,
     train_in_two_pieces,
+    train_toy,
 )
 
 TORCH_CPU = torch.device("cpu")
@@ -213,7 +213,7 @@ def test_yielded_batches_do_not_change(mapped: Sprites) -> None:
     data.close()
 
 
-@pytest.mark.parametrize("train", [train_generator, train_classifier])
+@pytest.mark.parametrize("train", [train_toy, train_classifier])
 def test_streamed_training_is_bit_identical(tmp_path: Path, sprites: Sprites, mapped: Sprites, train: Any) -> None:
     changes = {"steps": 9, "flip": True, "shift_px": 1}
     assert not of_kind(list(train(tmp_path / "resident", sprites, **changes, data_on_device="auto")), Notice)
@@ -245,7 +245,7 @@ def test_classifier_with_skipped_classes_streams_from_disk(run_path: Path, mappe
 
 
 def test_deleted_file_is_read_through_its_map(run_path: Path, mapped: Sprites) -> None:
-    events = train_generator(run_path, mapped, steps=20, data_on_device="no", holdout=0.0)
+    events = train_toy(run_path, mapped, steps=20, data_on_device="no", holdout=0.0)
     next(event for event in events if isinstance(event, LossChunk))
     if os.name != "nt":
         (run_path / "data.safetensors").unlink()  # Windows would not allow it
@@ -257,7 +257,7 @@ def test_unreadable_file_raises_training_error(
     run_path: Path, mapped: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "_RETRY_S", 0.02)
-    events = train_generator(run_path, mapped, steps=500, data_on_device="no", holdout=0.0)
+    events = train_toy(run_path, mapped, steps=500, data_on_device="no", holdout=0.0)
     next(event for event in events if isinstance(event, LossChunk))
     os.truncate(run_path / "data.safetensors", 2000)
     with pytest.raises(TrainingError, match=r"can't be read: the file became shorter.*resume"):
@@ -294,7 +294,7 @@ def test_hanging_drive_times_out(mapped: Sprites, monkeypatch: pytest.MonkeyPatc
 
 
 def test_close_ends_the_reader_thread(run_path: Path, sprites: Sprites) -> None:
-    events = train_generator(run_path, sprites, steps=500, data_on_device="no")
+    events = train_toy(run_path, sprites, steps=500, data_on_device="no")
     next(event for event in events if isinstance(event, LossChunk))
     assert [thread for thread in threading.enumerate() if thread.name == "streaming"]
     events.close()
@@ -315,7 +315,7 @@ def test_very_large_sets_are_subsampled(monkeypatch: pytest.MonkeyPatch) -> None
 def test_evaluation_subsamples_but_searches_all_for_copies(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sprites = make_sprites(per_class=60)
     monkeypatch.setattr("studio.engine.quality.features._STEPS", 3)
-    list(train_generator(run_path, sprites, steps=2, holdout=0.5))
+    list(train_toy(run_path, sprites, steps=2, holdout=0.5))
     model = load_model(run_path, "last", CPU)
     settings = EvaluateSettings(count=20, steps=2)
     whole = list(evaluate.evaluate(model, run_path, settings))[-1]

@@ -23,12 +23,12 @@ UNSCHEDULED: dict[str, Any] = {"holdout": 0.0, "lr_warmup_steps": 0, "lr_decay_s
 
 @pytest.mark.parametrize("recipe", [Generator(), Classifier(), Regression()], ids=lambda recipe: recipe.name)
 def test_benchmark_losses_equal_a_runs(recipe: Recipe, run_path: Path) -> None:
-    changes = UNSCHEDULED | ({"inpaint_share": 0.0} if recipe.name == "generator" else {})
+    changes = UNSCHEDULED | {"steps": 4} | ({"inpaint_share": 0.0} if recipe.name == "generator" else {})
     sprites = with_numbers(make_sprites())
     events = list(_train(recipe, run_path, sprites, **changes))
     losses = np.concatenate([event.losses for event in of_kind(events, LossChunk)])
-    training = BenchmarkTrainer(recipe, _small(recipe.Config, **changes), sprites, torch.device("cpu"))
-    assert [float(training.train_step()) for _ in range(8)] == pytest.approx(losses.tolist(), rel=1e-4)
+    training = BenchmarkTrainer(recipe, _small(recipe, **changes), sprites, torch.device("cpu"))
+    assert [float(training.train_step()) for _ in range(4)] == pytest.approx(losses.tolist(), rel=1e-4)
 
 
 def test_step_parts_add_up_to_its_time() -> None:

@@ -26,7 +26,7 @@ from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.training import loop
 from studio.engine.training.loop import train_resumed
-from tests.engine.tools import CPU, learnt, of_kind, train_classifier, train_generator
+from tests.engine.tools import CPU, learnt, of_kind, train_classifier, train_toy
 
 STEPS = 2
 
@@ -63,7 +63,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> _Disk:
 def _busy(path: Path, sprites: Sprites, before_each: Callable[[Control, Event], None] | None = None) -> list[Event]:
     """A training that writes all that it can as often as it can."""
     control, events = Control(checkpoint_now=True, sample_now=True), list[Event]()
-    for event in train_classifier(path, sprites, control, steps=STEPS):
+    for event in train_toy(path, sprites, control, steps=STEPS):
         events.append(event)
         control.checkpoint_now = control.sample_now = True
         if before_each is not None:
@@ -123,7 +123,7 @@ def test_fault_21_full_disk_blocks_until_give_up(run_path: Path, sprites: Sprite
 
 def test_fault_21_stop_on_full_disk_waits_for_space(run_path: Path, sprites: Sprites, disk: _Disk) -> None:
     control, events = Control(), list[Event]()
-    for event in train_generator(run_path, sprites, control, steps=1_000_000):
+    for event in train_toy(run_path, sprites, control, steps=1_000_000):
         events.append(event)
         if isinstance(event, LossChunk):
             control.stop, disk.fails = True, frozenset(range(10_000))
@@ -147,7 +147,7 @@ def test_fault_21_short_writes_are_completed(
     run_path: Path, sprites: Sprites, small_files: Callable[[int], None]
 ) -> None:
     limits, halted = itertools.count(300, 30_000), 0
-    for event in train_generator(run_path, sprites, steps=STEPS):
+    for event in train_toy(run_path, sprites, steps=STEPS):
         if halted == 0 and isinstance(event, LossChunk):
             small_files(next(limits))
         elif isinstance(event, Blocked):

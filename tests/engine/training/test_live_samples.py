@@ -13,7 +13,7 @@ from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.runs.analysis.timelapse import timelapse
 from studio.engine.runs.samples import read_samples
-from tests.engine.tools import of_kind, train_classifier, train_generator
+from tests.engine.tools import of_kind, train_classifier, train_toy
 
 
 def test_a_classifier_saves_its_predictions_of_heldout_sprites(run_path: Path, sprites: Sprites) -> None:
@@ -32,7 +32,7 @@ def test_a_classifier_saves_its_predictions_of_heldout_sprites(run_path: Path, s
 
 def test_stop_ends_live_samples(run_path: Path, sprites: Sprites) -> None:
     control, events = Control(), list[Event]()
-    for event in train_generator(run_path, sprites, control):
+    for event in train_toy(run_path, sprites, control):
         events.append(event)
         control.stop |= isinstance(event, Progress)
     assert not of_kind(events, SamplesReady)

@@ -10,6 +10,7 @@ from unittest.mock import Mock, patch
 import numpy as np
 import pytest
 import torch
+from toy_plugins.vae import VAEConfig
 
 from studio.core.events import Blocked, CheckpointSaved, Event, LossChunk, Notice, QualityMeasured, Validated
 from studio.core.generators import run_to_end
@@ -31,9 +32,8 @@ from studio.engine.steps import batches, timing
 from studio.engine.training import loop, saving
 from studio.engine.training import meter as quality
 from studio.engine.training.meter import QualityMeter
-from studio.recipes.generator import GeneratorConfig
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, nearest_training_sprites, of_kind, train_classifier, train_generator
+from tests.engine.tools import CPU, nearest_training_sprites, of_kind, train_classifier, train_toy
 
 SPRITES = make_sprites(60)  # of two classes: 24 are held out
 
@@ -47,6 +47,7 @@ def _make_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few steps of learning to see, few sprites, and a slice after each step."""
     monkeypatch.setattr(loop, "TICK_S", 0.0)
     monkeypatch.setattr(features, "_STEPS", 3)
+    monkeypatch.setattr(quality, "MIN_SPRITES", 20)
     monkeypatch.setattr(quality, "QUALITY_SPRITES", 24)
     monkeypatch.setattr(quality, "FINAL_SPRITES", 24)
     monkeypatch.setattr(copies, "_MAX_SHIFT_PX", 0)
@@ -56,7 +57,7 @@ def _make_quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def trained(path: Path, **changes: Any) -> list[Event]:
-    return list(train_generator(path, SPRITES, **{"steps": 30, **changes}))
+    return list(train_toy(path, SPRITES, **{"steps": 30, **changes}))
 
 
 def figures_kept(run: Path) -> dict[int, Mapping[str, float]]:
@@ -89,7 +90,7 @@ def test_measurements_are_saved_with_the_run(
 
 def test_measured_checkpoint_is_not_rotated_away(run_path: Path) -> None:
     control, measured = Control(), None
-    for event in train_generator(run_path, SPRITES, control, steps=30):
+    for event in train_toy(run_path, SPRITES, control, steps=30):
         control.checkpoint_now = isinstance(event, LossChunk)  # a checkpoint a step, while measuring takes many
         if isinstance(event, QualityMeasured):
             measured, control.stop = event, True
@@ -108,11 +109,11 @@ def test_expensive_checkpoints_are_not_saved_for_measuring(run_path: Path, monke
 
 
 def test_measurement_uses_the_weights_of_its_step(run_path: Path) -> None:
-    first = of_kind(trained(run_path, lr_decay_share=0.0, inpaint_share=0.0), QualityMeasured)[0]
+    first = of_kind(trained(run_path, lr_decay_share=0.0), QualityMeasured)[0]
     until_then = run_path.with_name("until then")
-    trained(until_then, steps=first.step, lr_decay_share=0.0, inpaint_share=0.0)
+    trained(until_then, steps=first.step, lr_decay_share=0.0)
     sprites = packed.load(RunDir(run_path).data)
-    split = split_sprites(RunDir(run_path).record(), GeneratorConfig(holdout=0.2), sprites)
+    split = split_sprites(RunDir(run_path).record(), VAEConfig(holdout=0.2), sprites)
     training, heldout = sprites.take(split.training), sprites.take(split.validation)
     seen = run_to_end(learn_features(training, torch.device("cpu"), "fp32"))
     labels = training.labels[np.random.default_rng(0).integers(len(training), size=24)]
@@ -160,7 +161,7 @@ def test_short_run_counts_copies_at_its_end(run_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(quality, "FINAL_SHARE", 1e6)
     monkeypatch.setattr(quality, "_copies", copies)
     control, events = Control(), list[Event]()
-    for event in train_generator(run_path, SPRITES, control, steps=8):
+    for event in train_toy(run_path, SPRITES, control, steps=8):
         control.checkpoint_now = isinstance(event, LossChunk)
         events.append(event)
     warned = [event for event in of_kind(events, Notice) if event.level == "warning"]
@@ -200,7 +201,7 @@ def test_slow_first_slices_do_not_end_measuring(run_path: Path, monkeypatch: pyt
     monkeypatch.setattr(features, "_STEPS", 40)
     monkeypatch.setattr(quality, "TIME_SHARE", 0.05)
     monkeypatch.setattr(quality, "FEATURE_SHARE", 0.2)
-    events = train_generator(run_path, SPRITES, steps=0, minutes=10.0)
+    events = train_toy(run_path, SPRITES, steps=0, minutes=10.0)
     assert any(isinstance(event, QualityMeasured) for event in events)
     events.close()
 
