@@ -15,6 +15,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.environment import THREADS  # the environment is read when numpy is imported
+
+# isort: split
+
 import numpy as np
 import psutil
 import pytest
@@ -23,13 +27,6 @@ from studio.data.sprites import Sprites
 
 pytest_plugins = ["tests.exports.once"]
 
-_SCREEN = Path(__file__).parent / "app" / "screen.json"  # 1600 x 1200: a window of the usual size fits
-os.environ.setdefault("QT_QPA_PLATFORM", f"offscreen:configfile={_SCREEN}")
-# Tiny steps on a busy machine would spend their time spinning at barriers: the tests do not spin at all.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-# Tiny networks gain nothing by a second thread, and two processes share the tests. Set before torch is imported, this
-# holds for the processes that tests start as well.
-THREADS = int(os.environ.setdefault("OMP_NUM_THREADS", "1"))
 # To walk all that torch brings takes longer than many a test, and little of what tests leave behind goes in circles.
 gc.set_threshold(100_000)
 

@@ -24,8 +24,9 @@ from studio.lab.experiments.base import MOST_S, Experiment, ExperimentContext
 from studio.lab.outcome import Outcome
 from studio.lab.report import page_of
 from studio.lab.running import result_of, run_experiment
-from tests.conftest import THREADS, make_sprites, with_numbers
+from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import train_classifier, train_generator, train_regression
+from tests.environment import THREADS
 from tests.lab.tools import context_of_run, small_context
 
 Runs = Mapping[str, Path]  # small ones, by recipe

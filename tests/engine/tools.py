@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 import torch
-from toy_plugins.vae import VAERecipe
 
 from studio.core.arrays import Rgba
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, LossChunk, RunFinished
 from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
+from studio.engine import catalog
 from studio.engine.control.control import Control
 from studio.engine.devices.types import Device
 from studio.engine.distributed.ranks import ALONE, Ranks
@@ -35,7 +35,7 @@ from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
 from studio.recipes.regression import Regression
-from tests.conftest import THREADS
+from tests.environment import THREADS
 
 CPU = Device("cpu", "cpu", "test CPU", 1 << 30, 1 << 30, cores=2, threads=THREADS)
 HALF = replace(CPU, precision="fp16", mixed="fp16")  # as if it were a card that is faster in fp16
@@ -43,6 +43,7 @@ E = TypeVar("E", bound=Event)
 C = TypeVar("C", bound=TrainingConfig)
 
 
+TOY = catalog.recipe("vae")  # the plug-in of the tests: draws sprites like the generator, in a sixth of its time
 _SMALL: dict[str, Any] = {
     "steps": 8, "batch_size": 4, "precision": "fp32", "holdout": 0.2, "lr_warmup_steps": 2, "shift_px": 0,
     "sample_every_s": 1000.0, "checkpoint_every_s": 1000.0,
@@ -57,7 +58,7 @@ def _small(recipe: Recipe[C], **changes: Any) -> C:
 small_generator = partial(_small, Generator())
 small_classifier = partial(_small, Classifier())
 small_regression = partial(_small, Regression())
-small_toy = partial(_small, VAERecipe())
+small_toy = partial(_small, TOY)
 
 
 def _train(
@@ -69,7 +70,7 @@ def _train(
     return train_new(path, sprites, recipe, config, device, control or Control(), ranks=ranks)
 
 
-train_toy = partial(_train, VAERecipe())  # draws sprites like the generator, in a sixth of its time
+train_toy = partial(_train, TOY)
 train_generator = partial(_train, Generator())
 train_classifier = partial(_train, Classifier())
 train_regression = partial(_train, Regression())

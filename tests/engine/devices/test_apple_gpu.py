@@ -185,7 +185,6 @@ def test_a_recipe_trains_is_used_and_measured(
 ) -> None:
     numbers = sprites.labels[:, None].astype("float32")
     sprites = dataclasses.replace(sprites, targets=numbers, target_names=("price",))
-    monkeypatch.setattr("studio.engine.training.live_samples.SAMPLE_STEPS", 2)
     monkeypatch.setattr("studio.engine.training.live_samples.SAMPLE_COUNT", 2)
     settings = config(steps=1, flip=True, shift_px=1, holdout=0.1)
     events = list(train_new(run_path, sprites, recipe, settings, GPU, Control()))
@@ -194,7 +193,8 @@ def test_a_recipe_trains_is_used_and_measured(
     assert next(model.network.parameters()).device == MPS
     drawn = generate(model, GenerateSettings(count=1, steps=2))
     assert list(drawn if recipe.makes == "sprites" else predict(model, sprites.rgba))
-    monkeypatch.setattr("studio.engine.steps.benchmark.MIN_S", 0.0)
+    for name, value in (("MIN_S", 0.0), ("MIN_STEPS", 1), ("WARM_UP_STEPS", 0)):
+        monkeypatch.setattr(f"studio.engine.steps.benchmark.{name}", value)
     assert of_kind(list(measure(recipe, settings, Spec.of(sprites), GPU)), DeviceMeasured)
 
 

@@ -10,7 +10,6 @@ from unittest.mock import DEFAULT, Mock
 import numpy as np
 import pytest
 import torch
-from toy_plugins.vae import VAE
 
 from studio.core.errors import DeviceFullError
 from studio.core.events import (
@@ -47,6 +46,7 @@ from tests.conftest import make_sprites, with_numbers
 from tests.engine.conftest import Memory
 from tests.engine.tools import (
     CPU,
+    TOY,
     SavingAlways,
     full_in_optimizer,
     nearest_training_sprites,
@@ -66,8 +66,8 @@ class _Room:
 
     def __init__(self, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.most, self.refused = most, 0
-        self.limit(VAE, "encode", 1, monkeypatch)
-        self.limit(VAE, "decode", 1, monkeypatch)
+        self.limit(TOY.Network, "encode", 1, monkeypatch)
+        self.limit(TOY.Network, "decode", 1, monkeypatch)
         self.limit(ResNet, "forward", 1, monkeypatch)
         self.limit(copies, "_flat", 0, monkeypatch)
 
@@ -76,7 +76,7 @@ class _Room:
         work = getattr(owner, name)
 
         def limited(*arguments: Any) -> Any:
-            is_a_step = isinstance(arguments[0], VAE | ResNet) and arguments[0].training
+            is_a_step = isinstance(arguments[0], TOY.Network | ResNet) and arguments[0].training
             if not is_a_step and len(arguments[place]) > self.most:
                 self.refused += 1
                 raise torch.OutOfMemoryError("CUDA out of memory.")

@@ -23,7 +23,7 @@ from studio.engine.quality.evaluate import (
 )
 from studio.engine.steps.batches import DeviceSprites
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, kept_run, of_kind, train_classifier, train_generator
+from tests.engine.tools import CPU, kept_run, of_kind, train_classifier, train_generator, train_toy
 
 SPRITES = make_sprites(60)
 
@@ -35,7 +35,7 @@ def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return kept_run(tmp_path_factory, SPRITES, steps=2)
+    return kept_run(tmp_path_factory, SPRITES, train_toy, steps=2)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_evaluation_needs_held_out_sprites(run_path: Path) -> None:
 
 
 def test_too_few_held_out_sprites_raise_usage_error(run_path: Path) -> None:
-    list(train_generator(run_path, make_sprites(12), steps=2))
+    list(train_toy(run_path, make_sprites(12), steps=2))
     model = load_model(run_path, "last", CPU)
     settings = EvaluateSettings()
     for job in (evaluate(model, run_path, settings), evaluate_sprites(model, run_path, SPRITES.rgba, "all", settings)):

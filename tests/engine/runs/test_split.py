@@ -114,13 +114,19 @@ def test_a_rule_that_is_not_known_is_that_of_a_newer_version() -> None:
         split_sprites(record, ClassifierConfig(), make_sprites(4))
 
 
-def test_fault_37_frames_of_an_animation_are_held_out_together(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_fault_37_frames_learnt_by_heart_raise_no_accuracy(tmp_path: Path) -> None:
     """60 animations of noise in classes that mean nothing: held-out accuracy tells what was learnt by heart."""
     sprites = _animations(tmp_path / "art", 60, 6)
-    assert len(np.unique(sprites.groups)) == 60 and len(sprites) > 350
     events = list(train_classifier(tmp_path / "run", sprites, steps=150, holdout=0.2, flip=False, shift_px=0))
     last = of_kind(events, Validated)[-1]
     assert last.metrics["accuracy"] < 0.7  # it was 0.94 while frames were on both sides
+
+
+def test_fault_37_frames_of_an_animation_are_held_out_together(tmp_path: Path) -> None:
+    sprites = _animations(tmp_path / "art", 20, 4)
+    assert len(np.unique(sprites.groups)) == 20 and len(sprites) > 75
+    events = list(train_classifier(tmp_path / "run", sprites, steps=1, holdout=0.2))
     kept = packed.load(RunDir(tmp_path / "run").data)
     split = split_sprites(RunDir(tmp_path / "run").record(), ClassifierConfig(holdout=0.2), kept)
     animation = np.array([name.partition("#")[0] for name in kept.names])

@@ -22,7 +22,7 @@ from studio.engine.steps import graphed_step
 from studio.engine.steps.batches import RawBatch
 from studio.engine.training import step
 from tests.conftest import make_sprites
-from tests.engine.tools import learnt, of_kind, train_classifier, train_generator
+from tests.engine.tools import TOY, learnt, of_kind, train_classifier, train_toy
 
 WARM_UP = graphed_step._WARM_UP_STEPS
 MIB = 1 << 20
@@ -68,7 +68,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Card:
 
 def test_cpu_records_no_graph(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphed_step, "CapturedStep", None)
-    assert of_kind(list(train_classifier(run_path, sprites)), RunFinished)[0].step == 8
+    assert of_kind(list(train_toy(run_path, sprites)), RunFinished)[0].step == 8
 
 
 def test_live_graphs_use_different_streams(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,19 +95,27 @@ def test_live_graphs_use_different_streams(monkeypatch: pytest.MonkeyPatch) -> N
     assert recorded().stream is left
 
 
+@pytest.fixture
+def stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loss of the toy model changes in the last fifth of a training."""
+    monkeypatch.setattr(type(TOY), "stages", (0.8,))
+
+
+@pytest.mark.usefixtures("stages")
 def test_each_stage_records_a_graph_after_warm_up(run_path: Path, sprites: Sprites, card: Card) -> None:
-    list(train_generator(run_path, sprites, steps=20))  # from the sixteenth step on, filling is learnt
+    list(train_toy(run_path, sprites, steps=20))  # the second stage begins with the sixteenth step
     assert card.replayed == [1] * (16 - WARM_UP) + [2] * (4 - WARM_UP)
 
 
+@pytest.mark.usefixtures("stages")
 def test_graph_training_equals_eager_training(
     run_path: Path, sprites: Sprites, card: Card, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    list(train_generator(run_path, sprites, steps=20))
+    list(train_toy(run_path, sprites, steps=20))
     assert card.replayed
     monkeypatch.setattr(graphed_step, "supports_cuda_graphs", lambda device: False)
     plain = run_path.with_name("plain")
-    list(train_generator(plain, sprites, steps=20))
+    list(train_toy(plain, sprites, steps=20))
     recorded, unrecorded = learnt(run_path), learnt(plain)
     assert all(torch.equal(recorded[name], unrecorded[name]) for name in unrecorded)
 

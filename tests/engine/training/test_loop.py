@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from toy_plugins.vae import VAE, VAEConfig, VAERecipe
 
 from studio.core.errors import RunError, TrainingError
 from studio.core.events import (
@@ -44,11 +43,12 @@ from studio.engine.runs.history import read_history
 from studio.engine.steps import timing
 from studio.engine.training import loop, maintenance, saving
 from studio.engine.training.loop import train_resumed
-from studio.recipes.base import Batch, BatchRng
+from studio.recipes.base import Batch, BatchRng, Recipe
 from tests.conftest import make_sprites
 from tests.data.making import sprite, write
 from tests.engine.tools import (
     CPU,
+    TOY,
     SavingAlways,
     learnt,
     of_kind,
@@ -292,13 +292,13 @@ def test_classifier_reports_skipped_classes(run_path: Path) -> None:
 def test_randomness_follows_from_seed_and_step(
     tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn, loss = [], VAERecipe.loss
+    drawn, loss = [], type(TOY).loss
 
-    def watched(recipe: VAERecipe, network: VAE, batch: Batch, config: VAEConfig, rng: BatchRng) -> Any:
+    def watched(recipe: Recipe, network: Any, batch: Batch, config: Any, rng: BatchRng) -> Any:
         drawn.append(rng.rand()[0].item())
         return loss(recipe, network, batch, config, rng)
 
-    monkeypatch.setattr(VAERecipe, "loss", watched)
+    monkeypatch.setattr(type(TOY), "loss", watched)
     for number, seed in enumerate((0, 1, 0)):
         list(train_toy(tmp_path / str(number), sprites, steps=3, seed=seed))
     assert len(set(drawn)) == 6 and drawn[:3] == drawn[6:]

@@ -14,7 +14,7 @@ from studio.engine.runs.folder import RunDir
 from studio.engine.training import maintenance
 from studio.engine.training.loop import train_resumed
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, of_kind, own_clock, train_classifier, train_generator
+from tests.engine.tools import CPU, of_kind, own_clock, train_classifier, train_toy
 
 
 def losses(events: list[Event]) -> list[float]:
@@ -51,17 +51,17 @@ def test_good_enough_run_stops_early_until_extended(
 def test_early_stop_waits_for_a_share_of_the_budget(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_clock(monkeypatch)
     monkeypatch.setattr(maintenance, "MIN_BUDGET_SHARE", 0.9)
-    events = list(train_classifier(run_path, make_sprites(), steps=70, stop_early=True))
-    assert of_kind(events, Advised)[-1].step < 40 and of_kind(events, RunFinished)[0].step == 63
+    events = list(train_classifier(run_path, make_sprites(), steps=60, stop_early=True))
+    assert of_kind(events, Advised)[-1].step < 54 == of_kind(events, RunFinished)[0].step
 
 
 @pytest.mark.parametrize(
     ("train", "changes", "why"),
     [
-        (train_generator, {}, "the loss alone is not enough"),  # sixteen sprites are too few
+        (train_toy, {}, "the loss alone is not enough"),  # sixteen sprites are too few
         (train_classifier, {"holdout": 0.0}, "No sprites are held out"),
         (train_classifier, {}, ""),
-        (train_generator, {"stop_early": False}, ""),
+        (train_toy, {"stop_early": False}, ""),
     ],
 )
 def test_unmeasured_run_warns_that_it_will_not_stop_early(

@@ -10,7 +10,6 @@ from unittest.mock import Mock, patch
 import numpy as np
 import pytest
 import torch
-from toy_plugins.vae import VAEConfig
 
 from studio.core.events import Blocked, CheckpointSaved, Event, LossChunk, Notice, QualityMeasured, Validated
 from studio.core.generators import run_to_end
@@ -33,7 +32,7 @@ from studio.engine.training import loop, saving
 from studio.engine.training import meter as quality
 from studio.engine.training.meter import QualityMeter
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, nearest_training_sprites, of_kind, train_classifier, train_toy
+from tests.engine.tools import CPU, TOY, nearest_training_sprites, of_kind, train_classifier, train_toy
 
 SPRITES = make_sprites(60)  # of two classes: 24 are held out
 
@@ -113,7 +112,7 @@ def test_measurement_uses_the_weights_of_its_step(run_path: Path) -> None:
     until_then = run_path.with_name("until then")
     trained(until_then, steps=first.step, lr_decay_share=0.0)
     sprites = packed.load(RunDir(run_path).data)
-    split = split_sprites(RunDir(run_path).record(), VAEConfig(holdout=0.2), sprites)
+    split = split_sprites(RunDir(run_path).record(), TOY.Config(holdout=0.2), sprites)
     training, heldout = sprites.take(split.training), sprites.take(split.validation)
     seen = run_to_end(learn_features(training, torch.device("cpu"), "fp32"))
     labels = training.labels[np.random.default_rng(0).integers(len(training), size=24)]

@@ -14,7 +14,6 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
-from toy_plugins.vae import VAE, VAERecipe
 
 from studio.core.errors import DeviceError, DeviceFullError, TrainingError, UnwritableError
 from studio.core.events import CheckpointSaved, Events, LossChunk, Notice, RolledBack, RunFinished, RunStarted
@@ -41,6 +40,7 @@ from tests.conftest import make_sprites, with_numbers
 from tests.engine.conftest import Memory
 from tests.engine.tools import (
     CPU,
+    TOY,
     SavingAlways,
     full_in_optimizer,
     learnt,
@@ -55,6 +55,7 @@ from tests.engine.tools import (
 )
 
 _RATE = 0.001
+_TOY = type(TOY)
 _STEADY: dict[str, Any] = {"learning_rate": _RATE, "lr_warmup_steps": 0, "lr_decay_share": 0.0}
 
 
@@ -72,7 +73,7 @@ def _spoil(
     monkeypatch: pytest.MonkeyPatch,
     is_spoilt: Callable[[int], bool],
     spoil: Callable[[torch.Tensor], torch.Tensor] = _no_number,
-    recipe: type[Recipe] = VAERecipe,
+    recipe: type[Recipe] = _TOY,
 ) -> None:
     """Spoil some of a recipe's losses: those of these calls, counted from 0 over all of its trainings."""
     calls, loss = itertools.count(), recipe.loss
@@ -86,7 +87,7 @@ def _spoil(
 class _Room:
     """For how many sprites at once the device has memory in training steps."""
 
-    def __init__(self, most: int, monkeypatch: pytest.MonkeyPatch, recipe: type[Recipe] = VAERecipe) -> None:
+    def __init__(self, most: int, monkeypatch: pytest.MonkeyPatch, recipe: type[Recipe] = _TOY) -> None:
         self.most, loss = most, recipe.loss
 
         def limited(self_: Recipe, network: torch.nn.Module, batch: Batch, *arguments: Any) -> torch.Tensor:
@@ -260,13 +261,13 @@ def test_fault_23_memory_is_freed_before_the_retry(
 def test_fault_23_full_optimizer_step_reloads_a_checkpoint(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes, loss = [0], VAERecipe.loss
+    sizes, loss = [0], _TOY.loss
 
-    def watched(recipe: VAERecipe, network: VAE, batch: Batch, *arguments: Any) -> torch.Tensor:
+    def watched(recipe: Recipe, network: torch.nn.Module, batch: Batch, *arguments: Any) -> torch.Tensor:
         sizes.append(len(batch.x))
         return loss(recipe, network, batch, *arguments)
 
-    monkeypatch.setattr(VAERecipe, "loss", watched)
+    monkeypatch.setattr(_TOY, "loss", watched)
     full_in_optimizer(monkeypatch, lambda _: sizes[-1] > 2)
     events = list(train_toy(run_path, sprites, SavingAlways(), holdout=0.0))
     assert [begun.first_step for begun in of_kind(events, RunStarted)] == [0, 0, 1, 3, 7]
@@ -334,10 +335,10 @@ def test_fault_25_lost_device_fails_the_run_which_another_resumes(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     control, card = Control(checkpoint_now=True), replace(CPU, name="a graphics card")
-    events = train_new(run_path, sprites, VAERecipe(), small_toy(), card, control)
+    events = train_new(run_path, sprites, TOY, small_toy(), card, control)
     saved = next(event for event in events if isinstance(event, CheckpointSaved))
     with monkeypatch.context() as patch:
-        patch.setattr(VAERecipe, "loss", Mock(side_effect=LOST))
+        patch.setattr(_TOY, "loss", Mock(side_effect=LOST))
         with pytest.raises(DeviceError, match="stopped working") as caught:
             list(events)
     assert "resume the run" in caught.value.hint and control.live is None

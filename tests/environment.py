@@ -1,0 +1,14 @@
+"""Sets the environment of tests and of the processes that they start. Import it before numpy, torch and Qt."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_SCREEN = Path(__file__).parent / "app" / "screen.json"  # 1600 x 1200: a window of the usual size fits
+os.environ.setdefault("QT_QPA_PLATFORM", f"offscreen:configfile={_SCREEN}")
+# Tiny steps on a busy machine would spend their time spinning at barriers: the tests do not spin at all.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Tiny networks and matrices gain nothing by a second thread, and two processes share the tests. numpy and torch read
+# this when they are imported. On busy cores two threads of numpy's BLAS take 37 times the CPU time of one.
+THREADS = int(os.environ.setdefault("OMP_NUM_THREADS", "1"))
