@@ -59,10 +59,14 @@ def frechet_distance(first: Features, second: Features) -> float:
     |m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)). Biased upwards for few sprites: compare only sets of equal size.
     """
     shift = first.mean(0) - second.mean(0)
-    cov1, cov2 = np.cov(first, rowvar=False), np.cov(second, rowvar=False)
-    values, vectors = np.linalg.eigh(cov1)  # symmetric, so eigh instead of a general matrix root
-    root = (vectors * np.sqrt(values.clip(min=0))) @ vectors.T  # C1^(1/2)
-    shared = np.sqrt(np.linalg.eigvalsh(root @ cov2 @ root).clip(min=0)).sum()  # tr (C1 C2)^(1/2)
+    fewer, more = sorted((first, second), key=len)
+    cov1, cov2 = np.cov(fewer, rowvar=False), np.cov(more, rowvar=False)
+    if len(fewer) < len(cov1):  # then the few sprites themselves, [N, D], are a far smaller root of C1
+        root = (fewer - fewer.mean(0)) / np.sqrt(len(fewer) - 1)
+    else:
+        values, vectors = np.linalg.eigh(cov1)  # symmetric, so eigh instead of a general matrix root
+        root = (vectors * np.sqrt(values.clip(min=0))).T  # [D, D]: root.T @ root = C1
+    shared = np.sqrt(np.linalg.eigvalsh(root @ cov2 @ root.T).clip(min=0)).sum()  # tr (C1 C2)^(1/2)
     return float(shift @ shift + np.trace(cov1) + np.trace(cov2) - 2 * shared)
 
 

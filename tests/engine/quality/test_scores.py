@@ -48,6 +48,8 @@ def test_frechet_distance_has_a_closed_form_for_axes() -> None:
     expected = 26 + spread * ((1 - 2) ** 2 + (3 - 0.5) ** 2)
     assert frechet_distance(first, second) == pytest.approx(expected)
     assert frechet_distance(first, first) == pytest.approx(0, abs=1e-9)
+    flat = [np.pad(corners, ((0, 0), (0, 4))) for corners in (first, second)]  # fewer sprites than features
+    assert frechet_distance(*flat) == pytest.approx(expected)
 
 
 def test_frechet_distance_does_not_depend_on_the_axes() -> None:
