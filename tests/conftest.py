@@ -40,6 +40,11 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONP
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes, and links for administrators alone")
 
 
+def pytest_collection_finish() -> None:
+    """Leave all that is imported by now out of later collections: it stays, and to walk it takes half a second."""
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _signals_as_in_a_terminal() -> None:
     """`nohup` has SIGHUP ignored and a shell's background SIGINT, by the tests and by every process that they start."""

@@ -78,7 +78,7 @@ def test_generate_makes_files_of_one_class(
         assert said in studio(*words, *wrong, code=WRONG_USAGE).err
 
 
-def test_generate_imports_no_compiler_and_probes_no_device(generator_run: Path, tmp_path: Path) -> None:
+def test_generate_imports_neither_compiler_nor_qt_and_probes_no_device(generator_run: Path, tmp_path: Path) -> None:
     cpu, config = detection._cpu(), RunDir(generator_run).record().config
     changes = {"device": cpu.id, "device_name": cpu.name, "config": {**config, "precision": "auto"}}
     run = copy_of(generator_run, tmp_path / "run", **changes)
@@ -92,7 +92,12 @@ run, out = {str(run)!r}, {str(tmp_path)!r}
 assert main(["generate", run, "--count", "2", "--steps", "1", "--device", "cpu", "--out", f"{{out}}/new.png"]) == 0
 assert main(["export", run, "--out", f"{{out}}/model.safetensors"]) == 0
 assert not steps, steps
-loaded = [name for name in ("torch._dynamo", "torch._inductor", "sympy", "torchvision") if name in sys.modules]
+loaded = {{"torch._dynamo", "torch._inductor", "sympy", "torchvision"}} & set(sys.modules)
+assert not loaded, loaded
+import studio.engine.training.loop
+from studio.engine import catalog
+catalog.recipes(), catalog.model_exports()
+loaded = {{"PySide6", "pyqtgraph"}} & set(sys.modules)
 assert not loaded, loaded
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

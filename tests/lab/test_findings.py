@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torchvision.transforms import ToTensor
 
 from studio.core.errors import DeviceError, DeviceFullError, TrainingError
 from studio.core.events import Event
@@ -218,6 +217,8 @@ def test_cpu_reports_the_precision_of_its_measurements() -> None:
 
 
 def test_loop_over_pixels_equals_torchvision() -> None:
+    from torchvision.transforms import ToTensor  # imported late: it takes seconds
+
     picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (6, 4, 4), dtype=np.uint8))
     assert torch.equal(moving_data._by_pixels(picture), ToTensor()(picture))
 
