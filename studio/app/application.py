@@ -41,9 +41,7 @@ class Studio(QObject):
         app.setDesktopFileName(DESKTOP_ENTRY)
         app.setWindowIcon(QIcon(str(paths.assets() / "icons" / "app.ico")))
         settings = Settings()
-        self._app = app
-        self._demo = demo
-        self._sprites = [path.absolute() for path in sprites]
+        self._app, self._demo, self._sprites = app, demo, [path.absolute() for path in sprites]
         self._collector = MainThreadCollector(self)
         self._errors = UncaughtErrors(self)
         self._interrupt = Interrupt(self)
@@ -95,8 +93,7 @@ class MainThreadCollector(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         gc.disable()
-        self._timer = QTimer(self)
-        self._timer.setInterval(_COLLECT_MS)
+        self._timer = QTimer(self, interval=_COLLECT_MS)
         self._timer.timeout.connect(self.collect_due)
         self._oldest = 2  # generation to collect
 
@@ -127,10 +124,9 @@ class MainThreadCollector(QObject):
     def collect_due(self) -> None:
         """Collect garbage up to the oldest generation whose count exceeds the threshold, if any."""
         counts, thresholds = gc.get_count(), gc.get_threshold()
-        for generation in range(self._oldest, -1, -1):
-            if counts[generation] > thresholds[generation]:
-                gc.collect(generation)
-                return
+        due = [number for number in range(self._oldest + 1) if counts[number] > thresholds[number]]
+        if due:
+            gc.collect(due[-1])
 
 
 class Interrupt(QObject):
@@ -150,7 +146,7 @@ class Interrupt(QObject):
         self._notifier = QSocketNotifier(self._reading.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._on_socket_readable)
         self._was_requested = False
-        self._before: dict[int, Any] = {}
+        self._before: dict[int, Any] = {}  # earlier handlers by signal number
         self._wakeup_before = -1
 
     def install(self) -> None:

@@ -27,16 +27,13 @@ class CloseGuard(QObject):
 
     def __init__(self, training: CurrentTraining, window: QWidget) -> None:
         super().__init__(window)
-        self._training = training
-        self._window = window
+        self._training, self._window = training, window
         self._is_closing = False
         self._forces = False  # closes even if saving fails
         self._question: QMessageBox | None = None
         self._question_blocked: Blocked | None = None  # the reason that the question names
-        self._deadline = QTimer(self)
-        self._deadline.setSingleShot(True)
-        self._deadline.setInterval(_SAVE_TIMEOUT_MS)
-        self._deadline.timeout.connect(self._on_timeout)
+        self._deadline = QTimer(self, singleShot=True, interval=_SAVE_TIMEOUT_MS)
+        self._deadline.timeout.connect(self.ready)  # only the last checkpoint remains, for instance of a hanging device
         training.state_changed.connect(self._on_training_changed)
 
     def may_close(self) -> bool:
@@ -65,10 +62,8 @@ class CloseGuard(QObject):
 
     def _ask(self) -> None:
         if self._question is None:
-            question = QMessageBox(self._window)
-            question.setWindowTitle("Close while training?")
-            question.setIcon(QMessageBox.Icon.Question)
-            question.setText(f"'{self._training.title}' is not finished.")
+            title, text = "Close while training?", f"'{self._training.title}' is not finished."
+            question = QMessageBox(QMessageBox.Icon.Question, title, text, parent=self._window)
             blocked = self._question_blocked = self._training.blocked
             lost = _LOST if self._training.has_checkpoint else _ALL_LOST
             question.setInformativeText(f"{blocked.title} {lost}" if blocked else _SAVED)
@@ -97,8 +92,11 @@ class CloseGuard(QObject):
         if not self._is_closing:
             return
         if self._training.runs_in_window():
-            if self._training.blocked is not None:
-                self._handle_blocked()
+            if self._training.blocked is not None and self._forces:
+                self.close_after_saving()  # without saving
+            elif self._training.blocked is not None:
+                self._is_closing = False
+                self._deadline.stop()
             return
         self._deadline.stop()
         failure = self._training.failure
@@ -110,17 +108,4 @@ class CloseGuard(QObject):
             saved = "The last checkpoint is saved." if self._training.has_checkpoint else "The run has no checkpoint."
             self.cancelled.emit(Notice("warning", title, f"{saved} Close again to quit."))
             return
-        self.ready.emit()
-
-    def _handle_blocked(self) -> None:
-        """React to a run that can't be saved now: close without saving if forced, else keep the window open."""
-        if self._forces:
-            self.close_after_saving()
-        else:
-            self._is_closing = False
-            self._deadline.stop()
-
-    @Slot()
-    def _on_timeout(self) -> None:
-        """Close without waiting any longer for a hanging device. Only the last checkpoint remains."""
         self.ready.emit()

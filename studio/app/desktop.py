@@ -158,13 +158,13 @@ class BusNotifier(Notifier):
 
 
 class TrayNotifier(Notifier):
-    """Shows notifications through a tray icon, which disappears on `withdraw`."""
+    """Shows notifications through a tray icon, which disappears on `withdraw` and on `close`."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tray = QSystemTrayIcon(QGuiApplication.windowIcon(), self)
         self._tray.messageClicked.connect(self.clicked)
-        self._tray.activated.connect(self._on_activated)
+        self._tray.activated.connect(self.clicked)
 
     def notify(self, title: str, text: str) -> None:
         """Show the tray icon and its notification."""
@@ -176,13 +176,7 @@ class TrayNotifier(Notifier):
         """Hide the tray icon."""
         self._tray.hide()
 
-    def close(self) -> None:
-        """Hide the tray icon."""
-        self._tray.hide()
-
-    @Slot()
-    def _on_activated(self) -> None:
-        self.clicked.emit()
+    close = withdraw
 
 
 def system_notifier(parent: QObject | None = None) -> Notifier:

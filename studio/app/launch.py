@@ -20,12 +20,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _LEVELS = {
-    "QtDebugMsg": logging.DEBUG,
-    "QtInfoMsg": logging.INFO,
-    "QtWarningMsg": logging.WARNING,
-    "QtCriticalMsg": logging.ERROR,
-    "QtFatalMsg": logging.CRITICAL,
-}
+    "QtDebugMsg": logging.DEBUG, "QtInfoMsg": logging.INFO, "QtWarningMsg": logging.WARNING,
+    "QtCriticalMsg": logging.ERROR, "QtFatalMsg": logging.CRITICAL,
+}  # fmt: skip
 _PACKAGES = (
     "libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libglib2.0-0 libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 "
     "libxcb-image0 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xfixes0 libxcb-xkb1 libxkbcommon-x11-0 "
@@ -87,13 +84,11 @@ def missing_library() -> str:
         return ""
     qt = Path(spec.origin).parent / "Qt"
     libraries = [qt / "lib" / f"lib{name}.so.6" for name in _QT_LIBRARIES]
-    if _uses_xcb():
+    chosen = os.environ.get("QT_QPA_PLATFORM", "")
+    if chosen.startswith("xcb") or (not chosen and not os.environ.get("WAYLAND_DISPLAY")):
         libraries.append(qt / "plugins" / "platforms" / "libqxcb.so")
-    for library in libraries:
-        problem = _missing_dependency(library)
-        if problem:
-            return f"The system library {problem} is missing. {_INSTALL}"
-    return ""
+    problem = next(filter(None, map(_missing_dependency, libraries)), "")
+    return f"The system library {problem} is missing. {_INSTALL}" if problem else ""
 
 
 def _log_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
@@ -117,17 +112,11 @@ def _display_answers() -> bool:
     return answers
 
 
-def _uses_xcb() -> bool:
-    chosen = os.environ.get("QT_QPA_PLATFORM", "")
-    return chosen.startswith("xcb") or (not chosen and not os.environ.get("WAYLAND_DISPLAY"))
-
-
 def _missing_dependency(library: Path) -> str:
     """Return the name of a missing library that `library` needs to load; empty if none is missing."""
-    if not library.exists():
-        return ""
     try:
-        ctypes.CDLL(str(library))
+        if library.exists():
+            ctypes.CDLL(str(library))
     except OSError as error:
         found = _MISSING.search(str(error))
         return found.group(1) if found else ""

@@ -38,14 +38,12 @@ class NoticeCard(QFrame):
         self.details, self.button, self.other = details, button, other
         self.holds: Callable[[], bool] = _always
         self.expires = self.level in _EXPIRY_MS and expires
-        self.timer = QTimer(self)
-        self.timer.setSingleShot(True)
-        self.timer.setInterval(_EXPIRY_MS.get(self.level, 0) + _READING_MS * len(title + hint))
+        time_ms = _EXPIRY_MS.get(self.level, 0) + _READING_MS * len(title + hint)
+        self.timer = QTimer(self, singleShot=True, interval=time_ms)
         self.timer.timeout.connect(self.closed)
         theme.set_role(self, "card")
         self.setAccessibleName(f"{title} {hint}")
-        self._text = QPlainTextEdit(details)
-        self._text.setReadOnly(True)
+        self._text = QPlainTextEdit(details, readOnly=True)
         factory.set_name_and_tip(self._text, "Details of the error", "Technical details for developers.")
         self._text.setFixedHeight(160)
         self._text.hide()
@@ -180,17 +178,13 @@ class NoticeLabel(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the title, then the hint, elided where the text does not fit."""
         painter, colours, left = QPainter(self), theme.colours(), 0
-        for words, font, colour in (
-            (self._title, self._bold(), colours.text),
-            (self._hint, self.font(), colours.muted),
-        ):
+        middle, right = Qt.TextElideMode.ElideMiddle, Qt.TextElideMode.ElideRight
+        title, hint = (self._title, self._bold(), colours.text, middle), (self._hint, self.font(), colours.muted, right)
+        for words, font, colour, elide in (title, hint):
             metrics, room = QFontMetrics(font), self.width() - left
             painter.setFont(font)
             painter.setPen(colour)
-            if left == 0:
-                shown = metrics.elidedText(words, Qt.TextElideMode.ElideMiddle, self.title_px())
-            else:
-                shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, room)
+            shown = metrics.elidedText(words, elide, room if left else self.title_px())
             painter.drawText(left, 0, room, self.height(), Qt.AlignmentFlag.AlignVCenter, shown)
             left += metrics.horizontalAdvance(shown) + 2 * factory.GRID
 

@@ -10,11 +10,10 @@ from PySide6.QtWidgets import QDialog, QGridLayout, QLabel, QWidget
 from studio.app import theme
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.core.events import Check, Verified
+from studio.core.events import Verified
 from studio.exports.model_cards import LIMITS
 
 _MARKS = {True: ("check", "Yes"), False: ("warning", "No"), None: ("info", "Unknown")}
-_ICON_PX = 20
 
 
 class VerifyDialog(QDialog):
@@ -29,10 +28,8 @@ class VerifyDialog(QDialog):
         self.verdict = factory.title("Verifying…")
         self.checks = QGridLayout()
         self.checks.setColumnStretch(1, 1)
-        self.close_button = factory.button("Close", "Close this window.", role="primary")
-        self.close_button.clicked.connect(self.accept)
-        note = factory.caption(LIMITS)
-        foot = factory.row(1, self.close_button)
+        self.close_button = factory.button("Close", "Close this window.", role="primary", slot=self.accept)
+        note, foot = factory.caption(LIMITS), factory.row(1, self.close_button)
         self.setLayout(factory.column(self.verdict, self.checks, note, 1, foot, margin=3 * factory.GRID))
         session.inference.verified.connect(self._on_verified)
         session.failed.connect(self._on_failed)
@@ -44,16 +41,11 @@ class VerifyDialog(QDialog):
             name = found.path.name
             self.verdict.setText(f"{name} is unchanged" if found.holds else f"{name} has changed")
             for row, check in enumerate(found.checks):
-                self._add(row, check)
-
-    def _add(self, row: int, check: Check) -> None:
-        name, words = _MARKS[check.holds]
-        mark = QLabel()
-        mark.setPixmap(theme.icon(name).pixmap(_ICON_PX, _ICON_PX))
-        mark.setAccessibleName(words)
-        mark.setToolTip(words)
-        self.checks.addWidget(mark, row, 0, Qt.AlignmentFlag.AlignTop)
-        self.checks.addWidget(factory.text(check.words), row, 1)
+                icon, words = _MARKS[check.holds]
+                mark = QLabel(pixmap=theme.icon(icon).pixmap(20, 20))
+                factory.set_name_and_tip(mark, words, words)
+                self.checks.addWidget(mark, row, 0, Qt.AlignmentFlag.AlignTop)
+                self.checks.addWidget(factory.text(check.words), row, 1)
 
     @Slot()
     def _on_failed(self) -> None:

@@ -120,7 +120,7 @@ class Heart(QObject):
             self.gaps_s[part] = max(self.gaps_s[part], time.thread_time() - self._last[0])
             self.waits_s[part] = max(self.waits_s[part], time.perf_counter() - self._last[1])
         worker = self._window.session.job_queue._workers["engine"]
-        self.fullest = max(self.fullest, len(worker._mailbox))
+        self.fullest = max(self.fullest, len(worker.mailbox))
         if part >= 1 and not self.looks:
             self.look()
         self._last = time.thread_time(), time.perf_counter()

@@ -56,14 +56,11 @@ class JobQueue(QObject):
         self._running: dict[Job, WorkerName] = {}
         self._messages: list[tuple[Job, Notice]] = []  # shown messages of jobs with a kind
         self._delayed: list[Job] = []  # waiting background jobs
-        self._submit_timer = QTimer(self)
-        self._submit_timer.setSingleShot(True)
-        self._submit_timer.setInterval(_BACKGROUND_DELAY_MS)
+        self._submit_timer = QTimer(self, singleShot=True, interval=_BACKGROUND_DELAY_MS)
         self._submit_timer.timeout.connect(self._submit_delayed)
         self._undelivered: deque[tuple[Job, Event]] = deque()
         self._delivered_at = 0.0
-        self._delivery_timer = QTimer(self)
-        self._delivery_timer.setSingleShot(True)
+        self._delivery_timer = QTimer(self, singleShot=True)
         self._delivery_timer.timeout.connect(self.deliver)
         for worker in self._workers.values():
             worker.events_waiting.connect(self._deliver_soon)
@@ -121,7 +118,7 @@ class JobQueue(QObject):
     def cancel(self, job: Job) -> None:
         """Close a job's generator after its current event, unless the job has ended."""
         if job in self._running:
-            self._workers[self._running[job]].cancel(job)
+            self._set_state(job, JobState.CANCELLED)
             job.is_cancelled = True
             self.jobs_changed.emit()
 
@@ -133,18 +130,19 @@ class JobQueue(QObject):
 
     def pause(self, job: Job) -> None:
         """Stop advancing a job after its current event."""
-        if job in self._running:
-            self._workers[self._running[job]].pause(job)
+        self._set_state(job, JobState.PAUSING)
 
     def resume(self, job: Job) -> None:
         """Resume a paused job."""
-        if job in self._running:
-            self._workers[self._running[job]].resume(job)
+        self._set_state(job, JobState.READY)
 
     def prioritize(self, job: Job) -> None:
         """Run this job before all other jobs, and resume a paused job."""
+        self._set_state(job, JobState.PRIORITIZED)
+
+    def _set_state(self, job: Job, state: JobState) -> None:
         if job in self._running:
-            self._workers[self._running[job]].prioritize(job)
+            self._workers[self._running[job]].set_state(job, state)
 
     def set_wakeup_interval(self, seconds: float) -> None:
         """Set the minimum time between two wake-ups of the main thread by a training's losses."""
@@ -179,7 +177,7 @@ class JobQueue(QObject):
         is_continued = bool(self._undelivered)
         if not is_continued:  # meanwhile the workers join their events in the mailbox
             for worker in self._workers.values():
-                self._undelivered.extend(worker.drain())
+                self._undelivered.extend(worker.mailbox.drain())
         while self._undelivered:
             self._dispatch(*self._undelivered.popleft())
             if self._undelivered and time.monotonic() - self._delivered_at > _MAX_DELIVERY_S:

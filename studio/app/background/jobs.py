@@ -1,4 +1,4 @@
-"""Jobs that start the engine, train runs and read runs.
+"""Jobs that start the engine, train runs, follow trainings in other processes, and read runs.
 
 Functions import torch when they run, on a worker thread: the window's first paint must not wait for torch.
 """
@@ -14,15 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from studio.app.background.job_events import RunDescribed
+from studio.app.background.worker import JobIdle
 from studio.core import files, paths
 from studio.core.config import TrainingConfig
 from studio.core.errors import RunError
-from studio.core.events import Event, Events, Notice, RunStarted
+from studio.core.events import Event, Events, Notice, RunFinished, RunStarted
 from studio.core.observers import Observer
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.control.server import RunControlServer
+from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
 from studio.engine.devices.types import Device, ParentSource
+from studio.engine.distributed.launching import TrainingProcesses
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.listing import remember
 
 if TYPE_CHECKING:
     from studio.engine.runs.history import RunReader
@@ -152,8 +157,6 @@ class _RecordReader(Observer):
     """A training observer that yields the run's record after the event `RunStarted`."""
 
     def after(self, event: Event) -> Events:
-        from studio.engine.runs.folder import RunDir
-
         if isinstance(event, RunStarted):
             yield RunDescribed(RunDir(event.path).record())
 
@@ -174,3 +177,59 @@ def save_event_logs(paths: Sequence[Path], folder: Path) -> Generator[Event, Non
             else:
                 yield event
     return logs
+
+
+def watch(run: Path) -> Events:
+    """Follow a training: yield its events from the run folder, and `JobIdle` after each read.
+
+    Raises RunError if the training fails or is lost.
+    """
+    watcher = RunWatcher(run)
+    remember(run)
+    yield RunDescribed(watcher.record)
+    while True:
+        for event in watcher.poll():
+            if isinstance(event, TrainingLost):
+                raise RunError(event.title, event.hint)
+            yield event
+        if isinstance(event, RunFinished):
+            return
+        folder = RunDir(run)
+        is_silent = isinstance(event, TrainingSeen) and event.live is None
+        if is_silent and not folder.is_busy() and folder.progress().state != "training":  # ended before a heartbeat
+            yield _end(run)
+            return
+        yield JobIdle()
+
+
+def launch(processes: TrainingProcesses) -> Events:
+    """Launch processes that train a run, and follow the run until they have ended.
+
+    A lost heartbeat does not end the job, because torchrun may restart the processes.
+    """
+    watcher = RunWatcher(processes.run)
+    processes.start()
+    yield RunDescribed(watcher.record)
+    is_alive, is_finished = False, False
+    while not is_finished or processes.is_running():
+        were_running = processes.is_running()  # read before the events, to see the last events
+        for event in watcher.poll():
+            is_alive = isinstance(event, TrainingSeen) and event.live is not None
+            is_finished = is_finished or isinstance(event, RunFinished)
+            if not isinstance(event, TrainingLost):
+                yield event
+        if not (were_running or is_alive or is_finished):
+            if processes.has_failed():
+                raise processes.failure()
+            yield _end(processes.run)
+            return
+        yield JobIdle()
+
+
+def _end(run: Path) -> RunFinished:
+    """Return the final event of a run that ended without a heartbeat. Raises RunError if the run failed."""
+    progress = RunDir(run).progress()
+    if progress.state == "failed":
+        raise RunError(f"{run.name} has failed.", progress.message)
+    is_finished = progress.state == "finished"
+    return RunFinished("finished" if is_finished else "stopped", progress.step, progress.elapsed_s, run)

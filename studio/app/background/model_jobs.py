@@ -44,6 +44,9 @@ class SavedModel:
     checkpoint: str
 
 
+Model = SavedModel | Control  # a saved checkpoint, or the live model of a training
+
+
 @dataclass(frozen=True, eq=False)
 class _Drawn:
     """Generated sprites before recolouring, with everything that is needed to recolour them.
@@ -79,9 +82,7 @@ class ModelCache:
 
     def __init__(self) -> None:
         self.drawn: list[_Drawn] = []
-        self._inpainting_checkpoint: dict[
-            str, str
-        ] = {}  # by the hashes of 'best' and 'last': the checkpoint that inpaints
+        self._inpainting_checkpoint: dict[str, str] = {}  # by the hashes of 'best' and 'last': the one that inpaints
         self._key: tuple[Path, str, str, str] | None = None  # run, hashes of the weights, device, checkpoint
         self._model: TrainedModel | None = None
         self._training_sprites: tuple[Path, Sprites, NDArray[np.int64]] | None = None
@@ -95,20 +96,16 @@ class ModelCache:
             self._training_sprites = (run, *load_training_set(RunDir(run)))
         return self._training_sprites[1:]
 
-    def load(self, source: SavedModel | Control, device: Device) -> Generator[Notice, None, TrainedModel]:
+    def load(self, source: Model, device: Device) -> Generator[Notice, None, TrainedModel]:
         """Return the live model of a training, or load a checkpoint and yield its notices. Raises StudioError."""
         if not isinstance(source, SavedModel):
             if source.live is None:
-                raise StudioError(
-                    "The model is not available: the training has ended or is restarting.",
-                    "Try again shortly, or choose the run and a checkpoint.",
-                )
+                title = "The model is not available: the training has ended or is restarting."
+                raise StudioError(title, "Try again shortly, or choose the run and a checkpoint.")
             return source.live
         from studio.engine.models.loading import find_checkpoint, load_model
 
-        _, info = find_checkpoint(
-            source.path, source.checkpoint
-        )  # a later measurement can make another checkpoint 'best'
+        info = find_checkpoint(source.path, source.checkpoint)[1]  # a measurement can make another checkpoint 'best'
         weights = (source.path, "".join(info.sha256.values()), device.id)
         exact, requested = (*weights, str(info.step)), (*weights, source.checkpoint)
         if self._model is None or self._key not in (exact, requested):
@@ -118,9 +115,7 @@ class ModelCache:
             yield from self._model.notices
         return self._model
 
-    def load_for_inpainting(
-        self, source: SavedModel | Control, device: Device
-    ) -> Generator[Notice, None, TrainedModel]:
+    def load_for_inpainting(self, source: Model, device: Device) -> Generator[Notice, None, TrainedModel]:
         """Load a model for inpainting; use 'last' in place of 'best' if only 'last' has learnt inpainting."""
         if not isinstance(source, SavedModel) or source.checkpoint != "best":
             return (yield from self.load(source, device))
@@ -184,7 +179,7 @@ class EditRequest:
 
 def generate(
     cache: ModelCache,
-    source: SavedModel | Control,
+    source: Model,
     device: Device,
     settings: GenerateSettings,
     colours: ColourMode,
@@ -213,7 +208,7 @@ def generate(
                 yield event
 
 
-def _inpainting_note(source: SavedModel | Control, model: TrainedModel) -> str:
+def _inpainting_note(source: Model, model: TrainedModel) -> str:
     """Return a note if the model has not learnt inpainting or replaces the chosen checkpoint; else an empty text."""
     if not _knows_inpainting(model):
         return "This checkpoint has not learnt to redraw selections. Try a later checkpoint."
@@ -248,9 +243,8 @@ def recolour(cache: ModelCache, colours: ColourMode, labels: NDArray[np.int64] |
     from studio.data.colour.pixel_art import allowed_alphas
     from studio.data.colour.recolouring import recolour_sprites
 
-    for recent_sprites in [each for each in cache.drawn if labels is None or each.made.labels is labels][-1:]:
-        drawn, style = recent_sprites.made, recent_sprites.style
-        constraints = recent_sprites.constraints
+    for made in [each for each in cache.drawn if labels is None or each.made.labels is labels][-1:]:
+        drawn, style, constraints = made.made, made.style, made.constraints
         sprites = yield from recolour_sprites(drawn.sprites, drawn.labels, style, colours, drawn.keep, constraints)
         alphas = allowed_alphas(drawn.labels, style) if colours.true_pixels else None
         name, palette = "", style.palette if colours.true_pixels else None
@@ -259,7 +253,7 @@ def recolour(cache: ModelCache, colours: ColourMode, labels: NDArray[np.int64] |
         checked = tuple(evaluate_constraints(sprites, constraints, palette, drawn.keep, alphas))
         yield SpritesColoured(
             sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, drawn.titles, name, palette, checked,
-            recent_sprites.source, recent_sprites.note or _empty_note(sprites, constraints),
+            made.source, made.note or _empty_note(sprites, constraints),
         )  # fmt: skip
 
 
@@ -300,9 +294,7 @@ def find_neighbours(cache: ModelCache, run: Path, sprite: Rgba) -> Generator[Eve
     return NearestSprites(learnt.rgba[nearest], names, bool(found.is_copy[0]))
 
 
-def with_model(
-    cache: ModelCache, source: SavedModel | Control, device: Device, use: Callable[[TrainedModel], Events]
-) -> Events:
+def with_model(cache: ModelCache, source: Model, device: Device, use: Callable[[TrainedModel], Events]) -> Events:
     """Load a model and yield the events of `use(model)`."""
     model = yield from cache.load(source, device)
     yield from use(model)

@@ -80,13 +80,13 @@ class Job:
     about: str = ""  # a longer explanation than the title
     is_cancelled: bool = False  # the worker closes the generator after the current event
     state: JobState = JobState.READY
-    wakeups: int = 0  # calls of `resume` and `prioritize`
+    wakeups: int = 0  # how often the job was resumed or prioritized
 
 
 class Worker(QThread):
     """A thread that advances its jobs one event at a time; background jobs only while no other job is ready.
 
-    events_waiting: the mailbox has events; emitted once until the next call of `drain`.
+    events_waiting: the mailbox has events; emitted once until the mailbox is drained.
     """
 
     events_waiting = Signal()
@@ -99,7 +99,7 @@ class Worker(QThread):
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
         self._closing = False
-        self._mailbox = Mailbox()
+        self.mailbox = Mailbox()
         self._announced_at = 0.0
         self._heap = HeapTrimmer()
 
@@ -115,29 +115,20 @@ class Worker(QThread):
         if not self.isRunning():
             self.start()
 
-    def pause(self, job: Job) -> None:
-        """Stop advancing a job after its current event; `JobPaused` follows."""
-        if job.state is not JobState.PAUSED:
-            self._set_state(job, JobState.PAUSING)
+    def set_state(self, job: Job, state: JobState) -> None:
+        """Change a job's state and wake the thread. A cancelled job stays cancelled, a paused job can't pause again.
 
-    def resume(self, job: Job) -> None:
-        """Resume a paused job."""
-        self._wake(job, JobState.READY)
-
-    def prioritize(self, job: Job) -> None:
-        """Run this job before all other jobs, and resume a paused job."""
-        self._wake(job, JobState.PRIORITIZED)
-
-    def cancel(self, job: Job) -> None:
-        """Close the job's generator after its current event, even while paused."""
-        self._set_state(job, JobState.CANCELLED)
-
-    def drain(self) -> list[tuple[Job, Event]]:
-        """Empty the mailbox and return its events, in order for each job."""
-        return self._mailbox.drain()
+        PAUSING: the job's `JobPaused` follows its current event. CANCELLED: close the generator after that event.
+        """
+        with self._changed:
+            job.wakeups += state in (JobState.READY, JobState.PRIORITIZED)
+            if job.state is JobState.CANCELLED or (job.state, state) == (JobState.PAUSED, JobState.PAUSING):
+                return
+            job.state = state
+            self._changed.notify()
 
     def begin_shut_down(self) -> None:
-        """Request that the thread closes all jobs and ends."""
+        """Let the thread close all jobs and end."""
         with self._changed:
             self._closing = True
             self._changed.notify()
@@ -164,18 +155,6 @@ class Worker(QThread):
             else:
                 self._advance(job)
 
-    def _set_state(self, job: Job, state: JobState) -> None:
-        """Change a job's state and wake the thread. A cancelled job stays cancelled."""
-        with self._changed:
-            if job.state is not JobState.CANCELLED:
-                job.state = state
-                self._changed.notify()
-
-    def _wake(self, job: Job, state: JobState) -> None:
-        with self._changed:
-            job.wakeups += 1
-        self._set_state(job, state)
-
     def _pause_unless_woken(self, job: Job, wakeups: int) -> None:
         """Pause a blocked or idle job. wakeups: value of `job.wakeups`; if the value has changed, do nothing."""
         with self._changed:
@@ -195,10 +174,9 @@ class Worker(QThread):
     def _pause_if_requested(self, job: Job) -> bool:
         """Pause the job if requested; return whether it was paused."""
         with self._changed:
-            pausing = job.state is JobState.PAUSING
-            if pausing:
+            if job.state is JobState.PAUSING:
                 job.state = JobState.PAUSED
-            return pausing
+            return job.state is JobState.PAUSED
 
     def _advance(self, job: Job) -> None:
         wakeups = job.wakeups
@@ -235,13 +213,13 @@ class Worker(QThread):
         Losses and progress of background jobs wake the main thread at most once per `wakeup_interval_s`.
         """
         logs.log_event(event)
-        self._mailbox.put(job, event)
+        self.mailbox.put(job, event)
         now = time.monotonic()
         is_frequent = job.background and isinstance(event, LossChunk | Progress)
         if is_frequent and now - self._announced_at < self.wakeup_interval_s:
             return
         self._announced_at = now
-        if self._mailbox.needs_wakeup():
+        if self.mailbox.needs_wakeup():
             self.events_waiting.emit()
 
 
@@ -274,7 +252,7 @@ class Mailbox:
                 self._entries.append((job, self._latest[job]))
 
     def drain(self) -> list[tuple[Job, Event]]:
-        """Empty the mailbox and return its events."""
+        """Empty the mailbox and return its events, in order for each job."""
         with self._lock:
             entries, self._entries, self._latest, self._announced = self._entries, [], {}, False
             self._lock.notify_all()
@@ -305,12 +283,9 @@ def _joined(events: list[Event]) -> Event:
     chunks = [event for event in events if isinstance(event, LossChunk)]
     if len(chunks) < 2:
         return events[-1]
-    return replace(
-        chunks[-1],
-        first_step=chunks[0].first_step,
-        losses=np.concatenate([chunk.losses for chunk in chunks]),
-        grad_norms=np.concatenate([chunk.grad_norms for chunk in chunks]),
-    )
+    losses = np.concatenate([chunk.losses for chunk in chunks])
+    grad_norms = np.concatenate([chunk.grad_norms for chunk in chunks])
+    return replace(chunks[-1], first_step=chunks[0].first_step, losses=losses, grad_norms=grad_norms)
 
 
 def failure(error: Exception) -> JobFailed:

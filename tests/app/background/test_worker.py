@@ -116,7 +116,7 @@ def test_the_window_paints_between_slow_events_while_the_mailbox_joins_the_rest(
         while time.perf_counter() - begun < 0.02:
             pass
 
-    job, box = Job("slow", says(), receive), job_queue._workers["files"]._mailbox
+    job, box = Job("slow", says(), receive), job_queue._workers["files"].mailbox
     job_queue._running[job] = "files"
     first, second = Notice("info", "a"), Notice("info", "b")
     box.put(job, first)
@@ -319,8 +319,9 @@ def test_shutting_down_closes_running_and_paused_jobs(qtbot: QtBot, log: Log) ->
     assert len(closed) == 2
 
 
-def test_a_job_that_hangs_does_not_hold_the_shut_down(qtbot: QtBot, log: Log) -> None:
-    job_queue, free = JobQueue(), threading.Event()
+def start_hanging(qtbot: QtBot, job_queue: JobQueue, log: Log) -> threading.Event:
+    """Start a job that hangs in the engine until the returned event is set."""
+    free = threading.Event()
 
     def events() -> Events:
         yield Notice("info", "begun")
@@ -328,20 +329,20 @@ def test_a_job_that_hangs_does_not_hold_the_shut_down(qtbot: QtBot, log: Log) ->
 
     job_queue.start("engine", "stuck", events(), log.take)
     qtbot.waitUntil(lambda: log.count(Notice) == 1)
+    return free
+
+
+def test_a_job_that_hangs_does_not_hold_the_shut_down(qtbot: QtBot, log: Log) -> None:
+    job_queue = JobQueue()
+    free = start_hanging(qtbot, job_queue, log)
     assert not job_queue.shut_down(100)
     free.set()
     assert job_queue.shut_down(5000)
 
 
 def test_a_queue_that_is_deleted_while_a_job_hangs_does_not_abort_the_process(qtbot: QtBot, log: Log) -> None:
-    job_queue, free = JobQueue(), threading.Event()
-
-    def events() -> Events:
-        yield Notice("info", "begun")
-        free.wait(20)
-
-    job_queue.start("engine", "stuck", events(), log.take)
-    qtbot.waitUntil(lambda: log.count(Notice) == 1)
+    job_queue = JobQueue()
+    free = start_hanging(qtbot, job_queue, log)
     engine = job_queue._workers["engine"]
     assert not job_queue.shut_down(10)
     shiboken6.delete(job_queue)  # as the collection of the session does; Qt deletes the children of the queue

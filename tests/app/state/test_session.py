@@ -59,7 +59,7 @@ def test_a_replaced_import_has_no_effect(qtbot: QtBot, session: Session, sprite_
     deadline = time.perf_counter() + LONG_MS / 1000
     while is_read and files._jobs and time.perf_counter() < deadline:
         QThread.msleep(5)
-    assert not is_read or (not files._jobs and len(files._mailbox))
+    assert not is_read or (not files._jobs and len(files.mailbox))
     session.open_sprites.open_paths([other])
     assert session.open_sprites.is_busy()
     qtbot.waitUntil(lambda: not session.open_sprites.is_busy(), timeout=LONG_MS)

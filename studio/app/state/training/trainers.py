@@ -10,7 +10,7 @@ from typing import Literal
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from studio.app.background import jobs, watch_jobs
+from studio.app.background import jobs
 from studio.app.background.job_events import RunDescribed
 from studio.app.background.job_queue import JobOptions, JobQueue, ignore
 from studio.app.background.jobs import TrainingRequest
@@ -158,13 +158,13 @@ class ProcessTrainer(QObject, Trainer):
     def watch(self, run: Path) -> None:
         """Follow a run that trains in another process."""
         self._run = run
-        self._start_watching(watch_jobs.watch(run), run.name)
+        self._start_watching(jobs.watch(run), run.name)
 
     def launch(self, run: Path, count: int, kind: str, more_min: float = 0.0) -> None:
         """Launch torchrun with `count` processes, each on a device of `kind`, and follow the run."""
         self._run, self.watched = run, WatchedRun(processes=count)
         self._processes = TrainingProcesses(run, count, kind, more_min)
-        self._start_watching(watch_jobs.launch(self._processes), run.name)
+        self._start_watching(jobs.launch(self._processes), run.name)
 
     def prepare_and_launch(self, title: str, request: TrainingRequest) -> None:
         """Create a run, then launch the processes that train it."""

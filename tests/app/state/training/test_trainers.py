@@ -470,7 +470,7 @@ def test_two_processes_train_one_run_from_the_window_to_its_end(qtbot: QtBot, re
 @pytest.mark.slow
 def test_processes_that_fail_to_start_say_why(qtbot: QtBot, ready: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.distributed.launching._RESTARTS", 0)
-    monkeypatch.setattr("studio.app.background.watch_jobs.RunWatcher", _Spoiling)
+    monkeypatch.setattr("studio.app.background.jobs.RunWatcher", _Spoiling)
     start_processes(ready)
     wait_idle(qtbot, ready)
     failure = ready.training.failure
