@@ -31,12 +31,9 @@ _SCHEMES = (("system", "Follow system"), ("light", "Light"), ("dark", "Dark"))
 
 
 class Menus(QObject):
-    """Fills the menu bar with actions. The window connects the actions that need a page.
+    """Fills the menu bar with actions. The window connects the actions that need a page."""
 
-    page_requested: name of the page to show.
-    """
-
-    page_requested = Signal(str)
+    page_requested = Signal(str)  # name of the page to show
 
     def __init__(self, bar: QMenuBar, session: Session, commands: Commands) -> None:
         super().__init__(bar)
@@ -202,7 +199,6 @@ class NavigationRail(QFrame):
         theme.set_role(self, "")
 
     def show_page(self, name: str) -> None:
-        """Mark the button of the page `name` as checked."""
         self._buttons[name].setChecked(True)
 
     @Slot(int)
@@ -211,13 +207,10 @@ class NavigationRail(QFrame):
 
 
 class Commands(QObject):
-    """Executes menu actions that need no page.
+    """Executes menu actions that need no page."""
 
-    open_requested: (list of Path) open these files. page_requested: name of the page to show.
-    """
-
-    open_requested = Signal(object)
-    page_requested = Signal(str)
+    open_requested = Signal(object)  # files to open, list of Path
+    page_requested = Signal(str)  # name of the page to show
 
     def __init__(self, window: QWidget, session: Session, theme: Theme) -> None:
         super().__init__(window)

@@ -20,10 +20,10 @@ _ALL_LOST = "The run has no checkpoint. Closing now loses all progress."
 
 
 class CloseGuard(QObject):
-    """Decides when the window may close. ready: close now. cancelled: (Notice) the window stays open."""
+    """Decides when the window may close."""
 
-    ready = Signal()
-    cancelled = Signal(object)
+    ready = Signal()  # close now
+    cancelled = Signal(object)  # Notice, the window stays open
 
     def __init__(self, training: CurrentTraining, window: QWidget) -> None:
         super().__init__(window)

@@ -148,7 +148,6 @@ class BusNotifier(Notifier):
             self._handle_signal(fields[HeaderFields.member], body)
 
     def _handle_signal(self, signal: str, body: tuple[Any, ...]) -> None:
-        """Handle a D-Bus signal about a shown notification."""
         if signal == "ActivationToken":  # sent before a click; Wayland raises a window only with it
             os.environ["XDG_ACTIVATION_TOKEN"] = body[1]
         elif signal == "ActionInvoked":
@@ -180,7 +179,6 @@ class TrayNotifier(Notifier):
 
 
 def system_notifier(parent: QObject | None = None) -> Notifier:
-    """Return the notifier for this system."""
     return BusNotifier(parent) if sys.platform == "linux" else TrayNotifier(parent)
 
 
@@ -257,7 +255,6 @@ class SleepInhibitor(QObject):
         training.state_changed.connect(self._on_training_changed)
 
     def release(self) -> None:
-        """Let the machine sleep again."""
         self._lock.release()
 
     @Slot()

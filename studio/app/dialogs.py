@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
@@ -99,10 +100,8 @@ def choose_save_file(
     kinds: a Qt filter like 'PNG (*.png);;CSV (*.csv)'; a name with another suffix gets the chosen filter's suffix.
     replaces: ask before replacing an existing file. If False, choose a free file name instead.
     """
-    stem, dot, suffix = name.rpartition(".")
-    proposed = (
-        f"{files.safe_name(stem)}.{suffix}" if dot else files.safe_name(name)
-    )  # the name may contain titles of sprites
+    stem, dot, suffix = name.rpartition(".")  # the name may contain titles of sprites
+    proposed = f"{files.safe_name(stem)}.{suffix}" if dot else files.safe_name(name)
     typed, kind = run_save_dialog(parent, title, Path(_save_folder(settings)) / proposed, kinds, confirms=replaces)
     if typed is None:
         return None
@@ -132,11 +131,10 @@ def choose_save_sprites(
     typed, kind = run_save_dialog(parent, title, start, ";;".join(kinds), proposed)
     if typed is None:
         return None
-    path, form = typed, kinds.get(kind, forms[0])
-    if path.suffix.lower() != form.suffix:
-        form = next((known for known in forms if known.suffix == path.suffix.lower()), form)
-    if path.suffix.lower() != form.suffix:
-        path = path.with_name(path.name + form.suffix)
+    form = kinds.get(kind, forms[0])
+    if typed.suffix.lower() != form.suffix:
+        form = next((known for known in forms if known.suffix == typed.suffix.lower()), form)
+    path = typed if typed.suffix.lower() == form.suffix else typed.with_name(typed.name + form.suffix)
     has_asked = path == typed and os.path.lexists(path)
     companions = [path.with_suffix(suffix) for suffix in form.companions]
     if not _may_replace(parent, [] if has_asked else [path, *companions]):
@@ -192,7 +190,6 @@ def _may_replace(parent: QWidget, paths: list[Path]) -> bool:
 
 
 def _save_folder(settings: Settings) -> str:
-    """Return the folder of the last saved file."""
     return settings.text(_LAST_SAVE, str(Path.home()))
 
 
@@ -216,9 +213,6 @@ def _palette_suffixes() -> dict[str, str]:
     return found
 
 
-_HELP_PX = (800, 640)  # fits into the smallest window
-
-
 class HelpDialog(QDialog):
     """The help dialog, which lists first steps and keyboard shortcuts."""
 
@@ -226,21 +220,21 @@ class HelpDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle("First steps and shortcuts")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        steps = QGridLayout()
-        for number, words in enumerate(_STEPS, 1):
-            steps.addWidget(factory.badge(str(number)), number, 0, Qt.AlignmentFlag.AlignTop)
-            steps.addWidget(factory.text(words), number, 1)
-        steps.setColumnStretch(1, 1)
-        keys = QGridLayout()
+        steps = _badged(enumerate(_STEPS, 1), Qt.AlignmentFlag.AlignTop)
+        keys = _badged(_SHORTCUTS, Qt.AlignmentFlag.AlignLeft)
         keys.setHorizontalSpacing(3 * factory.GRID)
-        for line, (key, words) in enumerate(_SHORTCUTS):
-            keys.addWidget(factory.badge(key), line, 0, Qt.AlignmentFlag.AlignLeft)
-            keys.addWidget(factory.text(words), line, 1)
-        keys.setColumnStretch(1, 1)
-        close = factory.button("Close", "Close this list. (Esc)")
-        close.clicked.connect(self.reject)
-        heading = factory.heading
-        content = factory.column(heading("First steps"), steps, heading("Shortcuts"), keys, 1)
-        content_area, margin = factory.scroll_area(factory.panel(content)), 3 * factory.GRID
-        self.setLayout(factory.column(content_area, factory.row(1, close), margin=margin))
-        self.resize(*_HELP_PX)
+        close = factory.button("Close", "Close this list. (Esc)", slot=self.reject)
+        content = factory.column(factory.heading("First steps"), steps, factory.heading("Shortcuts"), keys, 1)
+        area = factory.scroll_area(factory.panel(content))
+        self.setLayout(factory.column(area, factory.row(1, close), margin=3 * factory.GRID))
+        self.resize(800, 640)  # fits into the smallest window
+
+
+def _badged(rows: Iterable[tuple[object, str]], side: Qt.AlignmentFlag) -> QGridLayout:
+    """Return a layout with a badge and a text in each row."""
+    grid = QGridLayout()
+    grid.setColumnStretch(1, 1)
+    for row, (badge, words) in enumerate(rows):
+        grid.addWidget(factory.badge(str(badge)), row, 0, side)
+        grid.addWidget(factory.text(words), row, 1)
+    return grid

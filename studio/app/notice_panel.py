@@ -21,15 +21,11 @@ def _always() -> bool:
 
 
 class NoticeCard(QFrame):
-    """A card that shows a message in full: title, hint, details and buttons.
+    """A card that shows a message in full: title, hint, details and buttons."""
 
-    clicked, other_clicked: the user clicked the first or the second button. closed: remove the card. expires: close the
-    card after enough time to read it; errors never expire.
-    """
-
-    clicked = Signal()
-    other_clicked = Signal()
-    closed = Signal()
+    clicked = Signal()  # the first button
+    other_clicked = Signal()  # the second button
+    closed = Signal()  # remove the card
 
     def __init__(self, notice: Notice, details: str, button: str, other: str, *, expires: bool) -> None:
         super().__init__()
@@ -37,7 +33,7 @@ class NoticeCard(QFrame):
         self.notice, self.level, self.texts = notice, notice.level, (title, hint)
         self.details, self.button, self.other = details, button, other
         self.holds: Callable[[], bool] = _always
-        self.expires = self.level in _EXPIRY_MS and expires
+        self.expires = self.level in _EXPIRY_MS and expires  # after enough time to read it; errors never expire
         time_ms = _EXPIRY_MS.get(self.level, 0) + _READING_MS * len(title + hint)
         self.timer = QTimer(self, singleShot=True, interval=time_ms)
         self.timer.timeout.connect(self.closed)
@@ -74,7 +70,6 @@ class NoticeCard(QFrame):
         advice.setVisible(bool(hint))  # needs a parent first, else it flashes up as a window
 
     def icon_pixmap(self) -> QPixmap:
-        """Return the icon of the message's level."""
         return theme.icon(self.level, theme.level_colours(theme.colours())[self.level]).pixmap(20, 20)
 
     def count_down(self, counts: bool) -> None:
@@ -86,13 +81,11 @@ class NoticeCard(QFrame):
 
     @Slot()
     def click(self) -> None:
-        """Emit `clicked`, then `closed`."""
         self.clicked.emit()
         self.closed.emit()
 
     @Slot()
     def click_other(self) -> None:
-        """Emit `other_clicked`, then `closed`."""
         self.other_clicked.emit()
         self.closed.emit()
 
@@ -109,9 +102,9 @@ class NoticeCard(QFrame):
 
 
 class NoticePanel(QFrame):
-    """A popup with all messages in full, newest first. closed: the popup was hidden."""
+    """A popup with all messages in full, newest first."""
 
-    closed = Signal()
+    closed = Signal()  # the popup was hidden
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
@@ -124,7 +117,6 @@ class NoticePanel(QFrame):
         self._box.insertWidget(0, card)
 
     def remove(self, card: NoticeCard) -> None:
-        """Remove a message."""
         self._box.removeWidget(card)
         card.hide()
         card.deleteLater()
@@ -144,7 +136,6 @@ class NoticePanel(QFrame):
         return handled
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Emit `closed`: a click outside hides the popup, too."""
         super().hideEvent(event)
         self.closed.emit()
 
@@ -158,7 +149,6 @@ class NoticeLabel(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
 
     def set_message(self, title: str, hint: str) -> None:
-        """Show a message."""
         self._title, self._hint = title, hint
         self.update()
 
@@ -172,7 +162,6 @@ class NoticeLabel(QWidget):
         return min(self._full_title_px(), max(room // 2, room - self._hint_px()))
 
     def sizeHint(self) -> QSize:
-        """Return the height of a line; the width follows the layout."""
         return QSize(0, QFontMetrics(self._bold()).height())
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -66,7 +66,6 @@ class NoticeBar(QWidget):
 
     @Slot(object)
     def show_failure(self, failure: JobFailed) -> None:
-        """Show the error of a failed job."""
         self.add(Notice("error", failure.title, failure.hint), failure.details)
 
     @Slot()
@@ -77,7 +76,6 @@ class NoticeBar(QWidget):
 
     @Slot(object)
     def withdraw(self, notice: Notice) -> None:
-        """Remove a message."""
         for card in [card for card in self._cards if card.texts == (notice.title, notice.hint)]:
             self._remove(card)
 
@@ -186,13 +184,9 @@ class NoticeBar(QWidget):
 
 
 class Messages(QObject):
-    """Shows the session's messages in the notice bar, with buttons, and removes outdated messages.
+    """Shows the session's messages in the notice bar, with their buttons, and removes outdated messages."""
 
-    Buttons resume or end a blocked training, undo an action, fix an import, resume an interrupted run, start the queue
-    or reopen a sprite. page_requested: name of the page to show.
-    """
-
-    page_requested = Signal(str)
+    page_requested = Signal(str)  # name of the page to show
 
     def __init__(self, session: Session, bar: NoticeBar, parent: QObject) -> None:
         super().__init__(parent)
@@ -270,9 +264,9 @@ class Messages(QObject):
 
 
 class UncaughtErrors(QObject):
-    """Logs uncaught exceptions of all threads and reports them. happened: (JobFailed) an exception was reported."""
+    """Logs uncaught exceptions of all threads and reports them."""
 
-    happened = Signal(object)
+    happened = Signal(object)  # JobFailed
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -284,7 +278,6 @@ class UncaughtErrors(QObject):
         threading.excepthook = self._report_thread
 
     def uninstall(self) -> None:
-        """Restore the previous exception hooks."""
         sys.excepthook, threading.excepthook = self._before
 
     def _report(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import psutil
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QStatusBar
 
 from studio.app.background.worker import Job
 from studio.app.state.session import Session
-from studio.app.state.training.trainers import State
 from studio.app.widgets import factory
 from studio.core import formatting, limits
 from studio.core.events import Event, LossChunk, Progress
 
 _SHOW_AFTER_MS = 400  # shorter jobs would only flicker
 _MEMORY_MS = 5000
-_DOING: Mapping[State, str] = {
-    "starting": "Starting",
-    "training": "Training",
-    "pausing": "Pausing",
-    "paused": "Paused",
-    "stopping": "Saving",
-}
 
 
 class StatusBar(QStatusBar):
@@ -113,7 +103,8 @@ class StatusBar(QStatusBar):
 
     def _show_training(self) -> None:
         training = self._session.training
-        text = f"{_DOING[training.state] if training.owns_run() else 'Watching'} '{training.title}'"
+        doing = "Saving" if training.state == "stopping" else training.state.capitalize()
+        text = f"{doing if training.owns_run() else 'Watching'} '{training.title}'"
         chunk = training.chunk
         if chunk is None:
             self._text.show_text(f"{text}…")

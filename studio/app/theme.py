@@ -63,9 +63,9 @@ DARK = Colours(
 
 
 class Theme(QObject):
-    """The theme of the application. changed: the colours changed; widgets also receive PaletteChange."""
+    """The theme of the application."""
 
-    changed = Signal()
+    changed = Signal()  # the colours changed; widgets also receive PaletteChange
 
     def __init__(self, app: QApplication) -> None:
         super().__init__(app)
@@ -119,7 +119,6 @@ def apply(app: QApplication, scheme: Scheme = "system") -> Theme:
 
 
 def colours() -> Colours:
-    """Return the colours of the current theme."""
     window = QGuiApplication.palette().color(QPalette.ColorRole.Window)
     return DARK if window.lightness() < 128 else LIGHT
 
@@ -140,12 +139,10 @@ def set_role(widget: QWidget, role: Role) -> None:
 
 
 def level_colours(c: Colours) -> dict[str, str]:
-    """Return the colour of each message level."""
     return {"info": c.accent, "warning": c.warn, "error": c.error}
 
 
 def notice_background(c: Colours, level: str) -> str:
-    """Return the background colour of a message of this level."""
     return mix(c.surface, level_colours(c)[level], 0.1)
 
 
@@ -233,7 +230,6 @@ class SvgIconEngine(QIconEngine):
         return found
 
     def key(self) -> str:
-        """Return the name of this engine."""
         return "studio-svg"
 
     def _palette_colour(self, mode: QIcon.Mode) -> str:

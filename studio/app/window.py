@@ -29,10 +29,10 @@ _FRAME = QSize(8, 40)  # assumed size of the window frame in logical pixels
 
 
 class Window(QMainWindow):
-    """The main window. painted: the first paint is done. closed: the window was closed."""
+    """The main window."""
 
-    painted = Signal()
-    closed = Signal()
+    painted = Signal()  # the first paint is done
+    closed = Signal()  # the window was closed
 
     def __init__(self, session: Session, theme: Theme) -> None:
         super().__init__()
@@ -114,12 +114,10 @@ class Window(QMainWindow):
 
     @Slot(object)
     def open_paths(self, paths: Sequence[Path]) -> None:
-        """Open files and folders as sprites."""
         self.show_page("sprites")
         self.session.open_sprites.open_paths(paths)
 
     def page(self) -> Page:
-        """Return the shown page."""
         page = self._stack.currentWidget()
         assert isinstance(page, Page)
         return page
@@ -218,7 +216,6 @@ class Window(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Open the dropped files."""
         paths = factory.local_paths(event.mimeData())
         if paths:
             event.acceptProposedAction()

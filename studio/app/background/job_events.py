@@ -21,17 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SpritesColoured(SpritesGenerated):
-    """Generated sprites after recolouring. palette: name of the chosen palette, or empty.
+    """Generated sprites after recolouring."""
 
-    colours: uint8 [K, 3], the allowed colours; None for all colours. badges: results of the constraint checks. source:
-    the sprites' provenance as JSON (`ModelSource`), or empty if unknown. note: a message for the user.
-    """
-
-    palette: str = ""
-    colours: NDArray[np.uint8] | None = None
-    badges: tuple[ConstraintCheck, ...] = ()
-    source: str = ""
-    note: str = ""
+    palette: str = ""  # name of the chosen palette, or empty
+    colours: NDArray[np.uint8] | None = None  # uint8 [K, 3], the allowed colours; None for all colours
+    badges: tuple[ConstraintCheck, ...] = ()  # results of the constraint checks
+    source: str = ""  # provenance as JSON (`ModelSource`); empty if unknown
+    note: str = ""  # a message for the user
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,23 +39,20 @@ class RunDescribed(Event):
 
 @dataclass(frozen=True)
 class RunCheckpoints(Event):
-    """The usable checkpoints of a run. quick: checkpoints with a distilled network."""
+    """The usable checkpoints of a run."""
 
     run: Path
     names: tuple[str, ...]
-    quick: tuple[str, ...]
+    quick: tuple[str, ...]  # checkpoints with a distilled network
 
 
 @dataclass(frozen=True)
 class OnlySheets(Event):
-    """An import found only images that are too large for a sprite.
-
-    recognised: the images that look like sprite sheets.
-    """
+    """An import found only images that are too large for a sprite."""
 
     paths: tuple[Path, ...]
     sheets: tuple[ImportIssue, ...]
-    recognised: tuple[DetectedSheet, ...] = ()
+    recognised: tuple[DetectedSheet, ...] = ()  # the images that look like sprite sheets
 
 
 @dataclass(frozen=True)

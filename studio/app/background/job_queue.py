@@ -38,17 +38,13 @@ def ignore(_: object) -> None:
 
 
 class JobQueue(QObject):
-    """Runs jobs on two workers: 'engine' for all torch work, 'files' for the rest.
+    """Runs jobs on two workers: 'engine' for all torch work, 'files' for the rest."""
 
-    jobs_changed: a job started or ended. progressed: (Job, Progress). failed: (JobFailed). noticed: (Notice).
-    withdrawn: (Notice) remove this message of an earlier job.
-    """
-
-    jobs_changed = Signal()
-    progressed = Signal(object, object)
-    failed = Signal(object)
-    noticed = Signal(object)
-    withdrawn = Signal(object)
+    jobs_changed = Signal()  # a job started or ended
+    progressed = Signal(object, object)  # Job, Progress
+    failed = Signal(object)  # JobFailed
+    noticed = Signal(object)  # Notice
+    withdrawn = Signal(object)  # Notice, the message of an earlier job
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -66,13 +62,9 @@ class JobQueue(QObject):
             worker.events_waiting.connect(self._deliver_soon)
 
     def start(
-        self,
-        worker: WorkerName,
-        title: str,
-        events: Events | Callable[[], Events],
-        receive: Callable[[Event], None],
+        self, worker: WorkerName, title: str, events: Events | Callable[[], Events], receive: Callable[[Event], None],
         **options: Unpack[JobOptions],
-    ) -> Job:
+    ) -> Job:  # fmt: skip
         """Submit a job to a worker.
 
         events: the job's generator, or a function that the worker calls to make the generator. receive: called in the
@@ -95,14 +87,9 @@ class JobQueue(QObject):
         return job
 
     def run(
-        self,
-        worker: WorkerName,
-        title: str,
-        operation: Operation[T],
-        on_success: Callable[[T], None],
-        on_event: Callable[[Event], None] = ignore,
-        **options: Unpack[JobOptions],
-    ) -> Job:
+        self, worker: WorkerName, title: str, operation: Operation[T], on_success: Callable[[T], None],
+        on_event: Callable[[Event], None] = ignore, **options: Unpack[JobOptions],
+    ) -> Job:  # fmt: skip
         """Call `operation` on a worker thread, then `on_success` in the main thread with its result.
 
         operation: returns the result, or a generator that yields events and returns the result. on_event: called in the
@@ -133,7 +120,6 @@ class JobQueue(QObject):
         self._set_state(job, JobState.PAUSING)
 
     def resume(self, job: Job) -> None:
-        """Resume a paused job."""
         self._set_state(job, JobState.READY)
 
     def prioritize(self, job: Job) -> None:

@@ -38,10 +38,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A checkpoint of a run. path: the run folder. checkpoint: 'best', 'last' or a step number."""
+    """A checkpoint of a run."""
 
-    path: Path
-    checkpoint: str
+    path: Path  # the run folder
+    checkpoint: str  # 'best', 'last' or a step number
 
 
 Model = SavedModel | Control  # a saved checkpoint, or the live model of a training
@@ -49,17 +49,13 @@ Model = SavedModel | Control  # a saved checkpoint, or the live model of a train
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    """Generated sprites before recolouring, with everything that is needed to recolour them.
-
-    style: the pixel style of the training sprites. constraints: the rules for the recoloured sprites. source:
-    provenance as JSON. note: a message for the user.
-    """
+    """Generated sprites before recolouring, with everything that is needed to recolour them."""
 
     made: SpritesGenerated
-    style: PixelStyle
-    constraints: Constraints
-    source: str
-    note: str
+    style: PixelStyle  # of the training sprites
+    constraints: Constraints  # rules for the recoloured sprites
+    source: str  # provenance as JSON
+    note: str  # a message for the user
 
 
 def recent(items: Sequence[T], size_bytes: Callable[[T], int]) -> list[T]:
@@ -75,13 +71,10 @@ def recent(items: Sequence[T], size_bytes: Callable[[T], int]) -> list[T]:
 
 
 class ModelCache:
-    """Caches the last loaded model and recently generated sprites. Used on the engine thread only.
-
-    drawn: recently generated sprites before recolouring, newest last.
-    """
+    """Caches the last loaded model and recently generated sprites. Used on the engine thread only."""
 
     def __init__(self) -> None:
-        self.drawn: list[_Drawn] = []
+        self.drawn: list[_Drawn] = []  # recently generated sprites, newest last
         self._inpainting_checkpoint: dict[str, str] = {}  # by the hashes of 'best' and 'last': the one that inpaints
         self._key: tuple[Path, str, str, str] | None = None  # run, hashes of the weights, device, checkpoint
         self._model: TrainedModel | None = None
@@ -139,19 +132,15 @@ def _knows_inpainting(model: TrainedModel) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SpriteSelection:
-    """Sprites to save, with their file names. about: metadata for the files, by key.
-
-    classes: class name of each sprite, or empty. palette: uint8 [K, 3], the colours of the sprites. is_animation: the
-    sprites are frames. sources: provenance of each sprite as JSON, or empty.
-    """
+    """Sprites to save, with their file names."""
 
     sprites: Rgba
     names: Sequence[str]
-    about: Mapping[str, str]
-    classes: Sequence[str] = ()
-    palette: NDArray[np.uint8] | None = None
-    is_animation: bool = False
-    sources: Sequence[str] = ()
+    about: Mapping[str, str]  # metadata for the files, by key
+    classes: Sequence[str] = ()  # class name of each sprite, or empty
+    palette: NDArray[np.uint8] | None = None  # uint8 [K, 3], the colours of the sprites
+    is_animation: bool = False  # the sprites are frames
+    sources: Sequence[str] = ()  # provenance of each sprite as JSON, or empty
 
     def without_details(self) -> SpriteSelection:
         """Return the selection without generation details."""
@@ -164,27 +153,19 @@ class SpriteSelection:
 
 @dataclass(frozen=True, eq=False)
 class EditRequest:
-    """A request to edit sprites ('redraw', 'between', 'more_like'), or to rank new sprites by the user's ('best_of').
-
-    sprites: uint8 [M, S, S, 4]. class_names: of each sprite, empty if unknown. keep: bool [S, S], the pixels to keep
-    when inpainting. silhouette: uint8 [S, S], the alpha of each pixel. For tweens, leave both None.
-    """
+    """A request to edit sprites, or to rank new sprites by the user's sprites ('best_of')."""
 
     kind: Literal["redraw", "between", "more_like", "best_of"]
-    sprites: Rgba
-    class_names: tuple[str, ...]
-    keep: NDArray[np.bool_] | None = None
-    silhouette: NDArray[np.uint8] | None = None
+    sprites: Rgba  # uint8 [M, S, S, 4]
+    class_names: tuple[str, ...]  # of each sprite, empty if unknown
+    keep: NDArray[np.bool_] | None = None  # bool [S, S], the pixels to keep when inpainting
+    silhouette: NDArray[np.uint8] | None = None  # uint8 [S, S], each pixel's alpha; None for tweens
 
 
 def generate(
-    cache: ModelCache,
-    source: Model,
-    device: Device,
-    settings: GenerateSettings,
-    colours: ColourMode,
+    cache: ModelCache, source: Model, device: Device, settings: GenerateSettings, colours: ColourMode,
     request: EditRequest | None = None,
-) -> Events:
+) -> Events:  # fmt: skip
     """Generate sprites with a model and recolour them. request: edit sprites instead of starting from noise.
 
     The cache stores the sprites for later recolouring.
@@ -270,14 +251,11 @@ def _empty_note(sprites: Rgba, constraints: Constraints) -> str:
 
 @dataclass(frozen=True, eq=False)
 class NearestSprites:
-    """The training sprites nearest to a sprite, nearest first: uint8 [n, S, S, 4] and their names.
+    """The training sprites nearest to a sprite, nearest first."""
 
-    is_copy: whether the sprite is a copy of the nearest training sprite.
-    """
-
-    sprites: Rgba
+    sprites: Rgba  # uint8 [n, S, S, 4]
     names: tuple[str, ...]
-    is_copy: bool
+    is_copy: bool  # the sprite is a copy of the nearest training sprite
 
 
 def find_neighbours(cache: ModelCache, run: Path, sprite: Rgba) -> Generator[Event, None, NearestSprites]:
@@ -301,7 +279,6 @@ def with_model(cache: ModelCache, source: Model, device: Device, use: Callable[[
 
 
 def list_checkpoints(run: Path) -> RunCheckpoints:
-    """Return the checkpoints of a run."""
     from studio.engine.models.loading import checkpoint_names
 
     return RunCheckpoints(run, tuple(checkpoint_names(run)), tuple(checkpoint_names(run, distilled=True)))

@@ -84,12 +84,9 @@ class Job:
 
 
 class Worker(QThread):
-    """A thread that advances its jobs one event at a time; background jobs only while no other job is ready.
+    """A thread that advances its jobs one event at a time; background jobs only while no other job is ready."""
 
-    events_waiting: the mailbox has events; emitted once until the mailbox is drained.
-    """
-
-    events_waiting = Signal()
+    events_waiting = Signal()  # in the mailbox; emitted once until it is drained
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
         super().__init__(parent)

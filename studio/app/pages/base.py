@@ -19,15 +19,11 @@ _PLOT_KINDS = "PNG image (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
 
 
 class Page(QWidget):
-    """A page of the window.
+    """A page of the window."""
 
-    page_requested: the name of another page to show. undo_changed: `undo_title` has changed. has_undo: the page has its
-    own undo history, so Undo does not act on the open sprites while the page is shown.
-    """
-
-    page_requested = Signal(str)
-    undo_changed = Signal()
-    has_undo = False
+    page_requested = Signal(str)  # name of another page to show
+    undo_changed = Signal()  # `undo_title` has changed
+    has_undo = False  # the page has its own undo history; if False, Undo acts on the open sprites
 
     def __init__(self, session: Session) -> None:
         super().__init__()

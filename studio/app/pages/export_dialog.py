@@ -26,10 +26,7 @@ _CHOOSING, _WRITING, _DONE = range(3)
 
 
 class ExportDialog(QDialog):
-    """Dialog that exports a model in three stages: choose format and path, write, done.
-
-    A running training continues during the export.
-    """
+    """Dialog that exports a model: choose format and path, write, done. A running training continues meanwhile."""
 
     def __init__(
         self, session: Session, source: SavedModel | Control, title: str, recipe: str, device: Device, parent: QWidget

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal, Slot
@@ -12,20 +13,15 @@ from studio.app.widgets.config_form import ConfigForm
 from studio.core.config import Config, settings_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from studio.exports.base import ModelExport
     from studio.recipes.base import Recipe
 
 
 class ExportFormats(QWidget):
-    """Radio buttons for export formats. A format that does not support the model is disabled and shows why.
+    """Radio buttons for export formats. A format that does not support the model is disabled and shows why."""
 
-    format_chosen: the user chose another format. edited: the user changed a setting.
-    """
-
-    format_chosen = Signal()
-    edited = Signal()
+    format_chosen = Signal()  # the user chose another format
+    edited = Signal()  # the user changed a setting
 
     def __init__(self, formats: Sequence[ModelExport], recipe: Recipe | None) -> None:
         """Create a button for each format and choose the first usable. recipe: the model's recipe; None if unknown."""

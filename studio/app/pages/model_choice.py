@@ -85,7 +85,6 @@ class ModelChoice(QWidget):
         return self._session.training.path if chosen == _LIVE else Path(chosen) if chosen else None
 
     def name(self) -> str:
-        """Return the chosen model's display name."""
         return self._session.training.title if self.models.currentData() == _LIVE else self.models.currentText()
 
     def record(self) -> RunRecord | None:

@@ -15,7 +15,7 @@ from studio.engine.devices.types import STARTER, ParentSource
 from studio.engine.runs.history import PLOTTED_CURVES
 
 if TYPE_CHECKING:
-    from studio.engine.runs.listing import RunStatus, RunSummary
+    from studio.engine.runs.listing import RunSummary
 
 # The line of readings, with tooltips.
 READINGS = {
@@ -37,24 +37,13 @@ QUALITY = {figure.key: figure.title for figure in PLOTTED_CURVES if figure.kind 
 
 _LONG_SILENCE_S = 15.0  # a watched training sends a heartbeat every 2 s
 
-STANDINGS: Mapping[RunStatus, str] = {
-    "queued": "Queued",
-    "training": "Training",
-    "interrupted": "Interrupted",
-    "finished": "Finished",
-    "stopped": "Stopped",
-    "failed": "Failed",
-    "damaged": "Damaged",
-}
-
 
 def queue_entry(run: RunSummary) -> str:
     """Return a queue row's text: the run's title, with the status unless queued."""
-    return run.title if run.standing == "queued" else f"{run.title}: {_lower(STANDINGS[run.standing])}"
+    return run.title if run.standing == "queued" else f"{run.title}: {run.standing}"
 
 
 def queue_state(runs: Sequence[RunSummary], *, is_on: bool, is_training: bool) -> str:
-    """Return the queue's status in a sentence."""
     if not is_on:
         return f"{formatting.count(len(runs), 'run')}. Drag to reorder."
     return "The next run starts when this run ends." if is_training else "Starting the next run…"
@@ -92,14 +81,13 @@ def parent(source: ParentSource, titles: Mapping[Path, str]) -> str:
 
 def parent_summary(source: ParentSource, suggested: ParentSource, sprites: int) -> str:
     """Return a sentence about the chosen start weights. suggested: the best choice for this many sprites."""
-    if source is None and suggested == STARTER:
-        return f"Trains only on your {sprites} sprites. Small sets are soon copied."
+    is_small = suggested == STARTER
     if source is None:
-        return "Trains only on your sprites."
-    if source == STARTER == suggested:
-        return "Pretrained on CC0 art. Better for small sets: fewer copies, cleaner pixels."
+        small = f"Trains only on your {sprites} sprites. Small sets are soon copied."
+        return small if is_small else "Trains only on your sprites."
     if source == STARTER:
-        return "Pretrained on CC0 art. Best for small sets."
+        better = "Better for small sets: fewer copies, cleaner pixels." if is_small else "Best for small sets."
+        return f"Pretrained on CC0 art. {better}"
     return "Continues from this model's weights. Classes are matched by name."
 
 
@@ -125,36 +113,24 @@ def state(training: CurrentTraining) -> str:
         return _end(training, verdict)
     if training.watched is not None:
         return _watched(training.watched, training.state, verdict)
-    paused = "You can generate now or resume."
-    if training.blocked:
-        paused = f"{training.blocked.title} {training.blocked.hint.partition('. ')[0]}"
-    text: dict[State, str] = {
-        "starting": "Starting…",
-        "training": f"Training{verdict}",
-        "paused": f"Paused. {paused}",
-        "stopping": "Saving…",
-    }
-    return text.get(training.state, "")
+    blocked, paused = training.blocked, "You can generate now or resume."
+    if blocked:
+        paused = f"{blocked.title} {blocked.hint.partition('. ')[0]}"
+    text = {"starting": "Starting…", "training": f"Training{verdict}", "stopping": "Saving…"}
+    return text.get(training.state, f"Paused. {paused}" if training.state == "paused" else "")
 
 
 def _watched(watched: WatchedRun, state: State, verdict: str) -> str:
     """Return the status text for a training in another process or on another machine."""
     if watched.live is not None and watched.silent_s > _LONG_SILENCE_S:
         return f"No heartbeat for {formatting.duration(watched.silent_s)}"
-    starting = "Watching: waiting for the training's first heartbeat"
-    training = "Watching: another process trains this run"
-    if watched.processes:
-        starting = f"Starting {watched.processes} processes…"
-        training = f"Training by {watched.processes} processes"
-    halted = watched.live.halted if watched.live is not None else ""
-    text: dict[State, str] = {
-        "starting": starting,
-        "training": f"{training}{verdict}",
-        "pausing": "Pausing…",
-        "paused": f"Paused. {halted or 'Resume when you like.'}",
-        "stopping": "Saving…",
-    }
-    return text[state]
+    count, halted = watched.processes, watched.live.halted if watched.live is not None else ""
+    if state == "starting":
+        return f"Starting {count} processes…" if count else "Watching: waiting for the training's first heartbeat"
+    if state == "training":
+        training = f"Training by {count} processes" if count else "Watching: another process trains this run"
+        return f"{training}{verdict}"
+    return {"pausing": "Pausing…", "stopping": "Saving…"}.get(state, f"Paused. {halted or 'Resume when you like.'}")
 
 
 def _end(training: CurrentTraining, verdict: str) -> str:

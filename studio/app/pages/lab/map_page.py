@@ -90,10 +90,7 @@ class LatentWalk(QWidget):
 
 
 class MapPage(QWidget):
-    """The map of a run's sprites.
-
-    Top: the run. Left: the map with its legend. Right: the selected sprite, its neighbours, outliers, the latent walk.
-    """
+    """The map of a run's sprites, with the selected sprite, its neighbours, outliers and the latent walk."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()

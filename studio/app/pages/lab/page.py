@@ -40,10 +40,7 @@ _ROLE = Qt.ItemDataRole.UserRole
 
 
 class LabPage(Page):
-    """The Lab page with two tabs.
-
-    Tab 'Experiments': the list on the left, the chosen experiment with its results on the right. Tab 'Sprite map'.
-    """
+    """The Lab page: a tab with the experiments and their results, and a tab with the sprite map."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)

@@ -41,9 +41,9 @@ class PictureStrip(QWidget):
 
 
 class ResultView(QWidget):
-    """Panel with an experiment's result. use_requested: apply the suggested settings."""
+    """Panel with an experiment's result."""
 
-    use_requested = Signal()
+    use_requested = Signal()  # apply the suggested settings
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,6 @@ class ResultView(QWidget):
         self._draw()
 
     def clear(self, text: str) -> None:
-        """Show only this text."""
         self.show_outcome(Outcome(sentences=(text,)))
 
     def show_result(self, result: Result, compared: Result | None, suggestion: str, obstacle: str) -> None:

@@ -125,7 +125,7 @@ class RunTable(QAbstractTableModel):
         return " ".join((*self._texts(run), run.notes.note, str(run.path)))
 
     def _texts(self, run: RunSummary) -> tuple[str, ...]:
-        state, tags = run_texts.STANDINGS[run.standing], ", ".join(run.notes.tags)
+        state, tags = run.standing.capitalize(), ", ".join(run.notes.tags)
         use = formatting.memory(self._uses[run.path].size_bytes) if run.path in self._uses else ""
         if run.record is None or run.progress is None:
             return ("", run.title, tags, state, "", "", "", "", "", "", "", use)

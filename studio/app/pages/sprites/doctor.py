@@ -53,12 +53,9 @@ _THRESHOLD = "alpha_threshold"
 
 
 class DoctorView(QWidget):
-    """The doctor's findings on the left; on the right advice, fixes, and sprites or files of the chosen finding.
+    """The doctor's findings, and advice, fixes, sprites or files of the chosen finding."""
 
-    slice_requested: the name of a sheet to preview.
-    """
-
-    slice_requested = Signal(str)
+    slice_requested = Signal(str)  # name of a sheet to preview
 
     def __init__(self, open_sprites: OpenSprites, doctor: SpriteDoctor) -> None:
         super().__init__()
@@ -242,9 +239,9 @@ _TIP = "Pixels with at least this alpha become opaque, the others transparent."
 
 
 class AlphaThreshold(QWidget):
-    """A slider for the alpha threshold. changed: the threshold to preview, 1 to 255; 0 for no preview."""
+    """A slider for the alpha threshold."""
 
-    changed = Signal(int)
+    changed = Signal(int)  # the threshold to preview, 1 to 255; 0 for no preview
 
     def __init__(self) -> None:
         super().__init__()
@@ -310,12 +307,9 @@ class _FileModel(QAbstractTableModel):
 
 
 class FileTable(QTableView):
-    """A table of files with their problems.
+    """A table of files. A double click previews a sheet's slicing, or opens another file's folder."""
 
-    A double click previews a sheet's slicing, or opens another file's folder. slice_requested: the name of a sheet.
-    """
-
-    slice_requested = Signal(str)
+    slice_requested = Signal(str)  # name of a sheet
 
     def __init__(self) -> None:
         super().__init__()

@@ -30,10 +30,7 @@ _EMPTY, _WAITING, _OPEN, _CUTTING = range(4)
 
 
 class SpritesPage(Page):
-    """The Sprites page.
-
-    Shows a drop zone while empty; otherwise the sprites, their classes and colours, and the doctor's findings.
-    """
+    """The Sprites page: a drop zone while empty, else the sprites, their classes and colours, and the doctor."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -193,12 +190,9 @@ class ImportProgress(QWidget):
 
 
 class SelectionBar(QWidget):
-    """A line below the grid with the number of selected sprites, and buttons to exclude or edit them.
+    """A line below the grid with the number of selected sprites, and buttons to exclude or edit them."""
 
-    edit_requested: the selected sprite was opened in the editor on the Generate page.
-    """
-
-    edit_requested = Signal()
+    edit_requested = Signal()  # the selected sprite was opened in the editor
 
     def __init__(self, grid: SpriteGrid, session: Session) -> None:
         super().__init__()

@@ -27,12 +27,9 @@ _FILTER_TIP = "Click a colour to filter the sprites. Click again, or press Escap
 
 
 class PaletteView(QWidget):
-    """The palette with a colour filter.
+    """The palette with a colour filter."""
 
-    chosen: indices int64 [n] of sprites with the chosen colour, or None for all.
-    """
-
-    chosen = Signal(object)
+    chosen = Signal(object)  # int64 [n], sprites with the chosen colour; None for all
 
     def __init__(self, session: Session) -> None:
         super().__init__()

@@ -23,9 +23,9 @@ _CLASSES = {"sheet": "A class per sheet", "row": "A class per row"}
 
 
 class SliceForm(QWidget):
-    """Form for the import settings of sheets, or for the grid of a single sheet. changed: the user changed a value."""
+    """Form for the import settings of sheets, or for the grid of a single sheet."""
 
-    changed = Signal()
+    changed = Signal()  # the user changed a value
 
     def __init__(self) -> None:
         super().__init__()

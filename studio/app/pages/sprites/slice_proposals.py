@@ -34,9 +34,9 @@ _TOO_LARGE = "These images are too large for sprites. Check the cells, then slic
 
 
 class SliceOpener(QObject):
-    """Opens sheets in the slicing view, from the Sprites page. opened: a sheet was opened."""
+    """Opens sheets in the slicing view, from the Sprites page."""
 
-    opened = Signal()
+    opened = Signal()  # a sheet was opened
 
     def __init__(
         self, open_sprites: OpenSprites, view: SliceView, grid: SpriteGrid, button: QPushButton, parent: QObject
@@ -83,7 +83,6 @@ class SliceOpener(QObject):
 
     @Slot()
     def _refresh_button(self) -> None:
-        """Enable the button if the import has sheets or a sprite is selected."""
         reason = "" if self._names or self._grid.selected_count() else _NO_SHEETS
         factory.set_enabled(self._button, reason, _PREVIEW_ALL)
 
@@ -104,12 +103,9 @@ _UNDO = "Undo the slicing. (Ctrl+Z)"
 
 
 class SliceProposal(QFrame):
-    """A line that offers to slice the open sheets, or to undo the slicing.
+    """A line that offers to slice the open sheets, or to undo the slicing."""
 
-    cells_requested: (str) preview this sheet.
-    """
-
-    cells_requested = Signal(str)
+    cells_requested = Signal(str)  # name of a sheet to preview
 
     def __init__(self, open_sprites: OpenSprites) -> None:
         super().__init__()

@@ -24,31 +24,24 @@ SLICE_TITLE = "Slice sheets"
 
 @dataclass(frozen=True)
 class SheetsToSlice:
-    """The sheets to show in the slicing view.
-
-    names: the sheets' names. singles: number of other sprites, which stay whole. canvas: side of the open sprites in
-    pixels. reason: why the view opened by itself. grids: detected grids by sheet name.
-    """
+    """The sheets to show in the slicing view."""
 
     paths: tuple[Path, ...]
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the sheets
     options: ImportOptions
-    singles: int = 0
-    canvas: int = 0
-    reason: str = ""
-    grids: Mapping[str, SheetGrid] = field(default_factory=dict)
+    singles: int = 0  # number of other sprites, which stay whole
+    canvas: int = 0  # side of the open sprites in pixels
+    reason: str = ""  # why the view opened by itself
+    grids: Mapping[str, SheetGrid] = field(default_factory=dict)  # detected grids by sheet name
 
 
 @dataclass(frozen=True)
 class SliceOutcome:
-    """The expected result of slicing a sheet.
+    """The expected result of slicing a sheet."""
 
-    sprites: count, 0 if the sheet stays whole. text: a sentence. side: the largest sprite's side in pixels.
-    """
-
-    sprites: int
-    text: str
-    side: int = 0
+    sprites: int  # count, 0 if the sheet stays whole
+    text: str  # a sentence
+    side: int = 0  # the largest sprite's side in pixels
 
 
 def grid_outcome(cells: GridCells | None, left_over: str = "") -> SliceOutcome:
@@ -136,7 +129,6 @@ def describe_result(found: SpritesImported) -> str:
 
 
 def sliced_sheets(found: SpritesImported) -> list[str]:
-    """Return the names of the sliced sheets."""
     return [item.name for item in found.note_groups.get("cut sheet", ())]
 
 

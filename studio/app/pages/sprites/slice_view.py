@@ -35,12 +35,9 @@ _PROBLEM, _SHEET = range(2)
 
 
 class SliceView(QWidget):
-    """View of a sheet with its cells and a form, to adjust the slicing.
+    """View of a sheet with its cells and a form, to adjust the slicing."""
 
-    closed: the user goes back. is_open: the Sprites page shows this view.
-    """
-
-    closed = Signal()
+    closed = Signal()  # the user goes back
 
     def __init__(self, open_sprites: OpenSprites, reader: SheetLoader) -> None:
         super().__init__()
@@ -50,7 +47,7 @@ class SliceView(QWidget):
         self._is_opening = False  # the first sheet is still loading
         self._outcome = SliceOutcome(0, "")
         self._own_grids: dict[str, SheetGrid] = {}  # own grids by sheet name
-        self.is_open = False
+        self.is_open = False  # whether the Sprites page shows this view
         self.canvas = SheetCanvas()
         self.form = SliceForm()
         self.count = factory.text("", "heading")

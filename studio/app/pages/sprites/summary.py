@@ -26,12 +26,9 @@ _APPLY = "Import again with these settings. Your files are not changed."
 
 
 class ImportSummary(QWidget):
-    """The left side of the Sprites page. The page connects the buttons `train`, `reopen` and `preview_slicing`.
+    """The left side of the Sprites page, which connects the buttons `train`, `reopen` and `preview_slicing`."""
 
-    filtered: the sprites of the chosen class and colour, int64 [n], ascending; None for all.
-    """
-
-    filtered = Signal(object)
+    filtered = Signal(object)  # int64 [n], sprites of the chosen class and colour, ascending; None for all
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -129,9 +126,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class ClassList(QTreeWidget):
-    """A list of classes with counts. chosen: the chosen class's sprite indices, or None for all."""
+    """A list of classes with counts."""
 
-    chosen = Signal(object)
+    chosen = Signal(object)  # int64 [n], the chosen class's sprites; None for all
 
     def __init__(self) -> None:
         super().__init__()
