@@ -46,9 +46,7 @@ class DevicePicker(QWidget):
         self._progress = factory.caption("")
         self._button = factory.button("Measure", _MEASURE, "measure")
         self._box = factory.column(self._empty, spacing=12)
-        foot = factory.row(self._button, self._progress)
-        foot.setStretch(1, 1)
-        self.setLayout(factory.column(self._box, foot))
+        self.setLayout(factory.column(self._box, factory.row(self._button, self._progress, grows=1)))
         self._group.idToggled.connect(self._on_device_toggled)
         self._button.clicked.connect(self._on_button_clicked)
         self._enable()
@@ -86,10 +84,11 @@ class DevicePicker(QWidget):
     def set_measuring(self, measuring: bool, progress: str = "") -> None:
         """Show whether a measurement runs, with its progress ('Measuring CPU, bf16...')."""
         self._measuring = measuring
+        text, icon, tip = ("Cancel", "close", _CANCEL) if measuring else ("Measure", "measure", _MEASURE)
         self._progress.setText(progress if measuring else "")
-        self._button.setText("Cancel" if measuring else "Measure")
-        self._button.setIcon(theme.icon("close" if measuring else "measure"))
-        factory.set_name_and_tip(self._button, self._button.text(), _CANCEL if measuring else _MEASURE)
+        self._button.setText(text)
+        self._button.setIcon(theme.icon(icon))
+        factory.set_name_and_tip(self._button, text, tip)
         self._enable()
 
     def set_measurements(self, measured: Sequence[DeviceMeasured]) -> None:
@@ -111,7 +110,7 @@ class DevicePicker(QWidget):
         for row in self._rows.values():
             row.enable(_LOCKED if self._locked else "")
         locked = _LOCKED if self._locked else "" if self._selected else "Searching for devices…"
-        factory.set_enabled(self._button, "" if self._measuring else locked, _CANCEL if self._measuring else _MEASURE)
+        factory.set_enabled(self._button, "" if self._measuring else locked)
 
     @Slot(int, bool)
     def _on_device_toggled(self, index: int, checked: bool) -> None:
@@ -134,19 +133,14 @@ class DeviceRow(QWidget):
         self.radio = ElidedRadio(device.name)
         self.bars = SpeedBars()
         factory.set_name_and_tip(self.radio, device.name, device.problem or f"Train on {device.name}.")
+        reason = [factory.text(device.problem, "warning")] if device.problem else []
         facts = factory.caption(_facts(device))
-        below = factory.column(facts, self.bars, spacing=4)
-        below.setContentsMargins(_INDENT, 0, 0, 0)
-        if device.problem:
-            reason = factory.caption(device.problem)
-            theme.set_role(reason, "warning")
-            below.insertWidget(1, reason)
-        self._about = device.problem or f"Train on {device.name}."
+        below = factory.column(facts, *reason, self.bars, spacing=4, margin=(_INDENT, 0, 0, 0))
         self.setLayout(factory.column(self.radio, below, spacing=0))
 
     def enable(self, reason_against: str) -> None:
         """Enable a working device, or disable it with the reason as its tooltip."""
-        factory.set_enabled(self.radio, reason_against, self._about)
+        factory.set_enabled(self.radio, reason_against)
         self.radio.setEnabled(self.works and not reason_against)
 
     def check_quietly(self) -> None:
@@ -193,7 +187,7 @@ class SpeedBars(QWidget):
 
     def set_measured(self, measured: Sequence[DeviceMeasured], longest: float) -> None:
         """Show a device's speeds. longest: sprites per second of a bar of full width."""
-        self._measured = sorted(measured, key=_precision_order)
+        self._measured = sorted(measured, key=lambda one: list(_WORDS).index(one.precision))  # full precision first
         self._longest = max(longest, 1e-9)
         text = "\n".join(_sentence(one) for one in self._measured)
         self.setToolTip(text)
@@ -217,7 +211,7 @@ class SpeedBars(QWidget):
             share = one.sprites_per_s / self._longest
             bar = self._paint_texts(painter, index, one.precision, formatting.rate(one.sprites_per_s))
             self._paint_bar(painter, bar, [(share, colours.accent)])
-        fastest = max(self._measured, key=_rate)
+        fastest = max(self._measured, key=lambda one: one.sprites_per_s)
         whole = fastest.transfer_ms + fastest.compute_ms or 1.0
         bar = self._paint_texts(painter, len(self._measured), "step", _milliseconds(whole))
         parts = [(fastest.transfer_ms / whole, colours.curves[1]), (fastest.compute_ms / whole, colours.curves[2])]
@@ -243,8 +237,7 @@ class SpeedBars(QWidget):
         painter.drawRect(bar)
         left = bar.left()
         for share, colour in parts:
-            width = max(1.0, share * bar.width())  # keep a small share visible
-            width = min(width, bar.right() - left)
+            width = min(max(1.0, share * bar.width()), bar.right() - left)  # keep a small share visible
             painter.fillRect(QRectF(left, bar.top(), width, bar.height()), QColor(colour))
             left += width
 
@@ -267,21 +260,10 @@ class SpeedBars(QWidget):
         return self.fontMetrics().height() + 2
 
 
-def _rate(measured: DeviceMeasured) -> float:
-    return measured.sprites_per_s
-
-
-def _precision_order(measured: DeviceMeasured) -> int:
-    """Return a sort key that puts full precision first."""
-    return list(_WORDS).index(measured.precision)
-
-
 def _milliseconds(value: float) -> str:
     return f"{value:,.0f} ms" if value >= 9.95 else f"{value:.2g} ms"
 
 
 def _sentence(measured: DeviceMeasured) -> str:
-    return (
-        f"{formatting.rate(measured.sprites_per_s)} in {_WORDS[measured.precision]}: "
-        f"{_milliseconds(measured.transfer_ms)} transfer and {_milliseconds(measured.compute_ms)} compute per step."
-    )
+    step = f"{_milliseconds(measured.transfer_ms)} transfer and {_milliseconds(measured.compute_ms)} compute per step."
+    return f"{formatting.rate(measured.sprites_per_s)} in {_WORDS[measured.precision]}: {step}"

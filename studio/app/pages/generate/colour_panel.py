@@ -25,8 +25,6 @@ from studio.data.palettes.files import has_palette_suffix
 _OWN, _DRAWN, _FILE, _OPEN = "own", "drawn", "file", "open"
 _MOST_SHOWN = 256  # swatches
 _TIP = "A few colours from the training sprites, the colours as drawn, or a palette file. You can drop the file here."
-_DITHER = "Approximate missing colours with a pattern of two palette colours."
-_FILE_FIRST = "Choose a palette file first."
 
 
 class ColourPanel(QWidget):
@@ -49,7 +47,7 @@ class ColourPanel(QWidget):
         self.box = factory.combo("Colours", _TIP)
         for text, kind in (("Training palette", _OWN), ("As drawn", _DRAWN), ("From a file…", _OPEN)):
             self.box.addItem(text, kind)
-        self.dither = factory.check_box("Dither", _DITHER)
+        self.dither = factory.check_box("Dither", "Approximate missing colours with a pattern of two palette colours.")
         self.swatches = Swatches()
         factory.set_name_and_tip(self.swatches, "Palette", "The palette for new sprites.")
         self._about = factory.caption("")
@@ -93,7 +91,7 @@ class ColourPanel(QWidget):
 
     def _show(self) -> None:
         self.box.setCurrentIndex(self.box.findData(self._kind))
-        factory.set_enabled(self.dither, "" if self._kind == _FILE else _FILE_FIRST, _DITHER)
+        factory.set_enabled(self.dither, "" if self._kind == _FILE else "Choose a palette file first.")
         if self._kind == _FILE and self._file is not None:
             colours, which = self._file[1].colours, "first"
             self.swatches.set_palette(colours[:_MOST_SHOWN], self._file[1].colour_names[:_MOST_SHOWN])

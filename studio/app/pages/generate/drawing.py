@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtGui import QAction
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import EditRequest
@@ -96,10 +97,10 @@ class DrawController(QObject):
             kind = "variations of" if request.keep is None else "redrawn selections of"
             self._submit(settings, request, f"{COUNT} {kind} {origin}", origin)
 
-    @Slot(int)
-    def draw_between(self, count: int) -> None:
-        """Draw `count` frames between two selected sprites, or between the edited and the selected sprite."""
-        ends = self._selected()
+    @Slot(QAction)
+    def draw_between(self, chosen: QAction) -> None:
+        """Draw frames between two selected sprites, or the edited and the selected one. chosen: has their number."""
+        count, ends = chosen.data(), self._selected()
         if len(ends) == 1:
             ends.insert(0, self._editing.sprite())
         self._draw_from("between", ends, count, formatting.count(count, "in-between frame"))
@@ -117,9 +118,19 @@ class DrawController(QObject):
         labels = result.labels if result is not None else None
         self._session.inference.recolour(self._request.colours.choice(), labels)
 
+    @Slot()
+    def edit_selected(self) -> None:
+        self.edit(self._results.grid.selected()[0])
+
     @Slot(int)
     def edit(self, number: int) -> None:
-        """Open a result in the editor. A redrawn version of the edited sprite replaces it as an undoable step."""
+        """Open a result in the editor, if the model can edit sprites.
+
+        A redrawn version of the edited sprite replaces it as an undoable step.
+        """
+        recipe = self._choice.recipe()
+        if recipe is None or "vary" not in recipe.capabilities:
+            return
         sprite, batch = self._results.sprite(number), self._results.content.history.current
         editor = self._editing.editor
         is_candidate = batch is not None and batch.request.kind == "redraw" and self._editing.is_open()

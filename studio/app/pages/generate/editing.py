@@ -55,11 +55,9 @@ _OTHER_MODEL = "Choose a generator under Model."
 class EditorPanel(QWidget):
     """The sprite editor with draw options.
 
-    Asks before it resizes an image to the model's size. draw_requested: the user pressed the draw button. changed: the
-    editor opened or closed a sprite or a prompt.
+    Asks before it resizes an image to the model's size. changed: the editor opened or closed a sprite or a prompt.
     """
 
-    draw_requested = Signal()
     changed = Signal()
 
     def __init__(self, session: Session) -> None:
@@ -90,9 +88,8 @@ class EditorPanel(QWidget):
         self.save.clicked.connect(self._on_save_clicked)
         self.copy.clicked.connect(self._on_copy_clicked)
         self.close_editor.clicked.connect(session.editing.close)
-        self.draw.clicked.connect(self.draw_requested)
         self.question.fitted.connect(session.editing.open)
-        self.question.cancelled.connect(self._on_sprite_changed)
+        self.question.cancel.clicked.connect(self._on_sprite_changed)
         self._on_sprite_changed()
 
     def is_open(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.model_choice import ModelChoice
@@ -13,7 +13,6 @@ from studio.core import formatting
 from studio.core.events import Distilled
 
 _TIP = "Draw nearly the same sprites about four times faster, with fixed guidance and steps."
-_PREPARE = "Train a second network that draws the same with a quarter of the work. This takes some minutes."
 _NOT_PREPARED = "Fast mode generates about four times faster. Prepare it once; this takes some minutes."
 _LIVE = "Fast mode is available after the training."
 
@@ -31,8 +30,9 @@ class FastMode(QWidget):
         self._session, self._models = session, models
         self._distilled_model: SavedModel | None = None  # the model distilled last
         self._result = ""  # its measured speed-up as a text
-        self.box = QCheckBox("Fast mode")
-        self.prepare = factory.button("Prepare fast mode", _PREPARE)
+        self.box = factory.check_box("Fast mode", _TIP)
+        prepare = "Train a second network that draws the same with a quarter of the work. This takes some minutes."
+        self.prepare = factory.button("Prepare fast mode", prepare)
         self._about = factory.caption("")
         self.setLayout(factory.column(factory.row(self.box, self.prepare, grows=0), self._about))
         self.box.toggled.connect(self.changed)
@@ -52,11 +52,11 @@ class FastMode(QWidget):
         saved, taught = isinstance(source, SavedModel), self._models.is_quick()
         missing = "" if taught else _NOT_PREPARED if saved else _LIVE
         self.setVisible(recipe is not None and "distil" in recipe.capabilities)
-        factory.set_enabled(self.box, missing, _TIP)
+        factory.set_enabled(self.box, missing)
         self.prepare.setVisible(saved and not taught)
         busy = "A model is busy. Try again in a moment." if inference.is_busy() else ""
         no_device = "" if self._models.device() is not None else "Searching for devices…"
-        factory.set_enabled(self.prepare, no_device or busy, _PREPARE)
+        factory.set_enabled(self.prepare, no_device or busy)
         result = self._result if source == self._distilled_model else ""
         self._about.setText(missing or result or _TIP)
         self.changed.emit()

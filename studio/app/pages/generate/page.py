@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _LOWEST_EDITOR, _LOWEST_RESULTS = 320, 200  # logical pixels; a lower window scrolls
 _MODEL = "generate_model"  # settings key: the last used run
-_GENERATE = "Generate sprites with these settings."
 
 
 class GeneratePage(Page):
@@ -51,7 +50,7 @@ class GeneratePage(Page):
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
         self.drawing = DrawController(session, self.choice, self.request, self.results, self.editing)
-        self.generate = factory.button("Generate", _GENERATE, "generate", "primary")
+        self.generate = factory.button("Generate", "Generate sprites with these settings.", "generate", "primary")
         self.cancel = factory.button("Cancel", "Stop generating.")
         self._reason = factory.text("", "muted")
         self._bar = QProgressBar()
@@ -103,14 +102,15 @@ class GeneratePage(Page):
         self.choice.changed.connect(self._refresh)
         self.results.buttons.open.clicked.connect(self.editing.browse)
         self.results.buttons.new_sprite.clicked.connect(self.editing.open_blank)
-        self.results.edit_requested.connect(self.drawing.edit)
-        self.results.between_requested.connect(self.drawing.draw_between)
-        self.results.like_requested.connect(self.drawing.draw_like)
-        self.results.roll_requested.connect(self.drawing.draw_again)
-        self.results.failed.connect(self.session.show_error)
+        self.results.grid.activated.connect(self.drawing.edit)
+        self.results.buttons.edit.clicked.connect(self.drawing.edit_selected)
+        self.results.buttons.frame_counts.triggered.connect(self.drawing.draw_between)
+        self.results.buttons.like.clicked.connect(self.drawing.draw_like)
+        self.results.dragger.failed.connect(self.session.show_error)
+        factory.shortcut("R", self.results, self.drawing.draw_again)
         self.results.grid.selection_changed.connect(self._on_selection_changed)
         self.results.undo_changed.connect(self._on_rejected)
-        self.editing.draw_requested.connect(self.drawing.draw_from_sprite)
+        self.editing.draw.clicked.connect(self.drawing.draw_from_sprite)
         self.editing.changed.connect(self._refresh)
         self.session.editing.changed.connect(self._on_edited)
         self.session.editing.closed.connect(self.results.grid.setFocus)  # the focused widget is hidden
@@ -177,7 +177,7 @@ class GeneratePage(Page):
         hidden.setVisible(False)
         self._bar.setVisible(busy)
         self._bar.setRange(0, 0)
-        factory.set_enabled(self.generate, problem, _GENERATE)
+        factory.set_enabled(self.generate, problem)
         self.editing.set_problem(problem)
         self._reason.setText(problem)
         self._reason.setVisible(bool(problem))

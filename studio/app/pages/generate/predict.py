@@ -22,9 +22,7 @@ from studio.core.events import Classified, NumbersPredicted
 from studio.data.options import ImportOptions, options_for_prediction
 from studio.data.sprites import Sprites
 
-_BROWSE = "Choose image files to predict from."
 _WAITS = "A model is busy. Try again in a moment."
-_OPEN = "Predict the sprites that are open on the Sprites page."
 
 
 class PredictPanel(QWidget):
@@ -35,8 +33,8 @@ class PredictPanel(QWidget):
         self._session, self._choice = session, choice
         self.setAcceptDrops(True)
         self.view = PredictionsView()
-        self.browse = factory.button("Choose sprites…", _BROWSE, "folder")
-        self.open_sprites = factory.button("Use open sprites", _OPEN)
+        self.browse = factory.button("Choose sprites…", "Choose image files to predict from.", "folder")
+        self.open_sprites = factory.button("Use open sprites", "Predict the sprites that are open on the Sprites page.")
         self._title = factory.heading("")
         self._stack = QStackedWidget()
         empty = factory.caption("Drop image files here to predict each sprite's class or numbers.")
@@ -56,9 +54,9 @@ class PredictPanel(QWidget):
     @Slot()
     def _refresh(self) -> None:
         waits = _WAITS if self._session.inference.is_busy() else ""
-        factory.set_enabled(self.browse, waits, _BROWSE)
+        factory.set_enabled(self.browse, waits)
         none = "" if self._session.open_sprites.sprites else "The Sprites page is empty."
-        factory.set_enabled(self.open_sprites, waits or none, _OPEN)
+        factory.set_enabled(self.open_sprites, waits or none)
 
     @Slot()
     def _on_browse_clicked(self) -> None:

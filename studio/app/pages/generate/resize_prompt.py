@@ -20,11 +20,10 @@ _LEAVE = "Cancel without opening the image."
 class ResizePrompt(QWidget):
     """A preview of a resized image, with Resize and Cancel buttons. Hidden without an image.
 
-    fitted: the user accepted this resized sprite, a NamedSprite. cancelled: the user does not want to open the image.
+    fitted: the user accepted this resized sprite, a NamedSprite.
     """
 
     fitted = Signal(object)
-    cancelled = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +35,6 @@ class ResizePrompt(QWidget):
         texts = factory.column(self.text, self.how, factory.row(self.fit, self.cancel, 1), 1)
         self.setLayout(factory.row(factory.column(self.preview, 1), texts, spacing=2 * factory.GRID, grows=1))
         self.fit.clicked.connect(self._on_resize_clicked)
-        self.cancel.clicked.connect(self.cancelled)
         self.hide()
 
     def show_sprite(self, sprite: NamedSprite | None, size: int, *, is_new: bool = False) -> None:

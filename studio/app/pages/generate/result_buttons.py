@@ -13,15 +13,9 @@ from studio.core import formatting
 if TYPE_CHECKING:
     from studio.recipes.capabilities import Capability
 
-_KEEP = "Keep the selected sprites, even after closing the window. (K)"
 _REJECT = "Hide the selected sprites (X). Undo (Ctrl+Z) shows them again; R generates others."
-_EDIT = "Open the selected sprite in the editor. (Enter, or double-click)"
-_TWEEN = "Generate the frames between two selected sprites."
-_SIMILAR = "Generate sprites that mix the selected sprites."
-_OPEN = "Open an image file in the editor. You can also drop or paste it (Ctrl+V)."
 _SKETCH = "Start an empty sprite: paint rough blobs, and the model draws sprites from them."
 _COPY = "Copy the selected sprites to paste or drag them into another program. (Ctrl+C)"
-_FILES = "Save each selected sprite, or all, as a PNG file."
 _SHEET = "Save the selected sprites, or all, as one file: sheet, GIF, APNG, Aseprite or Godot. (Ctrl+S)"
 _FRAME_COUNTS = (2, 3, 4, 6, 8)
 
@@ -31,15 +25,15 @@ class ResultButtons(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.keep = factory.button("Keep", _KEEP)
+        self.keep = factory.button("Keep", "Keep the selected sprites, even after closing the window. (K)")
         self.reject = factory.button("Reject", _REJECT)
-        self.edit = factory.button("Edit", _EDIT)
-        self.between = factory.button("Tween", _TWEEN)
-        self.like = factory.button("Similar", _SIMILAR)
-        self.open = factory.button("Open…", _OPEN)
+        self.edit = factory.button("Edit", "Open the selected sprite in the editor. (Enter, or double-click)")
+        self.between = factory.button("Tween", "Generate the frames between two selected sprites.")
+        self.like = factory.button("Similar", "Generate sprites that mix the selected sprites.")
+        self.open = factory.button("Open…", "Open an image file in the editor. You can also drop or paste it (Ctrl+V).")
         self.new_sprite = factory.button("Sketch", _SKETCH)
         self.copy = factory.button("Copy", _COPY)
-        self.save_files = factory.button("Save PNG files…", _FILES)
+        self.save_files = factory.button("Save PNG files…", "Save each selected sprite, or all, as a PNG file.")
         self.save_sheet = factory.button("Save as…", _SHEET)
         self.frame_counts = QMenu(self.between)
         for count in _FRAME_COUNTS:
@@ -63,18 +57,18 @@ class ResultButtons(QWidget):
         shows new sprites, not kept ones. is_editing: the editor holds a sprite, which can start a tween.
         """
         none = no_sprites or ("" if selected else "Select some sprites first.")
-        factory.set_enabled(self.keep, none or ("" if is_new else "Already kept."), _KEEP)
-        factory.set_enabled(self.reject, none, _REJECT)
-        factory.set_enabled(self.copy, none, _COPY)
-        factory.set_enabled(self.save_files, no_sprites, _FILES)
-        factory.set_enabled(self.save_sheet, no_sprites, _SHEET)
+        factory.set_enabled(self.keep, none or ("" if is_new else "Already kept."))
+        factory.set_enabled(self.reject, none)
+        factory.set_enabled(self.copy, none)
+        factory.set_enabled(self.save_files, no_sprites)
+        factory.set_enabled(self.save_sheet, no_sprites)
         files = formatting.count(to_save, "PNG file") if to_save else "PNG files"
         factory.set_button_text(self.save_files, f"Save {files}…")
         sprites = f"Save {formatting.count(to_save, 'sprite')} as…" if to_save else "Save as…"
         factory.set_button_text(self.save_sheet, sprites)
         for button in (self.save_files, self.save_sheet):  # only grow: the other buttons must not move
             button.setMinimumWidth(max(button.minimumWidth(), button.sizeHint().width()))
-        factory.set_enabled(self.edit, no_sprites or ("" if selected == 1 else "Select one sprite first."), _EDIT)
+        factory.set_enabled(self.edit, no_sprites or ("" if selected == 1 else "Select one sprite first."))
         has_ends = selected == 2 or (selected == 1 and is_editing)
-        factory.set_enabled(self.between, no_sprites or ("" if has_ends else "Select two sprites first."), _TWEEN)
-        factory.set_enabled(self.like, no_sprites or ("" if selected > 1 else "Select two or more sprites."), _SIMILAR)
+        factory.set_enabled(self.between, no_sprites or ("" if has_ends else "Select two sprites first."))
+        factory.set_enabled(self.like, no_sprites or ("" if selected > 1 else "Select two or more sprites."))

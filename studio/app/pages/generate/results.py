@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QButtonGroup, QLabel, QStackedWidget, QWidget
 
 from studio.app.background.job_events import SpritesColoured
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from studio.recipes.capabilities import Capability
 
 _BACK = f"Previous batch; {MOST_RECENT} batches or {MOST_RECENT_MB} MB are kept. (Alt+Left)"
-_FORWARD = "Next batch. (Alt+Right)"
 _EMPTY = "Press Generate. You can also generate while a training runs."
 _NOTHING = np.zeros((0, 1, 1, 4), np.uint8)
 
@@ -35,31 +33,23 @@ _NOTHING = np.zeros((0, 1, 1, 4), np.uint8)
 class Results(QWidget):
     """A grid of new or kept sprites, with buttons to keep, edit, copy and save them.
 
-    edit_requested: edit the sprite at this index. between_requested: draw this many frames between two sprites.
-    like_requested: draw sprites like the selected sprites. roll_requested: draw the batch with another seed. failed: a
-    drag or a copy raised this OSError. undo_changed: `undo_title` has changed.
+    undo_changed: sprites were rejected or restored.
     """
 
-    edit_requested = Signal(int)
-    between_requested = Signal(int)
-    like_requested = Signal()
-    roll_requested = Signal()
-    failed = Signal(object)
     undo_changed = Signal()
 
     def __init__(self, kept: KeptSprites, carried: DragFiles, neighbours: QWidget) -> None:
         """Create an empty grid. neighbours: the widget to show beside the grid."""
         super().__init__()
         self.content = GridContent(kept)
-        self._capabilities: frozenset[Capability] = frozenset()
         self._is_editing = False
         self.grid = SpriteGrid()
         self.grid.set_zoom(3)
-        self._carrier = SpriteDragger(self.grid.view, carried, self.to_save)
+        self.dragger = SpriteDragger(self.grid.view, carried, self.to_save)
         self.new_tab = factory.toggle("New", "Show the newest sprites.")
         self.kept_tab = factory.toggle("Kept", "Show your kept sprites of this size, from all models.")
         self.back = factory.tool_button("chevron-left", "Back", _BACK)
-        self.forward = factory.tool_button("chevron-right", "Forward", _FORWARD)
+        self.forward = factory.tool_button("chevron-right", "Forward", "Next batch. (Alt+Right)")
         self.buttons = ResultButtons()
         self._title, self._facts = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
         self.badges = Badges()
@@ -101,8 +91,8 @@ class Results(QWidget):
 
     def set_model(self, capabilities: frozenset[Capability], size: int, *, is_editing: bool) -> None:
         """Enable what the chosen model can do. size: its sprites' side in pixels. is_editing: the editor is open."""
-        is_other = size != self.content.size
-        self._capabilities, self.content.size, self._is_editing = capabilities, size, is_editing
+        is_other, self.content.size, self._is_editing = size != self.content.size, size, is_editing
+        self.buttons.set_abilities(capabilities)
         if is_other:
             self._refresh_grid()
         self._refresh()
@@ -170,11 +160,7 @@ class Results(QWidget):
 
     def _connect(self) -> None:
         self.grid.selection_changed.connect(self._refresh)
-        self.grid.activated.connect(self._on_activated)
-        self._carrier.failed.connect(self.failed)
-        self.buttons.copy.clicked.connect(self._carrier.copy)
-        self.buttons.edit.clicked.connect(self._on_edit_clicked)
-        self.buttons.like.clicked.connect(self.like_requested)
+        self.buttons.copy.clicked.connect(self.dragger.copy)
         self.buttons.keep.clicked.connect(self._on_keep)
         self.buttons.reject.clicked.connect(self._on_reject)
         self.back.clicked.connect(self._on_back)
@@ -182,17 +168,11 @@ class Results(QWidget):
         self.new_tab.clicked.connect(self._on_tab_clicked)
         self.kept_tab.clicked.connect(self._on_tab_clicked)
         self.content.kept.changed.connect(self._on_kept_changed)
-        self.buttons.frame_counts.triggered.connect(self._on_frame_count_chosen)
-        keys = (
-            ("K", self._on_keep),
-            ("X", self._on_reject),
-            ("R", self.roll_requested),
-            ("Ctrl+C", self._carrier.copy),
-            ("Alt+Left", self._on_back),
-            ("Alt+Right", self._on_forward),
-        )
-        for key, slot in keys:
-            factory.shortcut(key, self, slot)
+        factory.shortcut("K", self, self._on_keep)
+        factory.shortcut("X", self, self._on_reject)
+        factory.shortcut("Ctrl+C", self, self.dragger.copy)
+        factory.shortcut("Alt+Left", self, self._on_back)
+        factory.shortcut("Alt+Right", self, self._on_forward)
 
     @Slot()
     def _on_tab_clicked(self) -> None:
@@ -256,27 +236,13 @@ class Results(QWidget):
         empty = "No sprites yet. Press Generate." if content.shows_new else "No kept sprites yet."
         selected = self.grid.selected_count() if has_sprites else 0
         to_save = selected or (len(content.remaining()) if has_sprites else 0)
-        self.buttons.set_abilities(self._capabilities)
         self.buttons.refresh(
             "" if has_sprites else empty, selected, to_save, is_new=content.shows_new, is_editing=self._is_editing
         )
         count = len(content.kept.of_size(content.size))
         self.kept_tab.setText(f"Kept ({count:,})" if count else "Kept")
-        factory.set_enabled(self.back, "" if content.history.can_go(-1) else "No previous batch.", _BACK)
-        factory.set_enabled(self.forward, "" if content.history.can_go(1) else "No next batch.", _FORWARD)
-
-    @Slot(int)
-    def _on_activated(self, number: int) -> None:
-        if "vary" in self._capabilities:
-            self.edit_requested.emit(number)
-
-    @Slot()
-    def _on_edit_clicked(self) -> None:
-        self._on_activated(self.grid.selected()[0])
-
-    @Slot(QAction)
-    def _on_frame_count_chosen(self, action: QAction) -> None:
-        self.between_requested.emit(action.data())
+        factory.set_enabled(self.back, "" if content.history.can_go(-1) else "No previous batch.")
+        factory.set_enabled(self.forward, "" if content.history.can_go(1) else "No next batch.")
 
 
 class Badges(QWidget):

@@ -33,8 +33,6 @@ _LAYERS: dict[Layer, tuple[str, str]] = {
     "mark": ("Select", "Select pixels to redraw; the right button deselects. (Q)"),
     "paint": ("Paint", "Paint rough colours; the right button erases. (Q)"),
 }
-_UNDO = "Undo the last step. (Ctrl+Z)"
-_REDO = "Redo the undone step. (Ctrl+Y)"
 _WIDEST_BRUSH = 8
 _MOST_OWN, _MOST_OF_MODEL = 32, 64  # swatches
 _LEFT, _RIGHT = 104, 200  # logical pixels, widths of the columns beside the canvas
@@ -110,8 +108,8 @@ class SpriteEditor(QWidget):
         self.layers = QButtonGroup(self)
         self.brush = QSpinBox()
         self.swatches = PaintColours()
-        self.undo = factory.tool_button("undo", "Undo", _UNDO)
-        self.redo = factory.tool_button("redo", "Redo", _REDO)
+        self.undo = factory.tool_button("undo", "Undo", "Undo the last step. (Ctrl+Z)")
+        self.redo = factory.tool_button("redo", "Redo", "Redo the undone step. (Ctrl+Y)")
         self.invert = factory.tool_button("invert", "Invert", "Invert the selection. (Ctrl+Shift+I)")
         self.select_all = factory.button("Select all", "Select all pixels to redraw the whole sprite.")
         self.deselect = factory.button("Deselect", "Clear the selection.")
@@ -145,8 +143,8 @@ class SpriteEditor(QWidget):
         for preview in (self._actual, self._tiled):
             preview.show_sprite(now.edit.sprite)
         self._left.setFixedWidth(max(_LEFT, self._actual.width()) + _BAR)
-        factory.set_enabled(self.undo, "" if self._history.undo_state() is not None else "Nothing to undo.", _UNDO)
-        factory.set_enabled(self.redo, "" if self._history.redo_state() is not None else "Nothing to redo.", _REDO)
+        factory.set_enabled(self.undo, "" if self._history.undo_state() is not None else "Nothing to undo.")
+        factory.set_enabled(self.redo, "" if self._history.redo_state() is not None else "Nothing to redo.")
 
     def choose_layer(self, layer: Layer) -> None:
         """Switch to selecting or to painting."""

@@ -74,7 +74,7 @@ class CurvesPlot(TimePlot):
                 self._figures.setdefault(name, FigureTab()).add(label, tint, curve)
         self._show_tabs([name for name, figure in self._figures.items() if figure.smoothed or name == LOSS])
         if keep_view and self.tab() is before:
-            self.show_lines(set_values=True)
+            self.show_lines(keep_values=True)
         else:
             self._on_tab_changed()
 

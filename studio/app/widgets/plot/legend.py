@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -135,10 +135,8 @@ class Crosshair(QObject):
 
     def __init__(self, canvas: PlotCanvas, legend: PlotLegend, marks: Sequence[StepMark]) -> None:
         super().__init__(canvas)
-        self._canvas = canvas
-        self._legend = legend
+        self._canvas, self._legend, self._marks = canvas, legend, marks
         self._lines: tuple[StyledCurve, ...] = ()
-        self._marks = marks
         self._step: float | None = None
 
     def set_lines(self, lines: Sequence[StyledCurve]) -> None:
@@ -151,18 +149,17 @@ class Crosshair(QObject):
         """Return the crosshair's step; None while hidden."""
         return self._step
 
-    @Slot(float)
-    def hover(self, near: float) -> None:
-        """Move to the nearest step with a value."""
-        longest = max(self._lines, key=_length, default=None)
-        step = longest.nearest_step(near) if longest else None
-        if step is None or step == self._step:
-            return
-        self._step = step
-        self.refresh()
-        self.step_hovered.emit(int(step))
+    def hover(self, near: float | None) -> None:
+        """Move to the nearest step with a value; None hides the crosshair."""
+        longest = max(self._lines, key=lambda line: len(line.curve.steps), default=None)
+        step = longest.nearest_step(near) if longest is not None and near is not None else None
+        if near is None:
+            self.leave()
+        elif step is not None and step != self._step:
+            self._step = step
+            self.refresh()
+            self.step_hovered.emit(int(step))
 
-    @Slot()
     def leave(self) -> None:
         """Hide the crosshair and show the newest values."""
         if self._step is not None:
@@ -170,7 +167,6 @@ class Crosshair(QObject):
             self.refresh()
             self.hover_ended.emit()
 
-    @Slot(int)
     def step_by(self, columns: int) -> None:
         """Move the crosshair by device pixels, and at least to the next step."""
         (left, right), _ = self._canvas.ranges()
@@ -193,15 +189,12 @@ class Crosshair(QObject):
         self._canvas.set_cross(self._step, self._note())
 
     def _note(self) -> str:
+        """Return the text of the nearest mark, if it is near; '' without one."""
         if self._step is None or not self._marks:
             return ""
         (left, right), _ = self._canvas.ranges()
-        near = _NEAR * (right - left) / self._canvas.columns()
-        nearest = min(self._marks, key=self._distance)
-        return nearest.text if self._distance(nearest) <= near else ""
-
-    def _distance(self, mark: StepMark) -> float:
-        return abs(mark.step - (self._step or 0.0))
+        distance, nearest = min((abs(mark.step - self._step), number) for number, mark in enumerate(self._marks))
+        return self._marks[nearest].text if distance <= _NEAR * (right - left) / self._canvas.columns() else ""
 
 
 def _paint_swatch(painter: QPainter, style: LineStyle, rect: QRectF) -> None:
@@ -211,7 +204,3 @@ def _paint_swatch(painter: QPainter, style: LineStyle, rect: QRectF) -> None:
     if style.kind == "dots":
         painter.setBrush(QColor(style.colour()))
         painter.drawEllipse(rect.center(), 2.5, 2.5)
-
-
-def _length(line: StyledCurve) -> int:
-    return len(line.curve.steps)

@@ -17,8 +17,6 @@ Numbers = NDArray[np.generic] | Sequence[float] | Sequence[int]
 LineKind = Literal["raw", "bold", "thin", "dots"]
 MarkKind = Literal["checkpoint", "incident", "best"]
 
-_DASH = "–"
-
 
 class GrowingArray:
     """A float64 array that grows at the end in amortized constant time."""
@@ -61,8 +59,7 @@ class Series:
     """Values at rising steps, as float64. Infinite values are stored as NaN."""
 
     def __init__(self) -> None:
-        self._steps = GrowingArray()
-        self._values = GrowingArray()
+        self._steps, self._values = GrowingArray(), GrowingArray()
         self._first_changed = 0
 
     def __len__(self) -> int:
@@ -112,8 +109,7 @@ class Smoothed:
     """
 
     def __init__(self, source: Series, constant: float = 0.0) -> None:
-        self._source = source
-        self._constant = constant
+        self._source, self._constant = source, constant
         self._values = GrowingArray()
 
     @property
@@ -123,7 +119,6 @@ class Smoothed:
 
     @constant.setter
     def constant(self, steps: float) -> None:
-        """Set the time constant of the smoothing in steps; 0 for no smoothing."""
         if steps != self._constant:
             self._constant = steps
             self._values.truncate(0)
@@ -183,10 +178,8 @@ class StyledCurve:
 
     def reading(self, step: float | None) -> str:
         """Return the value at a step as text; without a step, the newest value."""
-        value = self.value_at(step if step is not None else self._last())
-        if value is None:
-            return _DASH
-        return f"{formatting.decimal(value)} {self.unit}".rstrip()
+        value = self.value_at(step if step is not None else max(self.curve.steps[-1:], default=0.0))
+        return f"{formatting.decimal(value)} {self.unit}".rstrip() if value is not None else "–"
 
     def nearest_step(self, step: float) -> float | None:
         """Return the curve's step nearest to `step`; None for an empty curve."""
@@ -197,9 +190,6 @@ class StyledCurve:
         if index and step - steps[index - 1] <= steps[index] - step:
             index -= 1
         return float(steps[index])
-
-    def _last(self) -> float:
-        return float(self.curve.steps[-1]) if len(self.curve.steps) else 0.0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QBoxLayout, QCheckBox, QLabel, QSizePolicy, QSlider, QTabBar, QToolButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QSizePolicy, QSlider, QTabBar, QToolButton, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.plot import saving
@@ -72,9 +72,9 @@ class TimePlot(QWidget):
         self.canvas = PlotCanvas()
         self.crosshair = Crosshair(self.canvas, self.legend, self.marks)
         self._tabs = tabs
-        self._input = PlotInput(self.canvas)
         self._view = PlotView(self.canvas, self.crosshair)
-        self._log = QCheckBox("Log")
+        self._log = factory.check_box("Log", "Use a logarithmic Y axis.")
+        self._log.setAccessibleName("Logarithmic axis")
         self._smoothing = SmoothingSlider()
         self._top = factory.row(spacing=2 * factory.GRID)  # legend and smoothing
         self._dirty = False
@@ -84,14 +84,15 @@ class TimePlot(QWidget):
         factory.set_name_and_tip(self.canvas.widget, name, _TIP)
         self._lay_out(long_legend=long_legend)
         self._connect()
+        PlotInput(self.canvas, self.crosshair, self._view)
         self.show_lines()
 
     def tab(self) -> PlotTab:
         return self._tabs[self.bar.tabText(self.bar.currentIndex())]
 
     @Slot()
-    def show_lines(self, *, set_values: bool = False) -> None:
-        """Show the current tab's lines and keep the visible steps. set_values: keep the value range too."""
+    def show_lines(self, *, keep_values: bool = False) -> None:
+        """Show the current tab's lines and keep the visible steps. keep_values: keep the value range too."""
         tab = self.tab()
         with QSignalBlocker(self._log):
             self._log.setChecked(tab.log)
@@ -100,7 +101,7 @@ class TimePlot(QWidget):
         lines = tab.lines()
         self.canvas.set_lines(lines)
         self.crosshair.set_lines(lines)
-        self._view.set_lines(lines, set_values=set_values)
+        self._view.set_lines(lines, keep_values=keep_values)
 
     @Slot(bool)
     def set_log(self, log: bool) -> None:
@@ -133,8 +134,7 @@ class TimePlot(QWidget):
         """Redraw now. detail: points for each pixel."""
         self.canvas.draw(self._view.steps(), fit_values=self._view.fits, detail=detail)
         for kind in ("checkpoint", "incident", "best"):
-            steps = np.array([mark.step for mark in self.marks if mark.kind == kind], dtype=float)
-            self.canvas.draw_marks(kind, steps)
+            self.canvas.draw_marks(kind, np.array([float(mark.step) for mark in self.marks if mark.kind == kind]))
         self.crosshair.refresh()
         self._dirty = False  # set here, since set_ranges also marks the plot dirty
         self._timer.stop()
@@ -160,23 +160,17 @@ class TimePlot(QWidget):
             self._schedule_redraw(0)
 
     def _lay_out(self, *, long_legend: bool) -> None:
-        factory.set_name_and_tip(self._log, "Logarithmic axis", "Use a logarithmic Y axis.")
         fit = factory.tool_button("fit", "Show all", "Fit the axes to the data and follow new data. (Double-click)")
         save = factory.tool_button("save", "Save plot", "Save this plot as PNG, SVG or CSV.")
         fit.clicked.connect(self.auto_range)
         save.clicked.connect(self.save_requested)
-        head = factory.row(self.bar, self._log, fit, save)
-        top = self._top
-        top.addWidget(self.legend)
+        head = factory.row(self.bar, self._log, fit, save, grows=0)
+        self._top.addWidget(self.legend, 1)
         if long_legend:
             head.insertWidget(1, self._smoothing)
         else:
-            top.addWidget(self._smoothing, alignment=Qt.AlignmentFlag.AlignTop)
-        head.setStretch(0, 1)
-        top.setStretch(0, 1)
-        layout = factory.column(head, top, self.canvas, spacing=factory.GRID // 2)
-        layout.setStretch(2, 1)
-        self.setLayout(layout)
+            self._top.addWidget(self._smoothing, alignment=Qt.AlignmentFlag.AlignTop)
+        self.setLayout(factory.column(head, self._top, self.canvas, spacing=factory.GRID // 2, grows=2))
 
     def _connect(self) -> None:
         self.bar.currentChanged.connect(self._on_tab_changed)
@@ -184,12 +178,6 @@ class TimePlot(QWidget):
         self._smoothing.changed.connect(self.set_smoothing)
         self._timer.timeout.connect(self.refresh)
         self._view.changed.connect(self._on_view_changed)
-        self._input.hovered.connect(self.crosshair.hover)
-        self._input.left.connect(self.crosshair.leave)
-        self._input.walked.connect(self.crosshair.step_by)
-        self._input.zoomed.connect(self._view.zoom)
-        self._input.panned.connect(self._view.pan)
-        self._input.fitted.connect(self._view.fit)
         self.crosshair.step_hovered.connect(self.step_hovered)
         self.crosshair.hover_ended.connect(self.hover_ended)
 
@@ -223,22 +211,22 @@ class SmoothingSlider(QWidget):
         self._words.setToolTip(self.slider.toolTip())
         self._words.setMinimumWidth(self._words.fontMetrics().horizontalAdvance("10,000 steps") + 4)
         self.setLayout(factory.row(self.slider, self._words))
-        self._say(0)
-        self.slider.valueChanged.connect(self._moved)
+        self._show(0)
+        self.slider.valueChanged.connect(self._on_moved)
 
     def set_steps(self, steps: float) -> None:
         with QSignalBlocker(self.slider):
             self.slider.setValue(0 if steps < 1 else round(_PER_DECADE * math.log10(steps)))
-        self._say(steps)
+        self._show(steps)
 
     @Slot(int)
-    def _moved(self, value: int) -> None:
+    def _on_moved(self, value: int) -> None:
         # Round to two digits: 1259 -> 1300.
         steps = float(f"{10 ** (value / _PER_DECADE):.2g}") if value else 0.0
-        self._say(steps)
+        self._show(steps)
         self.changed.emit(steps)
 
-    def _say(self, steps: float) -> None:
+    def _show(self, steps: float) -> None:
         self._words.setText(formatting.count(round(steps), "step") if steps else "Not smoothed")
 
 

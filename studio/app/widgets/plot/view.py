@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
 
 from studio.app.widgets.plot.canvas import PlotCanvas
@@ -35,17 +34,16 @@ class PlotView(QObject):
     def __init__(self, canvas: PlotCanvas, crosshair: Crosshair) -> None:
         super().__init__(canvas)
         self.fits = True  # fit the value range to the visible steps
-        self._canvas = canvas
-        self._crosshair = crosshair
+        self._canvas, self._crosshair = canvas, crosshair
         self._lines: tuple[StyledCurve, ...] = ()
         self._follows = True
         canvas.moved_by_user.connect(self._moved)
         canvas.view_changed.connect(self.changed)
 
-    def set_lines(self, lines: Sequence[StyledCurve], *, set_values: bool) -> None:
-        """Show these lines and keep the visible steps. set_values: keep the value range too."""
+    def set_lines(self, lines: Sequence[StyledCurve], *, keep_values: bool) -> None:
+        """Show these lines and keep the visible steps. keep_values: keep the value range too."""
         self._lines = tuple(lines)
-        self.fits = self.fits or not set_values
+        self.fits = self.fits or not keep_values
         self.changed.emit()
 
     def steps(self) -> Range:
@@ -58,12 +56,11 @@ class PlotView(QObject):
         self._follows = self.fits = True
         self.changed.emit()
 
-    @Slot(float, float, bool)
-    def zoom(self, factor: float, about: float, values: bool) -> None:
-        """Zoom steps or values about a fixed point; NaN stands for the crosshair or else the middle."""
+    def zoom(self, factor: float, about: float | None = None, *, values: bool = False) -> None:
+        """Zoom the steps or the values about a fixed point; None stands for the crosshair or else the middle."""
         steps, shown = self._canvas.ranges()
         low, high = shown if values else steps
-        if math.isnan(about):
+        if about is None:
             step = self._crosshair.step()
             about = (low + high) / 2 if step is None else step
         zoomed = (about + (low - about) * factor, about + (high - about) * factor)
@@ -76,7 +73,6 @@ class PlotView(QObject):
             self._canvas.set_ranges(zoomed, shown)
         self.changed.emit()
 
-    @Slot(float)
     def pan(self, share: float) -> None:
         """Pan sideways by a share of the width."""
         (left, right), values = self._canvas.ranges()
@@ -98,23 +94,11 @@ class PlotView(QObject):
 
 
 class PlotInput(QObject):
-    """Mouse and key input of a plot, as signals.
+    """Moves a plot's crosshair and visible range with mouse and keys."""
 
-    hovered: the step under the mouse. left: the mouse has left. zoomed: factor, fixed point (step or value; NaN for
-    the crosshair), whether to zoom the values. panned: share of the width. walked: move the crosshair by these pixels.
-    fitted: show everything.
-    """
-
-    hovered = Signal(float)
-    left = Signal()
-    zoomed = Signal(float, float, bool)
-    panned = Signal(float)
-    walked = Signal(int)
-    fitted = Signal()
-
-    def __init__(self, canvas: PlotCanvas) -> None:
+    def __init__(self, canvas: PlotCanvas, crosshair: Crosshair, view: PlotView) -> None:
         super().__init__(canvas)
-        self._canvas = canvas
+        self._canvas, self._crosshair, self._view = canvas, crosshair, view
         canvas.widget.installEventFilter(self)
         canvas.widget.viewport().installEventFilter(self)
 
@@ -126,41 +110,33 @@ class PlotInput(QObject):
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             return self._key(event)
         if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseMove:
-            self._move(event.position())
+            self._crosshair.hover(self._canvas.at(event.position())[0])
         elif event.type() == QEvent.Type.Leave:
-            self.left.emit()
+            self._crosshair.leave()
         elif event.type() == QEvent.Type.MouseButtonDblClick:
-            self.fitted.emit()
+            self._view.fit()
         return super().eventFilter(watched, event)
-
-    def _move(self, position: QPointF) -> None:
-        step, _ = self._canvas.at(position)
-        if step is None:
-            self.left.emit()
-        else:
-            self.hovered.emit(step)
 
     def _wheel(self, event: QWheelEvent) -> None:
         """Zoom the steps; over the value axis or with Ctrl, zoom the values; pan for a sideways wheel."""
         turn = event.angleDelta()
         if abs(turn.x()) > abs(turn.y()):
-            self.panned.emit(-0.1 * turn.x() / _NOTCH)
+            self._view.pan(-0.1 * turn.x() / _NOTCH)
             return
         step, value = self._canvas.at(event.position())
         on_values = step is None or bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-        about = value if on_values or step is None else step
-        self.zoomed.emit(_FACTOR ** (turn.y() / _NOTCH), about, on_values)
+        self._view.zoom(_FACTOR ** (turn.y() / _NOTCH), value if on_values else step, values=on_values)
 
     def _key(self, event: QKeyEvent) -> bool:
         key = Qt.Key(event.key())
         if key in _WALKS:
-            self.walked.emit(_WALKS[key])
+            self._crosshair.step_by(_WALKS[key])
         elif key in _ZOOMS:
-            self.zoomed.emit(_ZOOMS[key], float("nan"), False)
+            self._view.zoom(_ZOOMS[key])
         elif key in _FITS:
-            self.fitted.emit()
+            self._view.fit()
         elif key == Qt.Key.Key_Escape:
-            self.left.emit()
+            self._crosshair.leave()
         else:
             return False
         return True

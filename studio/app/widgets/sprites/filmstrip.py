@@ -19,7 +19,6 @@ from studio.core.events import SamplesReady
 
 _Frame = tuple[int, Rgba, tuple[str, ...]]
 _ROOM_BYTES = 96 << 20  # a night's samples would take 1 GB, so long films are thinned
-_SAVE = "Save the samples as a GIF or APNG animation."
 _GAP = 6  # logical pixels between sprites
 
 
@@ -42,12 +41,9 @@ class Filmstrip(QWidget):
         self._step = factory.text("–", "muted", wrap=False)
         self._step.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 000,000"))
         self._latest = factory.button("Latest", "Show the newest samples and follow new ones.", role="flat")
-        self.save = factory.button("Save timelapse…", _SAVE, role="flat")
-        below = factory.row(self._step, self._slider, self._latest, self.save)
-        below.setStretch(1, 1)
-        layout = factory.column(self.view, below)
-        layout.setStretch(0, 1)
-        self.setLayout(layout)
+        self.save = factory.button("Save timelapse…", "Save the samples as a GIF or APNG animation.", role="flat")
+        below = factory.row(self._step, self._slider, self._latest, self.save, grows=1)
+        self.setLayout(factory.column(self.view, below, grows=0))
         self._slider.valueChanged.connect(self._on_slider_moved)
         self._latest.clicked.connect(self.go_live)
         self.save.clicked.connect(self.save_requested)
@@ -60,22 +56,17 @@ class Filmstrip(QWidget):
         self._film.append((step, sprites, tuple(captions)))
         self._film = thinned(self._film, _ROOM_BYTES)
         self._fit_slider()
-        if self._live:
-            self._show(len(self._film) - 1)
-        else:  # the shown step may be removed, moved or replaced
-            self.show_step(shown)
+        self._show_again(shown)
 
     def show_film(self, film: Sequence[SamplesReady]) -> None:
         """Show a run's samples, or newer samples of the same run; keep the shown step."""
         shown = self.shown_step()
         self._film = thinned([(frame.step, frame.sprites, frame.captions) for frame in film], _ROOM_BYTES)
         self._fit_slider()
-        if not self._film:
-            self.clear()
-        elif self._live:
-            self._show(len(self._film) - 1)
+        if self._film:
+            self._show_again(shown)
         else:
-            self.show_step(shown)
+            self.clear()
 
     def clear(self) -> None:
         """Remove all samples, for a new run."""
@@ -130,6 +121,13 @@ class Filmstrip(QWidget):
         index = bisect.bisect_right(self.steps(), step) - 1
         return self._film[index][1] if index >= 0 else None
 
+    def _show_again(self, step: int) -> None:
+        """Show the newest samples if live, or else this step, which may be removed, moved or replaced."""
+        if self._live:
+            self._show(len(self._film) - 1)
+        else:
+            self.show_step(step)
+
     @Slot(int)
     def _on_slider_moved(self, index: int) -> None:
         self._live = index == len(self._film) - 1
@@ -151,7 +149,7 @@ class Filmstrip(QWidget):
         self._step.setText(f"Step {step:,}" if step >= 0 else "–")
         self._slider.setEnabled(len(self._film) > 1)
         self._latest.setEnabled(not self._live)
-        factory.set_enabled(self.save, self._why_no_film(), _SAVE)
+        factory.set_enabled(self.save, self._why_no_film())
 
     def _why_no_film(self) -> str:
         """Return why no timelapse can be saved; '' if possible."""
@@ -217,10 +215,9 @@ class SpriteSheetView(QWidget):
     def event(self, event: QEvent) -> bool:
         """Show the full caption as tooltip, since it may be elided."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._captions:
-            under = [
-                caption for caption, box in zip(self._captions, self._boxes(), strict=True) if box.contains(event.pos())
-            ]
-            QToolTip.showText(event.globalPos(), under[0] if under else "", self)
+            pairs = zip(self._captions, self._boxes(), strict=True)
+            caption = next((caption for caption, box in pairs if box.contains(event.pos())), "")
+            QToolTip.showText(event.globalPos(), caption, self)
             return True
         return super().event(event)
 
@@ -236,12 +233,9 @@ class SpriteSheetView(QWidget):
             empty = -count % candidate
             if side <= min(across, down) and (side, -empty) > best:
                 best, columns = (side, -empty), candidate
-        side = math.ceil(best[0] or size)
-        rows = math.ceil(count / columns)
+        side, rows = math.ceil(best[0] or size), math.ceil(count / columns)
         left = max(0, (self.width() - columns * (side + _GAP) + _GAP) // 2)
         top = max(0, (self.height() - rows * (side + _GAP + text) + _GAP) // 2)
-        cells = [divmod(number, columns) for number in range(count)]
-        return [
-            QRect(left + column * (side + _GAP), top + row * (side + _GAP + text), side, side + text)
-            for row, column in cells
-        ]
+        cells = (divmod(number, columns) for number in range(count))
+        corners = ((left + column * (side + _GAP), top + row * (side + _GAP + text)) for row, column in cells)
+        return [QRect(*corner, side, side + text) for corner in corners]
