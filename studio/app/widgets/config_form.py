@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QSizePolicy,
     QSpinBox,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -50,10 +49,8 @@ class ConfigForm(QWidget):
         self._settings = tuple(item for item in settings_of(type(initial)) if item.name not in exclude)
         self._controls: dict[str, QWidget] = {}
         self._reasons: dict[str, factory.FieldError] = {}
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.setSpacing(factory.GRID)
-        box.addLayout(self._rows([item for item in self._settings if not item.advanced]))
+        box = factory.column(self._rows([item for item in self._settings if not item.advanced]))
+        self.setLayout(box)
         advanced = self._rows([item for item in self._settings if item.advanced])
         self._advanced = Collapsible("Advanced", factory.panel(advanced)) if advanced.count() else None
         if self._advanced is not None:
@@ -69,7 +66,8 @@ class ConfigForm(QWidget):
         self._initial = config
         self._showing = True
         for item in self._settings:
-            _show(self._controls[item.name], getattr(config, item.name))
+            control = self._controls[item.name]
+            control.metaObject().userProperty().write(control, getattr(config, item.name))
         self._showing = False
         self._mark_invalid()
 
@@ -156,8 +154,8 @@ class ConfigForm(QWidget):
         if isinstance(control, QComboBox):
             return item.check(control.currentText())
         if isinstance(control, NumberBox):
-            text = control.cleanText()
-            return control.value() if text == control.textFromValue(control.value()) else item.parse(_point(text))
+            text, value = control.cleanText(), control.value()
+            return value if text == control.textFromValue(value) else item.parse(text.replace(",", "."))
         if isinstance(control, QSpinBox):
             if item.low_text and control.text() == item.low_text:
                 return control.minimum()
@@ -193,27 +191,22 @@ def _make(item: Setting) -> QWidget:
         line = QLineEdit()
         line.setMaxLength(_LARGEST_INT)  # room for many names of excluded sprites
         return line
-    return int_box(item) if item.kind is int else _number_box(item)
+    if item.kind is int:
+        return int_box(item)
+    box = NumberBox()
+    box.setRange(-_LARGEST if item.low is None else item.low, _LARGEST if item.high is None else item.high)
+    _finish(box, item)
+    return box
 
 
 def int_box(item: Setting) -> QSpinBox:
     """Return a spin box for an integer setting."""
     box = QSpinBox()
-    low = -_LARGEST_INT if item.low is None else int(item.low)
-    high = _LARGEST_INT if item.high is None else int(item.high)
-    box.setRange(max(low, -_LARGEST_INT), min(high, _LARGEST_INT))
-    box.setLocale(
-        QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
-    )  # thousands separators as in our texts
+    low, high = -_LARGEST_INT if item.low is None else item.low, _LARGEST_INT if item.high is None else item.high
+    box.setRange(max(int(low), -_LARGEST_INT), min(int(high), _LARGEST_INT))
+    box.setLocale(QLocale("en_US"))  # thousands separators as in our texts
     box.setGroupSeparatorShown(True)
     box.setSpecialValueText(item.low_text)
-    _finish(box, item)
-    return box
-
-
-def _number_box(item: Setting) -> NumberBox:
-    box = NumberBox()
-    box.setRange(-_LARGEST if item.low is None else item.low, _LARGEST if item.high is None else item.high)
     _finish(box, item)
     return box
 
@@ -233,29 +226,11 @@ def _fit(control: QWidget) -> None:
     control.setMinimumWidth(_CONTROL_WIDTH)
 
 
-def _show(control: QWidget, value: Value) -> None:
-    if isinstance(control, QCheckBox):
-        control.setChecked(bool(value))
-    elif isinstance(control, QComboBox):
-        control.setCurrentText(str(value))
-    elif isinstance(control, QSpinBox):
-        control.setValue(int(value))
-    elif isinstance(control, NumberBox):
-        control.setValue(float(value))
-    elif isinstance(control, QLineEdit):
-        control.setText(str(value))
-
-
-def _point(text: str) -> str:
-    """Replace a decimal comma by a point."""
-    return text.replace(",", ".")
-
-
 class NumberBox(QDoubleSpinBox):
     """A spin box for floats that accepts '1e-5' and '0,5'. A step is a tenth of the number's magnitude."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setDecimals(_DECIMALS)
 
     def textFromValue(self, value: float) -> str:
@@ -268,7 +243,7 @@ class NumberBox(QDoubleSpinBox):
     def valueFromText(self, text: str) -> float:
         """Return the typed number; NaN for other text."""
         try:
-            return float(self._bare(text).replace(",", "."))
+            return float(text.removesuffix(self.suffix()).replace(",", "."))
         except ValueError:
             return math.nan
 
@@ -302,6 +277,3 @@ class NumberBox(QDoubleSpinBox):
         if towards_zero and math.isclose(abs(value), 10.0**exponent):
             exponent -= 1  # 0.01 steps down to 0.0099, mirroring the way up
         return float(10.0 ** (exponent - 1))
-
-    def _bare(self, text: str) -> str:
-        return text.removesuffix(self.suffix()).strip()

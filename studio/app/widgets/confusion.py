@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, qGray
-from PySide6.QtWidgets import QScrollArea, QSizePolicy, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, qGray
+from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
+from studio.app.widgets.input import ARROWS, PlaceTips
 
 _SMALLEST, _LARGEST = 14, 44  # side of a cell in logical pixels
 _LONGEST_NAME, _ACCURACY, _PAD = 130, 48, 8
@@ -19,9 +20,6 @@ _READS_NUMBERS = 28  # smallest side of a cell that shows its count
 _TO_GREY = np.array([11, 16, 5]) / 32  # the weights of Qt's qGray
 _EMPTY = "The confusion matrix appears after the first validation."
 _HOW_TO_READ = "Rows: true class. Columns: predicted. Point at a cell, or use the arrow keys."
-_MOVES = {
-    Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0), Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1),
-}  # fmt: skip
 
 
 class ConfusionMatrix(QWidget):
@@ -45,6 +43,7 @@ class ConfusionMatrix(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setAccessibleName("Confusion matrix")
+        PlaceTips(self, self._tip_at)
 
     def set_confusion(self, counts: NDArray[np.int64], class_names: Sequence[str]) -> None:
         """Show counts int64 [K, K] of [true class, predicted class]."""
@@ -90,12 +89,12 @@ class ConfusionMatrix(QWidget):
         self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        move = _MOVES.get(Qt.Key(event.key()))
+        move = ARROWS.get(Qt.Key(event.key()))
         if move is None or not self._names:
             super().keyPressEvent(event)
             return
-        last = len(self._names) - 1
-        row, column = (self._cell[0] + move[0], self._cell[1] + move[1]) if self._cell else (0, 0)
+        last, (across, down) = len(self._names) - 1, move
+        row, column = (self._cell[0] + down, self._cell[1] + across) if self._cell else (0, 0)
         cell = (min(max(row, 0), last), min(max(column, 0), last))
         self.point_at(cell)
         self.cell_reached.emit(self.cell_rect(*cell))
@@ -105,12 +104,12 @@ class ConfusionMatrix(QWidget):
         if cell != self._cell:
             self.point_at(cell)
 
+    def _tip_at(self, point: QPoint) -> str:
+        cell = self.cell_at(point)
+        return self.describe(*cell) if cell else ""
+
     def event(self, event: QEvent) -> bool:
-        """Show a tooltip for each cell, and clear the frame when the mouse leaves."""
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            cell = self.cell_at(event.pos())
-            QToolTip.showText(event.globalPos(), self.describe(*cell) if cell else "", self)
-            return True
+        """Clear the frame when the mouse or the focus leaves."""
         if event.type() in (QEvent.Type.Leave, QEvent.Type.FocusOut):
             self.point_at(None)
         return super().event(event)
@@ -223,10 +222,7 @@ class ConfusionView(QWidget):
         self._area.setFrameShape(QScrollArea.Shape.NoFrame)
         self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the matrix handles the keys
         self._area.setWidget(self.matrix)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, _PAD, 0, 0)
-        layout.addWidget(self._caption)
-        layout.addWidget(self._area, 1)
+        self.setLayout(factory.column(self._caption, self._area, margin=(0, _PAD, 0, 0), grows=1))
         self.matrix.cell_described.connect(self._on_cell_described)
         for bar in (self._area.horizontalScrollBar(), self._area.verticalScrollBar()):
             bar.valueChanged.connect(self._on_scrolled)

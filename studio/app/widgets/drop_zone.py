@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
@@ -41,27 +41,15 @@ class DropZone(QWidget):
         demo = factory.button("Open the demo sprites", "Open the bundled demo sprites.", "image")
         browse.clicked.connect(self.browse_requested)
         demo.clicked.connect(self.demo_requested)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addStretch()
-        buttons.addWidget(browse)
-        buttons.addWidget(demo)
-        buttons.addStretch()
         self._recent_title = factory.heading("Recent")
-        self._recent_list = QVBoxLayout()
-        self._recent_list.setSpacing(0)
-        layout = QVBoxLayout(self)
-        layout.addStretch(2)
-        for widget in (self._picture, title, hint):
-            layout.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
-        hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        hint.setMinimumWidth(360)
-        layout.addSpacing(16)
-        layout.addLayout(buttons)
-        layout.addSpacing(24)
-        layout.addWidget(self._recent_title, 0, Qt.AlignmentFlag.AlignHCenter)
-        layout.addLayout(self._recent_list)
-        layout.addStretch(3)
+        self._recent_list = factory.column(spacing=0)
+        for label in (self._picture, title, hint, self._recent_title):
+            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        head = factory.column(self._picture, title, hint)
+        recent = factory.column(self._recent_title, self._recent_list)
+        margin, spacing = factory.GRID, 3 * factory.GRID
+        parts = (2, head, factory.row(1, browse, demo, 1), recent, 3)
+        self.setLayout(factory.column(*parts, margin=margin, spacing=spacing))
         self._paint_picture()
         self.set_recent(())
 
@@ -86,7 +74,7 @@ class DropZone(QWidget):
         self._recent_title.setVisible(bool(self._recent))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if any(url.isLocalFile() for url in event.mimeData().urls()):
+        if factory.local_paths(event.mimeData()):
             event.acceptProposedAction()
             self._set_hovered(True)
 
@@ -96,7 +84,7 @@ class DropZone(QWidget):
     def dropEvent(self, event: QDropEvent) -> None:
         self._set_hovered(False)
         event.acceptProposedAction()
-        self.paths_dropped.emit([url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()])
+        self.paths_dropped.emit(list(map(str, factory.local_paths(event.mimeData()))))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a dashed frame, in the accent colour during a drag."""

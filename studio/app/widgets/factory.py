@@ -38,8 +38,6 @@ Item = QWidget | QLayout | int
 Margins = tuple[int, int, int, int]
 
 GRID = 8  # logical pixels; all distances are multiples of GRID or GRID / 2
-NOTCH = 120  # angle of a wheel notch, in eighths of a degree; touchpads send smaller angles
-ARROWS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}  # x, y
 
 
 def button(text: str, tip: str, icon: str = "", role: theme.Role = "", slot: Action | None = None) -> QPushButton:

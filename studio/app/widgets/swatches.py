@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy
 
 from studio.app import theme
-from studio.app.widgets.sprites.cell_view import CellLayout, CellView
+from studio.app.widgets.sprites.cell_view import NO_INDEX, CellView, Index
 from studio.core import formatting
 from studio.core.arrays import Rgba
 
@@ -20,8 +20,6 @@ _CELL = QSize(_SIDE + _GAP, _SIDE + _GAP)
 _TAKE = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _WIDE = 12  # columns, if there is room
 _TEXTS = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole)
-_Index = QModelIndex | QPersistentModelIndex
-_NO_INDEX = QModelIndex()
 
 
 def hex_code(colour: Rgba) -> str:
@@ -37,10 +35,10 @@ class _Colours(QAbstractListModel):
         self.colours: Rgba = np.zeros((0, 4), np.uint8)
         self.texts: Sequence[str] = ()
 
-    def rowCount(self, parent: _Index = _NO_INDEX) -> int:
+    def rowCount(self, parent: Index = NO_INDEX) -> int:
         return 0 if parent.isValid() else len(self.colours)
 
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return the hex code and the colour's text."""
         if role not in _TEXTS:
             return None
@@ -57,9 +55,9 @@ class Swatches(CellView):
 
     colour_pressed = Signal(int)
 
-    def __init__(self, *, choosable: bool = False, parent: QWidget | None = None) -> None:
+    def __init__(self, *, choosable: bool = False) -> None:
         colours = _Colours()
-        super().__init__(colours, parent)
+        super().__init__(colours)
         self._colours = colours
         self._colours.setParent(self)
         self._marked = -1
@@ -93,9 +91,7 @@ class Swatches(CellView):
         self.viewport().update()
 
     def heightForWidth(self, width: int) -> int:
-        return (
-            CellLayout.within(width, len(self._colours.colours), _CELL.width(), _CELL.height()).lines * _CELL.height()
-        )
+        return self.cells(width).lines * _CELL.height()
 
     def sizeHint(self) -> QSize:
         width = _WIDE * _CELL.width()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QHelpEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
+from studio.app.widgets.sprites.map_view import MapView
 
 W = TypeVar("W", bound=QWidget)
 SCHEMES: dict[theme.Scheme, theme.Colours] = {"dark": theme.DARK, "light": theme.LIGHT}
@@ -46,3 +49,14 @@ def turn_wheel(widget: QWidget, place: QPoint, delta: int, keys: Qt.KeyboardModi
     seen, still = QPointF(widget.mapToGlobal(place)), Qt.ScrollPhase.NoScrollPhase
     event = QWheelEvent(QPointF(place), seen, QPoint(), QPoint(0, delta), Qt.MouseButton.NoButton, keys, still, False)
     QApplication.sendEvent(widget, event)
+
+
+def drawn_sprites(view: MapView) -> NDArray[np.int64]:
+    """Return the visible sprites that a map doesn't draw as dots: int64 [n]."""
+    is_seen, has_room = view.camera.seen()
+    return np.flatnonzero(is_seen & has_room)
+
+
+def sprite_position(view: MapView, index: int) -> QPointF:
+    """Return a sprite's centre on a map, in logical pixels."""
+    return QPointF(*(view.camera.centres()[index] / view.camera.ratio()).tolist())

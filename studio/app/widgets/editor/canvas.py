@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import (
-    QBrush,
-    QColor,
-    QImage,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-    QWheelEvent,
-)
+from PySide6.QtGui import QBrush, QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from studio.app import theme
-from studio.app.widgets import factory
+from studio.app.widgets.input import ARROWS, NOTCH
 from studio.app.widgets.sprites.painting import as_image, checkerboard
 from studio.data.pixels.editing import EditedSprite, Point
 
 _LARGEST_ZOOM = 64  # device pixels for a sprite pixel
 _GRID_FROM = 8  # smallest zoom with grid lines
-_NOTCH = 120  # angle delta of a wheel notch
 _HATCH = 8  # device pixels between lines
 _VEIL = 0.55  # opacity of the veil over selected pixels
 _SMALLEST = QSize(160, 120)
-_STEPS = {
-    Qt.Key.Key_Left: (-1, 0),
-    Qt.Key.Key_Right: (1, 0),
-    Qt.Key.Key_Up: (0, -1),
-    Qt.Key.Key_Down: (0, 1),
-}
 _LEFT, _RIGHT, _MIDDLE = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.MouseButton.MiddleButton
 
 
@@ -63,8 +45,8 @@ class PixelCanvas(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.CrossCursor)
         self.setMinimumSize(_SMALLEST)
+        self.setAccessibleName("Sprite")
         about = "The sprite. Arrow keys move to a pixel, Enter uses the tool there; + and - zoom, 0 fits."
-        factory.set_name_and_tip(self, "Sprite", "")
         self.setAccessibleDescription(about)
 
     def set_edit(self, edit: EditedSprite, changed: QRect | None = None) -> None:
@@ -74,14 +56,13 @@ class PixelCanvas(QWidget):
         if not same_size:
             self._cursor = None
             self.fit()
-        elif changed is None:
-            self.update()
         else:
-            self.update(self._box(changed))
+            self.update(self.rect() if changed is None else self._box(changed))
 
     def zoom(self) -> int:
         """Return the zoom: device pixels for a sprite pixel."""
-        return self._zoom or self._fitting()
+        room = int(min(self.width(), self.height()) * self.devicePixelRatioF())
+        return self._zoom or max(1, min(room // len(self._edit.sprite), _LARGEST_ZOOM))
 
     @Slot()
     def fit(self) -> None:
@@ -138,7 +119,7 @@ class PixelCanvas(QWidget):
         turned = event.angleDelta().y()
         if turned:
             step = max(1, self.zoom() // 4) * (1 if turned > 0 else -1)
-            self._zoom_to(self.zoom() + step * max(1, abs(turned) // _NOTCH), event.position().toPoint())
+            self._zoom_to(self.zoom() + step * max(1, abs(turned) // NOTCH), event.position().toPoint())
         event.accept()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -170,16 +151,14 @@ class PixelCanvas(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Move the cursor with the arrow keys, by 8 pixels with Shift; Enter clicks."""
-        step = _STEPS.get(Qt.Key(event.key()))
+        step, shift = ARROWS.get(Qt.Key(event.key())), Qt.KeyboardModifier.ShiftModifier
         if step is not None:
-            times = 8 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1
-            most = len(self._edit.sprite) - 1
+            times, most = 8 if event.modifiers() & shift else 1, len(self._edit.sprite) - 1
             start = self._cursor if self._cursor is not None and self.is_inside(self._cursor) else (0, 0)
             x, y = (min(max(c + times * by, 0), most) for c, by in zip(start, step, strict=True))
             self._set_cursor((x, y))
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._cursor is not None:
-            shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-            self.pressed.emit(self._cursor, shift, False)
+            self.pressed.emit(self._cursor, bool(event.modifiers() & shift), False)
             self.released.emit()
         else:
             super().keyPressEvent(event)
@@ -189,15 +168,6 @@ class PixelCanvas(QWidget):
         super().leaveEvent(event)
         if not self.hasFocus():
             self._set_cursor(None)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Redraw, since the fitting zoom may change."""
-        super().resizeEvent(event)
-        self.update()
-
-    def _fitting(self) -> int:
-        room = min(self.width(), self.height()) * self.devicePixelRatioF()
-        return max(1, min(int(room) // len(self._edit.sprite), _LARGEST_ZOOM))
 
     def _origin(self) -> QPoint:
         """Return the sprite's top left corner in device pixels."""

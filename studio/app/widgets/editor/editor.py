@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QObject, QRect, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtCore import QRect, Signal, Slot
 from PySide6.QtWidgets import QButtonGroup, QSpinBox, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.editor.canvas import PixelCanvas
 from studio.app.widgets.editor.previews import actual_size, tiled
+from studio.app.widgets.input import KeyCommands
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.swatches import Swatches
 from studio.core.arrays import Rgba
@@ -285,27 +285,6 @@ class SpriteEditor(QWidget):
     @Slot()
     def _select_all(self) -> None:
         self.replace(EditedSprite(self.edit().sprite, np.zeros_like(self.edit().keep)))
-
-
-class KeyCommands(QObject):
-    """Runs the commands of a widget's keys, such as Ctrl+Z, before the window's shortcuts receive them."""
-
-    def __init__(self, widget: QWidget, commands: Mapping[str, Callable[[], object]]) -> None:
-        super().__init__(widget)
-        self._commands = commands
-        widget.installEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        kind = event.type()
-        if kind in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress) and isinstance(event, QKeyEvent):
-            key = QKeySequence(event.keyCombination()).toString(QKeySequence.SequenceFormat.PortableText)
-            command = self._commands.get(key)
-            if command is not None:
-                event.accept()
-                if kind == QEvent.Type.KeyPress:
-                    command()
-                return True
-        return super().eventFilter(watched, event)
 
 
 def _sample(colours: Rgba, most: int) -> Rgba:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QScrollBar, QWidget
 
 from studio.app.widgets import factory
+from studio.app.widgets.input import ARROWS, NOTCH
 from studio.app.widgets.sheet.overlay import SheetPart
 from studio.app.widgets.sprites.painting import as_image, checkerboard
 from studio.core.arrays import Rgba
@@ -19,15 +20,8 @@ ZOOMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 _ROOM = 24  # logical pixels around the sheet, for handles at its edges
 _EASY = 32  # logical pixels; smaller cells are hard to grab
 _STEP = 48  # device pixels for a third of a wheel notch
-_NOTCH = 120  # angle of a wheel notch; touchpads send smaller angles
 _ARROW_STEP = 32  # logical pixels
 _ZOOMS = {Qt.Key.Key_Plus: 1, Qt.Key.Key_Equal: 1, Qt.Key.Key_Minus: -1, Qt.Key.Key_Underscore: -1}
-_SCROLLS = {
-    Qt.Key.Key_Left: QPoint(-_ARROW_STEP, 0),
-    Qt.Key.Key_Right: QPoint(_ARROW_STEP, 0),
-    Qt.Key.Key_Up: QPoint(0, -_ARROW_STEP),
-    Qt.Key.Key_Down: QPoint(0, _ARROW_STEP),
-}
 
 
 class SheetArea(QAbstractScrollArea):
@@ -43,11 +37,10 @@ class SheetArea(QAbstractScrollArea):
         super().__init__(parent)
         self._rgba: Rgba = _NO_SHEET
         self._zoom = 1
+        self._wheel_angle = 0  # since the last whole notch
+        self._drag_position: QPoint | None = None  # last mouse position of a drag, on the screen
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         factory.set_name_and_tip(self, "Sheet", "The sheet with its cells. Drag to pan, Ctrl+scroll to zoom.")
-        turned = SheetInput(self)
-        turned.zoomed.connect(self.step_zoom)
-        turned.scrolled.connect(self.scroll_by)
 
     def show_sheet(self, rgba: Rgba | None) -> None:
         """Show a sheet from its top left corner; None shows an empty area.
@@ -75,7 +68,6 @@ class SheetArea(QAbstractScrollArea):
         self.refresh()
         self.zoom_changed.emit()
 
-    @Slot(int, object)
     def step_zoom(self, steps: int, about: QPoint | None = None) -> None:
         """Zoom by this many steps of ZOOMS."""
         index = ZOOMS.index(self._zoom) + steps
@@ -84,11 +76,8 @@ class SheetArea(QAbstractScrollArea):
     def point(self, across: float, down: float) -> QPoint:
         """Return the viewport position of a sheet position in sheet pixels."""
         ratio, origin = self.devicePixelRatioF(), self._origin()
-        return QPoint(
-            round((across * self._zoom + origin.x()) / ratio), round((down * self._zoom + origin.y()) / ratio)
-        )
+        return ((QPointF(across, down) * self._zoom + origin) / ratio).toPoint()
 
-    @Slot(QPoint)
     def scroll_by(self, distance: QPoint) -> None:
         """Scroll by logical pixels."""
         ratio = self.devicePixelRatioF()
@@ -119,6 +108,39 @@ class SheetArea(QAbstractScrollArea):
         painter.fillRect(target, checkerboard(ratio))
         painter.drawImage(target, as_image(self._rgba), source)
         self.paint_over(painter, part.translated(origin), SheetPart(part, zoom, line))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Zoom with + and -, and scroll with the arrow keys."""
+        key = Qt.Key(event.key())
+        if key in _ZOOMS:
+            self.step_zoom(_ZOOMS[key])
+        elif key in ARROWS:
+            self.scroll_by(QPoint(*ARROWS[key]) * _ARROW_STEP)
+        else:
+            super().keyPressEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom with Ctrl; scroll otherwise."""
+        if not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            super().wheelEvent(event)
+            return
+        self._wheel_angle += event.angleDelta().y()
+        steps = int(self._wheel_angle / NOTCH)
+        self._wheel_angle -= steps * NOTCH
+        if steps:
+            self.step_zoom(steps, event.position().toPoint())
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._drag_position = event.globalPosition().toPoint()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Pan during a drag."""
+        if self._drag_position is not None:
+            before, self._drag_position = self._drag_position, event.globalPosition().toPoint()
+            self.scroll_by(before - self._drag_position)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._drag_position = None
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -159,58 +181,6 @@ def fitting_zoom(area: SheetArea, width: int, height: int, cell: int) -> int:
     most = min((room.width() - 2 * _ROOM) * ratio / width, (room.height() - 2 * _ROOM) * ratio / height)
     easy = next((zoom for zoom in ZOOMS if zoom * cell >= _EASY * ratio), ZOOMS[-1])
     return max([easy, *(zoom for zoom in ZOOMS if zoom <= most)])
-
-
-class SheetInput(QObject):
-    """Mouse and key input of a sheet's scroll area, as signals.
-
-    zoomed: steps, and the fixed point (None for the centre). scrolled: logical pixels.
-    """
-
-    zoomed = Signal(int, object)
-    scrolled = Signal(QPoint)
-
-    def __init__(self, area: QAbstractScrollArea) -> None:
-        super().__init__(area)
-        self._wheel_angle = 0
-        self._drag_position: QPoint | None = None  # last mouse position of a drag
-        area.installEventFilter(self)
-        area.viewport().installEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Handle zooming and scrolling keys, Ctrl+wheel and drags."""
-        kind = event.type()
-        if isinstance(event, QKeyEvent) and kind == QEvent.Type.KeyPress:
-            return self._key(event)
-        if isinstance(event, QWheelEvent) and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self._wheel(event)
-            return True
-        if isinstance(event, QMouseEvent) and kind == QEvent.Type.MouseButtonPress:
-            self._drag_position = event.globalPosition().toPoint()
-        elif isinstance(event, QMouseEvent) and kind == QEvent.Type.MouseMove and self._drag_position is not None:
-            here = event.globalPosition().toPoint()
-            self.scrolled.emit(self._drag_position - here)
-            self._drag_position = here
-        elif kind == QEvent.Type.MouseButtonRelease:
-            self._drag_position = None
-        return super().eventFilter(watched, event)
-
-    def _key(self, event: QKeyEvent) -> bool:
-        key = Qt.Key(event.key())
-        if key in _ZOOMS:
-            self.zoomed.emit(_ZOOMS[key], None)
-        elif key in _SCROLLS:
-            self.scrolled.emit(_SCROLLS[key])
-        else:
-            return False
-        return True
-
-    def _wheel(self, event: QWheelEvent) -> None:
-        self._wheel_angle += event.angleDelta().y()
-        steps = int(self._wheel_angle / _NOTCH)
-        self._wheel_angle -= steps * _NOTCH
-        if steps:
-            self.zoomed.emit(steps, event.position().toPoint())
 
 
 class ZoomBar(QWidget):

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
+from studio.app.widgets.input import ARROWS
 from studio.app.widgets.sheet.area import SheetArea
 from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
 from studio.data.options import LARGEST_CANVAS, SheetGrid
@@ -24,21 +25,10 @@ KINDS: tuple[Kind, ...] = ("margin", "spacing", "tile")  # tab order
 
 _SIDE = 19  # logical pixels that react to the mouse
 _MARK = 11  # logical pixels that are drawn
-_TEXTS = {
-    "margin": ("Margin: the grid's start", "Drag, or use the arrow keys, to change the margins."),
-    "spacing": ("Spacing: the second cell's near edge", "Drag, or use the arrow keys, to change the spacing."),
-    "tile": ("Tile size handle", "Drag, or use the arrow keys, to change the tile size."),
-}
-_CURSORS = {
-    "margin": Qt.CursorShape.SizeAllCursor,
-    "spacing": Qt.CursorShape.SizeHorCursor,
-    "tile": Qt.CursorShape.SizeFDiagCursor,
-}
-_STEPS = {
-    Qt.Key.Key_Left: (-1, 0),
-    Qt.Key.Key_Right: (1, 0),
-    Qt.Key.Key_Up: (0, -1),
-    Qt.Key.Key_Down: (0, 1),
+_LOOKS = {  # accessible name, what a drag changes, cursor
+    "margin": ("Margin: the grid's start", "margins", Qt.CursorShape.SizeAllCursor),
+    "spacing": ("Spacing: the second cell's near edge", "spacing", Qt.CursorShape.SizeHorCursor),
+    "tile": ("Tile size handle", "tile size", Qt.CursorShape.SizeFDiagCursor),
 }
 
 
@@ -153,8 +143,9 @@ class Handle(QWidget):
         super().__init__(parent)
         self.kind = kind
         self._from = QPoint()
-        factory.set_name_and_tip(self, *_TEXTS[kind])
-        self.setCursor(_CURSORS[kind])
+        name, what, cursor = _LOOKS[kind]
+        factory.set_name_and_tip(self, name, f"Drag, or use the arrow keys, to change the {what}.")
+        self.setCursor(cursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.resize(_SIDE, _SIDE)
         self.hide()
@@ -175,7 +166,7 @@ class Handle(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Move by a sheet pixel with an arrow key, by eight with Shift."""
-        step = _STEPS.get(Qt.Key(event.key()))
+        step = ARROWS.get(Qt.Key(event.key()))
         if step is None:
             super().keyPressEvent(event)
             return
@@ -192,10 +183,8 @@ class Handle(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         box = QRectF((_SIDE - _MARK) / 2, (_SIDE - _MARK) / 2, _MARK, _MARK)
-        if self.hasFocus():
-            painter.setPen(QPen(QColor("#ffffff"), 4))
-            painter.drawRoundedRect(box.adjusted(-2, -2, 2, 2), 4, 4)
-            painter.setPen(QPen(QColor(colours.accent), 2))
+        for colour, width in (("#ffffff", 4), (colours.accent, 2)) if self.hasFocus() else ():
+            painter.setPen(QPen(QColor(colour), width))
             painter.drawRoundedRect(box.adjusted(-2, -2, 2, 2), 4, 4)
         painter.setPen(QPen(QColor("#202020"), 1))
         painter.setBrush(QColor("#ffffff"))

@@ -5,12 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QItemSelection,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QRect,
+    QSize,
+    Qt,
+)
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QListView
 
 _FARTHEST = 2**31 - 1 - 2**16  # largest scroll position in Qt's 32-bit pixels
-_Index = QModelIndex | QPersistentModelIndex
+Index = QModelIndex | QPersistentModelIndex
+NO_INDEX = QModelIndex()
 _Move: TypeAlias = QAbstractItemView.CursorAction
 _Hint: TypeAlias = QAbstractItemView.ScrollHint
 
@@ -21,8 +31,8 @@ class CellView(QListView):
     When cells change their size or wrap differently, the top cell stays at the top.
     """
 
-    def __init__(self, model: QAbstractItemModel, parent: QWidget | None) -> None:
-        super().__init__(parent)
+    def __init__(self, model: QAbstractItemModel) -> None:
+        super().__init__()
         self.cell = QSize(1, 1)  # in logical pixels; see resize_cells
         self._top = (0, 0.0)  # top cell, and its share above the viewport
         self._placing = False  # our own scroll bar changes, not the user's
@@ -40,10 +50,10 @@ class CellView(QListView):
         self._top = (row, 0.0)
         self.updateGeometries()
 
-    def cells(self) -> CellLayout:
-        return CellLayout.within(
-            self.viewport().width(), self.model().rowCount(), self.cell.width(), self.cell.height()
-        )
+    def cells(self, room: int | None = None) -> CellLayout:
+        """Return the layout of the cells in the viewport, or in `room` logical pixels."""
+        room = self.viewport().width() if room is None else room
+        return CellLayout.within(room, self.model().rowCount(), self.cell.width(), self.cell.height())
 
     def reset(self) -> None:
         """Scroll to the first cell of the new items."""
@@ -83,7 +93,7 @@ class CellView(QListView):
         else:  # far scrolls, fractional device pixels and rubber bands need a full redraw
             self.viewport().update()
 
-    def visualRect(self, index: _Index) -> QRect:
+    def visualRect(self, index: Index) -> QRect:
         """Return a cell's rectangle in the viewport."""
         if not index.isValid():
             return QRect()
@@ -112,7 +122,7 @@ class CellView(QListView):
         lines = {_Move.MovePageUp: -page, _Move.MovePageDown: page, _Move.MoveUp: -1, _Move.MovePrevious: -1}
         return self.model().index(cells.below(row, lines.get(action, 1)), 0)
 
-    def currentChanged(self, current: _Index, previous: _Index) -> None:
+    def currentChanged(self, current: Index, previous: Index) -> None:
         """Report the focused cell to screen readers; QListView would use its own, empty layout."""
         QAbstractItemView.currentChanged(self, current, previous)
         if QAccessible.isActive() and current.isValid() and self.hasFocus():
@@ -120,7 +130,13 @@ class CellView(QListView):
             event.setChild(current.row())
             QAccessible.updateAccessibility(event)
 
-    def scrollTo(self, index: _Index, hint: _Hint = _Hint.EnsureVisible) -> None:
+    def selectionChanged(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        """Redraw. Skips QListView, which would list each selected index for screen readers."""
+        QAbstractItemView.selectionChanged(self, selected, deselected)
+        if QAccessible.isActive():
+            QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.SelectionWithin))
+
+    def scrollTo(self, index: Index, hint: _Hint = _Hint.EnsureVisible) -> None:
         """Scroll to a cell, by as little as possible unless the hint says otherwise."""
         area, room, bar = self.visualRect(index), self.viewport().height(), self.verticalScrollBar()
         above, under = area.top(), area.top() + area.height() - room

@@ -7,12 +7,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QEvent, QRect, QSignalBlocker, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QSlider, QToolTip, QWidget
+from PySide6.QtCore import QPoint, QRect, QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
+from studio.app.widgets.input import PlaceTips
 from studio.app.widgets.sprites.painting import draw_sprite, factor_for
 from studio.core.arrays import Rgba
 from studio.core.events import SamplesReady
@@ -177,6 +178,7 @@ class SpriteSheetView(QWidget):
         self._placeholder = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("Samples")
+        PlaceTips(self, self._tip_at)
 
     def sizeHint(self) -> QSize:
         """Return room for two rows of eight 32-pixel sprites at double size."""
@@ -212,14 +214,10 @@ class SpriteSheetView(QWidget):
                 text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, line.width())
                 painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
 
-    def event(self, event: QEvent) -> bool:
-        """Show the full caption as tooltip, since it may be elided."""
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._captions:
-            pairs = zip(self._captions, self._boxes(), strict=True)
-            caption = next((caption for caption, box in pairs if box.contains(event.pos())), "")
-            QToolTip.showText(event.globalPos(), caption, self)
-            return True
-        return super().event(event)
+    def _tip_at(self, point: QPoint) -> str:
+        """Return the full caption at a point, since the shown caption may be elided."""
+        boxes = self._boxes() if self._captions else []
+        return next((self._captions[number] for number, box in enumerate(boxes) if box.contains(point)), "")
 
     def _boxes(self) -> list[QRect]:
         """Return each sprite's rectangle with caption. Chooses the columns with the largest sprites and fewest gaps."""

@@ -13,7 +13,6 @@ from PySide6.QtCore import (
     QItemSelectionModel,
     QItemSelectionRange,
     QModelIndex,
-    QPersistentModelIndex,
     QPoint,
     QRect,
     QSize,
@@ -22,15 +21,11 @@ from PySide6.QtCore import (
     Slot,
 )  # fmt: skip
 from PySide6.QtGui import QColor, QFontMetrics, QKeySequence, QPainter, QPen, QPolygon, QShortcut
-from PySide6.QtWidgets import (
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QVBoxLayout,
-    QWidget,
-)  # fmt: skip
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.app import theme
+from studio.app.widgets import factory
+from studio.app.widgets.sprites.cell_view import NO_INDEX, Index
 from studio.app.widgets.sprites.list import SpriteList
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.arrays import Rgba
@@ -39,8 +34,6 @@ ZOOMS = range(1, 9)
 _MARGIN = 4  # logical pixels around a sprite
 _MARK = 12  # side of the corner mark
 _SELECTED, _FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
-_Index = QModelIndex | QPersistentModelIndex
-_NO_INDEX = QModelIndex()
 _NO_LABELS = np.zeros(0, np.int64)
 
 
@@ -60,14 +53,14 @@ class SpriteModel(QAbstractListModel):
         self.visible: NDArray[np.int64] | None = None
         self.marked: frozenset[int] = frozenset()
 
-    def rowCount(self, parent: _Index = _NO_INDEX) -> int:
+    def rowCount(self, parent: Index = NO_INDEX) -> int:
         return 0 if parent.isValid() else len(self.rgba if self.visible is None else self.visible)
 
     def number(self, row: int) -> int:
         """Return the sprite index of a row."""
         return row if self.visible is None else int(self.visible[row])
 
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Return the caption, or name and class for the tooltip and screen readers."""
         number = self.number(index.row())
         if role == Qt.ItemDataRole.DisplayRole:
@@ -94,11 +87,11 @@ class SpriteDelegate(QStyledItemDelegate):
         text = metrics.height() if self._model.captions else 0
         return QSize(max(side, 20 if not text else 64), max(side, 20) + text)
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         """Return the size, equal for all rows."""
         return self.cell(QFontMetrics(option.font))
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Draw a row's sprite. Called for thousands of sprites, so keep it fast."""
         area: QRect = option.rect
         model, state = self._model, option.state.value
@@ -156,11 +149,9 @@ class SpriteGrid(QWidget):
         super().__init__(parent)
         self._model = SpriteModel(self)
         self._delegate = SpriteDelegate(self._model, self)
-        self.view = SpriteList(self._model, self._delegate, self)
+        self.view = SpriteList(self._model, self._delegate)
         self.setFocusProxy(self.view)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.view)
+        self.setLayout(factory.column(self.view))
         self.view.zoomed.connect(self._zoom_by)
         self.view.activated.connect(self._on_activated)
         self.view.selectionModel().selectionChanged.connect(self.selection_changed)

@@ -4,39 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import (
-    QAbstractItemModel,
-    QItemSelection,
-    QItemSelectionModel,
-    QModelIndex,
-    QRect,
-    Qt,
-    Signal,
-)  # fmt: skip
-from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleEvent,
-    QColor,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QRegion,
-    QWheelEvent,
-)  # fmt: skip
-from PySide6.QtWidgets import (
-    QAbstractItemDelegate,
-    QAbstractItemView,
-    QApplication,
-    QStyle,
-    QStyleOptionViewItem,
-    QWidget,
-)
+from PySide6.QtCore import QAbstractItemModel, QItemSelection, QItemSelectionModel, QModelIndex, QRect, Qt, Signal
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QRegion, QWheelEvent
+from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QApplication, QStyle, QStyleOptionViewItem
 
 from studio.app import theme
+from studio.app.widgets.input import NOTCH
 from studio.app.widgets.sprites.cell_view import CellView
 
-_NOTCH = 120  # angle of a wheel notch; touchpads send smaller angles
 _CORNER = 2  # pixels; keeps the cells off the frame's rounded corners
 _VEIL = 40  # alpha of the rubber band's fill, of 255
 _State = QStyle.StateFlag
@@ -51,8 +26,8 @@ class SpriteList(CellView):
     zoomed = Signal(int)
     drag_begun = Signal()
 
-    def __init__(self, model: QAbstractItemModel, delegate: QAbstractItemDelegate, parent: QWidget) -> None:
-        super().__init__(model, parent)
+    def __init__(self, model: QAbstractItemModel, delegate: QAbstractItemDelegate) -> None:
+        super().__init__(model)
         self.can_drag = False
         self._delayed_press: QMouseEvent | None = None  # a delayed press on a selected item
         self._wheel_angle = 0
@@ -103,11 +78,8 @@ class SpriteList(CellView):
         super().reset()
 
     def selectionChanged(self, selected: QItemSelection, deselected: QItemSelection) -> None:
-        """Redraw. Skips QListView, which would list each selected index for screen readers."""
         self._spans = None
-        QAbstractItemView.selectionChanged(self, selected, deselected)
-        if QAccessible.isActive():
-            QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.SelectionWithin))
+        super().selectionChanged(selected, deselected)
 
     def visualRegionForSelection(self, selection: QItemSelection) -> QRegion:
         """Return the whole viewport; cheaper to redraw than to visit each item."""
@@ -149,8 +121,8 @@ class SpriteList(CellView):
             super().wheelEvent(event)
             return
         self._wheel_angle += event.angleDelta().y()
-        steps = int(self._wheel_angle / _NOTCH)
-        self._wheel_angle -= steps * _NOTCH
+        steps = int(self._wheel_angle / NOTCH)
+        self._wheel_angle -= steps * NOTCH
         if steps:
             self.zoomed.emit(steps)
         event.accept()

@@ -8,18 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtCore import QAbstractListModel, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QListView,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QVBoxLayout,
-    QWidget,
-)  # fmt: skip
+from PySide6.QtWidgets import QAbstractItemView, QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.app import theme
+from studio.app.widgets import factory
+from studio.app.widgets.sprites.cell_view import NO_INDEX, Index
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.arrays import Rgba
 from studio.core.formatting import predicted_and_true
@@ -28,8 +23,6 @@ _SPRITE, _BARS, _GAP = 64, 200, 8
 _MOST_CLASSES, _MOST_NUMBERS = 3, 4  # bars beside a sprite
 _MARK = 2  # pixels
 Numbers = NDArray[np.float32]
-_Index = QModelIndex | QPersistentModelIndex
-_NO_INDEX = QModelIndex()
 
 
 @dataclass(frozen=True)
@@ -51,13 +44,13 @@ class _Predictions(QAbstractListModel):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
-        self.lines: Callable[[int], list[_PredictionBar]] = _no_lines
+        self.lines: Callable[[int], list[_PredictionBar]] = lambda row: []
         self.top = _MOST_CLASSES
 
-    def rowCount(self, parent: _Index = _NO_INDEX) -> int:
+    def rowCount(self, parent: Index = NO_INDEX) -> int:
         return 0 if parent.isValid() else len(self.rgba)
 
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> str | None:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> str | None:
         """Return all predictions as text."""
         if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
             return None
@@ -71,19 +64,17 @@ class _PredictionDelegate(QStyledItemDelegate):
         super().__init__(parent)
         self._model = model
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(_SPRITE + _BARS + 3 * _GAP, _SPRITE + _GAP)
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Draw the sprite on the left, and a bar for each prediction on the right."""
-        area: QRect = option.rect
-        colours = theme.colours()
-        draw_sprite(
-            painter, QRect(area.x() + _GAP, area.y() + _GAP // 2, _SPRITE, _SPRITE), self._model.rgba[index.row()]
-        )
+        colours, metrics, row = theme.colours(), painter.fontMetrics(), index.row()
+        left, top = option.rect.x() + _GAP, option.rect.y() + _GAP // 2
+        draw_sprite(painter, QRect(left, top, _SPRITE, _SPRITE), self._model.rgba[row])
         height = _SPRITE // self._model.top
-        for line_index, prediction in enumerate(self._model.lines(index.row())[: self._model.top]):
-            line = QRect(area.x() + _SPRITE + 2 * _GAP, area.y() + _GAP // 2 + line_index * height, _BARS, height - 2)
+        for number, prediction in enumerate(self._model.lines(row)[: self._model.top]):
+            line = QRect(left + _SPRITE + _GAP, top + number * height, _BARS, height - 2)
             painter.fillRect(line, QColor(theme.mix(colours.surface, colours.text, 0.06)))
             bar = QRect(line.x(), line.y(), round(line.width() * prediction.share), line.height())
             painter.fillRect(bar, QColor(theme.mix(colours.surface, colours.accent, 0.45)))
@@ -92,8 +83,8 @@ class _PredictionDelegate(QStyledItemDelegate):
                 painter.fillRect(QRect(end, line.y(), _MARK, line.height()), QColor(colours.accent))
             painter.setPen(QColor(colours.text))
             inner = line.adjusted(6, 0, -6, 0)
-            room = inner.width() - painter.fontMetrics().horizontalAdvance(prediction.much) - 8
-            text = painter.fontMetrics().elidedText(prediction.what, Qt.TextElideMode.ElideMiddle, room)
+            room = inner.width() - metrics.horizontalAdvance(prediction.much) - 8
+            text = metrics.elidedText(prediction.what, Qt.TextElideMode.ElideMiddle, room)
             painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
             painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, prediction.much)
 
@@ -114,9 +105,7 @@ class PredictionsView(QWidget):
         self.view.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.view.setSpacing(4)
         self.view.setAccessibleName("Predictions")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.view)
+        self.setLayout(factory.column(self.view))
 
     def set_classes(self, rgba: Rgba, probabilities: Numbers, class_names: Sequence[str]) -> None:
         """Show sprites uint8 [N, S, S, 4] with probabilities float32 [N, K]."""
@@ -148,7 +137,3 @@ class PredictionsView(QWidget):
         self._model.beginResetModel()
         self._model.rgba, self._model.lines, self._model.top = rgba, lines, top
         self._model.endResetModel()
-
-
-def _no_lines(row: int) -> list[_PredictionBar]:
-    return []

@@ -25,6 +25,7 @@ from studio.recipes.autoencoder import Autoencoder
 from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
 from tests.app.conftest import LONG_MS, click, endless
+from tests.app.widgets.tools import drawn_sprites, sprite_position
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU
 
@@ -70,8 +71,8 @@ def test_clicking_a_sprite_shows_its_neighbours(qtbot: QtBot, page: MapPage) -> 
     _show(qtbot, page)
     shown = page._map.shown
     assert shown is not None and page.view.isVisible() and "24 sprites" in page._summary.text()
-    index = int(page.view.drawn()[3])
-    QTest.mouseClick(page.view, Qt.MouseButton.LeftButton, pos=page.view.position_in_view(index).toPoint())
+    index = int(drawn_sprites(page.view)[3])
+    QTest.mouseClick(page.view, Qt.MouseButton.LeftButton, pos=sprite_position(page.view, index).toPoint())
     assert page.name.text() == shown.sprites.names[index] and page.large.isVisible()
     assert shown.sprites.class_names[shown.sprites.labels[index]] in page.about.text()
     assert shown.sprites.names[index] in page.view.accessibleDescription()
@@ -81,7 +82,7 @@ def test_clicking_a_sprite_shows_its_neighbours(qtbot: QtBot, page: MapPage) -> 
     assert page.name.text() == shown.sprites.names[shown.neighbours[index, 2]]
     click(page.odd._buttons[0])
     assert page.name.text() == shown.sprites.names[shown.odd[0]]
-    middle = page.view.position_in_view(int(shown.odd[0]))
+    middle = sprite_position(page.view, int(shown.odd[0]))
     assert abs(middle.x() - page.view.width() / 2) < 1 and abs(middle.y() - page.view.height() / 2) < 1
 
 
@@ -89,11 +90,11 @@ def test_latent_walk_from_a_to_b(qtbot: QtBot, page: MapPage) -> None:
     _show(qtbot, page)
     shown = page._map.shown
     assert shown is not None and not _walks(page)
-    drawn = page.view.drawn()
+    drawn = drawn_sprites(page.view)
     first, last = int(drawn[0]), int(drawn[-1])
     for index, modifiers in ((first, Qt.KeyboardModifier.NoModifier), (last, Qt.KeyboardModifier.ShiftModifier)):
         page.view.show_sprite(index)
-        QTest.mouseClick(page.view, Qt.MouseButton.LeftButton, modifiers, page.view.position_in_view(index).toPoint())
+        QTest.mouseClick(page.view, Qt.MouseButton.LeftButton, modifiers, sprite_position(page.view, index).toPoint())
     assert page.walk.ends == (first, last) and _walks(page)
     qtbot.waitUntil(lambda: page._map._decoding is None, timeout=LONG_MS)
     model = load_model(paths.runs() / "codes", "best", CPU)

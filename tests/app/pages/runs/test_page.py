@@ -106,8 +106,8 @@ def current(page: RunsPage) -> str:
 
 def look_closer(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
     """Zoom in and show earlier samples."""
-    plot._view.zoom(0.5, 40.0, False)
-    plot._view.zoom(0.5, 1.5, True)
+    plot._view.zoom(0.5, 40.0)
+    plot._view.zoom(0.5, 1.5, values=True)
     page.comparison.filmstrip.show_step(50)
     return seen(page, plot)
 

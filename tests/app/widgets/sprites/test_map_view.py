@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from studio.app.pages.lab.map_page import colour_groups
 from studio.app.widgets.sprites.map_view import MapView
 from studio.engine.quality.embedding_map import marker_spacing
+from tests.app.widgets.tools import drawn_sprites, sprite_position
 from tests.conftest import make_sprites
 
 SPRITES = make_sprites(per_class=100)
@@ -38,28 +39,27 @@ def _pixels(view: MapView) -> np.ndarray:
 def test_sprites_do_not_overlap_at_any_zoom(view: MapView) -> None:
     before: set[int] = set()
     inner = np.flatnonzero(np.abs(POSITIONS - 0.5).max(1) < 0.1)  # always in view
-    few = np.isin(inner, view.drawn()).sum()
+    few = np.isin(inner, drawn_sprites(view)).sum()
     for _ in range(4):
-        drawn = view.drawn()
-        points = np.array([(view.position_in_view(i).x(), view.position_in_view(i).y()) for i in drawn.tolist()])
+        here = drawn_sprites(view)
+        points = np.array([(sprite_position(view, i).x(), sprite_position(view, i).y()) for i in here.tolist()])
         apart = np.abs(points[:, None] - points).max(2) + 1e6 * np.eye(len(points))
-        assert apart.min() >= view._side() / view._ratio()
-        seen = {
-            i for i in before if 40 < view.position_in_view(i).x() < 460 and 40 < view.position_in_view(i).y() < 360
-        }
-        assert seen <= set(drawn.tolist())  # sprites drawn before zooming in stay
-        before = set(drawn.tolist())
+        assert apart.min() >= view.camera.side() / view.camera.ratio()
+        places = {i: sprite_position(view, i) for i in before}
+        seen = {i for i, place in places.items() if 40 < place.x() < 460 and 40 < place.y() < 360}
+        assert seen <= set(here.tolist())  # sprites drawn before zooming in stay
+        before = set(here.tolist())
         view.zoom(1.5)
     view.zoom(1 / 1.5)
-    assert np.isin(inner, view.drawn()).sum() > few
+    assert np.isin(inner, drawn_sprites(view)).sum() > few
     view.zoom(1e9)
-    assert view._scale == 400 * view._whole
+    assert view.camera.scale == 400 * view.camera.whole
 
 
 def test_whole_device_pixels(view: MapView) -> None:
-    for index in view.drawn()[:5].tolist():
-        factor, side, ratio = view._factor(), view._side(), view._ratio()
-        middle = view.position_in_view(index)
+    for index in drawn_sprites(view)[:5].tolist():
+        factor, side, ratio = view.camera.factor(), view.camera.side(), view.camera.ratio()
+        middle = sprite_position(view, index)
         x, y = (round(value * ratio) - side // 2 for value in (middle.x(), middle.y()))
         shown = _pixels(view)[y : y + side, x : x + side]
         wanted = SPRITES.rgba[index].repeat(factor, 0).repeat(factor, 1)
@@ -68,10 +68,10 @@ def test_whole_device_pixels(view: MapView) -> None:
 
 
 def test_wheel_zooms_and_drag_pans(qtbot: QtBot, view: MapView) -> None:
-    index = int(view.drawn()[0])
-    at = view.position_in_view(index)
+    index = int(drawn_sprites(view)[0])
+    at = sprite_position(view, index)
     view.zoom(2.0, at)
-    assert (view.position_in_view(index) - at).manhattanLength() < 1
+    assert (sprite_position(view, index) - at).manhattanLength() < 1
     start, moved = QPoint(250, 200), QPoint(30, -20)
     chosen: list[int] = []
     view.chosen.connect(chosen.append)
@@ -79,37 +79,37 @@ def test_wheel_zooms_and_drag_pans(qtbot: QtBot, view: MapView) -> None:
     QTest.mouseMove(view, start + moved / 2)
     QTest.mouseMove(view, start + moved)
     QTest.mouseRelease(view, Qt.MouseButton.LeftButton, pos=start + moved)
-    assert (view.position_in_view(index) - at - QPointF(moved)).manhattanLength() < 2 and not chosen
+    assert (sprite_position(view, index) - at - QPointF(moved)).manhattanLength() < 2 and not chosen
     QTest.mouseDClick(view, Qt.MouseButton.LeftButton, pos=start)
-    assert len(view.drawn()) > 10 and view._scale == view._whole
+    assert len(drawn_sprites(view)) > 10 and view.camera.scale == view.camera.whole
 
 
 def test_map_by_keyboard(qtbot: QtBot, view: MapView) -> None:
     QTest.keyClick(view, Qt.Key.Key_Plus)
-    larger = view._scale
-    assert larger > view._whole
-    before = view.position_in_view(0)
+    larger = view.camera.scale
+    assert larger > view.camera.whole
+    before = sprite_position(view, 0)
     QTest.keyClick(view, Qt.Key.Key_Right)
-    assert view.position_in_view(0).x() == pytest.approx(before.x() - 64) and view.position_in_view(0).y() == before.y()
+    assert sprite_position(view, 0).x() == pytest.approx(before.x() - 64) and sprite_position(view, 0).y() == before.y()
     with qtbot.waitSignal(view.chosen) as chosen:
         QTest.keyClick(view, Qt.Key.Key_Return)
     (index,) = chosen.args
-    assert max(abs(view.position_in_view(index).x() - 250), abs(view.position_in_view(index).y() - 200)) < 60
+    assert max(abs(sprite_position(view, index).x() - 250), abs(sprite_position(view, index).y() - 200)) < 60
     with qtbot.waitSignal(view.end_chosen):
         QTest.keyClick(view, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     QTest.keyClick(view, Qt.Key.Key_Minus)
     QTest.keyClick(view, Qt.Key.Key_Home)
-    assert view._scale == view._whole
+    assert view.camera.scale == view.camera.whole
     view.resize(700, 600)
-    assert view._scale == view._whole > larger / 1.25
+    assert view.camera.scale == view.camera.whole > larger / 1.25
 
 
 def test_marked_sprites_are_always_drawn(view: MapView) -> None:
-    hidden = int(next(i for i in range(200) if i not in set(view.drawn().tolist())))
+    hidden = int(next(i for i in range(200) if i not in set(drawn_sprites(view).tolist())))
     before = _pixels(view).copy()
     view.select(hidden)
     chosen = _pixels(view).copy()
-    assert (before != chosen).any(-1).sum() > view._side() ** 2 / 2
+    assert (before != chosen).any(-1).sum() > view.camera.side() ** 2 / 2
     view.mark({hidden: "A"})
     assert (chosen != _pixels(view)).any()
 
@@ -119,7 +119,7 @@ def test_empty_map(qtbot: QtBot) -> None:
     qtbot.addWidget(made)
     made.show()
     QTest.keyClick(made, Qt.Key.Key_Return)
-    assert made.at(QPointF(5, 5)) == -1
+    assert made.camera.at(QPointF(5, 5)) == -1
 
 
 def test_colour_groups_by_class_or_folder() -> None:

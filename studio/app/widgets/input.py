@@ -1,0 +1,48 @@
+"""Keys, wheel notches and tooltips that several widgets handle in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtGui import QHelpEvent, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QToolTip, QWidget
+
+NOTCH = 120  # angle of a wheel notch, in eighths of a degree; touchpads send smaller angles
+ARROWS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}  # x, y
+
+
+class KeyCommands(QObject):
+    """Runs the commands of a widget's keys, such as Ctrl+Z, before the window's shortcuts receive them."""
+
+    def __init__(self, widget: QWidget, commands: Mapping[str, Callable[[], object]]) -> None:
+        super().__init__(widget)
+        self._commands = commands
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        kind = event.type()
+        if kind in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress) and isinstance(event, QKeyEvent):
+            key = QKeySequence(event.keyCombination()).toString(QKeySequence.SequenceFormat.PortableText)
+            command = self._commands.get(key)
+            if command is not None:
+                event.accept()
+                if kind == QEvent.Type.KeyPress:
+                    command()
+                return True
+        return super().eventFilter(watched, event)
+
+
+class PlaceTips(QObject):
+    """Shows tooltips for the places in a widget. text_at: returns the text at a position; '' for none."""
+
+    def __init__(self, widget: QWidget, text_at: Callable[[QPoint], str]) -> None:
+        super().__init__(widget)
+        self._text_at = text_at
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if not (isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip and isinstance(watched, QWidget)):
+            return super().eventFilter(watched, event)
+        QToolTip.showText(event.globalPos(), self._text_at(event.pos()), watched)
+        return True
