@@ -30,6 +30,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.app import theme
+from studio.app.widgets.input import WheelFilter
 from studio.core.events import Progress
 
 Box = TypeVar("Box", bound=QBoxLayout)
@@ -341,20 +342,10 @@ def retain_size_when_hidden(widget: QWidget) -> None:
     widget.setSizePolicy(policy)
 
 
-class _WheelFilter(QObject):
-    """Ignores wheel events for a widget without focus, so that the wheel scrolls the page."""
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Wheel and isinstance(watched, QWidget) and not watched.hasFocus():
-            event.ignore()
-            return True
-        return super().eventFilter(watched, event)
-
-
 def need_focus_for_wheel(widget: QWidget) -> None:
     """Let the wheel change a control only while focused; otherwise it scrolls the page."""
     widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # not WheelFocus
-    widget.installEventFilter(_WheelFilter(widget))
+    widget.installEventFilter(WheelFilter(widget))
 
 
 class ElidedLabel(QLabel):

@@ -46,3 +46,13 @@ class PlaceTips(QObject):
             return super().eventFilter(watched, event)
         QToolTip.showText(event.globalPos(), self._text_at(event.pos()), watched)
         return True
+
+
+class WheelFilter(QObject):
+    """Ignores wheel events for a widget without focus, so that the wheel scrolls the page."""
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Wheel and isinstance(watched, QWidget) and not watched.hasFocus():
+            event.ignore()
+            return True
+        return super().eventFilter(watched, event)
