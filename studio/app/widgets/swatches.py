@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QModelIndex, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy
 
 from studio.app import theme
-from studio.app.widgets.sprites.cell_view import NO_INDEX, CellView, Index
+from studio.app.widgets.sprites.cell_view import CellView, TextRows
 from studio.core import formatting
 from studio.core.arrays import Rgba
 
@@ -19,32 +18,11 @@ _SIDE, _GAP = 14, 2
 _CELL = QSize(_SIDE + _GAP, _SIDE + _GAP)
 _TAKE = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _WIDE = 12  # columns, if there is room
-_TEXTS = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole)
 
 
 def hex_code(colour: Rgba) -> str:
     """Return the hex code, such as '#be4a2f'. colour: uint8 [3] or [4]."""
     return f"#{colour[:3].tobytes().hex()}"
-
-
-class _Colours(QAbstractListModel):
-    """List model with a colour in each row."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.colours: Rgba = np.zeros((0, 4), np.uint8)
-        self.texts: Sequence[str] = ()
-
-    def rowCount(self, parent: Index = NO_INDEX) -> int:
-        return 0 if parent.isValid() else len(self.colours)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return the hex code and the colour's text."""
-        if role not in _TEXTS:
-            return None
-        texts = self.texts[index.row()] if self.texts else ""
-        code = hex_code(self.colours[index.row()])
-        return f"{code} – {texts}" if texts else code
 
 
 class Swatches(CellView):
@@ -56,10 +34,10 @@ class Swatches(CellView):
     colour_pressed = Signal(int)
 
     def __init__(self, *, choosable: bool = False) -> None:
-        colours = _Colours()
-        super().__init__(colours)
-        self._colours = colours
-        self._colours.setParent(self)
+        self._rows = TextRows()
+        super().__init__(self._rows)
+        self._colours: Rgba = np.zeros((0, 4), np.uint8)
+        self._texts: Sequence[str] = ()
         self._marked = -1
         self.setFrameShape(QFrame.Shape.NoFrame)
         theme.set_role(self, "flat")
@@ -79,9 +57,8 @@ class Swatches(CellView):
 
     def set_palette(self, colours: Rgba, texts: Sequence[str] = ()) -> None:
         """Show colours uint8 [K, 4] or [K, 3], and clear the mark. texts: a text for each colour, or none."""
-        self._colours.beginResetModel()
-        self._colours.colours, self._colours.texts, self._marked = colours, texts, -1
-        self._colours.endResetModel()
+        self._colours, self._texts, self._marked = colours, texts, -1
+        self._rows.set_rows(len(colours), self._text_of)
         self.setAccessibleDescription(formatting.count(len(colours), "colour"))
         self.updateGeometry()
 
@@ -110,7 +87,7 @@ class Swatches(CellView):
                 for position in range(first, last + 1):
                     swatch = QRect(*cells.place(position), _SIDE, _SIDE)
                     painter.setPen(QColor(colours.border))
-                    painter.setBrush(QColor(*self._colours.colours[position][:3].tolist()))
+                    painter.setBrush(QColor(*self._colours[position][:3].tolist()))
                     painter.drawRect(swatch.adjusted(0, 0, -1, -1))
                     if position in (self._marked, focused):
                         _draw_ring(painter, swatch, dotted=position != self._marked)
@@ -120,6 +97,10 @@ class Swatches(CellView):
             self._on_swatch_clicked(self.currentIndex())
         else:
             super().keyPressEvent(event)
+
+    def _text_of(self, position: int) -> str:
+        text, code = self._texts[position] if self._texts else "", hex_code(self._colours[position])
+        return f"{code} – {text}" if text else code
 
     @Slot(QModelIndex)
     def _on_swatch_clicked(self, index: QModelIndex) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 import numpy as np
-from numpy.typing import NDArray
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import EditRequest, SpriteSelection, recent
@@ -43,24 +42,6 @@ class DrawRequest:
         return self.request.kind if self.request is not None else ""
 
 
-@dataclass(frozen=True, eq=False)
-class ShownSprites:
-    """The sprites in the results grid: uint8 [N, S, S, 4], with the name and class of each.
-
-    sources: JSON of the model that drew each sprite; '' if unknown. about: metadata for saved files. name: the proposed
-    file name. palette: uint8 [K, 3], the sprites' colours. is_animation: the sprites are frames of an animation.
-    """
-
-    sprites: Rgba
-    names: Sequence[str]
-    classes: Sequence[str]
-    sources: Sequence[str]
-    about: dict[str, str]
-    name: str
-    palette: NDArray[np.uint8] | None = None
-    is_animation: bool = False
-
-
 class ResultBatch:
     """A generated batch: the request, the drawn and the shown sprites, and indices of rejected sprites."""
 
@@ -76,6 +57,10 @@ class ResultBatch:
         """Return the batch's title, with the number of rejected sprites."""
         text = self.request.title or formatting.count(len(self.result.sprites), "new sprite")
         return f"{text}, {len(self.rejected):,} rejected" if self.rejected else text
+
+    def file_name(self) -> str:
+        """Return the name to propose for a file of the sprites."""
+        return self.request.origin or f"{self.result.model.replace(',', '')} seed {self.result.seed}"
 
 
 class ResultHistory:
@@ -141,7 +126,7 @@ class GridContent:
         """Return the shown batch; None while kept sprites are shown, and before the first batch."""
         return self.history.current if self.shows_new else None
 
-    def sprites(self) -> ShownSprites | None:
+    def sprites(self) -> SpriteSelection | None:
         """Return the sprites in the grid, with rejected ones; None for an empty grid."""
         if self.shows_new:
             return self.history.current.shown if self.history.current is not None else None
@@ -159,11 +144,9 @@ class GridContent:
         shown, chosen = self.sprites(), chosen or self.remaining()
         if shown is None or not chosen:
             return None
-        names, classes, sources = (
-            [texts[index] for index in chosen] for texts in (shown.names, shown.classes, shown.sources)
-        )
-        sprites, is_animation = shown.sprites[chosen], shown.is_animation
-        return SpriteSelection(sprites, names, shown.about, classes, shown.palette, is_animation, sources)
+        texts = (shown.names, shown.classes, shown.sources)
+        names, classes, sources = ([of_each[index] for index in chosen] for of_each in texts)
+        return replace(shown, sprites=shown.sprites[chosen], names=names, classes=classes, sources=sources)
 
     def corner_tiles(self) -> Rgba | None:
         """Return the shown set of corner tiles, uint8 [16, S, S, 4]; None for other sprites."""
@@ -203,7 +186,7 @@ class GridContent:
         return shown
 
 
-def _as_shown(result: SpritesColoured, request: DrawRequest) -> ShownSprites:
+def _as_shown(result: SpritesColoured, request: DrawRequest) -> SpriteSelection:
     """Return new sprites for the grid, each with a name, class and metadata."""
     known = request.class_names
     classes = [known[label] if 0 <= label < len(known) else "" for label in result.labels]
@@ -215,16 +198,15 @@ def _as_shown(result: SpritesColoured, request: DrawRequest) -> ShownSprites:
         stems = [name.rpartition("/")[2] or request.model for name in classes]
         names = [f"{stem} {result.seed} {number:04d}" for number, stem in enumerate(stems)]
     about = {"Model": result.model, "Seed": str(result.seed), **({"Palette": result.palette} if result.palette else {})}
-    name = request.origin or f"{result.model.replace(',', '')} seed {result.seed}"
     sources, is_animation = [result.source] * len(names), request.kind == "between"
-    return ShownSprites(result.sprites, names, classes, sources, about, name, result.colours, is_animation)
+    return SpriteSelection(result.sprites, names, about, classes, result.colours, is_animation, sources)
 
 
-def _shown_kept(kept: Sequence[SavedEdit]) -> ShownSprites:
+def _shown_kept(kept: Sequence[SavedEdit]) -> SpriteSelection:
     """Return kept sprites for the grid. kept: at least one sprite, all of one size."""
     sprites = np.stack([each.edit.sprite for each in kept])
     names, classes, sources = zip(*((each.name, each.class_name, each.source) for each in kept), strict=True)
-    return ShownSprites(sprites, names, classes, sources, {}, "kept sprites")
+    return SpriteSelection(sprites, names, {}, classes, sources=sources)
 
 
 def origin_of(chosen: Sequence[NamedSprite]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QMimeData, Signal, Slot
@@ -22,9 +21,6 @@ from studio.core.arrays import Rgba
 from studio.core.names import escape_unprintable
 from studio.data.pixels.editing import EditedSprite, NamedSprite
 from studio.data.sources.base import DRAWING_SUFFIXES
-
-if TYPE_CHECKING:
-    from studio.recipes.capabilities import Capability
 
 COUNT = 16  # candidates in a batch
 _STRENGTH = "How much may change: 0 % keeps the pixels, 100 % redraws them from scratch."
@@ -100,7 +96,7 @@ class EditorPanel(QWidget):
         """Return whether an image of another size waits for the user's answer."""
         return self._waiting is not None
 
-    def set_model(self, size: int, capabilities: frozenset[Capability]) -> None:
+    def set_model(self, size: int, capabilities: frozenset[str]) -> None:
         """Enable what the chosen model can do. size: its sprites' side in pixels; 0 without a model."""
         self.options.shape.setVisible("silhouette" in capabilities)
         self._can_edit = "vary" in capabilities

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
@@ -25,9 +24,6 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import formatting
 from studio.core.events import Progress
-
-if TYPE_CHECKING:
-    from studio.recipes.capabilities import Capability
 
 _LOWEST_EDITOR, _LOWEST_RESULTS = 320, 200  # logical pixels; a lower window scrolls
 _MODEL = "generate_model"  # settings key: the last used run
@@ -84,9 +80,8 @@ class GeneratePage(Page):
         selection = self.results.to_save()
         if selection is None:
             return False
-        shown = self.results.content.sprites()
-        assert shown is not None
-        name = f"{shown.name}{'.gif' if selection.is_animation else ''}"
+        batch = self.results.content.batch()
+        name = f"{batch.file_name() if batch else 'kept sprites'}{'.gif' if selection.is_animation else ''}"
         title = f"Save {formatting.count(len(selection.sprites), 'sprite')} as one file"
         chosen = dialogs.choose_save_sprites(self, self.session.settings, title, name)
         if chosen is not None:
@@ -149,7 +144,7 @@ class GeneratePage(Page):
         recipe = self.choice.recipe()
         return recipe is not None and recipe.makes != "sprites"
 
-    def _capabilities(self) -> frozenset[Capability]:
+    def _capabilities(self) -> frozenset[str]:
         recipe = self.choice.recipe()
         return recipe.capabilities if recipe is not None else frozenset()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QSpinBox, QWidget
@@ -18,9 +17,6 @@ from studio.core.errors import UsageError
 from studio.data.colour.constraints import NONE
 from studio.engine.sampling.class_choice import mixture_text
 from studio.engine.sampling.settings import GenerateSettings
-
-if TYPE_CHECKING:
-    from studio.recipes.capabilities import Capability
 
 _LARGEST_SEED = 2**31 - 1
 _CLASS_TIP = "Choose a class. Evenly: equal numbers of all classes. As in the data: in proportion to your sprites."
@@ -53,7 +49,7 @@ class RequestPanel(QWidget):
         self.colours = ColourPanel(session, models)
         self.quick = FastMode(session, models)
         self._form: ConfigForm | None = None
-        self._capabilities: frozenset[Capability] = frozenset()  # the model's abilities with these classes
+        self._capabilities: frozenset[str] = frozenset()  # the model's abilities with these classes
         self.classes = factory.combo("Class", _CLASS_TIP)
         self.mixed_with = factory.combo("Mixed with", _MIX_TIP)
         self.share = factory.percent_slider("Share", "Set the share of each class.", 50)
@@ -85,7 +81,7 @@ class RequestPanel(QWidget):
         self.corners.toggled.connect(self._refresh_mixture)
         session.catalog.ready.connect(self._on_engine_ready)
 
-    def show_classes(self, names: tuple[str, ...], capabilities: frozenset[Capability]) -> None:
+    def show_classes(self, names: tuple[str, ...], capabilities: frozenset[str]) -> None:
         """Offer these classes, and mixing if the model can; keep the user's choice if possible."""
         self._capabilities = capabilities if len(names) > 1 else frozenset()
         all_classes = (("All classes, evenly", ""), ("All classes, as in the data", _IN_PROPORTION))

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtWidgets import QMenu, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.core import formatting
-
-if TYPE_CHECKING:
-    from studio.recipes.capabilities import Capability
 
 _REJECT = "Hide the selected sprites (X). Undo (Ctrl+Z) shows them again; R generates others."
 _SKETCH = "Start an empty sprite: paint rough blobs, and the model draws sprites from them."
@@ -43,7 +38,7 @@ class ResultButtons(QWidget):
         others = (self.open, self.new_sprite, self.copy, self.save_files, self.save_sheet)
         self.setLayout(FlowLayout(factory.GRID, factory.GRID, *on_selected, *others))
 
-    def set_abilities(self, can: frozenset[Capability]) -> None:
+    def set_abilities(self, can: frozenset[str]) -> None:
         """Show the buttons that the chosen model supports."""
         for button in (self.open, self.new_sprite, self.edit):
             button.setVisible("vary" in can)

@@ -23,7 +23,6 @@ from studio.data.pixels.editing import NamedSprite
 
 if TYPE_CHECKING:
     from studio.data.colour.constraints import ConstraintCheck
-    from studio.recipes.capabilities import Capability
 
 _BACK = f"Previous batch; {MOST_RECENT} batches or {MOST_RECENT_MB} MB are kept. (Alt+Left)"
 _EMPTY = "Press Generate. You can also generate while a training runs."
@@ -89,7 +88,7 @@ class Results(QWidget):
             self.grid.setFocus()
         self.undo_changed.emit()
 
-    def set_model(self, capabilities: frozenset[Capability], size: int, *, is_editing: bool) -> None:
+    def set_model(self, capabilities: frozenset[str], size: int, *, is_editing: bool) -> None:
         """Enable what the chosen model can do. size: its sprites' side in pixels. is_editing: the editor is open."""
         is_other, self.content.size, self._is_editing = size != self.content.size, size, is_editing
         self.buttons.set_abilities(capabilities)

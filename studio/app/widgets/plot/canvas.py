@@ -168,12 +168,9 @@ class PlotCanvas(ThemedPlot):
         # Fit raw curves only: smoothed curves lie within them, and stretch outliers over many steps.
         kinds = [line.style.kind for line, _, _ in self._lines]
         rough = [points for kind, points in zip(kinds, drawn, strict=True) if kind != "bold"]
-        few = all(kind == "dots" for kind in kinds)
-        smooth = not rough
-        skip_early = not (self._log or few or smooth)
-        return curves.values_range(
-            rough or drawn, steps, self.ranges()[1], skip_early=skip_early, skip_outliers=not smooth
-        )
+        skip_early = bool(rough) and not self._log and set(kinds) != {"dots"}
+        shown = self.ranges()[1]
+        return curves.values_range(rough or drawn, steps, shown, skip_early=skip_early, skip_outliers=bool(rough))
 
     def _prepare(self) -> None:
         """Switch off pyqtgraph's thinning and auto range, which take several times as long for a million points."""
@@ -188,13 +185,9 @@ class PlotCanvas(ThemedPlot):
             extra.setVisible(False)
             item.addItem(extra, ignoreBounds=True)
         self.widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        box.sigRangeChanged.connect(self._on_range_changed)
-        box.sigResized.connect(self._on_range_changed)
+        box.sigRangeChanged.connect(self.view_changed)
+        box.sigResized.connect(self.view_changed)
         box.sigRangeChangedManually.connect(self._on_range_changed_manually)
-
-    @Slot()
-    def _on_range_changed(self, *_: object) -> None:
-        self.view_changed.emit()
 
     @Slot()
     def _on_range_changed_manually(self, *_: object) -> None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPoint, QRect, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -44,13 +44,7 @@ class SheetCanvas(SheetArea):
         super().__init__(parent)
         self._cells: GridCells | None = None
         self._boxes: NDArray[np.int64] | None = None
-        self._start: SheetGrid | None = None  # the grid at the start of a drag
-        self.handles = {kind: Handle(kind, self.viewport()) for kind in KINDS}
-        for handle in self.handles.values():
-            handle.pressed.connect(self._on_handle_pressed)
-            handle.dragged.connect(self._on_handle_dragged)
-            handle.nudged.connect(self._on_handle_nudged)
-            handle.focused.connect(self._on_handle_focused)
+        self.handles = {kind: Handle(kind, self) for kind in KINDS}
 
     def show_cells(self, cells: GridCells | None) -> None:
         """Draw a grid's cells and handles; None removes them."""
@@ -78,26 +72,13 @@ class SheetCanvas(SheetArea):
                 handle.move_to(self.point(*handle_position(kind, self._cells.grid)))
         super().refresh()
 
-    @Slot(str)
-    def _on_handle_pressed(self, kind: Kind) -> None:
-        self._start = self._cells.grid if self._cells is not None else None
+    def grid(self) -> SheetGrid | None:
+        """Return the drawn grid; None without one."""
+        return self._cells.grid if self._cells is not None else None
 
-    @Slot(str, QPoint)
-    def _on_handle_dragged(self, kind: Kind, by: QPoint) -> None:
-        if self._start is not None:
-            scale = self.devicePixelRatioF() / self.zoom()
-            self.grid_moved.emit(moved(self._start, kind, round(by.x() * scale), round(by.y() * scale)))
-
-    @Slot(str, int, int)
-    def _on_handle_nudged(self, kind: Kind, across: int, down: int) -> None:
-        if self._cells is not None:
-            self.grid_moved.emit(moved(self._cells.grid, kind, across, down))
-            self._on_handle_focused(kind)
-
-    @Slot(str)
-    def _on_handle_focused(self, kind: Kind) -> None:
+    def scroll_to(self, handle: Handle) -> None:
         """Scroll until the handle is visible."""
-        middle = self.handles[kind].geometry().center()
+        middle = handle.geometry().center()
         seen = self.viewport().rect().adjusted(_IN_SIGHT, _IN_SIGHT, -_IN_SIGHT, -_IN_SIGHT)
         across = min(max(middle.x(), seen.left()), seen.right())
         down = min(max(middle.y(), seen.top()), seen.bottom())
@@ -128,21 +109,12 @@ def _bounded(value: int, low: int) -> int:
 
 
 class Handle(QWidget):
-    """A square to drag a grid's margin, tile size or spacing; its owner positions it.
+    """A square on a canvas to drag the grid's margin, tile size or spacing."""
 
-    Each signal begins with the handle's kind. pressed: a drag starts. dragged: distance from its start in logical
-    pixels. nudged: an arrow key, distance in sheet pixels. focused: the handle has the focus.
-    """
-
-    pressed = Signal(str)
-    dragged = Signal(str, QPoint)
-    nudged = Signal(str, int, int)
-    focused = Signal(str)
-
-    def __init__(self, kind: Kind, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.kind = kind
-        self._from = QPoint()
+    def __init__(self, kind: Kind, canvas: SheetCanvas) -> None:
+        super().__init__(canvas.viewport())
+        self._kind, self._canvas = kind, canvas
+        self._start, self._start_grid = QPoint(), canvas.grid()  # mouse position on the screen when a drag started
         name, what, cursor = _LOOKS[kind]
         factory.set_name_and_tip(self, name, f"Drag, or use the arrow keys, to change the {what}.")
         self.setCursor(cursor)
@@ -156,26 +128,28 @@ class Handle(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            self._from = event.globalPosition().toPoint()
-            self.pressed.emit(self.kind)
+            self._start, self._start_grid = event.globalPosition().toPoint(), self._canvas.grid()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Report the drag in global positions, since the handle moves under the mouse."""
-        if event.buttons() & Qt.MouseButton.LeftButton:
-            self.dragged.emit(self.kind, event.globalPosition().toPoint() - self._from)
+        """Drag by positions on the screen, since the handle moves under the mouse."""
+        if event.buttons() & Qt.MouseButton.LeftButton and self._start_grid is not None:
+            distance = event.globalPosition().toPoint() - self._start
+            across, down = (distance * (self.devicePixelRatioF() / self._canvas.zoom())).toTuple()
+            self._canvas.grid_moved.emit(moved(self._start_grid, self._kind, across, down))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Move by a sheet pixel with an arrow key, by eight with Shift."""
-        step = ARROWS.get(Qt.Key(event.key()))
-        if step is None:
+        step, grid = ARROWS.get(Qt.Key(event.key())), self._canvas.grid()
+        if step is None or grid is None:
             super().keyPressEvent(event)
             return
         times = 8 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1
-        self.nudged.emit(self.kind, times * step[0], times * step[1])
+        self._canvas.grid_moved.emit(moved(grid, self._kind, times * step[0], times * step[1]))
+        self._canvas.scroll_to(self)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        self.focused.emit(self.kind)
+        self._canvas.scroll_to(self)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a light square (round for spacing) with a dark rim and accent centre, visible on all colours."""
@@ -188,7 +162,7 @@ class Handle(QWidget):
             painter.drawRoundedRect(box.adjusted(-2, -2, 2, 2), 4, 4)
         painter.setPen(QPen(QColor("#202020"), 1))
         painter.setBrush(QColor("#ffffff"))
-        radius = _MARK / 2 if self.kind == "spacing" else 2
+        radius = _MARK / 2 if self._kind == "spacing" else 2
         painter.drawRoundedRect(box, radius, radius)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colours.accent))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from PySide6.QtCore import (
-    QAbstractItemModel,
+    QAbstractListModel,
     QItemSelection,
     QModelIndex,
     QPersistentModelIndex,
@@ -21,8 +22,30 @@ from PySide6.QtWidgets import QAbstractItemView, QListView
 _FARTHEST = 2**31 - 1 - 2**16  # largest scroll position in Qt's 32-bit pixels
 Index = QModelIndex | QPersistentModelIndex
 NO_INDEX = QModelIndex()
+_TEXTS = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole)
 _Move: TypeAlias = QAbstractItemView.CursorAction
 _Hint: TypeAlias = QAbstractItemView.ScrollHint
+
+
+class TextRows(QAbstractListModel):
+    """List model with a text in each row, for display, tooltips and screen readers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = 0
+        self._text_of: Callable[[int], str] = str
+
+    def set_rows(self, count: int, text_of: Callable[[int], str]) -> None:
+        """Replace the rows. text_of: returns a row's text."""
+        self.beginResetModel()
+        self._count, self._text_of = count, text_of
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = NO_INDEX) -> int:
+        return 0 if parent.isValid() else self._count
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> str | None:
+        return self._text_of(index.row()) if role in _TEXTS else None
 
 
 class CellView(QListView):
@@ -31,7 +54,7 @@ class CellView(QListView):
     When cells change their size or wrap differently, the top cell stays at the top.
     """
 
-    def __init__(self, model: QAbstractItemModel) -> None:
+    def __init__(self, model: QAbstractListModel) -> None:
         super().__init__()
         self.cell = QSize(1, 1)  # in logical pixels; see resize_cells
         self._top = (0, 0.0)  # top cell, and its share above the viewport

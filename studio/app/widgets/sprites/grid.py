@@ -7,19 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QItemSelection,
-    QItemSelectionModel,
-    QItemSelectionRange,
-    QModelIndex,
-    QPoint,
-    QRect,
-    QSize,
-    Qt,
-    Signal,
-    Slot,
-)  # fmt: skip
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPoint, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFontMetrics, QKeySequence, QPainter, QPen, QPolygon, QShortcut
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
@@ -199,9 +187,7 @@ class SpriteGrid(QWidget):
     def go_to(self, index: int) -> None:
         """Select only this sprite, make it current and scroll to it."""
         visible = self._model.visible
-        row = index if visible is None else int(np.flatnonzero(visible == index)[0])
-        chosen = QItemSelectionModel.SelectionFlag.ClearAndSelect
-        self.view.selectionModel().setCurrentIndex(self._model.index(row), chosen)
+        self.view.go_to(index if visible is None else int(np.flatnonzero(visible == index)[0]))
 
     def set_visible(self, indices: NDArray[np.int64] | Sequence[int] | None, *, stays: bool = False) -> None:
         """Show only these sprites, in this order; None shows all. Clears the selection.
@@ -236,14 +222,7 @@ class SpriteGrid(QWidget):
             rows = wanted[(wanted >= 0) & (wanted < len(self._model.rgba))]
         else:
             rows = np.flatnonzero(np.isin(self._model.visible, wanted))
-        breaks = np.flatnonzero(np.diff(rows) > 1) + 1
-        selection = QItemSelection()
-        for run in np.split(rows, breaks) if len(rows) else ():
-            selection.append(QItemSelectionRange(self._model.index(int(run[0])), self._model.index(int(run[-1]))))
-        self.view.clearSelection()  # else Qt takes a second to compare many ranges
-        self.view.selectionModel().select(selection, QItemSelectionModel.SelectionFlag.Select)
-        if len(rows):
-            self.view.show_row(int(rows[0]))
+        self.view.select_rows(rows)
 
     def zoom(self) -> int:
         """Return the zoom: logical pixels for a sprite pixel."""

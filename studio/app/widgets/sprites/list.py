@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QAbstractItemModel, QItemSelection, QItemSelectionModel, QModelIndex, QRect, Qt, Signal
+from PySide6.QtCore import QAbstractListModel, QItemSelection, QItemSelectionModel, QModelIndex, QRect, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QRegion, QWheelEvent
 from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QApplication, QStyle, QStyleOptionViewItem
 
@@ -26,7 +26,7 @@ class SpriteList(CellView):
     zoomed = Signal(int)
     drag_begun = Signal()
 
-    def __init__(self, model: QAbstractItemModel, delegate: QAbstractItemDelegate) -> None:
+    def __init__(self, model: QAbstractListModel, delegate: QAbstractItemDelegate) -> None:
         super().__init__(model)
         self.can_drag = False
         self._delayed_press: QMouseEvent | None = None  # a delayed press on a selected item
@@ -48,6 +48,21 @@ class SpriteList(CellView):
             found = np.array([(run.top(), run.bottom()) for run in ranges], np.int64).reshape(-1, 2)
             self._spans = found[found[:, 0].argsort()]
         return self._spans
+
+    def go_to(self, row: int) -> None:
+        """Select only this row, make it current and scroll to it."""
+        chosen = QItemSelectionModel.SelectionFlag.ClearAndSelect
+        self.selectionModel().setCurrentIndex(self.model().index(row, 0), chosen)
+
+    def select_rows(self, rows: NDArray[np.int64]) -> None:
+        """Select exactly these rows, int64 [n], ascending, and scroll to the first."""
+        model, selection = self.model(), QItemSelection()
+        for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
+            selection.select(model.index(int(run[0]), 0), model.index(int(run[-1]), 0))
+        self.clearSelection()  # else Qt takes a second to compare many ranges
+        self.selectionModel().select(selection, QItemSelectionModel.SelectionFlag.Select)
+        if len(rows):
+            self.show_row(int(rows[0]))
 
     def selectAll(self) -> None:
         """Select all rows as a single range; Qt would visit each item."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QAbstractListModel, QRect, QSize, Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
-from studio.app.widgets.sprites.cell_view import NO_INDEX, Index
+from studio.app.widgets.sprites.cell_view import Index, TextRows
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.arrays import Rgba
 from studio.core.formatting import predicted_and_true
@@ -38,31 +38,18 @@ class _PredictionBar:
     true: float = math.nan
 
 
-class _Predictions(QAbstractListModel):
-    """List model of sprites with their predictions. top: number of predictions drawn for each sprite."""
+class _PredictionDelegate(QStyledItemDelegate):
+    """Delegate that draws a sprite with its prediction bars. top: number of bars for each sprite."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
-        self.lines: Callable[[int], list[_PredictionBar]] = lambda row: []
+        self.bars: Callable[[int], list[_PredictionBar]] = lambda row: []
         self.top = _MOST_CLASSES
 
-    def rowCount(self, parent: Index = NO_INDEX) -> int:
-        return 0 if parent.isValid() else len(self.rgba)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> str | None:
-        """Return all predictions as text."""
-        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
-            return None
-        return ", ".join(f"{line.what} {line.much}" for line in self.lines(index.row()))
-
-
-class _PredictionDelegate(QStyledItemDelegate):
-    """Delegate that draws a sprite with its prediction bars."""
-
-    def __init__(self, model: _Predictions, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._model = model
+    def text_of(self, row: int) -> str:
+        """Return all predictions of a row as text."""
+        return ", ".join(f"{bar.what} {bar.much}" for bar in self.bars(row))
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(_SPRITE + _BARS + 3 * _GAP, _SPRITE + _GAP)
@@ -71,9 +58,9 @@ class _PredictionDelegate(QStyledItemDelegate):
         """Draw the sprite on the left, and a bar for each prediction on the right."""
         colours, metrics, row = theme.colours(), painter.fontMetrics(), index.row()
         left, top = option.rect.x() + _GAP, option.rect.y() + _GAP // 2
-        draw_sprite(painter, QRect(left, top, _SPRITE, _SPRITE), self._model.rgba[row])
-        height = _SPRITE // self._model.top
-        for number, prediction in enumerate(self._model.lines(row)[: self._model.top]):
+        draw_sprite(painter, QRect(left, top, _SPRITE, _SPRITE), self.rgba[row])
+        height = _SPRITE // self.top
+        for number, prediction in enumerate(self.bars(row)[: self.top]):
             line = QRect(left + _SPRITE + _GAP, top + number * height, _BARS, height - 2)
             painter.fillRect(line, QColor(theme.mix(colours.surface, colours.text, 0.06)))
             bar = QRect(line.x(), line.y(), round(line.width() * prediction.share), line.height())
@@ -94,10 +81,10 @@ class PredictionsView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._model = _Predictions(self)
+        self._rows, self._delegate = TextRows(), _PredictionDelegate(self)
         self.view = QListView(self)
-        self.view.setModel(self._model)
-        self.view.setItemDelegate(_PredictionDelegate(self._model, self))
+        self.view.setModel(self._rows)
+        self.view.setItemDelegate(self._delegate)
         self.view.setViewMode(QListView.ViewMode.IconMode)
         self.view.setUniformItemSizes(True)
         self.view.setResizeMode(QListView.ResizeMode.Adjust)
@@ -110,12 +97,12 @@ class PredictionsView(QWidget):
     def set_classes(self, rgba: Rgba, probabilities: Numbers, class_names: Sequence[str]) -> None:
         """Show sprites uint8 [N, S, S, 4] with probabilities float32 [N, K]."""
 
-        def lines(row: int) -> list[_PredictionBar]:
+        def bars(row: int) -> list[_PredictionBar]:
             best = np.argsort(-probabilities[row], kind="stable")[:_MOST_CLASSES]
             shares = [(class_names[i], float(probabilities[row, i])) for i in best]
             return [_PredictionBar(name, f"{100 * share:.0f} %", share) for name, share in shares]
 
-        self._show(rgba, lines, _MOST_CLASSES)
+        self._show(rgba, bars, _MOST_CLASSES)
 
     def set_numbers(self, rgba: Rgba, numbers: Numbers, names: Sequence[str], true: Numbers) -> None:
         """Show sprites uint8 [N, S, S, 4] with predicted and true numbers float32 [N, T], NaN for unknown.
@@ -126,14 +113,13 @@ class PredictionsView(QWidget):
         lowest = both.min(0, initial=np.inf)
         spread = np.maximum(both.max(0, initial=-np.inf) - lowest, 1e-30)
 
-        def lines(row: int) -> list[_PredictionBar]:
+        def bars(row: int) -> list[_PredictionBar]:
             ends = ((np.stack([numbers[row], true[row]], 1) - lowest[:, None]) / spread[:, None]).tolist()
             rows = zip(names, numbers[row].tolist(), true[row].tolist(), ends, strict=True)
             return [_PredictionBar(name, predicted_and_true(number, known), *end) for name, number, known, end in rows]
 
-        self._show(rgba, lines, min(_MOST_NUMBERS, max(2, len(names))))
+        self._show(rgba, bars, min(_MOST_NUMBERS, max(2, len(names))))
 
-    def _show(self, rgba: Rgba, lines: Callable[[int], list[_PredictionBar]], top: int) -> None:
-        self._model.beginResetModel()
-        self._model.rgba, self._model.lines, self._model.top = rgba, lines, top
-        self._model.endResetModel()
+    def _show(self, rgba: Rgba, bars: Callable[[int], list[_PredictionBar]], top: int) -> None:
+        self._delegate.rgba, self._delegate.bars, self._delegate.top = rgba, bars, top
+        self._rows.set_rows(len(rgba), self._delegate.text_of)
