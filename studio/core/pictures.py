@@ -31,6 +31,11 @@ def tile(sprites: Rgba, columns: int) -> Rgba:
     return cells.reshape(rows, columns, *shape).swapaxes(1, 2).reshape(rows * height, columns * width, channels)
 
 
+def png_chunk(kind: bytes, body: bytes) -> bytes:
+    """Return a chunk of a PNG file, with its length and checksum. kind: four letters."""
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
 def untile(picture: Rgba, size: int) -> Rgba:
     """Split a picture made by `tile` into its cells, row by row: uint8 [rows * columns, size, size, 4]."""
     rows, columns = picture.shape[0] // size, picture.shape[1] // size

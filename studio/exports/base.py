@@ -6,6 +6,7 @@ entry-point group 'studio.exports'. The export dialog, the command line and the 
 
 from __future__ import annotations
 
+import contextlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from typing_extensions import TypeVar
 
-from studio.core import former_names
+from studio.core import files, former_names
 from studio.core.config import Config, TrainingConfig, Value
 from studio.core.errors import ExportError
 from studio.exports.model_cards import ModelSource
@@ -63,16 +64,15 @@ PROBE = Probe()
 class TrainingCode:
     """How a model was trained: what an exported training script needs.
 
-    config: the settings of the run. data: file with the training sprites (see `data.store.packed`); None if unknown.
     portable: classes and functions whose source code trains the network with torch and numpy: the parts of the training
-        loop, and the recipe's `arguments`, `loss` and `statistics` (if it has its own), with `subsample` if the data
-        set is too large for statistics over all sprites.
-    loss: loss of a network for x [B, 4, S, S], y [B] and targets [B, T] (as in `Batch`) and a random seed.
+    loop, and the recipe's `arguments`, `loss` and `statistics` (if it has its own), with `subsample` if the data set is
+    too large for statistics over all sprites.
     """
 
-    config: TrainingConfig
-    data: Path | None
+    config: TrainingConfig  # the settings of the run
+    data: Path | None  # file with the training sprites (see `data.store.packed`); None if unknown
     portable: tuple[Any, ...]
+    # Loss of a network for x [B, 4, S, S], y [B] and targets [B, T] (as in `Batch`) and a random seed.
     loss: Callable[[nn.Module, Tensor, Tensor, Tensor, int], Tensor]
 
 
@@ -80,19 +80,8 @@ class TrainingCode:
 class ExportableModel:
     """A trained model with everything that an export needs to know about it.
 
-    network: float32 on the CPU in eval mode; a copy that no training changes.
-    architecture: the network's class name under 'class', its keyword arguments under 'arguments'.
-    ancestors: models whose weights the training started from, nearest first, as in run.json; empty for a model trained
-        from scratch.
     portable: classes and functions whose source code builds and runs the network with torch alone: the network's class,
-        `draw` (as in Recipe) and `to_rgba` for makes='sprites', `to_input` for other models.
-    fresh: creates an untrained network of the same architecture.
-    outputs: computes the outputs of such a network at `PROBE`: float32 on the CPU.
-    capabilities, solver: the recipe's capabilities, and its solver constants if it can 'flow', as in Recipe.
-    style: palette, colour counts and alpha levels for snapping sprites to pixel art, as in style.json.
-    noise: the noise at `PROBE` for `draw_from`; None if the recipe can't draw from given noise.
-    draw_from: as in Recipe, but returns only the finished sprites. predict: as in Recipe.
-    training: how the model was trained. source: the run and the data it comes from; None for a model without a run.
+    `draw` (as in Recipe) and `to_rgba` for makes='sprites', `to_input` for other models.
     premultiplied, straight: convert RGBA float32 [B, 4, S, S], straight alpha in [0, 1], to x as in `Batch`, and back.
     """
 
@@ -103,21 +92,21 @@ class ExportableModel:
     size: int
     class_names: tuple[str, ...]
     target_names: tuple[str, ...]
-    architecture: Mapping[str, Any]
+    architecture: Mapping[str, Any]  # the network's class name under 'class', its keyword arguments under 'arguments'
     step: int
-    ancestors: Sequence[Mapping[str, Any]]
-    network: nn.Module
+    ancestors: Sequence[Mapping[str, Any]]  # models that provided the initial weights, nearest first, as in run.json
+    network: nn.Module  # float32 on the CPU in eval mode; a copy that no training changes
     portable: tuple[Any, ...]
-    fresh: Callable[[], nn.Module]
-    outputs: Callable[[nn.Module], Tensor]
-    capabilities: Collection[str]
-    solver: Mapping[str, float]
-    style: Mapping[str, Any]
-    noise: Tensor | None
-    draw_from: Callable[[Any, Tensor, Tensor, float | Tensor, int], Tensor]
-    predict: Callable[[nn.Module, Tensor], Tensor]
-    training: TrainingCode
-    source: ModelSource | None
+    fresh: Callable[[], nn.Module]  # creates an untrained network of the same architecture
+    outputs: Callable[[nn.Module], Tensor]  # the outputs of such a network at `PROBE`: float32 on the CPU
+    capabilities: Collection[str]  # as in Recipe
+    solver: Mapping[str, float]  # solver constants of a recipe that can 'flow', as in Recipe
+    style: Mapping[str, Any]  # palette, colour counts and alpha levels for pixel art, as in style.json
+    noise: Tensor | None  # the noise at `PROBE` for `draw_from`; None if the recipe can't draw from given noise
+    draw_from: Callable[[Any, Tensor, Tensor, float | Tensor, int], Tensor]  # as in Recipe; only the finished sprites
+    predict: Callable[[nn.Module, Tensor], Tensor]  # as in Recipe
+    training: TrainingCode  # how the model was trained
+    source: ModelSource | None  # the run and the data it comes from; None for a model without a run
     premultiplied: Callable[[Tensor], Tensor]
     straight: Callable[[Tensor], Tensor]
 
@@ -221,6 +210,16 @@ class ModelExport(ABC, Generic[ConfigT]):
     @abstractmethod
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: ConfigT) -> Mapping[str, str]:
         """Return example code that loads and uses the files, by programming language; 'Python' first."""
+
+
+def write_all(contents: Mapping[Path, bytes]) -> list[Path]:
+    """Write files, all or none, each atomically; return their paths. Raises OSError."""
+    with contextlib.ExitStack() as undo_on_error:
+        for path, data in contents.items():
+            files.write_atomic(path, data)
+            undo_on_error.callback(files.remove, path)
+        undo_on_error.pop_all()
+    return list(contents)
 
 
 def check_finite(weights: Mapping[str, Tensor], source: Path) -> None:

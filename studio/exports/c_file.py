@@ -13,17 +13,10 @@ import torch
 from torch import Tensor
 
 from studio.core.errors import ExportError
-from studio.core.files import write_atomic
-from studio.exports.base import (
-    PROBE,
-    ExportableModel,
-    ModelExport,
-    RecipeTraits,
-    check_finite,
-)
+from studio.exports.base import PROBE, ExportableModel, ModelExport, check_finite, write_all
 from studio.exports.c import source, verification
 from studio.exports.c.compose import COMMENT, compose, prefix_of
-from studio.exports.c.verification import CConfig
+from studio.exports.c.verification import CConfig, CVerification
 from studio.exports.subprocesses import run_program
 
 _COMPILERS = ("cc", "gcc", "clang")
@@ -32,22 +25,17 @@ _TIMEOUT_S = 300
 _MODEL_FOLDER = "model"  # keeps the exported files apart from the program that checks them
 
 
-class CFile(ModelExport[CConfig]):
+class CFile(CVerification, ModelExport[CConfig]):
     name = "c"
     title = "C file"
     suffix = ".c"
     order = 5
     help = "C source without dependencies that draws sprites or predicts, with a header and a weights file."
     opened_by = "every C99 compiler: gcc, clang, Emscripten, SDKs of consoles and microcontrollers"
-    Config = CConfig
 
     def missing(self) -> str:
-        if _compiler():
-            return ""
-        return "Install a C compiler, for example gcc or clang. The export compiles and runs the file to verify it."
-
-    def problem(self, recipe: RecipeTraits) -> str:
-        return verification.problem(recipe)
+        needed = "Install a C compiler, for example gcc or clang. The export compiles and runs the file to verify it."
+        return "" if _compiler() else needed
 
     def companions(self, target: Path, config: CConfig) -> tuple[Path, ...]:
         return target.with_suffix(".h"), target.with_suffix(".bin")
@@ -55,14 +43,11 @@ class CFile(ModelExport[CConfig]):
     def write(self, model: ExportableModel, target: Path, config: CConfig) -> list[Path]:
         check_finite(model.weights(), target)
         if '"' in target.name or "\\" in target.name:
-            raise ExportError(
-                f"C can't include a file named {target.name}.", "Choose a name without quotation marks and backslashes."
-            )
-        files = compose(model, target, config.weights)
-        paths = [target, *self.companions(target, config)]
-        for path, data in zip(paths, (files.source.encode(), files.header.encode(), files.weights), strict=True):
-            write_atomic(path, data)
-        return paths
+            hint = "Choose a name without quotation marks and backslashes."
+            raise ExportError(f"C can't include a file named {target.name}.", hint)
+        written = compose(model, target, config.weights)
+        header, weights = self.companions(target, config)
+        return write_all({target: written.source.encode(), header: written.header.encode(), weights: written.weights})
 
     def read_back(
         self, paths: Sequence[Path], model: ExportableModel, config: CConfig
@@ -79,12 +64,6 @@ class CFile(ModelExport[CConfig]):
         except (OSError, UnicodeDecodeError) as error:
             raise ExportError(f"{target.name} can't be read back.", str(error)) from error
 
-    def live(self, model: ExportableModel, config: CConfig) -> Tensor:
-        return verification.live(model, config)
-
-    def largest_difference(self, model: ExportableModel, config: CConfig) -> float:
-        return verification.largest_difference(config)
-
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Mapping[str, str]:
         target = paths[0]
         kind = "drawing" if model.makes == "sprites" else "predicting"
@@ -97,10 +76,7 @@ def _compiler() -> str:
 
 
 def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Generator[float, None, Tensor]:
-    """Compile and run the C file `name` in `folder`; yield the progress, 0 to 1, and return the outputs.
-
-    Raises ExportError if the file can't be compiled or run.
-    """
+    """Compile and run the C file `name` in `folder`; yield the progress and return the outputs. Raises ExportError."""
     draws, probe = model.makes == "sprites", verification.probe_for(config)
     check = source.read("check_drawing.c" if draws else "check_predicting.c", prefix_of(Path(name)))
     (folder / "check.c").write_text(f'#include "{_MODEL_FOLDER}/{name}"\n\n{check}', encoding="utf-8")
@@ -108,12 +84,9 @@ def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Ge
     PROBE.pixels(model.size).numpy().astype("<f4").tofile(folder / "in")
     arguments = [str(Path(_MODEL_FOLDER, name).with_suffix(".bin")), "out", "in"]
     if draws:
-        settings = (str(float(probe.guidance)), str(probe.steps))
-        arguments[2:] = [
-            text
-            for label, seed in verification.probe_labels_and_seeds(model, config)
-            for text in (str(label), str(seed), *settings)
-        ]
+        settings = [str(float(probe.guidance)), str(probe.steps)]
+        asked = verification.probe_labels_and_seeds(model, config)
+        arguments[2:] = [text for label, seed in asked for text in (str(label), str(seed), *settings)]
     yield from _call([str(folder / "check.exe"), *arguments], folder, f"{name} does not run with its weights.", 0.5)
     found = np.fromfile(folder / "out", "<f4")
     shape = (4, model.size, model.size) if draws else (-1,)
@@ -127,10 +100,7 @@ def compiled(folder: Path, name: str) -> Iterator[float]:
 
 
 def _call(words: Sequence[str], folder: Path, failure: str, share: float) -> Generator[float, None, None]:
-    """Run a command in a folder; yield `share` every 50 ms until it ends. Closing the generator kills the command.
-
-    words: program and arguments. Raises ExportError with the title `failure` if the command fails.
-    """
+    """Run a command; yield `share` every 50 ms until it ends. Closing kills it. failure: title of the ExportError."""
     try:
         done = yield from run_program(words, _TIMEOUT_S, share=share, folder=folder)
     except (OSError, subprocess.TimeoutExpired) as error:

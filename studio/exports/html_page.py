@@ -50,14 +50,13 @@ def key_value_table(rows: Iterable[tuple[str, str]]) -> str:
 def numeric_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return an HTML table of texts under headings. Columns whose heading starts with '>' are right-aligned."""
     sides = ["right" if column.startswith(">") else "left" for column in columns]
-    heads = zip(sides, columns, strict=True)
-    head = "".join(f'<th class="{side}">{html.escape(column.removeprefix(">"))}</th>' for side, column in heads)
-    lines = (
-        "".join(f'<td class="{side}">{html.escape(text)}</td>' for side, text in zip(sides, row, strict=True))
-        for row in rows
-    )
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f'<table class="figures"><tr>{head}</tr>{body}</table>'
+
+    def line(tag: str, texts: Iterable[str]) -> str:
+        cells = (f'<{tag} class="{side}">{html.escape(text)}</{tag}>' for side, text in zip(sides, texts, strict=True))
+        return f"<tr>{''.join(cells)}</tr>"
+
+    head = line("th", (column.removeprefix(">") for column in columns))
+    return f'<table class="figures">{head}{"".join(line("td", row) for row in rows)}</table>'
 
 
 def plot_image(title: str, svg: bytes) -> str:

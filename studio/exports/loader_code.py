@@ -6,6 +6,8 @@ the rest of the loader file defines.
 
 from __future__ import annotations
 
+from studio.exports.source_code import fill_in
+
 LOAD = '''
 def load(path: str | Path = WEIGHTS, device: str = "cpu") -> nn.Module:
     """Load the trained network. weights_only=True rejects pickled code."""
@@ -95,29 +97,17 @@ if __name__ == "__main__":
 '''
 
 
-def _predict(**values: str) -> str:
-    code = _PREDICT
-    for name, value in values.items():
-        code = code.replace(f"{{{name}}}", value)
-    return code
-
-
-PROBABILITIES = (
-    _predict(
-        outputs="class probabilities, float32 [N, K]", softmax=".softmax(1)", names="CLASS_NAMES",
-        about="Predict the class",
-    )
-    + """\
+PROBABILITIES = fill_in(_PREDICT, {
+    "outputs": "class probabilities, float32 [N, K]", "softmax": ".softmax(1)", "names": "CLASS_NAMES",
+    "about": "Predict the class",
+}) + """\
         best = sorted(zip(row.tolist(), CLASS_NAMES), reverse=True)[:3]
         print(path, *(f"{name} {probability:.1%}" for probability, name in best), sep="  ")
-"""
-)  # fmt: skip
+"""  # fmt: skip
 
-NUMBERS = (
-    _predict(
-        outputs="the predicted numbers, float32 [N, T]", softmax="", names="TARGET_NAMES", about="Predict the numbers"
-    )
-    + """\
+NUMBERS = fill_in(_PREDICT, {
+    "outputs": "the predicted numbers, float32 [N, T]", "softmax": "", "names": "TARGET_NAMES",
+    "about": "Predict the numbers",
+}) + """\
         print(path, *(f"{name} {number:.6g}" for number, name in zip(row.tolist(), TARGET_NAMES)), sep="  ")
-"""
-)
+"""  # fmt: skip

@@ -73,15 +73,11 @@ def parse_provenance(text: str) -> list[ModelSource]:
 
 @dataclass(frozen=True)
 class Copies:
-    """How many generated sprites are near copies of training sprites.
+    """How many generated sprites are near copies of training sprites."""
 
-    step: training step of the measurement. share: copies among generated sprites, 0 to 1. among_real: the same measure
-    for real sprites outside the training set, for comparison.
-    """
-
-    step: records.Count
-    share: float
-    among_real: float
+    step: records.Count  # training step of the measurement
+    share: float  # copies among generated sprites, 0 to 1
+    among_real: float  # the same measure for real sprites outside the training set, for comparison
 
 
 @dataclass(frozen=True)
@@ -111,10 +107,7 @@ def card_paths(target: Path) -> tuple[Path, Path]:
 
 
 def read_card(path: Path) -> Card:
-    """Read a model card from its JSON file.
-
-    Raises DamagedError for a changed file, BadInputError for a newer format version, OSError.
-    """
+    """Read a card's JSON file. Raises DamagedError if it was changed, BadInputError for a newer version, OSError."""
     data = path.read_bytes()
     try:
         values = records.parse(data, dict[str, Any])
@@ -125,9 +118,8 @@ def read_card(path: Path) -> Card:
         if wrong := [name for name in card.files if not _is_file_name(name)]:
             raise ValueError(f"{wrong[0]!r} is not the name of a file beside it")
     except ValueError as error:
-        raise DamagedError(
-            f"{path.name} is not a card, or it is damaged.", f"{str(error)[:1].upper()}{str(error)[1:]}."
-        ) from None
+        reason = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        raise DamagedError(f"{path.name} is not a card, or it is damaged.", reason) from None
     if checksum != _checksum_of(values) or card.to_json() != data:
         raise DamagedError(f"{path.name} was changed.", "The SHA-256 in it does not match its contents.")
     return card
@@ -203,14 +195,9 @@ def card_page(card: Card) -> bytes:
     }
     settings = {name.replace("_", " "): str(value) for name, value in card.settings.items()}
     title = f"Card of {source.run}"
-    body = _BODY.format(
-        title=html.escape(title),
-        about=_table(rows),
-        disclosure=html.escape(disclosure(card)),
-        settings=_table(settings),
-        limits=html.escape(LIMITS),
-        sums=_table(sums, code=True),
-    )
+    texts = {"title": title, "disclosure": disclosure(card), "limits": LIMITS}
+    tables = {"about": _table(rows), "settings": _table(settings), "sums": _table(sums, code=True)}
+    body = _BODY.format(**{name: html.escape(text) for name, text in texts.items()}, **tables)
     return html_page(title, body, _STYLE, width_rem=46).encode("utf-8", "replace")
 
 

@@ -94,20 +94,17 @@ class Onnx(ModelExport[OnnxConfig]):
 def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
     """Convert a model to an ONNX graph of opset `WRITTEN_OPSET`.
 
-    Traces the network of a sampler only once and inserts its nodes into each sampler step. Tracing the network in every
-    step would take minutes.
+    Traces the network of a sampler once and inserts its nodes into each step: tracing it every time takes minutes.
     """
     from studio.exports import onnx_rewriting
 
     graph = _graph(model, config)
-    if not (isinstance(graph.module, SamplerModule) and "flow" in model.capabilities):
-        proto = translated(graph)
-        if config.precision == "fp16":
-            onnx_rewriting.to_half(proto)
-    else:
-        network = translated(graph_of(model, "step", config.steps))
-        if config.precision == "fp16":
-            onnx_rewriting.to_half(network)
+    is_solver = isinstance(graph.module, SamplerModule) and "flow" in model.capabilities
+    network = translated(graph_of(model, "step", config.steps) if is_solver else graph)
+    if config.precision == "fp16":
+        onnx_rewriting.to_half(network)
+    proto = network
+    if is_solver:
         around = SamplerModule(model, config.steps, _NetworkPlaceholder(model.network.classes))
         proto = translated(ExportGraph(around, graph.inputs, graph.output))
         onnx_rewriting.inline(proto, network.graph, _DOMAIN)
@@ -135,9 +132,8 @@ def _encoded(model: ExportableModel, config: OnnxConfig) -> bytes:
     from studio.exports import onnx_rewriting
 
     if config.graph == "step" and "flow" not in model.capabilities and model.makes == "sprites":
-        raise ExportError(
-            f"A model of the recipe {model.recipe} draws in one pass, without steps.", "Choose the sampler graph."
-        )
+        title = f"A model of the recipe {model.recipe} draws in one pass, without steps."
+        raise ExportError(title, "Choose the sampler graph.")
     try:
         proto = onnx_rewriting.in_opset(_traced(model, config), config.opset)
         onnx_rewriting.set_metadata(proto, _metadata(model, config), _graph(model, config).describe())
@@ -156,15 +152,9 @@ def translated(graph: ExportGraph) -> ModelProto:
     from studio.exports.onnx_rewriting import WRITTEN_OPSET
 
     program = torch.onnx.export(
-        graph.traced(),
-        (),
-        input_names=list(graph.inputs),
-        output_names=[graph.output],
-        opset_version=WRITTEN_OPSET,
-        dynamo=True,
-        external_data=False,
-        verbose=False,
-    )
+        graph.traced(), (), input_names=list(graph.inputs), output_names=[graph.output], opset_version=WRITTEN_OPSET,
+        dynamo=True, external_data=False, verbose=False,
+    )  # fmt: skip
     assert program is not None
     return program.model_proto
 
@@ -178,9 +168,9 @@ def _metadata(model: ExportableModel, config: OnnxConfig) -> dict[str, str]:
 
 
 def _run(path: Path, graph: ExportGraph, metadata: Mapping[str, str]) -> Tensor:
-    """Run an ONNX file with onnxruntime on the graph's example inputs.
+    """Run an ONNX file with onnxruntime on the graph's example inputs; return the output.
 
-    Returns the output. Raises ExportError if the file is damaged or its metadata differ from `metadata`.
+    Raises ExportError if the file is damaged or its metadata differ from `metadata`.
     """
     import onnxruntime as ort
     from onnxruntime.capi import onnxruntime_pybind11_state as state

@@ -16,14 +16,11 @@ GraphKind = Literal["sampler", "step"]
 
 @dataclass(frozen=True, eq=False)
 class ExportGraph:
-    """A module to export, with named example inputs and the name of its output.
-
-    The first axis of each input is the batch, except for guidance, which has the shape [1].
-    """
+    """A module to export. The first axis of each input is the batch, except for guidance, which has the shape [1]."""
 
     module: nn.Module
-    inputs: Mapping[str, Tensor]
-    output: str
+    inputs: Mapping[str, Tensor]  # example inputs by name
+    output: str  # name of the output
 
     def describe(self) -> str:
         """Return a sentence about the module's inputs and output, for the exported file."""
@@ -94,9 +91,9 @@ def graph_of(model: ExportableModel, kind: GraphKind, steps: int) -> ExportGraph
         return ExportGraph(PredictorModule(model), {"sprites": PROBE.pixels(model.size)}, output)
     labels = PROBE.labels(len(model.class_names))
     if kind == "step":
-        return ExportGraph(
-            VelocityModule(model), {"x": PROBE.sprites(model.size), "t": _times(), "label": labels}, "velocity"
-        )
+        times = torch.linspace(0.02, 0.9, PROBE.count)  # example flow times, close to noise and close to a sprite
+        inputs = {"x": PROBE.sprites(model.size), "t": times, "label": labels}
+        return ExportGraph(VelocityModule(model), inputs, "velocity")
     assert model.noise is not None
     inputs = {"noise": model.noise, "labels": labels, "guidance": torch.tensor([PROBE.guidance])}
     return ExportGraph(SamplerModule(model, steps), inputs, "sprites")
@@ -107,8 +104,3 @@ def unused_settings(recipe: RecipeTraits) -> Collection[str]:
     if recipe.makes != "sprites":
         return ("graph", "steps")
     return () if "flow" in recipe.capabilities else ("graph",)
-
-
-def _times() -> Tensor:
-    """Return an example flow time per probe sprite: float32 [count], from 0.02 (noise) to 0.9."""
-    return torch.linspace(0.02, 0.9, PROBE.count)

@@ -91,10 +91,8 @@ def drop_defaults(model: ModelProto) -> None:
             given = {item.name: helper.get_attribute_value(item) for item in node.attribute}
             if not any(given.get("pads", ())):
                 _drop(node, ("count_include_pad",))
-                if all(
-                    size and size % stride == 0
-                    for size, stride in zip(sizes, given.get("strides", (1, 1)), strict=False)
-                ):
+                pairs = zip(sizes, given.get("strides", (1, 1)), strict=False)
+                if all(size and size % stride == 0 for size, stride in pairs):
                     _drop(node, ("ceil_mode",))
 
 
@@ -147,14 +145,14 @@ def serialize(model: ModelProto) -> bytes:
 
 def _between_products(nodes: Iterable[NodeProto]) -> set[int]:
     """Return the indices of all matrix products and of the nodes between two products."""
-    listed = list(nodes)
+    listed = list(enumerate(nodes))
     after, after_names = set[int](), set[str]()
-    for number, node in enumerate(listed):
+    for number, node in listed:
         if node.op_type in _PRODUCTS or after_names.intersection(node.input):
             after.add(number)
             after_names.update(node.output)
     before, before_names = set[int](), set[str]()
-    for number, node in reversed(list(enumerate(listed))):
+    for number, node in reversed(listed):
         if node.op_type in _PRODUCTS or before_names.intersection(node.output):
             before.add(number)
             before_names.update(node.input)
@@ -178,8 +176,7 @@ def _drop(node: NodeProto, names: Iterable[str]) -> None:
 
 
 def _set_nodes(graph: GraphProto, nodes: Iterable[NodeProto]) -> None:
-    kept = list(nodes)
-    copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]  # before deleting the originals
+    copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]  # before deleting the originals
     del graph.node[:]
     graph.node.extend(copies)
 

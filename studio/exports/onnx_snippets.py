@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping
 
 from studio.exports.base import ExportableModel
+from studio.exports.source_code import fill_in
 
 _PYTHON_HEAD = """
     import numpy as np
@@ -90,17 +91,8 @@ _JAVASCRIPT = {
 
 def snippets_of(model: ExportableModel, name: str, output: str) -> Mapping[str, str]:
     """Return example code that runs an ONNX file, by programming language. name: of the file. output: of the graph."""
-    values = {
-        "FILE": name,
-        "SIZE": model.size,
-        "CLASSES": max(1, len(model.class_names)),
-        "NOISE": ", ".join(map(str, model.noise.shape[1:])) if model.noise is not None else "",
-        "OUTPUT": output,
-    }
-    return {"Python": _fill_in(_PYTHON[output], values), "JavaScript": _fill_in(_JAVASCRIPT[output], values)}
-
-
-def _fill_in(snippet: str, values: Mapping[str, object]) -> str:
-    for place, value in values.items():
-        snippet = snippet.replace(f"<{place}>", str(value))
-    return textwrap.dedent(snippet).lstrip()
+    noise = ", ".join(map(str, model.noise.shape[1:])) if model.noise is not None else ""
+    values = {"FILE": name, "SIZE": model.size, "CLASSES": max(1, len(model.class_names)), "NOISE": noise}
+    codes = {"Python": _PYTHON[output], "JavaScript": _JAVASCRIPT[output]}
+    filled = {language: fill_in(code, {**values, "OUTPUT": output}, "<>") for language, code in codes.items()}
+    return {language: textwrap.dedent(code).lstrip() for language, code in filled.items()}

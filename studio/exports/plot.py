@@ -33,25 +33,19 @@ _NARROW = 8.0  # logarithmic axes with a smaller ratio get ticks at round number
 
 @dataclass(frozen=True, eq=False)
 class PlotLine:
-    """A training curve of a run, float64 [n], and its validation curve, float64 [m]. Either may be empty."""
+    """A training curve of a run and its validation curve. Either may be empty."""
 
     label: str
-    steps: Values
+    steps: Values  # [n]
     values: Values
-    heldout_steps: Values
+    heldout_steps: Values  # [m]
     heldout_values: Values
 
 
 def save_plot(
-    path: Path,
-    lines: Sequence[PlotLine],
-    title: str,
-    axis: str,
-    *,
-    smoothing_steps: float,
-    log: bool = False,
+    path: Path, lines: Sequence[PlotLine], title: str, axis: str, *, smoothing_steps: float, log: bool = False,
     dots: bool = False,
-) -> Path:
+) -> Path:  # fmt: skip
     """Save a plot as PNG (1600 x 900 pixels), SVG or PDF, depending on the suffix; return the file's path.
 
     A single run shows its raw curve faintly behind the smoothed curve; several runs show smoothed curves only.
@@ -113,11 +107,8 @@ class _CurvePainter:
     """Draws the curves of one or more runs into matplotlib axes."""
 
     def __init__(self, axes: Axes, lines: Sequence[PlotLine], smoothing_steps: float, *, log: bool, dots: bool) -> None:
-        self._axes = axes
-        self._lines = lines
-        self._smoothing = smoothing_steps
-        self._log = log
-        self._dots = dots
+        self._axes, self._lines, self._smoothing = axes, lines, smoothing_steps
+        self._log, self._dots = log, dots
         self._drawn: list[tuple[Values, Values]] = []  # curves that the Y axis must show
         self._legend: list[tuple[Any, str]] = []
         ends = [steps[[0, -1]] for line in lines for steps in (line.steps, line.heldout_steps) if len(steps)]
@@ -149,13 +140,12 @@ class _CurvePainter:
         self._draw_legend()
 
     def _draw_legend(self) -> None:
-        if self._legend:
-            handles, labels = zip(*self._legend, strict=True)
-            legend = self._axes.legend(
-                handles, labels, fontsize=9, labelcolor=_TEXT, loc="upper right", edgecolor="none"
-            )
-            for text in legend.get_texts():
-                text.set_parse_math(False)
+        if not self._legend:
+            return
+        handles, labels = zip(*self._legend, strict=True)
+        legend = self._axes.legend(handles, labels, fontsize=9, labelcolor=_TEXT, loc="upper right", edgecolor="none")
+        for text in legend.get_texts():
+            text.set_parse_math(False)
 
     def _draw_single_run(self, line: PlotLine, tint: str) -> None:
         if not len(line.steps):
@@ -187,9 +177,8 @@ class _CurvePainter:
         few = all(len(line.steps) <= 1 for line in self._lines)
         smooth = self._smoothing > 0 and len(self._lines) > 1  # a single run also shows its raw curve
         skip_early, nothing = not (self._log or few or smooth), (math.nan, math.nan)
-        low, high = curves.values_range(
-            self._drawn, self._steps, nothing, skip_early=skip_early, skip_outliers=not smooth
-        )
+        limits = (self._drawn, self._steps, nothing)
+        low, high = curves.values_range(*limits, skip_early=skip_early, skip_outliers=not smooth)
         if self._log:
             self._axes.set_yscale("log")
             narrow = high - low < math.log10(_NARROW)
@@ -199,7 +188,7 @@ class _CurvePainter:
             low, high = 10**low, 10**high
         self._axes.xaxis.set_major_locator(ticker.MaxNLocator(8, steps=[1, 2, 5, 10], integer=True))
         self._axes.xaxis.set_major_formatter(ticker.FuncFormatter(_step))
-        self._axes.yaxis.set_major_formatter(ticker.FuncFormatter(_tick))
+        self._axes.yaxis.set_major_formatter(ticker.FormatStrFormatter("%.4g"))
         if math.isfinite(low) and math.isfinite(high):
             self._axes.set_ylim(low, high)
 
@@ -210,10 +199,6 @@ def _legend_label(label: str, values: Values) -> str:
     half = _LONGEST_LABEL // 2
     short = label if len(label) <= _LONGEST_LABEL else f"{label[: half - 1]}…{label[-half:]}"
     return f"{short} ({formatting.decimal(float(known[-1]))})" if len(known) else short
-
-
-def _tick(value: float, position: int) -> str:
-    return f"{value:.4g}"
 
 
 def _step(value: float, position: int) -> str:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import struct
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,13 +47,9 @@ def save_files(
 
 
 def save_sheet(
-    path: Path,
-    sprites: Rgba,
-    columns: int = sheets.COLUMNS,
-    names: Sequence[str] = (),
-    classes: Sequence[str] = (),
+    path: Path, sprites: Rgba, columns: int = sheets.COLUMNS, names: Sequence[str] = (), classes: Sequence[str] = (),
     metadata: Mapping[str, Any] | None = None,
-) -> list[Path]:
+) -> list[Path]:  # fmt: skip
     """Write sprites, uint8 [N, S, S, 4], as a PNG sheet with a JSON array of frames in Aseprite's format.
 
     names, classes: one per sprite, or empty; the JSON combines them ('sword/sword 001'). metadata: for the PNG's text
@@ -72,11 +66,7 @@ def save_sheet(
 
 
 def save_enlarged(
-    path: Path,
-    sprites: Rgba,
-    columns: int = sheets.COLUMNS,
-    scale: int = 4,
-    metadata: Mapping[str, Any] | None = None,
+    path: Path, sprites: Rgba, columns: int = sheets.COLUMNS, scale: int = 4, metadata: Mapping[str, Any] | None = None
 ) -> Path:
     """Write sprites as a sheet with each pixel enlarged to `scale` x `scale`. Raises ExportError."""
     scale = max(1, min(scale, LARGEST_SCALE))
@@ -87,14 +77,9 @@ def save_enlarged(
 
 
 def sheet_files(
-    target: Path,
-    sprites: Rgba,
-    columns: int,
-    names: Sequence[str],
-    classes: Sequence[str],
-    metadata: Mapping[str, Any],
-    durations_ms: Sequence[int],
-) -> dict[Path, bytes]:
+    target: Path, sprites: Rgba, columns: int, names: Sequence[str], classes: Sequence[str],
+    metadata: Mapping[str, Any], durations_ms: Sequence[int],
+) -> dict[Path, bytes]:  # fmt: skip
     """Encode sprites, uint8 [N, H, W, 4], as a PNG sheet and its JSON; return both by path. Raises ExportError."""
     grid = sheet_layout(sprites, columns)
     named = sheets.sprite_names(names, classes, len(sprites))
@@ -146,17 +131,13 @@ def _encode(image: Image.Image, metadata: Mapping[str, Any] | None, **options: A
 
 def add_checksum(png: bytes) -> bytes:
     """Insert a chunk with the SHA-256 of a PNG file before its end chunk."""
-    return png[:-_END_BYTES] + _checksum_chunk(png) + png[-_END_BYTES:]
+    body = _CHECKSUM_KEY + b"\0" + hashlib.sha256(png).hexdigest().encode()
+    return png[:-_END_BYTES] + pictures.png_chunk(b"tEXt", body) + png[-_END_BYTES:]
 
 
 def _checksum_matches(data: bytes) -> bool:
     """Return whether the SHA-256 in a PNG file is right."""
     return data == add_checksum(data[: -_CHECKSUM_BYTES - _END_BYTES] + data[-_END_BYTES:])
-
-
-def _checksum_chunk(png: bytes) -> bytes:
-    body = _CHECKSUM_KEY + b"\0" + hashlib.sha256(png).hexdigest().encode()
-    return struct.pack(">I", len(body)) + b"tEXt" + body + struct.pack(">I", zlib.crc32(b"tEXt" + body))
 
 
 def read_provenance(path: Path) -> tuple[list[ModelSource], bool]:
@@ -171,10 +152,8 @@ def read_provenance(path: Path) -> tuple[list[ModelSource], bool]:
             text = getattr(image, "text", {}).get(PROVENANCE, "")
     except (Image.DecompressionBombError, MemoryError) as error:
         raise BadInputError(f"{path.name} is too large.", "The studio never saves images of this size.") from error
-    except OSError as error:
-        if not isinstance(error, UnidentifiedImageError):
-            raise BadInputError(f"{path.name} can't be read.", str(error)) from error
-        raise BadInputError(f"{path.name} is not a PNG file, or it is damaged.", "Choose another file.") from error
     except pictures.PILLOW_ERRORS as error:
+        if isinstance(error, OSError) and not isinstance(error, UnidentifiedImageError):
+            raise BadInputError(f"{path.name} can't be read.", str(error)) from error
         raise BadInputError(f"{path.name} is not a PNG file, or it is damaged.", "Choose another file.") from error
     return parse_sources(path.name, text), _checksum_matches(data)

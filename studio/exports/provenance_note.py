@@ -21,20 +21,16 @@ _CHECKSUM_LINE = re.compile(rf"{_CHECKSUM}: ([0-9a-f]{{64}})".encode())
 def format_note(about: Mapping[str, object]) -> str:
     """Return metadata as the text of a note, with a blank checksum to fill in if `about` names the origin."""
     lines = [HEADING]
-    if PROVENANCE in about:
-        lines += [
-            f"{_CHECKSUM}: {_PLACEHOLDER}",
-            f"{PROVENANCE}: {about[PROVENANCE]}",
-        ]  # first, because formats may truncate a long note
+    if PROVENANCE in about:  # first, because formats may truncate a long note
+        lines += [f"{_CHECKSUM}: {_PLACEHOLDER}", f"{PROVENANCE}: {about[PROVENANCE]}"]
     lines += [f"{key}: {value}" for key, value in about.items() if key != PROVENANCE]
     return "\n".join(lines)
 
 
 def add_checksum(data: bytes) -> bytes:
     """Write the SHA-256 of a file's bytes into its note; return the bytes unchanged if the note has no room for it."""
-    return data.replace(
-        f"{_CHECKSUM}: {_PLACEHOLDER}".encode(), f"{_CHECKSUM}: {hashlib.sha256(data).hexdigest()}".encode(), 1
-    )
+    before, after = (f"{_CHECKSUM}: {text}".encode() for text in (_PLACEHOLDER, hashlib.sha256(data).hexdigest()))
+    return data.replace(before, after, 1)
 
 
 def checksum_matches(data: bytes) -> bool:

@@ -9,7 +9,6 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,6 +19,7 @@ from studio.core.files import write_atomic
 from studio.exports import onnx_graph
 from studio.exports.base import ExportableModel, ModelExport, RecipeTraits, check_finite
 from studio.exports.onnx_graph import ExportGraph, graph_of
+from studio.exports.source_code import fill_in
 
 _ABOUT = "about.json"
 _TENSORS = ("weight_", "tensor_")  # names of files with raw numbers; other files may be pickled
@@ -61,10 +61,9 @@ class ExportedProgram(ModelExport[Config]):
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Mapping[str, str]:
         head = f'import torch\n\nmodule = torch.export.load("{paths[0].name}").module()\n'
-        lines = _USES[_graph(model).output].replace("<SIZE>", str(model.size))
-        if model.noise is not None:
-            lines = lines.replace("<NOISE>", ", ".join(map(str, model.noise.shape[1:])))
-        return {"Python": head + textwrap.dedent(lines).replace("<CLASSES>", str(max(1, len(model.class_names))))}
+        noise = ", ".join(map(str, model.noise.shape[1:])) if model.noise is not None else "<NOISE>"
+        values = {"SIZE": model.size, "NOISE": noise, "CLASSES": max(1, len(model.class_names))}
+        return {"Python": head + textwrap.dedent(fill_in(_USES[_graph(model).output], values, "<>"))}
 
 
 def program_of(graph: ExportGraph) -> torch.export.ExportedProgram:
@@ -99,12 +98,12 @@ def _check(data: bytes, path: Path, model: ExportableModel) -> None:
         raise ExportError(f"{path.name} is damaged.", str(error)) from error
     if about != model.about():
         raise ExportError(f"{path.name} contains another model.", "Export again.")
-    if pickled or not all(_is_plain(tensor) for config in tensors for tensor in config.values()):
+    plain = (
+        tensor["use_pickle"] is False and tensor["path_name"].startswith(_TENSORS)
+        for config in tensors for tensor in config.values()
+    )  # fmt: skip
+    if pickled or not all(plain):
         raise ExportError(f"{path.name} contains pickled objects.", "Loading them could run code. Export again.")
-
-
-def _is_plain(tensor: Mapping[str, Any]) -> bool:
-    return tensor["use_pickle"] is False and tensor["path_name"].startswith(_TENSORS)
 
 
 _LOOK = """

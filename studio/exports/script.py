@@ -18,9 +18,8 @@ from torch import Tensor
 
 from studio.core.config import Config
 from studio.core.errors import ExportError
-from studio.core.files import remove, write_atomic
 from studio.core.shell import command_line
-from studio.exports.base import PROBE, ExportableModel, ModelExport, check_finite, fill
+from studio.exports.base import PROBE, ExportableModel, ModelExport, check_finite, fill, write_all
 from studio.exports.scripts.compose import as_notebook, as_python, compose_cells, weights_path
 from studio.exports.subprocesses import run_program
 
@@ -66,21 +65,8 @@ class Script(ModelExport[Config]):
         notebook, weights = self.companions(target, config)
         cells = compose_cells(model, target)  # before writing any file: it may raise
         check_finite(model.weights(), weights)
-        contents = {
-            target: as_python(cells).encode(),
-            notebook: as_notebook(cells).encode(),
-            weights: save(model.weights(), metadata={"format": "pt"}),
-        }
-        written: list[Path] = []
-        try:
-            for path, data in contents.items():
-                write_atomic(path, data)
-                written.append(path)
-        except OSError:
-            for path in written:
-                remove(path)
-            raise
-        return written
+        tensors = save(model.weights(), metadata={"format": "pt"})
+        return write_all({target: as_python(cells).encode(), notebook: as_notebook(cells).encode(), weights: tensors})
 
     def read_back(
         self, paths: Sequence[Path], model: ExportableModel, config: Config
@@ -107,17 +93,14 @@ class Script(ModelExport[Config]):
         return torch.tensor(found["outputs"])
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Mapping[str, str]:
-        use = (
-            'run["sample"](network)  # uint8 [16, S, S, 4], RGBA'
-            if model.makes == "sprites"
-            else 'run["predict"](network, run["to_input"](sprites.permute(0, 3, 1, 2)))  # uint8 [N, S, S, 4]'
-        )
+        use = 'run["predict"](network, run["to_input"](sprites.permute(0, 3, 1, 2)))  # uint8 [N, S, S, 4]'
+        if model.makes == "sprites":
+            use = 'run["sample"](network)  # uint8 [16, S, S, 4], RGBA'
         lines = (
             f"# {command_line('python', paths[0].name)} in a terminal trains the model from scratch.\n"
             "import runpy\n\n"
             f"run = runpy.run_path({paths[0].name!r})  # defines the functions without training\n"
-            'network = run["load_trained"]()\n'
-            f"result = {use}\n"
+            f'network = run["load_trained"]()\nresult = {use}\n'
         )
         return {"Python": lines}
 
@@ -132,14 +115,9 @@ def _probe_batch(model: ExportableModel) -> tuple[Tensor, Tensor, Tensor]:
 def _probe_inputs(model: ExportableModel) -> dict[str, Any]:
     """Return the inputs of the verification program `_CHECK` as JSON values."""
     x, y, targets = _probe_batch(model)
-    return {
-        "x": x.tolist(),
-        "y": y.tolist(),
-        "targets": targets.tolist(),
-        "labels": PROBE.labels(len(model.class_names)).tolist(),
-        "settings": [PROBE.guidance, PROBE.steps, PROBE.seed],
-        "seed": PROBE.seed,
-    }
+    tensors = {"x": x, "y": y, "targets": targets, "labels": PROBE.labels(len(model.class_names))}
+    settings = [PROBE.guidance, PROBE.steps, PROBE.seed]
+    return {**{name: tensor.tolist() for name, tensor in tensors.items()}, "settings": settings, "seed": PROBE.seed}
 
 
 def run_probe(script: Path, inputs: Mapping[str, Any]) -> Generator[float, None, dict[str, Any]]:

@@ -47,14 +47,9 @@ def sprite_names(names: Sequence[str], classes: Sequence[str], count: int) -> li
 
 
 def sheet_json(
-    image: str,
-    grid: SheetLayout,
-    names: Sequence[str],
-    classes: Sequence[str],
-    metadata: Mapping[str, Any],
-    durations_ms: Sequence[int],
-    pixels: Literal["RGBA8888", "I8"] = "RGBA8888",
-) -> bytes:
+    image: str, grid: SheetLayout, names: Sequence[str], classes: Sequence[str], metadata: Mapping[str, Any],
+    durations_ms: Sequence[int], pixels: Literal["RGBA8888", "I8"] = "RGBA8888",
+) -> bytes:  # fmt: skip
     """Return the JSON of a sheet in the format that Aseprite calls 'Array'. image: file name of the sheet.
 
     names, durations_ms: one per sprite. classes: one per sprite, or empty; they become folders in the frame names,
@@ -62,28 +57,14 @@ def sheet_json(
     """
     if classes:
         names = ["/".join([*_folders(label), name]) for label, name in zip(classes, names, strict=True)]
-    frames = []
     size = {"w": grid.width, "h": grid.height}
-    for name, (x, y), duration_ms in zip(names, grid.positions(), durations_ms, strict=True):
-        frames.append(
-            {
-                "filename": name,
-                "frame": {"x": x, "y": y, **size},
-                "rotated": False,
-                "trimmed": False,
-                "spriteSourceSize": {"x": 0, "y": 0, **size},
-                "sourceSize": size,
-                "duration": duration_ms,
-            }
-        )
-    rows = -(-grid.count // grid.columns)
-    meta = {
-        "app": "Sprite Training Studio",
-        "image": image,
-        "format": pixels,
-        "size": {"w": grid.columns * grid.width, "h": rows * grid.height},
-        "scale": "1",
-    }
+    inside = {"rotated": False, "trimmed": False, "spriteSourceSize": {"x": 0, "y": 0, **size}, "sourceSize": size}
+    frames = [
+        {"filename": name, "frame": {"x": x, "y": y, **size}, **inside, "duration": duration_ms}
+        for name, (x, y), duration_ms in zip(names, grid.positions(), durations_ms, strict=True)
+    ]
+    whole = {"w": grid.columns * grid.width, "h": -(-grid.count // grid.columns) * grid.height}
+    meta = {"app": "Sprite Training Studio", "image": image, "format": pixels, "size": whole, "scale": "1"}
     about = {"frames": frames, "meta": {**{str(key): value for key, value in metadata.items()}, **meta}}
     return (json.dumps(about, indent=1) + "\n").encode()
 

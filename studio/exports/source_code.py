@@ -10,7 +10,7 @@ import re
 import sys
 import textwrap
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -48,10 +48,7 @@ def collect(
     if collector.missing:
         title = f"This model's code is not self-contained: it also needs {', '.join(sorted(collector.missing))}."
         raise ExportError(title, _HINT)
-    lines = sorted(
-        set(collector.imports.values()), key=lambda line: (line.split()[1].startswith("torch"), line.split()[1], line)
-    )
-    return CollectedSources(lines, collector.sources)
+    return CollectedSources(sorted(set(collector.imports.values())), collector.sources)
 
 
 class _Collector:
@@ -187,6 +184,13 @@ def format_imports(lines: Collection[str], needed: Collection[str] | None = None
 
 def _rank(line: str) -> tuple[bool, str]:
     return line.startswith("from"), line
+
+
+def fill_in(code: str, values: Mapping[str, object], marks: str = "{}") -> str:
+    """Replace each placeholder like '{NAME}' in `code` by its value. marks: the characters around a name."""
+    for name, value in values.items():
+        code = code.replace(f"{marks[0]}{name}{marks[1]}", str(value))
+    return code
 
 
 def docstring_safe(text: str) -> str:

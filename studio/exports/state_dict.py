@@ -12,24 +12,18 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from studio.core.config import Config
 from studio.core.errors import ExportError
-from studio.core.files import remove, write_atomic
 from studio.core.shell import command_line
-from studio.exports.base import PROBE, ExportableModel, ModelExport, fill
+from studio.exports.base import PROBE, ExportableModel, ModelExport, fill, write_all
 from studio.exports.loader_code import LOAD, NUMBERS, PROBABILITIES, READ_IMAGE, SAMPLE
 from studio.exports.source_code import collect, docstring_safe, first_paragraphs, format_imports
 
-_OWN_IMPORTS = {
-    "sprites": ("import argparse", "import struct", "import zlib"),
-    "labels": ("import argparse",),
-    "numbers": ("import argparse",),
-}
+_OWN_IMPORTS = {"sprites": ("import argparse", "import struct", "import zlib")}  # others need argparse alone
 _USAGE = {"sprites": SAMPLE, "labels": READ_IMAGE + PROBABILITIES, "numbers": READ_IMAGE + NUMBERS}
 _WHAT = {
     "sprites": "Draw new sprites",
@@ -57,20 +51,14 @@ class StateDict(ModelExport[Config]):
         return (loader_path(target),)
 
     def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
-        loader = compose_loader(model, target.name)  # before writing any file: it may raise
+        loader = compose_loader(model, target.name)
         packed = io.BytesIO()  # in memory: torch.save would put the file name into the archive
         torch.save(model.weights(), packed)
         if model.source is not None:
             dateless = zipfile.ZipInfo(_SOURCE)  # equal models give equal bytes
             with zipfile.ZipFile(packed, "a") as archive:  # torch.load ignores other files
                 archive.writestr(dateless, json.dumps(model.source.checksums()))
-        write_atomic(target, packed.getvalue())
-        try:
-            write_atomic(loader_path(target), loader.encode())
-        except OSError:
-            remove(target)
-            raise
-        return [target, loader_path(target)]
+        return write_all({target: packed.getvalue(), loader_path(target): loader.encode()})
 
     def read_back(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Tensor:
         weights, loader = paths
@@ -115,7 +103,7 @@ def loader_path(target: Path) -> Path:
 def compose_loader(model: ExportableModel, weights_name: str) -> str:
     """Return the text of the loader file. Raises ExportError if the model's code needs more than torch."""
     found = collect(model.portable)
-    lines = {*found.imports, *_OWN_IMPORTS[model.makes], *_TORCH_IMPORTS}
+    lines = {*found.imports, *_OWN_IMPORTS.get(model.makes, ("import argparse",)), *_TORCH_IMPORTS}
     parts = [
         _heading(model, weights_name, found.code),
         format_imports(lines) + "\n",
@@ -132,33 +120,23 @@ def _heading(model: ExportableModel, weights_name: str, code: str) -> str:
     name = docstring_safe(weights_name)
     needs = "torch and torchvision" if "from torchvision import" in code else "torch"
     start = command_line("python", loader_path(Path(name)).name, "--help")
+    parents = f"Training started from the weights of {docstring_safe(model.ancestry())}."
+    lineage = textwrap.fill(parents, 110) if model.ancestors else "Trained from scratch, on its own sprites only."
     return (
         f'"""{_WHAT[model.makes]} with the weights in {name}. Needs {needs} only.\n\n'
         f"Run it with: {start}; or import it and call load().\n"
         f"Trained for {model.step:,} steps with the recipe {model.recipe!r} of Sprite Training Studio.\n"
-        f"{_lineage(model)}\n"
-        '"""\n\nfrom __future__ import annotations\n'
+        f'{lineage}\n"""\n\nfrom __future__ import annotations\n'
     )
 
 
-def _lineage(model: ExportableModel) -> str:
-    """Return a sentence that says which weights the training started from."""
-    if not model.ancestors:
-        return "Trained from scratch, on its own sprites only."
-    return textwrap.fill(f"Training started from the weights of {docstring_safe(model.ancestry())}.", 110)
-
-
 def _constants(model: ExportableModel, weights_name: str) -> str:
-    named = {"TARGET_NAMES": model.target_names} if model.makes == "numbers" else {"CLASS_NAMES": model.class_names}
-    values: dict[str, Any] = {
-        "SIZE": model.size,
-        **{name: list(names) for name, names in named.items()},
-        "ARCHITECTURE": {"class": model.architecture["class"], "arguments": dict(model.architecture["arguments"])},
-    }
-    lines = [
-        f"{name} = {pprint.pformat(value, width=110, compact=True, sort_dicts=False)}" for name, value in values.items()
-    ]
-    return "\n".join([f"WEIGHTS = Path(__file__).with_name({weights_name!r})", *lines]) + "\n"
+    names = ("TARGET_NAMES", model.target_names) if model.makes == "numbers" else ("CLASS_NAMES", model.class_names)
+    architecture = {"class": model.architecture["class"], "arguments": dict(model.architecture["arguments"])}
+    lines = [f"WEIGHTS = Path(__file__).with_name({weights_name!r})"]
+    for name, value in (("SIZE", model.size), (names[0], list(names[1])), ("ARCHITECTURE", architecture)):
+        lines.append(f"{name} = {pprint.pformat(value, width=110, compact=True, sort_dicts=False)}")
+    return "\n".join(lines) + "\n"
 
 
 def _check_archive(path: Path) -> None:

@@ -20,10 +20,10 @@ from studio.core import paths
 from studio.core.errors import ExportError
 from studio.core.files import write_atomic
 from studio.core.formatting import count, number
-from studio.exports.base import PROBE, ExportableModel, ModelExport, RecipeTraits, check_finite
+from studio.exports.base import PROBE, ExportableModel, ModelExport, check_finite
 from studio.exports.c import verification
 from studio.exports.c.packing import pack_model
-from studio.exports.c.verification import CConfig
+from studio.exports.c.verification import CConfig, CVerification
 from studio.exports.web.wasm_engine import WasmEngine
 
 _PARTS = Path(__file__).with_name("web")
@@ -32,22 +32,17 @@ _COMMENT = ("<!--", "-->")
 _INSIDE = re.compile(r'<script id="(engine|model)" type="application/octet-stream">([A-Za-z0-9+/=]*)</script>')
 
 
-class WebPage(ModelExport[CConfig]):
+class WebPage(CVerification, ModelExport[CConfig]):
     name = "web"
     title = "Web page"
     suffix = ".html"
     order = 7
     help = "A web page that draws sprites or predicts in any browser, also without a network connection."
     opened_by = "current browsers; itch.io and other sites; games in JavaScript"
-    Config = CConfig
 
     def missing(self) -> str:
-        if importlib.util.find_spec("wasmtime"):
-            return ""
-        return "Install wasmtime, which runs the page's engine to verify it: pip install wasmtime"
-
-    def problem(self, recipe: RecipeTraits) -> str:
-        return verification.problem(recipe)
+        needed = "Install wasmtime, which runs the page's engine to verify it: pip install wasmtime"
+        return "" if importlib.util.find_spec("wasmtime") else needed
 
     def write(self, model: ExportableModel, target: Path, config: CConfig) -> list[Path]:
         check_finite(model.weights(), target)
@@ -81,12 +76,6 @@ class WebPage(ModelExport[CConfig]):
         for done, part in enumerate(parts):
             found.append((yield from engine.run_in_thread(part, done / len(parts))))
         return torch.from_numpy(np.stack(found))
-
-    def live(self, model: ExportableModel, config: CConfig) -> Tensor:
-        return verification.live(model, config)
-
-    def largest_difference(self, model: ExportableModel, config: CConfig) -> float:
-        return verification.largest_difference(config)
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Mapping[str, str]:
         use = (

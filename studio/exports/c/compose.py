@@ -39,9 +39,11 @@ def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
         kind, sources = "drawing", ["noise.c", "pixels.c", "drawing.c"]
         program, inputs = step_of(model)
         constants, lists = {"CLASSES": len(model.class_names)}, {"class_names": model.class_names}
+        solver = {name.upper(): value for name, value in model.solver.items()}
+        tables = [source.style_tables(source.Style.of(model.palette, model.style)), source.defines(solver)]
     else:
         names = model.class_names if model.makes == "labels" else model.target_names
-        kind, sources = "predicting", ["predicting.c"]
+        kind, sources, tables = "predicting", ["predicting.c"], []
         program, inputs = prediction_of(model)
         constants, lists = {"OUTPUTS": len(names)}, {"output_names": names}
     packed = pack(program, precision)
@@ -53,7 +55,7 @@ def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
         source.weight_table(program, packed, precision),
         source.operators(program),
         source.network(program, inputs),
-        *(_drawing_tables(model) if draws else ()),
+        *tables,
         source.defines({"AREA": f"({prefix.upper()}_SIZE * {prefix.upper()}_SIZE)", "MOST_AREA": "AREA"}),
         *(source.read(name, prefix) for name in (*sources, "weights.c", "context.c")),
     ]
@@ -80,23 +82,15 @@ def prediction_of(model: ExportableModel) -> tuple[Program, list[str]]:
     return trace(PredictorModule(model).eval(), [PROBE.pixels(model.size)[:1]], ["x"]), ["const float *x"]
 
 
-def _drawing_tables(model: ExportableModel) -> list[str]:
-    constants = {name.upper(): value for name, value in model.solver.items()}
-    return [source.style_tables(source.Style.of(model.palette, model.style)), source.defines(constants)]
-
-
 def _about(model: ExportableModel, target: Path, precision: str) -> str:
     """Return the comment at the top of the C file and the header."""
-    what = {
-        "sprites": "Draws sprites",
-        "labels": "Predicts the class of sprites",
-        "numbers": "Predicts numbers for sprites",
-    }
+    predicts = "Predicts the class of sprites" if model.makes == "labels" else "Predicts numbers for sprites"
+    what = "Draws sprites" if model.makes == "sprites" else predicts
     ancestry = model.ancestry()
     lineage = f"Training started from the weights of {ancestry}." if ancestry else "Trained from scratch."
     compiled = command_line("cc", "-std=c99", "-O3", "-march=native", "-c", target.name)
     header, weights = (target.with_suffix(suffix).name for suffix in (".h", ".bin"))
-    return f"""{what[model.makes]} of {model.size} x {model.size} pixels: {model.title}, after {model.step:,} steps
+    return f"""{what} of {model.size} x {model.size} pixels: {model.title}, after {model.step:,} steps
    with the recipe {model.recipe} of Sprite Training Studio. {lineage}
 
    Needs only C99 and libm. Compile with: {compiled}

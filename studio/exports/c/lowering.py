@@ -61,10 +61,7 @@ class Builder:
         return grid
 
     def view(self, value: TensorView | Tensor | float) -> TensorView:
-        """Convert a value to a tensor view. Tensors become weights, numbers become literals in the C code.
-
-        Raises ExportError for tensors that are not float32.
-        """
+        """Convert to a view: tensors become weights, numbers literals. Raises ExportError for other than float32."""
         if isinstance(value, TensorView):
             if value.layout.dtype != torch.float32:
                 raise unsupported(f"This network computes in {value.layout.dtype}.")
@@ -78,10 +75,9 @@ class Builder:
     def dense(self, value: TensorView | Tensor) -> TensorView:
         """Convert a value to a contiguous tensor view; add a copy call if its strides need it."""
         view = self.view(value)
-        if view.layout.is_contiguous():
-            return view
-        out = self.new(view.shape)
-        self.copy(out, view)
+        out = view if view.layout.is_contiguous() else self.new(view.shape)
+        if out is not view:
+            self.copy(out, view)
         return out
 
     def planes(self, value: TensorView | Tensor) -> TensorView:
@@ -188,13 +184,9 @@ def _pad(builder: Builder, a: Any, border: Sequence[int], value: float = 0) -> A
 
 @_lowers("aten.embedding.default")
 def _embedding(
-    builder: Builder,
-    table: Any,
-    rows: TensorView,
-    padding: int = -1,
-    by_frequency: bool = False,
+    builder: Builder, table: Any, rows: TensorView, padding: int = -1, by_frequency: bool = False,
     is_sparse: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """Add the lookup of one embedding row. padding, by_frequency and is_sparse only affect gradients."""
     if not isinstance(table, Tensor) or rows.layout.numel() != 1:
         raise unsupported("This network looks up several embedding rows at once.")
@@ -224,9 +216,7 @@ def _reduction(function: str) -> Lowering:
     def lower(
         builder: Builder, a: Any, axes: Sequence[int] | None = None, keep: bool = False, *, dtype: Any = None
     ) -> Any:
-        """Add a call of the C function that reduces tensor `a` over `axes`, such as a sum. dtype is ignored: `trace`
-        rejects networks that convert dtypes.
-        """
+        """Add a call that reduces `a` over `axes`, such as a sum. Ignores dtype: `trace` rejects dtype conversions."""
         a = builder.view(a)
         axes = list(axes or range(a.layout.dim()))
         shape = a.layout.sum(axes, keepdim=keep).shape
@@ -269,12 +259,10 @@ def _group_norm(
     builder: Builder, a: Any, weight: Any, bias: Any, count: int, channels: int, area: int, groups: int, epsilon: float
 ) -> Any:
     a = builder.planes(a)
-    weight = torch.ones(channels) if weight is None else weight
-    bias = torch.zeros(channels) if bias is None else bias
     out = builder.new(a.shape)
-    builder.call(
-        "aten_native_group_norm", out, a, builder.dense(weight), builder.dense(bias), channels, area, groups, epsilon
-    )
+    weight = builder.dense(torch.ones(channels) if weight is None else weight)
+    bias = builder.dense(torch.zeros(channels) if bias is None else bias)
+    builder.call("aten_native_group_norm", out, a, weight, bias, channels, area, groups, epsilon)
     return out, None, None
 
 
@@ -330,9 +318,8 @@ def _convolution(
     (step,), (border,), (spread,) = settings
     rows = _rows(builder, weight)
     bias = torch.zeros(outputs) if bias is None else bias
-    out = builder.new(
-        torch.convolution(a.layout, contiguous(weight.shape), None, stride, padding, dilation, False, [0, 0], 1).shape
-    )
+    meta = contiguous(weight.shape)
+    out = builder.new(torch.convolution(a.layout, meta, None, stride, padding, dilation, False, [0, 0], 1).shape)
     padded = builder.new((inputs, height + 2 * border, width + 2 * border) if border else ())
     patch = builder.new((rows.shape[0], _PATCH_PIXELS))
     shape = (inputs, height, width, outputs, *out.shape[2:], *kernel, step, border, spread)

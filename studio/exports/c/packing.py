@@ -55,12 +55,10 @@ def pack_model(model: ExportableModel, precision: str) -> bytes:
     for table in tables:
         starts.append(aligned(end))
         end = starts[-1] + len(table)
-    counts = (
-        model.size, len(model.class_names), len(names), len(style.palette), len(program.parts), weights, max(1, memory),
-    )  # fmt: skip
+    counts = (model.size, len(model.class_names), len(names), len(style.palette), len(program.parts), weights)
     solver = (model.solver.get(name, 0.0) for name in ("last_from", "guided_from", "guided_to"))
     data = bytearray(end)
-    _HEADER.pack_into(data, 0, *solver, *counts, *starts)
+    _HEADER.pack_into(data, 0, *solver, *counts, max(1, memory), *starts)
     for start, table in zip(starts, tables, strict=True):
         data[start : start + len(table)] = table
     return bytes(data)

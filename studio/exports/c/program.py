@@ -115,13 +115,9 @@ class Program:
         offsets: dict[Buffer, int] = {}
         for buffer in sorted(lifetimes, key=lambda buffer: -buffer.count):
             first, last = lifetimes[buffer]
-            neighbours = sorted(
-                (offset, other.count)
-                for other, offset in offsets.items()
-                if lifetimes[other][0] <= last and first <= lifetimes[other][1]
-            )
+            rivals = [other for other in offsets if lifetimes[other][0] <= last and first <= lifetimes[other][1]]
             start = 0
-            for offset, count in neighbours:
+            for offset, count in sorted((offsets[other], other.count) for other in rivals):
                 if start + buffer.count <= offset:
                     break
                 start = max(start, aligned(offset + count))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,9 @@ from studio.exports.c.program import (
     StridedLoop,
     TensorView,
     WeightTensor,
-)
+)  # fmt: skip
 from studio.exports.c.weights import MAGIC, checksum, int8_parts
+from studio.exports.source_code import fill_in
 
 _SOURCES = Path(__file__).with_name("sources")
 _INCLUDES = ("math.h", "stdio.h", "stdlib.h", "string.h")
@@ -37,14 +38,11 @@ _DEFINES = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Style:
-    """How the C code snaps a drawn sprite to pixel art, by class. The last entry applies to any class.
+    """How the C code snaps a drawn sprite to pixel art, by class. The last entry applies to any class."""
 
-    palette: uint8 [K, 3]. colours: maximum colours of a sprite, per class. alpha_levels: 1 to 254, per class.
-    """
-
-    palette: NDArray[np.uint8]
-    colours: tuple[int, ...]
-    alpha_levels: tuple[tuple[int, ...], ...]
+    palette: NDArray[np.uint8]  # [K, 3]
+    colours: tuple[int, ...]  # maximum colours of a sprite, per class
+    alpha_levels: tuple[tuple[int, ...], ...]  # 1 to 254, per class
 
     @classmethod
     def of(cls, palette: NDArray[np.uint8], style: Mapping[str, Any]) -> Style:
@@ -56,10 +54,7 @@ class Style:
 def read(name: str, prefix: str, **values: str) -> str:
     """Read a C template. Replaces 'model_' by `prefix`, and each '@NAME@' by the value called NAME."""
     text = (_SOURCES / name).read_text(encoding="ascii")
-    text = text.replace("model_", f"{prefix}_").replace("MODEL_", f"{prefix.upper()}_")
-    for key, value in values.items():
-        text = text.replace(f"@{key}@", value)
-    return text
+    return fill_in(text.replace("model_", f"{prefix}_").replace("MODEL_", f"{prefix.upper()}_"), values, "@@")
 
 
 def header(about: str, prefix: str, constants: Mapping[str, int], names: Mapping[str, Sequence[str]], api: str) -> str:
@@ -97,14 +92,9 @@ def weight_table(program: Program, packed: bytes, precision: str) -> str:
         "WEIGHTS": program.weight_offsets()[1], "MEMORY": max(1, program.memory_offsets()[1]), "ALIGNMENT": ALIGNMENT,
         "WEIGHTS_BYTES": len(packed), "WEIGHTS_CRC": f"UINT32_C(0x{checksum(packed):08x})", "MAGIC": f"{{{magic}}}",
     }  # fmt: skip
-    return (
-        defines(constants)
-        + "\n/* The tensors in the weights file, in order. */\n"
-        + "static const struct { int rows, columns, is_int8; } parts[] = {\n"
-        + _wrapped(rows)
-        + "};\n"
-        + defines({"PARTS": "(sizeof parts / sizeof *parts)"})
-    )
+    table = f"static const struct {{ int rows, columns, is_int8; }} parts[] = {{\n{_wrapped(rows)}}};\n"
+    parts = defines({"PARTS": "(sizeof parts / sizeof *parts)"})
+    return f"{defines(constants)}\n/* The tensors in the weights file, in order. */\n{table}{parts}"
 
 
 def defines(values: Mapping[str, object], prefix: str = "") -> str:
@@ -145,15 +135,11 @@ def comment(text: str) -> str:
 
 def network(program: Program, inputs: Sequence[str]) -> str:
     """Return a C function that runs a program. inputs: declarations of its parameters."""
-    places, _ = program.memory_offsets()
-    offsets, _ = program.weight_offsets()
-    writer = _Writer(places, offsets)
-    lines = [f"    {writer.call(call)}\n" for call in program.calls]
+    writer = _Writer(program.memory_offsets()[0], program.weight_offsets()[0])
+    lines = "".join(f"    {writer.call(call)}\n" for call in program.calls)
     declared = ", ".join(["const float *w", "float *m", *inputs, "float *out"])
-    return (
-        "/* The traced network. w: weights, m: memory for intermediate results. */\n"
-        f"static void network({declared})\n{{\n{''.join(lines)}}}\n"
-    )
+    about = "/* The traced network. w: weights, m: memory for intermediate results. */\n"
+    return f"{about}static void network({declared})\n{{\n{lines}}}\n"
 
 
 @dataclass(frozen=True)
@@ -201,14 +187,9 @@ def _braced(values: Iterable[int]) -> str:
 
 def _wrapped(items: Iterable[str]) -> str:
     """Join items with commas in lines of limited length."""
-
-    def lines() -> Iterator[str]:
-        line = "   "
-        for item in items:
-            if len(line) + len(item) + 2 > _WIDTH:
-                yield line
-                line = "   "
-            line += f" {item},"
-        yield line
-
-    return "".join(f"{line}\n" for line in lines())
+    lines = ["   "]
+    for item in items:
+        if len(lines[-1]) + len(item) + 2 > _WIDTH:
+            lines.append("   ")
+        lines[-1] += f" {item},"
+    return "".join(f"{line}\n" for line in lines)

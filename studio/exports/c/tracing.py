@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.fx import Node
 from torch.utils import _pytree as pytree
@@ -37,11 +36,6 @@ def trace(network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str]) ->
     except (torch._dynamo.exc.TorchDynamoException, RuntimeError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ExportError("This network can't be traced.", reason) from error
-    return _walked(exported, names)
-
-
-def _walked(exported: ExportedProgram, names: Sequence[str]) -> Program:
-    """Convert the nodes of a traced graph to C calls, in order. names: C names of the inputs."""
     builder, values, free = Builder(), dict[Node, Any](), iter(names)
     constants = {**exported.state_dict, **exported.constants}
     specs = {spec.arg.name: spec for spec in exported.graph_signature.input_specs if hasattr(spec.arg, "name")}

@@ -27,11 +27,27 @@ class CConfig(Config):
     )
 
 
-def problem(recipe: RecipeTraits) -> str:
-    """Return a sentence that says why models of a recipe can't become C code; empty if they can."""
-    if recipe.makes == "sprites" and "flow" not in recipe.capabilities:
-        return f"The C code draws with flow matching, which the recipe {recipe.title} does not use."
-    return ""
+class CVerification:
+    """Base of the two formats: accepts their models, and gives the outputs with which to compare the C code."""
+
+    Config: type[Config] = CConfig
+
+    def problem(self, recipe: RecipeTraits) -> str:
+        if recipe.makes == "sprites" and "flow" not in recipe.capabilities:
+            return f"The C code draws with flow matching, which the recipe {recipe.title} does not use."
+        return ""
+
+    def live(self, model: ExportableModel, config: CConfig) -> Tensor:
+        with torch.no_grad():
+            if model.makes != "sprites":
+                return PredictorModule(model)(PROBE.pixels(model.size))  # type: ignore[no-any-return]
+            probe = probe_for(config)
+            assert model.noise is not None
+            labels = probe.labels(len(model.class_names))
+            return model.draw_from(model.network, model.noise, labels, probe.guidance, probe.steps).float()
+
+    def largest_difference(self, model: ExportableModel, config: CConfig) -> float:
+        return LARGEST_DIFFERENCE if config.weights == "fp32" else _INT8_DIFFERENCE
 
 
 def probe_for(config: CConfig) -> Probe:
@@ -55,19 +71,3 @@ def checksum_matches(text: str, opening: str, closing: str) -> bool:
     """Return whether a text ends with a comment that holds its correct SHA-256."""
     body, _, _ = text.rpartition(f"\n{opening} sha256 of all above: ")
     return text == add_checksum(body, opening, closing)
-
-
-def live(model: ExportableModel, config: CConfig) -> Tensor:
-    """Run the model in memory on the probe inputs; return sprites, float32 [count, 4, S, S], or predictions."""
-    with torch.no_grad():
-        if model.makes != "sprites":
-            return PredictorModule(model)(PROBE.pixels(model.size))  # type: ignore[no-any-return]
-        probe = probe_for(config)
-        assert model.noise is not None
-        labels = probe.labels(len(model.class_names))
-        return model.draw_from(model.network, model.noise, labels, probe.guidance, probe.steps).float()
-
-
-def largest_difference(config: CConfig) -> float:
-    """Return how far the C code may differ from the model in memory, as a share of the largest output."""
-    return LARGEST_DIFFERENCE if config.weights == "fp32" else _INT8_DIFFERENCE

@@ -6,6 +6,8 @@ Placeholders in braces are filled in by cells.py.
 
 from __future__ import annotations
 
+from studio.exports.source_code import fill_in
+
 SPRITES = '''
 @dataclass
 class Sprites:
@@ -105,10 +107,7 @@ BATCH_FIELDS = {
     "x": ("Tensor  # float32 [B, 4, S, S], premultiplied RGBA in [-1, 1]", "to_input(rgba)"),
     "y": ("Tensor  # int64 [B], class indices", "torch.tensor(sprites.labels[indices]).to(DEVICE)"),
     "augment_labels": ("Tensor  # float32 [B, 3]: mirrored or not, shift in x and in y", "augment_labels"),
-    "targets": (
-        "Tensor  # float32 [B, T], numbers to predict",
-        "torch.tensor(sprites.targets[indices]).to(DEVICE)",
-    ),
+    "targets": ("Tensor  # float32 [B, T], numbers to predict", "torch.tensor(sprites.targets[indices]).to(DEVICE)"),
     "progress": ("float  # share of the training that is done, 0 to 1", "step / config.steps"),
 }
 
@@ -283,39 +282,22 @@ def show(network: nn.Module, sprites: Sprites) -> None:
 '''
 
 
-def _predict(**values: str) -> str:
-    code = _PREDICT
-    for name, value in values.items():
-        code = code.replace(f"{{{name}}}", value)
-    return code
-
-
-CLASSIFY = (
-    _predict(
-        predicted="class probabilities, float32 [B, K]",
-        softmax=".softmax(1)",
-        printed="the accuracy",
-        sorted_by="predicted class",
-    )
-    + """\
+CLASSIFY = fill_in(_PREDICT, {
+    "predicted": "class probabilities, float32 [B, K]", "softmax": ".softmax(1)", "printed": "the accuracy",
+    "sorted_by": "predicted class",
+}) + """\
     print(f"Accuracy: {(predicted.argmax(1) == sprites.labels).mean():.1%} of {len(sprites)} sprites")
     save_sheet(sprites.rgba[np.argsort(predicted.argmax(1), kind="stable")])
-"""
-)
+"""  # fmt: skip
 
-REGRESS = (
-    _predict(
-        predicted="numbers, float32 [B, T], in their own units",
-        softmax="",
-        printed="the mean absolute errors",
-        sorted_by="the first predicted number",
-    )
-    + """\
+REGRESS = fill_in(_PREDICT, {
+    "predicted": "numbers, float32 [B, T], in their own units", "softmax": "", "printed": "the mean absolute errors",
+    "sorted_by": "the first predicted number",
+}) + """\
     for name, error in zip(sprites.target_names, np.nanmean(np.abs(predicted - sprites.targets), 0)):
         print(f"{name}: mean absolute error {error:.4g} over {len(sprites)} sprites")
     save_sheet(sprites.rgba[np.argsort(predicted[:, 0], kind="stable")])
-"""
-)
+"""  # fmt: skip
 
 MAIN = """\
 if __name__ == "__main__":

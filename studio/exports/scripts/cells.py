@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 from studio.core.config import TrainingConfig
 from studio.exports.base import ExportableModel
 from studio.exports.scripts import cell_code as code
-from studio.exports.source_code import collect
+from studio.exports.source_code import collect, fill_in
 
 PACKAGES = ("torch", "numpy")  # allowed imports of copied sources
 
 
 @dataclass(frozen=True)
 class Cell:
-    """An explanation for learners, the names of classes and functions to copy, and code to append."""
+    """A part of the script, explained for learners."""
 
     title: str
     text: str
-    sources: tuple[str, ...] = ()
-    code: str = ""
+    sources: tuple[str, ...] = ()  # names of classes and functions to copy
+    code: str = ""  # appended
 
 
 _VALIDATED = "Results on the validation set, which the network was not trained on."
@@ -31,12 +31,11 @@ _RESULTS = {
         "Sample new sprites",
         "The studio also snaps the colours and the alpha to those of the training sprites, and detects copies of "
         "training sprites.",
-        ("draw", "to_rgba"),
-        code.SAVE_SHEET + code.SAMPLE,
+        ("draw", "to_rgba"), code.SAVE_SHEET + code.SAMPLE,
     ),
     "labels": Cell("Predict", _VALIDATED, (), code.SAVE_SHEET + code.CLASSIFY),
     "numbers": Cell("Predict", _VALIDATED, (), code.SAVE_SHEET + code.REGRESS),
-}
+}  # fmt: skip
 
 
 def stand_ins(config: TrainingConfig) -> dict[str, str]:
@@ -122,9 +121,10 @@ def _batches(config: TrainingConfig, used: Collection[str]) -> Cell:
     if config.flip:
         augmented += code.FLIP + (code.FLIP_LABEL if has_labels else "")
     fields = {name: parts for name, parts in code.BATCH_FIELDS.items() if name == "x" or name in used}
-    batches = code.BATCHES.replace("{fields}", "\n".join(f"    {name}: {kind}" for name, (kind, _) in fields.items()))
+    declared = "\n".join(f"    {name}: {kind}" for name, (kind, _) in fields.items())
     values = ", ".join(value for _, value in fields.values())
-    return Cell("Batches", text, sources, batches.replace("{augmented}", augmented).replace("{values}", values))
+    batches = fill_in(code.BATCHES, {"fields": declared, "augmented": augmented, "values": values})
+    return Cell("Batches", text, sources, batches)
 
 
 def _has_statistics(model: ExportableModel) -> bool:
@@ -138,4 +138,4 @@ def _network(model: ExportableModel) -> str:
     training = "training_indices(sprites)"
     sampled = f"subsample(sprites, {training})" if is_subsampled else f"sprites.take({training})"
     buffers = code.BUFFERS.replace("{sampled}", sampled) if _has_statistics(model) else ""
-    return code.NETWORK.replace("{buffers}", buffers).replace("{network}", str(model.architecture["class"]))
+    return fill_in(code.NETWORK, {"buffers": buffers, "network": model.architecture["class"]})

@@ -23,7 +23,7 @@ from studio.exports.source_code import (
     first_paragraphs,
     format_imports,
     free_names,
-)
+)  # fmt: skip
 
 _WIDTH = 120
 # Possible imports of the cells; `format_imports` drops unused names.
@@ -63,7 +63,7 @@ def compose_cells(model: ExportableModel, target: Path) -> list[tuple[Cell, str]
         found = collect([items[name] for name in cell.sources if name in items], known, PACKAGES)
         known |= found.sources.keys()
         imports |= {*found.imports}
-        sources = _renamed(_in_paragraphs(found.sources), renamed)
+        sources = re.sub(r"\b[A-Z]\w+", lambda word: renamed.get(word[0], word[0]), _in_paragraphs(found.sources))
         written.append((cell, "\n\n".join(filter(None, [sources, cell.code.strip()]))))
     everything = "\n".join(code for _, code in written)
     settings = _settings(model, target, everything)
@@ -84,10 +84,6 @@ def _in_paragraphs(sources: Mapping[str, str]) -> str:
     constants = [source for name, source in sources.items() if source.startswith(f"{name} = ")]
     others = [first_paragraphs(source) for source in sources.values() if source not in constants]
     return "\n\n".join(filter(None, ["\n".join(constants), *others]))
-
-
-def _renamed(code: str, names: Mapping[str, str]) -> str:
-    return re.sub(r"\b[A-Z]\w+", lambda found: names.get(found[0], found[0]), code)
 
 
 def as_python(cells: Sequence[tuple[Cell, str]]) -> str:
@@ -124,9 +120,8 @@ def _heading(model: ExportableModel, target: Path, code: str) -> str:
     ]
     if model.ancestors:
         others = ", ".join(docstring_safe(str(one["title"])) for one in model.ancestors)
-        paragraphs.append(
-            f"The run itself started from the weights of {others}. This script starts from random weights."
-        )
+        start = f"The run itself started from the weights of {others}. This script starts from random weights."
+        paragraphs.append(start)
     first, *rest = (textwrap.fill(text, _WIDTH - 4) for text in paragraphs)
     start = f"Run it with: {command_line('python', docstring_safe(target.name))}"  # unwrapped, for copy and paste
     return "\n\n".join([first, start, *rest])
@@ -143,11 +138,11 @@ def _about_settings(model: ExportableModel) -> str:
 
 def _settings(model: ExportableModel, target: Path, code: str) -> str:
     """Return the code of the settings cell: paths, device, and a config class with the settings that `code` reads."""
-    config = model.training.config
+    config, shared = model.training.config, settings_of(TrainingConfig)
     values = {**config.to_json(), "steps": max(1, model.step) if config.epochs else config.steps or max(1, model.step)}
-    shared = [item for item in settings_of(TrainingConfig) if re.search(rf"\bconfig\.{item.name}\b", code)]
-    names = {item.name for item in settings_of(TrainingConfig)}
-    own = [item for item in settings_of(type(config)) if item.name not in names]
+    used = [item for item in shared if re.search(rf"\bconfig\.{item.name}\b", code)]
+    own = [item for item in settings_of(type(config)) if item.name not in {each.name for each in shared}]
+    fields = "\n".join(_field(item, values[item.name]) for item in (*used, *own)) or "    pass"
     name = type(config).__name__
     arguments = pprint.pformat(dict(model.architecture["arguments"]), width=_WIDTH - 15, sort_dicts=False)
     return f"""\
@@ -162,17 +157,13 @@ ARGUMENTS = {arguments}  # of the network in WEIGHTS
 
 @dataclass
 class {name}:
-{_fields([*shared, *own], values)}
+{fields}
 
 config = {name}()"""
 
 
-def _fields(items: Sequence[Setting], values: Mapping[str, object]) -> str:
-    """Return a dataclass field per setting, with its value in the run and its help as a comment."""
-    return "\n".join(_field(item, values[item.name]) for item in items) or "    pass"
-
-
 def _field(item: Setting, value: object) -> str:
+    """Return a dataclass field for a setting, with its value in the run and its help as a comment."""
     line = f"    {item.name}: {type(value).__name__} = {value!r}"
     text = item.help
     for end in (". ", "; ", ": ", ", "):  # shorten a long help to its first sentence or clause

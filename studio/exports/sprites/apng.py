@@ -7,11 +7,11 @@ RGBA images, and readers need no blending.
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
+from studio.core.pictures import png_chunk
 from studio.exports.png import add_checksum, encode_without_checksum
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 
@@ -32,17 +32,17 @@ class Apng(SpriteExport):
         height, width = sprites.sprites.shape[1:3]
         first = encode_without_checksum(sprites.sprites[0], sprites.about)
         before = [(kind, body) for kind, body in _chunks(first) if kind not in (b"IDAT", b"IEND")]
-        parts = [first[:_MAGIC_BYTES], *(_chunk(kind, body) for kind, body in before)]
-        parts.append(_chunk(b"acTL", struct.pack(">II", len(sprites), 0)))
+        parts = [first[:_MAGIC_BYTES], *(png_chunk(kind, body) for kind, body in before)]
+        parts.append(png_chunk(b"acTL", struct.pack(">II", len(sprites), 0)))
         numbered = count()
         for index, (rgba, duration_ms) in enumerate(zip(sprites.sprites, sprites.durations_ms(), strict=True)):
             about = struct.pack(">5IHHBB", next(numbered), width, height, 0, 0, duration_ms, 1000, _KEEP, _REPLACE)
-            parts.append(_chunk(b"fcTL", about))
+            parts.append(png_chunk(b"fcTL", about))
             for kind, body in _chunks(encode_without_checksum(rgba)):
                 if kind == b"IDAT":
                     later = struct.pack(">I", next(numbered)) + body if index else b""
-                    parts.append(_chunk(b"fdAT", later) if index else _chunk(kind, body))
-        whole = b"".join([*parts, _chunk(b"IEND", b"")])
+                    parts.append(png_chunk(b"fdAT", later) if index else png_chunk(kind, body))
+        whole = b"".join([*parts, png_chunk(b"IEND", b"")])
         return {target: add_checksum(whole) if sprites.about else whole}
 
 
@@ -53,7 +53,3 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         length, kind = struct.unpack_from(">I4s", data, start)
         yield kind, data[start + 8 : start + 8 + length]
         start += length + _AROUND_BYTES
-
-
-def _chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))

@@ -22,16 +22,15 @@ from studio.exports.provenance_note import HEADING, add_checksum, format_note
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.indexing import (
     MOST_COLOURS,
-    IndexedSprites,
     add_opaque_alpha,
     index_colours,
     unpack_colours,
     visible_colours,
-)
+)  # fmt: skip
 
 _MAGIC, _FRAME_MAGIC = 0xA5E0, 0xF1FA
 _HEADER_BYTES, _FRAME_BYTES, _CHUNK_BYTES = 128, 16, 6
-_LAYER, _CEL, _PROFILE, _TAGS, _PALETTE, _USER_DATA = 0x2004, 0x2005, 0x2007, 0x2018, 0x2019, 0x2020
+_LAYER_KIND, _CEL, _COLOUR_PROFILE, _TAGS, _PALETTE, _USER_DATA = 0x2004, 0x2005, 0x2007, 0x2018, 0x2019, 0x2020
 _OPACITY_VALID, _VISIBLE, _EDITABLE, _HAS_TEXT = 1, 1, 2, 1
 _SRGB, _PACKED, _FORWARD = 1, 2, 0
 _MOST = 65_535  # limit of frames, and of bytes in a text
@@ -51,16 +50,14 @@ class Aseprite(SpriteExport):
             title = f"An Aseprite file has room for {_MOST:,} frames, not {len(sprites):,}."
             raise ExportError(title, "Save fewer sprites.")
         order = [index for indices in sprites.by_class().values() for index in indices]
-        found = _as_indexed(sprites)
+        found = None if sprites.soft_pixels() else index_colours(sprites.sprites, sprites.palette)
         pixels = sprites.sprites if found is None else found.indices
         table = _swatches(sprites) if found is None else found.table
-        durations = sprites.durations_ms()
-        frames = []
-        for number, index in enumerate(order):
-            chunks = [_cel(pixels[index])]
-            if not number:
-                chunks = [_profile(), _palette(table), *_about(sprites.about), _layer(), _tags(sprites), *chunks]
-            frames.append(_frame(chunks, durations[index]))
+        chunks = [_PROFILE, _palette(table), *_about(sprites.about), _LAYER, _tags(sprites)]  # of the first frame
+        durations, frames = sprites.durations_ms(), []
+        for index in order:
+            frames.append(_frame([*chunks, _cel(pixels[index])], durations[index]))
+            chunks = []
         body = b"".join(frames)
         return {target: add_checksum(_header(sprites, len(body), 32 if found is None else 8, len(table)) + body)}
 
@@ -77,10 +74,6 @@ class Aseprite(SpriteExport):
         if (colours := len(visible_colours(sprites.sprites))) > MOST_COLOURS:
             return (f"Saved as RGBA, not indexed: {colours:,} colours.",)
         return ()
-
-
-def _as_indexed(sprites: SpriteSet) -> IndexedSprites | None:
-    return None if sprites.soft_pixels() else index_colours(sprites.sprites, sprites.palette)
 
 
 def _swatches(sprites: SpriteSet) -> Rgba:
@@ -110,10 +103,6 @@ def _cel(pixels: NDArray[np.uint8]) -> bytes:
     return _chunk(_CEL, head + zlib.compress(pixels.tobytes()))
 
 
-def _profile() -> bytes:
-    return _chunk(_PROFILE, struct.pack("<HHI8x", _SRGB, 0, 0))
-
-
 def _palette(table: Rgba) -> bytes:
     entries = b"".join(struct.pack("<H4B", 0, *colour) for colour in table.tolist())
     return _chunk(_PALETTE, struct.pack("<III8x", len(table), 0, len(table) - 1) + entries)
@@ -122,11 +111,6 @@ def _palette(table: Rgba) -> bytes:
 def _about(about: Mapping[str, object]) -> list[bytes]:
     """Return the user-data chunk with the note, which must follow the palette; empty without `about`."""
     return [_chunk(_USER_DATA, struct.pack("<I", _HAS_TEXT) + _text(format_note(about)))] if about else []
-
-
-def _layer() -> bytes:
-    head = struct.pack("<HHHHHHB3x", _VISIBLE | _EDITABLE, 0, 0, 0, 0, 0, 255)
-    return _chunk(_LAYER, head + _text("sprites"))
 
 
 def _tags(sprites: SpriteSet) -> bytes:
@@ -148,9 +132,13 @@ def _runs(sprites: SpriteSet) -> Iterator[tuple[str, int, int, int]]:
 
 
 def _text(text: str) -> bytes:
-    encode_png = text.encode("utf-8", "replace")[:_MOST].decode("utf-8", "ignore").encode()
-    return struct.pack("<H", len(encode_png)) + encode_png
+    encoded = text.encode("utf-8", "replace")[:_MOST].decode("utf-8", "ignore").encode()
+    return struct.pack("<H", len(encoded)) + encoded
 
 
 def _chunk(kind: int, data: bytes) -> bytes:
     return struct.pack("<IH", _CHUNK_BYTES + len(data), kind) + data
+
+
+_PROFILE = _chunk(_COLOUR_PROFILE, struct.pack("<HHI8x", _SRGB, 0, 0))
+_LAYER = _chunk(_LAYER_KIND, struct.pack("<HHHHHHB3x", _VISIBLE | _EDITABLE, 0, 0, 0, 0, 0, 255) + _text("sprites"))

@@ -25,30 +25,19 @@ _ANIMATION = "animation"
 
 @dataclass(frozen=True, eq=False)
 class SpriteSet:
-    """Sprites to save, with their names and metadata.
+    """Sprites to save, with their names and metadata."""
 
-    sprites: uint8 [N, H, W, 4], straight alpha.
-    names: a name per sprite, or empty. classes: a class per sprite ('' for none), or empty.
-    palette: uint8 [K, 3], the ordered palette of the sprites; None without a palette.
-    duration_ms: duration of each frame; the last frame lasts hold_ms longer. Their sum is below 65,536.
-    own_durations_ms: duration of each sprite if the durations differ; otherwise empty.
-    tags: name, first frame, last frame, and direction (Aseprite's number) of each tag, for formats with tags.
-    is_animation: whether the sprites are the frames of one animation.
-    about: metadata about the model, the seed and the settings.
-    columns: columns of a sprite sheet.
-    """
-
-    sprites: Rgba
-    names: Sequence[str] = ()
-    classes: Sequence[str] = ()
-    palette: NDArray[np.uint8] | None = None
-    duration_ms: int = 100
-    hold_ms: int = 0
-    own_durations_ms: Sequence[int] = ()
-    tags: Sequence[tuple[str, int, int, int]] = ()
-    is_animation: bool = False
-    about: Mapping[str, Any] = field(default_factory=dict)
-    columns: int = sheets.COLUMNS
+    sprites: Rgba  # uint8 [N, H, W, 4], straight alpha
+    names: Sequence[str] = ()  # a name per sprite, or empty
+    classes: Sequence[str] = ()  # a class per sprite ('' for none), or empty
+    palette: NDArray[np.uint8] | None = None  # [K, 3], the ordered palette of the sprites
+    duration_ms: int = 100  # of each frame; duration_ms + hold_ms is below 65,536
+    hold_ms: int = 0  # the last frame lasts this much longer
+    own_durations_ms: Sequence[int] = ()  # duration of each sprite if the durations differ
+    tags: Sequence[tuple[str, int, int, int]] = ()  # name, first frame, last frame, direction (Aseprite's number)
+    is_animation: bool = False  # whether the sprites are the frames of one animation
+    about: Mapping[str, Any] = field(default_factory=dict)  # metadata about the model, the seed and the settings
+    columns: int = sheets.COLUMNS  # of a sprite sheet
 
     def __post_init__(self) -> None:
         assert self.sprites.dtype == np.uint8 and self.sprites.ndim == 4 and self.sprites.shape[3] == 4

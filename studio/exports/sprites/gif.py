@@ -26,7 +26,7 @@ from studio.exports.sprites.indexing import (
     index_colours,
     unpack_colours,
     visible_colours,
-)
+)  # fmt: skip
 
 _OPAQUE_FROM = 128  # alpha
 _CODE_BITS = 8  # per palette index
@@ -84,8 +84,7 @@ def _in_tables(sprites: SpriteSet) -> tuple[Rgba | None, Iterator[IndexedSprites
     together = index_colours(hard, sprites.palette)
     if together is None:
         return None, (_indexed_frame(frame[None]) for frame in hard)
-    alone = (IndexedSprites(indices[None], together.table, 0) for indices in together.indices)
-    return together.table, alone
+    return together.table, (IndexedSprites(indices[None], together.table, 0) for indices in together.indices)
 
 
 def _hardened(sprites: Rgba) -> Rgba:
@@ -104,9 +103,8 @@ def _indexed_frame(frame: Rgba) -> IndexedSprites:
     indices = np.zeros(frame.shape[:3], np.uint8)
     indices[seen] = np.asarray(fewer)[0] + 1
     colours = np.array(fewer.getpalette(), np.uint8).reshape(-1, 3)[:MOST_COLOURS]
-    return IndexedSprites(
-        indices, np.concatenate([unpack_colours(np.zeros(1, np.uint32)), add_opaque_alpha(colours)]), 0
-    )
+    table = np.concatenate([unpack_colours(np.zeros(1, np.uint32)), add_opaque_alpha(colours)])
+    return IndexedSprites(indices, table, 0)
 
 
 def _frame(indices: NDArray[np.uint8], table: Rgba | None, duration_ms: int) -> bytes:

@@ -31,12 +31,8 @@ class GodotFrames(SpriteExport):
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
         grid = sheet_layout(sprites.sprites, sprites.columns)
         sheet = target.with_suffix(self.companions[0])
-        lines = [
-            f'[gd_resource type="SpriteFrames" load_steps={len(sprites) + 2} format=3]',
-            "",
-            f'[ext_resource type="Texture2D" path={_quoted(sheet.name)} id="1"]',
-            "",
-        ]
+        head = f'[gd_resource type="SpriteFrames" load_steps={len(sprites) + 2} format=3]'
+        lines = [head, "", f'[ext_resource type="Texture2D" path={_quoted(sheet.name)} id="1"]', ""]
         for number, ((x, y), name) in enumerate(zip(grid.positions(), sprites.named(), strict=True)):
             lines += [
                 f'[sub_resource type="AtlasTexture" id="AtlasTexture_{number}"]',

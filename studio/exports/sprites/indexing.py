@@ -16,15 +16,11 @@ PackedColours = NDArray[np.uint32]  # RGBA, red in the lowest byte
 
 @dataclass(frozen=True, eq=False)
 class IndexedSprites:
-    """Sprites as palette indices.
+    """Sprites as palette indices."""
 
-    indices: uint8 [N, H, W]. table: uint8 [K, 4], K up to 256; index 0 is transparent.
-    extra_colours: number of colours that are not in the palette; they follow its colours in the table.
-    """
-
-    indices: NDArray[np.uint8]
-    table: Rgba
-    extra_colours: int
+    indices: NDArray[np.uint8]  # [N, H, W]
+    table: Rgba  # uint8 [K, 4], K up to 256; index 0 is transparent
+    extra_colours: int  # number of colours that are not in the palette; they follow its colours in the table
 
 
 def visible_colours(sprites: Rgba) -> PackedColours:
