@@ -79,11 +79,8 @@ def _format_bound(value: float) -> str:
 _KIND_NAMES = {int: "a whole number", float: "a number", bool: "yes or no", str: "a text"}
 _TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _PARSERS: dict[type, typing.Callable[[str], Value]] = {
-    int: int,
-    float: float,
-    str: str,
-    bool: lambda text: _TRUTHS[text.lower()],
-}
+    int: int, float: float, str: str, bool: lambda text: _TRUTHS[text.lower()],
+}  # fmt: skip
 
 
 def setting(
@@ -148,10 +145,8 @@ class Config:
         given = legacy_defaults(cls) | with_current_names(cls, values)
         unknown = sorted(set(given) - {item.name for item in settings_of(cls)})
         if unknown:
-            raise UsageError(
-                f"There is no setting named {', '.join(unknown)}.",
-                "The file may be from a newer version of the studio: update the studio.",
-            )
+            hint = "The file may be from a newer version of the studio: update the studio."
+            raise UsageError(f"There is no setting named {', '.join(unknown)}.", hint)
         missing = [item.name for item in settings_of(cls) if item.name not in given]
         if missing:
             raise UsageError(f"There is no value for {', '.join(missing)}.", "The file was changed by another program.")
@@ -162,14 +157,21 @@ class Config:
         return dataclasses.replace(self, **changes)
 
 
+_settings: dict[type[Config], tuple[Setting, ...]] = {}  # a cache: every new config reads them
+
+
 def settings_of(config_type: type[Config]) -> tuple[Setting, ...]:
     """Return the settings of a config class, in the order of their declaration."""
-    if config_type not in _settings:  # cached: every new config reads them
-        _settings[config_type] = _read_settings(config_type)
-    return _settings[config_type]
-
-
-_settings: dict[type[Config], tuple[Setting, ...]] = {}
+    if config_type in _settings:
+        return _settings[config_type]
+    kinds = typing.get_type_hints(config_type)
+    found = []
+    for field in dataclasses.fields(config_type):
+        about = dict(field.metadata)
+        about["label"] = about["label"] or field.name.replace("_", " ").capitalize()
+        default = typing.cast(Value, field.default)
+        found.append(Setting(name=field.name, kind=kinds[field.name], default=default, **about))
+    return _settings.setdefault(config_type, tuple(found))
 
 
 def legacy_defaults(config_type: type[Config]) -> dict[str, Value]:
@@ -181,17 +183,6 @@ def with_current_names(config_type: type[Config], values: Mapping[str, Any]) -> 
     """Return a copy of the settings `values`, with former names of settings replaced by current names."""
     current = {item.former_name: item.name for item in settings_of(config_type) if item.former_name}
     return {current.get(name, name): value for name, value in values.items()}
-
-
-def _read_settings(config_type: type[Config]) -> tuple[Setting, ...]:
-    kinds = typing.get_type_hints(config_type)
-    found = []
-    for field in dataclasses.fields(config_type):
-        about = dict(field.metadata)
-        about["label"] = about["label"] or field.name.replace("_", " ").capitalize()
-        default = typing.cast(Value, field.default)
-        found.append(Setting(name=field.name, kind=kinds[field.name], default=default, **about))
-    return tuple(found)
 
 
 LENGTH_SETTINGS = frozenset({"minutes", "steps", "epochs"})  # settings for the length of a training
@@ -289,19 +280,13 @@ class TrainingConfig(Config):
     )  # fmt: skip
 
     def with_changed_minutes(self, before: TrainingConfig) -> Self:
-        """Return these settings; set `steps` and `epochs` to 0 if the user has changed `minutes` instead of them.
-
-        before: the settings before the user's change.
-        """
+        """Return these settings; with `steps` and `epochs` 0 if the user changed only `minutes` of `before`."""
         lengths = [(one.steps, one.epochs) for one in (before, self)]
         is_new = self.minutes != before.minutes and lengths[0] == lengths[1]
         return self.replace(steps=0, epochs=0) if is_new else self
 
     def budget_steps(self, sprites: int) -> int:
-        """Return the number of training steps: the smaller limit of `steps` and `epochs`; 0 without both limits.
-
-        sprites: number of training sprites. Without both limits, `minutes` limits the training.
-        """
+        """Return the smaller limit of `steps` and `epochs`, in steps, for `sprites` training sprites; 0 for none."""
         by_epochs = math.ceil(self.epochs * sprites / self.batch_size)
         return min(filter(None, (self.steps, by_epochs)), default=0)
 

@@ -77,8 +77,7 @@ def decimate(steps: Values, values: Values, low: float, high: float, columns: in
     if count <= 2 * columns:
         return steps[first:last], values[first:last]
     stride = 1 << int(np.log2(count / columns))
-    indices = np.arange(first // stride * stride, last, stride)
-    indices = np.append(indices, last - 1)
+    indices = np.append(np.arange(first // stride * stride, last, stride), last - 1)
     return steps[indices], values[indices]
 
 
@@ -122,18 +121,12 @@ def _bounds(steps: Values, values: Values, settled: float, *, skip_outliers: boo
     is_long, late = len(values) >= _MANY, values[steps >= settled]
     if is_long and len(late):
         values = late
-    if is_long and skip_outliers:
-        low, high = np.quantile(values, [0.002, 0.995])
-    else:
-        low, high = values.min(), values.max()
+    low, high = np.quantile(values, [0.002, 0.995]) if is_long and skip_outliers else (values.min(), values.max())
     return float(low), float(high)
 
 
 def _means(values: Values, decays: Values, before: float) -> Values:
-    """Return the moving averages s[k] = d[k] s[k-1] + (1 - d[k]) x[k].
-
-    values: x. decays: d. before: s[-1]; NaN starts a new average.
-    """
+    """Return the moving averages s[k] = d[k] s[k-1] + (1 - d[k]) x[k] of x = values. before: s[-1] or NaN."""
     known = np.isfinite(values)
     if not known.any():
         return np.full(len(values), before)

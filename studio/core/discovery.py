@@ -44,9 +44,8 @@ def discover(package: ModuleType, base: type[P]) -> dict[str, P]:
                 continue
             plugin = kind()
             if plugin.name in found:
-                raise StudioError(
-                    f"Two plug-ins are named {plugin.name!r}.", f"Remove or rename the plug-in in {module.__name__}."
-                )
+                hint = f"Remove or rename the plug-in in {module.__name__}."
+                raise StudioError(f"Two plug-ins are named {plugin.name!r}.", hint)
             found[plugin.name] = plugin
     return {plugin.name: plugin for plugin in sorted(found.values(), key=lambda plugin: (plugin.order, plugin.name))}
 

@@ -46,12 +46,10 @@ class RunError(StudioError):
 
 
 class UnwritableError(RunError):
-    """A run folder that can't be written, perhaps only temporarily: the disk is full or disconnected.
+    """A run folder that can't be written, perhaps only temporarily: the disk is full or disconnected."""
 
-    remedy: hint for the user. while_halted: hint while a training waits until the folder is writable.
-    """
-
-    remedy = "Free some space or choose another folder."
+    remedy = "Free some space or choose another folder."  # hint for the user
+    # Hint while a training waits until the folder is writable.
     while_halted = "Training waits and nothing is lost. Fix the cause, then resume."
 
     def __init__(self, path: Path, reason: str) -> None:

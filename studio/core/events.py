@@ -91,15 +91,11 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, eq=False)
 class LossChunk(Event):
-    """Losses and gradient norms of consecutive training steps.
-
-    losses, grad_norms: float32 [n], for steps first_step .. first_step + n - 1. The gradient norm is 0 for a step
-    skipped because its loss scale was too large for fp16.
-    """
+    """Losses and gradient norms of consecutive training steps."""
 
     first_step: int
-    losses: NDArray[np.float32]
-    grad_norms: NDArray[np.float32]
+    losses: NDArray[np.float32]  # [n], for steps first_step .. first_step + n - 1
+    grad_norms: NDArray[np.float32]  # [n]; 0 for a step skipped because its loss scale was too large for fp16
     lr: float
     sprites_per_s: float
     elapsed_s: float  # training time without pauses
@@ -110,72 +106,54 @@ class LossChunk(Event):
 
 @dataclass(frozen=True, eq=False)
 class Validated(Event):
-    """Metrics on the validation set after `step` steps; 'loss' is always included.
-
-    confusion: int64 [true class, predicted class], counts of sprites; None for recipes without classes. baseline: the
-    same metrics for a constant prediction; empty for recipes without a baseline. pairs: float32 [2, N, T], predicted
-    and true numbers, NaN if unknown; None for other recipes.
-    """
+    """Metrics on the validation set after `step` steps; 'loss' is always included."""
 
     step: int
     metrics: Mapping[str, float]
-    confusion: NDArray[np.int64] | None = None
-    baseline: Mapping[str, float] = field(default_factory=dict)
-    pairs: NDArray[np.float32] | None = None
+    confusion: NDArray[np.int64] | None = None  # [true class, predicted class], counts; None without classes
+    baseline: Mapping[str, float] = field(
+        default_factory=dict
+    )  # metrics of a constant prediction, if the recipe has it
+    pairs: NDArray[np.float32] | None = None  # [2, N, T], predicted and true numbers, NaN if unknown; for regression
 
 
 @dataclass(frozen=True)
 class QualityMeasured(Event):
-    """The quality of generated sprites after `step` steps, and of real sprites.
-
-    against: the real sprites that generated sprites are compared with; the training sprites if the validation set is
-    too small.
-    """
+    """The quality of generated sprites after `step` steps, and of real sprites."""
 
     step: int
     quality: Quality
-    against: Literal["held-out", "training"] = "held-out"
+    against: Literal["held-out", "training"] = "held-out"  # compared sprites; training if too few are held out
 
 
 @dataclass(frozen=True)
 class Advised(Event):
-    """Advice whether to continue training: a verdict and its reason in a sentence, after `step` steps.
-
-    best_step: step of the best checkpoint so far.
-    """
+    """Advice whether to continue training, after `step` steps."""
 
     step: int
     verdict: Literal["improving", "good enough", "copying"]
-    why: str
-    best_step: int
+    why: str  # reason for the verdict in a sentence
+    best_step: int  # step of the best checkpoint so far
 
 
 @dataclass(frozen=True, eq=False)
 class SamplesReady(Event):
-    """Live samples after `step` steps, drawn from a fixed seed. captions: a short text for each, or empty.
-
-    numbers, true_numbers: float32 [N, T], predicted and true numbers of validation sprites, NaN if unknown; None for
-    recipes other than regression.
-    """
+    """Live samples after `step` steps, drawn from a fixed seed."""
 
     step: int
     sprites: Rgba
-    captions: tuple[str, ...] = ()
-    numbers: NDArray[np.float32] | None = None
-    true_numbers: NDArray[np.float32] | None = None
+    captions: tuple[str, ...] = ()  # a short text for each, or empty
+    numbers: NDArray[np.float32] | None = None  # [N, T], predicted numbers of validation sprites, for regression
+    true_numbers: NDArray[np.float32] | None = None  # [N, T], true numbers, NaN if unknown, for regression
 
 
 @dataclass(frozen=True)
 class SamplesSpaced(Event):
-    """Live samples are drawn less often than set, because drawing is slow.
+    """Live samples are drawn less often than set, because drawing is slow."""
 
-    asked_s, actual_s: set and actual seconds of training between samples. drawing_s: seconds to draw the newest
-    samples.
-    """
-
-    asked_s: float
-    actual_s: float
-    drawing_s: float
+    asked_s: float  # set seconds of training between samples
+    actual_s: float  # actual seconds of training between samples
+    drawing_s: float  # seconds to draw the newest samples
 
 
 @dataclass(frozen=True)
@@ -188,26 +166,20 @@ class CheckpointSaved(Event):
 
 @dataclass(frozen=True)
 class RolledBack(Event):
-    """A loss or gradient was NaN or infinite at `failed_step`; training goes back to `step` and continues.
-
-    lr_scale: factor on the configured learning rate from now on, 0 to 1.
-    """
+    """A loss or gradient was NaN or infinite at `failed_step`; training goes back to `step` and continues."""
 
     json_type = "SteppedBack"
 
     failed_step: int
     step: int
-    lr_scale: float
+    lr_scale: float  # factor on the configured learning rate from now on, 0 to 1
 
 
 @dataclass(frozen=True)
 class RunFinished(Event):
-    """Training has ended and is saved.
+    """Training has ended and is saved."""
 
-    reason: 'finished' if the budget is used up or early stopping ended the run, 'stopped' on request.
-    """
-
-    reason: Literal["finished", "stopped"]
+    reason: Literal["finished", "stopped"]  # 'finished' by the budget or early stopping, 'stopped' on request
     step: int
     elapsed_s: float
     path: Path
@@ -218,18 +190,14 @@ class RunFinished(Event):
 
 @dataclass(frozen=True, eq=False)
 class SpritesGenerated(Event):
-    """Generated sprites, and the class requested for each: int64 [N], -1 for none.
-
-    keep: bool [N, S, S], pixels copied unchanged from input sprites; None if no pixels were copied. titles: a title
-    for each sprite, or empty if class and position say enough.
-    """
+    """Generated sprites."""
 
     sprites: Rgba
-    labels: NDArray[np.int64]
+    labels: NDArray[np.int64]  # [N], the class requested for each, -1 for none
     model: str
     seed: int
-    keep: NDArray[np.bool_] | None = None
-    titles: tuple[str, ...] = ()
+    keep: NDArray[np.bool_] | None = None  # [N, S, S], pixels copied unchanged from input sprites
+    titles: tuple[str, ...] = ()  # a title for each sprite, or empty if class and position say enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,32 +236,23 @@ class Evaluated(Event):
 
 @dataclass(frozen=True)
 class Exported(Event):
-    """A model was exported and checked by loading it.
-
-    difference: largest deviation from the live model's output, as a share of the largest output (see
-    `exporting.compare`). snippets: code that loads and uses the export, by language. size_bytes: all files together.
-    card: files about the model's origin, beside the export; empty for a model without a run.
-    """
+    """A model was exported and checked by loading it."""
 
     paths: tuple[Path, ...]
-    difference: float
-    snippets: Mapping[str, str]
-    size_bytes: int
-    card: tuple[Path, ...] = ()
+    difference: float  # largest deviation from the live output, as a share of the largest (see `exporting.compare`)
+    snippets: Mapping[str, str]  # code that loads and uses the export, by language
+    size_bytes: int  # all files together
+    card: tuple[Path, ...] = ()  # files about the model's origin, beside the export; empty for a model without a run
 
 
 @dataclass(frozen=True)
 class Distilled(Event):
-    """A distilled network, which draws in few steps, was saved with a checkpoint.
-
-    sprites_per_s, usual_sprites_per_s: speed of the distilled network and of its teacher. alike: share of pixels that
-    differ by at most 16 of 255 levels from the teacher's.
-    """
+    """A distilled network, which draws in few steps, was saved with a checkpoint."""
 
     step: int
-    sprites_per_s: float
-    usual_sprites_per_s: float
-    alike: float
+    sprites_per_s: float  # speed of the distilled network
+    usual_sprites_per_s: float  # speed of its teacher
+    alike: float  # share of pixels that differ by at most 16 of 255 levels from the teacher's
 
 
 @dataclass(frozen=True)

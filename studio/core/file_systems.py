@@ -27,10 +27,7 @@ warnings.filterwarnings("ignore", message="flock not supported")  # new_limitati
 
 
 def flush(path: Path) -> None:
-    """Flush a file or a folder to disk. Raises OSError.
-
-    On Windows, folders can't be opened and need no flush.
-    """
+    """Flush a file or a folder to disk. Raises OSError. On Windows, folders can't be opened and need no flush."""
     if os.name == "nt" and path.is_dir():
         return
     handle = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
@@ -71,10 +68,7 @@ def is_locked(path: Path) -> bool:
 
 
 def new_limitations(folder: Path) -> str:
-    """Describe, for users, features that the folder's file system lacks, once per file system.
-
-    Returns '' without such features, on later calls, and for an unreadable folder.
-    """
+    """Describe, for users, features that the folder's file system lacks; '' on later calls and if it is unreadable."""
     try:
         number = folder.stat().st_dev
     except OSError:

@@ -105,11 +105,9 @@ def publish(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
 
 
 def export_together(contents: Mapping[Path, bytes]) -> None:
-    """Write several files, all or none.
+    """Write several files, all or none. Raises ExportError.
 
-    First writes the new files and backups of existing files to disk, then replaces the files; an error restores the
-    backups.
-    Raises ExportError.
+    First writes the new files and backups of existing files, then replaces the files; an error restores the backups.
     """
     with contextlib.ExitStack() as temporaries, contextlib.ExitStack() as undo_on_error:
         written: dict[Path, Path] = {}
@@ -242,10 +240,7 @@ def safe_name(text: str, fallback: str = "unnamed") -> str:
 
 
 def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
-    """Return `path` if free, else the first free path from 'name 2.ext', 'name 3.ext', ...
-
-    beside: suffixes of files to write beside it; their paths must be free, too.
-    """
+    """Return `path` or 'name 2.ext', 'name 3.ext', ..., free also with the suffixes of the files `beside` it."""
     candidate, number = path, 2
     while any(map(os.path.lexists, (candidate, *map(candidate.with_suffix, beside)))):
         candidate = path.with_name(f"{path.stem} {number}{path.suffix}")
@@ -269,10 +264,7 @@ def why_unwritable(target: Path) -> str:
 
 
 def output_path(path: Path, beside: Sequence[str] = (), *, replace: bool) -> Path:
-    """Return `path` if `replace` (the user agreed to replace the file), else a free path with a number added.
-
-    beside: suffixes of files to write beside it; their paths must be free, too.
-    """
+    """Return `path` if `replace` (the user agreed to replace the file), else a free path, as `free_path` does."""
     return path if replace else free_path(path, beside)
 
 

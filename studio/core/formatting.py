@@ -8,8 +8,8 @@ from studio.core.discovery import failing_plugin
 from studio.core.errors import StudioError
 
 VERDICTS = {"improving": "Still improving", "good enough": "Good enough", "copying": "Starting to copy"}
-
 _DASH = "\u2013"
+_TIMES = ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 
 
 def best_checkpoint(step: int) -> str:
@@ -34,16 +34,10 @@ def duration(seconds: float) -> str:
     if 0 < seconds < 9.95:
         return f"{max(seconds, 0.1):.1f}".removesuffix(".0") + " s"
     whole = round(max(seconds, 0.0))
-    for size, unit, smaller_size, smaller_unit in (
-        (86_400, "d", 3600, "h"),
-        (3600, "h", 60, "min"),
-        (60, "min", 1, "s"),
-    ):
-        if whole < size:
-            continue
-        large, rest = divmod(whole, size)
-        small = rest // smaller_size
-        return f"{large:,} {unit} {small} {smaller_unit}" if small else f"{large:,} {unit}"
+    for size, unit, smaller_size, smaller_unit in _TIMES:
+        if whole >= size:
+            large, small = whole // size, whole % size // smaller_size
+            return f"{large:,} {unit} {small} {smaller_unit}" if small else f"{large:,} {unit}"
     return f"{whole} s"
 
 
@@ -68,10 +62,7 @@ def rate(per_second: float, noun: str = "sprites") -> str:
 
 
 def describe_speedup(sprites_per_s: float, usual_sprites_per_s: float, same_share: float) -> str:
-    """Describe the speed of a distilled network.
-
-    (180, 60, 0.9) -> 'Draws 180 sprites/s, 3 times as many as before; 90 % of the pixels hardly differ.'
-    """
+    """Describe the speed of a distilled network: 'Draws 180 sprites/s, 3 times as many as before; 90 % of ...'."""
     times = f"{_short(sprites_per_s / usual_sprites_per_s)} times as many as before"
     return f"Draws {rate(sprites_per_s)}, {times}; {percent(same_share)} of the pixels hardly differ."
 
@@ -84,10 +75,7 @@ def percent(share: float) -> str:
 
 
 def describe_agreement(difference: float) -> str:
-    """Describe a relative difference of two outputs.
-
-    0.0 -> 'exactly the same', 3e-8 -> 'the same to 7 digits', 0.0123 -> 'the same (within 1.2 %)'
-    """
+    """Describe a relative difference: 3e-8 -> 'the same to 7 digits', 0.0123 -> 'the same (within 1.2 %)'."""
     if difference > 1e-3:
         return f"the same (within {100 * difference:.2g} %)"
     return f"the same to {math.floor(-math.log10(difference))} digits" if difference else "exactly the same"

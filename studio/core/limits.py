@@ -22,10 +22,7 @@ class Memory:
 
 
 def usable_cpus() -> int:
-    """Return the number of CPUs for this process: its CPU affinity, limited by its CPU quota.
-
-    A quota of 1.5 CPUs counts as 2: two threads with pauses do more than one thread.
-    """
+    """Return the number of CPUs for this process: its affinity, limited by its quota. 1.5 count as 2: threads pause."""
     return max(1, min([affinity_cpus(), *(math.ceil(share) for share in _cpu_quotas())]))
 
 

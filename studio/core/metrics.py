@@ -11,18 +11,14 @@ from studio.core.formatting import decimal, percent
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric that a recipe computes on the validation set.
+    """A metric that a recipe computes on the validation set."""
 
-    name: its key in events and on disk. improving_text, stalled_text: advice while the metric improves, and once it has
-    stalled at `value` since `step`; '' for metrics without advice.
-    """
-
-    name: str
+    name: str  # its key in events and on disk
     title: str
     format: Callable[[float], str] = decimal
     better: Literal["low", "high"] = "low"
-    improving_text: str = ""
-    stalled_text: str = ""
+    improving_text: str = ""  # advice while the metric improves; '' for metrics without advice
+    stalled_text: str = ""  # advice once the metric has stalled at {value} since {step}
 
     def is_better(self, value: float, than: float) -> bool:
         """Whether `value` is better than `than`."""
@@ -39,21 +35,13 @@ def _three_decimals(value: float) -> str:
 
 LOSS = Metric("loss", "loss")
 ACCURACY = Metric(
-    "accuracy",
-    "accuracy",
-    percent,
-    "high",
-    "The accuracy on held-out sprites still rises.",
+    "accuracy", "accuracy", percent, "high", "The accuracy on held-out sprites still rises.",
     "The accuracy on held-out sprites has not risen above {value} since step {step}.",
-)
+)  # fmt: skip
 R2 = Metric(
-    "r2",
-    "R\u00b2",
-    _three_decimals,
-    "high",
-    "The predictions for held-out sprites still improve.",
+    "r2", "R\u00b2", _three_decimals, "high", "The predictions for held-out sprites still improve.",
     "The predictions for held-out sprites have not improved since step {step}.",
-)
+)  # fmt: skip
 MAE = Metric("mae", "mean error")  # of each predicted number: 'mae price'
 PIXELS = Metric("pixels", "pixels right", percent, "high")  # of reconstructed sprites
 METRICS = {metric.name: metric for metric in (LOSS, ACCURACY, R2, MAE, PIXELS)}
@@ -73,10 +61,8 @@ def format_metric(key: str, value: float) -> str:
 
 Better = Literal["low", "high", "as real"]
 BETTER: Mapping[Better, str] = {
-    "low": "lower is better",
-    "high": "higher is better",
-    "as real": "should equal real sprites",
-}
+    "low": "lower is better", "high": "higher is better", "as real": "should equal real sprites",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -123,18 +109,13 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class Quality:
-    """Quality of generated sprites compared with real sprites. The field names are the keys on disk.
+    """Quality of generated sprites compared with real sprites. The field names are the keys on disk."""
 
-    kid: distance from real sprites (Kernel Inception Distance). kid_error: its standard error. kid_real: the same
-    distance for other real sprites. copies, copies_real: share of copies of training sprites among generated and among
-    real sprites.
-    """
-
-    kid: float
-    kid_error: float
-    kid_real: float
-    copies: float
-    copies_real: float
+    kid: float  # distance from real sprites (Kernel Inception Distance)
+    kid_error: float  # its standard error
+    kid_real: float  # the same distance for other real sprites
+    copies: float  # share of copies of training sprites among generated sprites
+    copies_real: float  # the same share among real sprites
 
     @classmethod
     def from_figures(cls, figures: Mapping[str, float]) -> Quality | None:

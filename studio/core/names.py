@@ -19,10 +19,7 @@ def nfc(name: str) -> str:
 
 
 def existing_path(text: str) -> Path:
-    """Return the typed path in the Unicode form of the existing file.
-
-    On Linux, the composed and the decomposed form name different files; copies from macOS may be decomposed.
-    """
+    """Return the typed path in the Unicode form, NFC or NFD, of the existing file: on Linux the forms differ."""
     forms = () if text.isascii() else (text, *(unicodedata.normalize(form, text) for form in ("NFC", "NFD")))
     return Path(next(filter(os.path.exists, forms), text))  # Path.exists raises OSError for long names
 

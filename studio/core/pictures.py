@@ -19,16 +19,13 @@ PILLOW_ERRORS = (
 
 
 def tile(sprites: Rgba, columns: int) -> Rgba:
-    """Join sprites, uint8 [N, H, W, C], row by row into one picture, uint8 [rows * H, columns * W, C].
-
-    Empty cells are 0.
-    """
-    count, *shape = sprites.shape
-    height, width, channels = shape
+    """Join uint8 [N, H, W, C] row by row into one picture, uint8 [rows * H, columns * W, C]. Empty cells are 0."""
+    count, height, width, channels = sprites.shape
     rows = math.ceil(count / columns)
-    cells = np.zeros((rows * columns, *shape), dtype=np.uint8)
+    cells = np.zeros((rows * columns, height, width, channels), np.uint8)
     cells[:count] = sprites
-    return cells.reshape(rows, columns, *shape).swapaxes(1, 2).reshape(rows * height, columns * width, channels)
+    picture = cells.reshape(rows, columns, height, width, channels).swapaxes(1, 2)
+    return picture.reshape(rows * height, columns * width, channels)
 
 
 def png_chunk(kind: bytes, body: bytes) -> bytes:

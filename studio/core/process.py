@@ -43,10 +43,7 @@ def prepare_for_training() -> None:
 
 
 def termination_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that ask this process to end: Ctrl+C, SIGTERM, and a closed terminal.
-
-    SIGHUP is omitted if `nohup` lets the process outlive its terminal.
-    """
+    """Return the signals that ask this process to end: Ctrl+C, SIGTERM, and a closed terminal unless under `nohup`."""
     asking = [signal.SIGINT, signal.SIGTERM]
     if _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN:
         asking.append(_HANGUP)

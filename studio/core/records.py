@@ -48,9 +48,7 @@ def _explain(message: str) -> str:
     message = _PLACE.sub("", message)
     name = f"'{place['place'].partition('[')[0]}'" if place else "the file"
     if expected := _EXPECTED.fullmatch(message):
-        wanted, got = (
-            " or ".join(_WORDS.get(word, word) for word in expected[part].split(" | ")) for part in ("wanted", "got")
-        )
+        wanted, got = (" or ".join(_WORDS.get(word, word) for word in part.split(" | ")) for part in expected.groups())
         return f"{name} holds {got} where {wanted} belongs"
     if missing := re.fullmatch(r"Object missing required field `(.+)`", message):
         inside = f" in {name}" if place else ""

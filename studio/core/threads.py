@@ -22,10 +22,9 @@ _MAX_WAITING = 16  # batches in the queue: a slow consumer must not fill the mem
 
 
 def run_in_thread(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
-    """Run `work`, a generator of counts, on a thread; yield Progress and return the result of `work`.
+    """Run `work`, a generator of counts, on a thread; return its result. Yields Progress at least every 25 ms.
 
-    total, what: fields of Progress, yielded at least every 25 ms. Closing this generator closes `work` at its next
-    count.
+    total, what: fields of Progress. Closing this generator closes `work` at its next count.
     """
     results: list[T] = []
 
@@ -43,8 +42,7 @@ def run_in_thread(work: Generator[int, None, T], total: int, what: str) -> Gener
 def run_in_threads(work: Callable[[J], Iterator[T]], jobs: Sequence[J], threads: int) -> Generator[list[T], None, None]:
     """Run `work(job)` for every job on up to `threads` threads; yield the results of all jobs in batches.
 
-    The results of each job keep their order. Yields an empty batch after 25 ms without results. Raises errors of
-    `work`.
+    The results of a job keep their order. Yields an empty batch after 25 ms without results. Raises errors of `work`.
     """
 
     def run_jobs(jobs_left: Iterator[J]) -> Iterator[T]:
@@ -87,7 +85,7 @@ class _Threads(Generic[J, T]):
         self._results: queue.Queue[list[T] | _ThreadDone] = queue.Queue(_MAX_WAITING)
         self._stopped = threading.Event()
         self._threads = [
-            threading.Thread(target=self._run, args=[worker], name="reader", daemon=True) for worker in workers
+            threading.Thread(target=self._run, args=[each], name="reader", daemon=True) for each in workers
         ]
         self.running = len(workers)
         for thread in self._threads:

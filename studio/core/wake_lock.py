@@ -21,10 +21,7 @@ _ES_SYSTEM_REQUIRED, _ES_CONTINUOUS = 0x00000001, 0x80000000  # from winbase.h
 
 
 class WakeLock:
-    """Blocks sleep between `acquire` and `release`, or inside a `with` block; call both from the same thread.
-
-    reason: text that the system may show to its user.
-    """
+    """Blocks sleep between `acquire` and `release`, or in a `with` block, on one thread. reason: text for the user."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason

@@ -42,14 +42,10 @@ def start(module: str, environment: Mapping[str, str] | None = None) -> subproce
     """
     return subprocess.Popen(
         [sys.executable, "-P", "-X", f"utf8={sys.flags.utf8_mode}", "-c", _START, module, *sys.path],
-        bufsize=BUFFER_BYTES,
-        pipesize=BUFFER_BYTES,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, **(environment or {})},
+        bufsize=BUFFER_BYTES, pipesize=BUFFER_BYTES, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, env={**os.environ, **(environment or {})},
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-    )
+    )  # fmt: skip
 
 
 def streams_of(process: subprocess.Popen[bytes]) -> Streams:
@@ -58,10 +54,7 @@ def streams_of(process: subprocess.Popen[bytes]) -> Streams:
 
 
 def own_streams() -> Streams:
-    """Return this worker process's pipes, on new file descriptors.
-
-    The standard descriptors then lead to the null device, so that print can't disturb the messages.
-    """
+    """Return this worker process's pipes, on new descriptors; print then writes to the null device instead."""
     streams = Streams(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", BUFFER_BYTES))
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
