@@ -32,9 +32,8 @@ def note(args: argparse.Namespace) -> int:
 
 def add_free_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     """Add the flags that choose what to delete."""
-    optional, usual = (
-        ", ".join(kind.name for kind in CLEANUP_KINDS if kind.is_usual == usual) for usual in (False, True)
-    )
+    usual = ", ".join(kind.name for kind in CLEANUP_KINDS if kind.is_usual)
+    optional = ", ".join(kind.name for kind in CLEANUP_KINDS if not kind.is_usual)
     parser.add_argument("--also", default="", metavar="A,B", help=f"also delete: {optional}")
     parser.add_argument("--keep", default="", metavar="A,B", help=f"don't delete: {usual}")
 
@@ -86,11 +85,10 @@ def _print_kinds(items: Sequence[Removable], wanted: set[str], reporter: Reporte
     rows = []
     for kind in CLEANUP_KINDS:
         own = [item for item in items if item.kind == kind.name]
+        runs = len({item.run for item in own if item.run is not None})
+        where = f" in {count(runs, 'run')}" if runs else ""
+        size, goes = memory(_total_bytes(own)), "delete" if kind.name in wanted else "keep"
         if own:
-            runs = len({item.run for item in own if item.run is not None})
-            where = f" in {count(runs, 'run')}" if runs else ""
-            goes = "delete" if kind.name in wanted else "keep"
-            size = memory(_total_bytes(own))
             rows.append((kind.name, size, goes, f"{kind.title}: {len(own):,}{where}. {kind.loses}"))
     if rows:
         reporter.print_table(("kind", ">size", "", "files, and what you lose"), rows)

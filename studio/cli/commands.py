@@ -21,22 +21,25 @@ class Flag(NamedTuple):
     options: Mapping[str, Any]
 
 
-Flags = Flag | tuple[Flag, ...] | str
-"""A flag; mutually exclusive flags; or 'module.function' in studio.cli, which adds flags made from settings."""
+class SettingFlags(NamedTuple):
+    """A flag for every setting of a config class. config: 'module.Class' in studio. title: of the group in the help."""
+
+    config: str
+    title: str
+
+
+Flags = Flag | tuple[Flag, ...] | SettingFlags | str
+"""A flag; mutually exclusive flags; flags of settings; or 'module.function' in studio.cli, which adds other flags."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command, or an action of a command. `parser.parse` builds the flags of the typed command only.
+    """A command, or an action of a command. `parser.parse` builds the flags of the typed command only."""
 
-    about: one line of help. run: 'module.function' in studio.cli that executes it; by default named like the command.
-    usage: the positional arguments in the usage line; by default from the flags.
-    """
-
-    about: str
+    about: str  # one line of help
     flags: tuple[Flags, ...] = ()
-    run: str = ""
-    usage: str = ""
+    run: str = ""  # 'module.function' in studio.cli that executes it; by default named like the command
+    usage: str = ""  # the positional arguments in the usage line; by default from the flags
     aliases: tuple[str, ...] = ()
     epilog: str | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -81,7 +84,7 @@ _ON = _flag(
     "a login shell",
     "USER@HOST:FOLDER",
 )
-_IMPORT_FLAGS = "flags.add_import_flags"
+_IMPORT_FLAGS = SettingFlags("data.options.ImportOptions", "import")
 _NEW_RUN = (
     _paths(f"sprites: {_SPRITES}"),
     _IMPORT_FLAGS,
@@ -184,7 +187,7 @@ COMMANDS = {
         _RUN,
         _CHECKPOINT,
         _DEVICE,
-        "generate.add_distil_flags",
+        SettingFlags("engine.sampling.distil.DistilSettings", "distillation"),
         run="generate.distil",
     ),
     "predict": _command(
@@ -201,7 +204,7 @@ COMMANDS = {
         _CHECKPOINT,
         _paths(f"sprites to evaluate instead of the generator's: {_SPRITES}", "*"),
         _DEVICE,
-        "evaluate.add_evaluate_flags",
+        SettingFlags("engine.quality.evaluate.EvaluateSettings", "evaluation"),
     ),
     "export": _command(
         "export a trained model and verify the file; or export a run's curves to TensorBoard",

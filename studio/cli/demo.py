@@ -73,10 +73,9 @@ def _train(
     from studio.engine import catalog
     from studio.engine.training.loop import train_new
 
-    recipe = catalog.recipe()
-    config = recipe.Config(minutes=minutes)
-    control = Control()
-    return train_until_stopped(train_new(path, sprites, recipe, config, device, control), path, control, reporter)
+    recipe, control = catalog.recipe(), Control()
+    events = train_new(path, sprites, recipe, recipe.Config(minutes=minutes), device, control)
+    return train_until_stopped(events, path, control, reporter)
 
 
 def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
@@ -127,6 +126,5 @@ def _plot(folder: Path, model: TrainedModel) -> Path:
     line = plot_line(TRAINING_LOSS, read_history(folder / RUN), "loss")
     title = f"Demo: {model.recipe.title.lower()}, {count(model.step, 'step')}"
     lines = [line] if line is not None else []
-    return save_plot(
-        folder / "loss.png", lines, title, TRAINING_LOSS.title, smoothing_steps=TRAINING_LOSS.smoothing_steps
-    )
+    steps = TRAINING_LOSS.smoothing_steps
+    return save_plot(folder / "loss.png", lines, title, TRAINING_LOSS.title, smoothing_steps=steps)

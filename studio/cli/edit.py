@@ -49,11 +49,6 @@ def silhouette_of(args: argparse.Namespace) -> NDArray[np.uint8] | None:
     return None if args.silhouette is None else load_silhouette(args.silhouette)
 
 
-def _source_files(args: argparse.Namespace) -> Sequence[Path]:
-    """Return the files of --from, --between or --like; empty if drawing starts from noise."""
-    return args.start or args.between or args.like or ()
-
-
 def edit_settings(args: argparse.Namespace) -> GenerateSettings:
     """Return the typed settings of `studio generate`, with defaults for edits. Raises UsageError for conflicts."""
     typed = typed_settings(args, GenerateSettings)
@@ -86,12 +81,12 @@ def draw(model: TrainedModel, args: argparse.Namespace, settings: GenerateSettin
     from studio.engine.sampling.edit import draw_similar, redraw, tween
     from studio.engine.sampling.generate import generate
 
-    silhouette = silhouette_of(args)
+    silhouette, sources = silhouette_of(args), args.start or args.between or args.like or ()
     if settings.best_of > 1:
         return best_of(model, settings, _read_sprites(args.liked or (), model, reporter, fitting=args.fit), silhouette)
-    if not _source_files(args):
+    if not sources:
         return generate(model, settings, silhouette)
-    source = _read_sprites(_source_files(args), model, reporter, fitting=args.fit)
+    source = _read_sprites(sources, model, reporter, fitting=args.fit)
     if args.between:
         return tween(model, settings, source)
     if args.like:

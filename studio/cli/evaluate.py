@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from studio.cli.flags import add_setting_flags, typed_settings
+from studio.cli.flags import typed_settings
 from studio.cli.inputs import find_device, find_run, load_model, print_excluded, run_import
 from studio.cli.reporting import Reporter, reporter_for, run_job
 from studio.core.errors import UsageError
@@ -12,13 +12,6 @@ from studio.core.events import Evaluated, Validated
 from studio.core.formatting import count
 from studio.core.metrics import BETTER, FIGURES, LOSS, format_metric, metric_title
 from studio.data.options import ImportOptions
-
-
-def add_evaluate_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    """Add a flag for every setting of the evaluation."""
-    from studio.engine.quality.evaluate import EvaluateSettings
-
-    add_setting_flags(parser, EvaluateSettings, "evaluation")
 
 
 def evaluate(args: argparse.Namespace) -> int:

@@ -55,8 +55,7 @@ def export(args: argparse.Namespace) -> int:
         return _export_tensorboard(args)
     from studio.engine.devices import detection
 
-    reporter = reporter_for(args)
-    path = find_run(args.run_name)
+    reporter, path = reporter_for(args), find_run(args.run_name)
     form = _format(args.format, args.out)
     config = form.Config(**typed_settings(args, form.Config))
     target = args.out

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from studio.core.config import Config, Setting, Value, settings_of
 from studio.core.errors import UsageError
 from studio.core.shell import quote
-from studio.data.options import ImportOptions
+
+if TYPE_CHECKING:
+    from studio.recipes.base import Recipe
 
 _KINDS = {int: "N", float: "X", str: "TEXT"}
 _PREFIX = "setting:"
@@ -16,12 +19,7 @@ _LARGEST_BOUND = 100_000  # the help omits larger upper bounds
 
 
 def add_setting_flags(
-    parser: argparse.ArgumentParser,
-    config_type: type[Config],
-    title: str,
-    *,
-    skip: Collection[str] = (),
-    renamed: Mapping[str, str] | None = None,
+    parser: argparse.ArgumentParser, config_type: type[Config], title: str, renamed: Mapping[str, str] | None = None
 ) -> None:
     """Add a flag for every setting of a config class; advanced settings go into a second group.
 
@@ -30,16 +28,19 @@ def add_setting_flags(
     plain = parser.add_argument_group(title)
     advanced = parser.add_argument_group(f"{title}, advanced")
     for item in settings_of(config_type):
-        if item.name not in skip:
-            group = advanced if item.advanced else plain
-            _add(group, item, (renamed or {}).get(item.name, item.name))
-            if item.former_name:
-                _add(group, item, item.former_name, hidden=True)
+        group = advanced if item.advanced else plain
+        _add(group, item, (renamed or {}).get(item.name, item.name))
+        if item.former_name:
+            _add(group, item, item.former_name, hidden=True)
 
 
-def add_import_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    """Add a flag for every setting of importing sprites."""
-    add_setting_flags(parser, ImportOptions, "import")
+def named_recipe(words: list[str]) -> Recipe:
+    """Return the recipe (kind of model) that --recipe in a command line names, or the default. Raises UsageError."""
+    from studio.engine import catalog
+
+    preparser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    preparser.add_argument("--recipe", default="", nargs="?")
+    return catalog.recipe(preparser.parse_known_args(words)[0].recipe or "")
 
 
 def typed_settings(args: argparse.Namespace, config_type: type[Config]) -> dict[str, Value]:
@@ -50,13 +51,14 @@ def typed_settings(args: argparse.Namespace, config_type: type[Config]) -> dict[
 
 
 def _add(group: argparse._ArgumentGroup, item: Setting, name: str, *, hidden: bool = False) -> None:
-    flag, dest, suppress = f"--{name.replace('_', '-')}", _PREFIX + item.name, argparse.SUPPRESS
-    help_text = suppress if hidden else _escaped(_help_of(item))
+    flag, suppress = f"--{name.replace('_', '-')}", argparse.SUPPRESS
+    help_text = suppress if hidden else _help_of(item).replace("%", "%%")
+    options: dict[str, Any] = {"dest": _PREFIX + item.name, "default": suppress, "help": help_text}
     if item.kind is bool:
-        group.add_argument(flag, dest=dest, default=suppress, action=argparse.BooleanOptionalAction, help=help_text)
+        group.add_argument(flag, action=argparse.BooleanOptionalAction, **options)
         return
     metavar = "{" + ",".join(map(quote, item.choices)) + "}" if item.choices else _KINDS[item.kind]
-    group.add_argument(flag, dest=dest, default=suppress, type=_reader(item), metavar=metavar, help=help_text)
+    group.add_argument(flag, type=_reader(item), metavar=metavar, **options)
 
 
 def _help_of(item: Setting) -> str:
@@ -80,7 +82,3 @@ def _reader(item: Setting) -> Callable[[str], Value]:
             raise argparse.ArgumentTypeError(f"{error.title} {error.hint}" if item.choices else error.title) from error
 
     return read
-
-
-def _escaped(text: str) -> str:
-    return text.replace("%", "%%")

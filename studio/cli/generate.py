@@ -91,29 +91,16 @@ def _format_for(out: Path, name: str) -> SpriteExport | None:
 
 
 def to_sprite_set(
-    made: SpritesGenerated,
-    model: TrainedModel,
-    about: Mapping[str, Any],
-    columns: int,
+    made: SpritesGenerated, model: TrainedModel, about: Mapping[str, Any], columns: int,
     palette: NDArray[np.uint8] | None = None,
-) -> SpriteSet:
+) -> SpriteSet:  # fmt: skip
     """Return generated sprites with their names, classes and metadata, for saving. palette: uint8 [K, 3]."""
     from studio.engine.models.provenance import provenance_json
 
-    origin = provenance_metadata([provenance_json(model)])
-    return SpriteSet(
-        made.sprites,
-        made.titles,
-        classes=[model.spec.class_names[label] if label >= 0 else "" for label in made.labels],
-        palette=palette,
-        about={
-            "model": made.model,
-            "recipe": model.recipe.name,
-            **about,
-            **origin,
-        },
-        columns=columns,
-    )
+    known = {"model": made.model, "recipe": model.recipe.name}
+    about = {**known, **about, **provenance_metadata([provenance_json(model)])}
+    classes = [model.spec.class_names[label] if label >= 0 else "" for label in made.labels]
+    return SpriteSet(made.sprites, made.titles, classes, palette, about=about, columns=columns)
 
 
 def _save(sprites: SpriteSet, out: Path, form: SpriteExport | None, reporter: Reporter) -> list[Path]:
@@ -132,13 +119,6 @@ def _save(sprites: SpriteSet, out: Path, form: SpriteExport | None, reporter: Re
 def _is_file(out: Path) -> bool:
     """Return whether `out` names a file: it has a suffix and is not an existing folder."""
     return bool(out.suffix) and not out.is_dir()
-
-
-def add_distil_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    """Add a flag for every setting of the distillation."""
-    from studio.engine.sampling.distil import DistilSettings
-
-    add_setting_flags(parser, DistilSettings, "distillation")
 
 
 def distil(args: argparse.Namespace) -> int:

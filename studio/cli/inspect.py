@@ -56,7 +56,6 @@ def _print_summary(found: SpritesImported, reporter: Reporter) -> None:
     """Print the number of sprites, their sizes and their classes."""
     sprites = found.sprites
     reporter.print(
-        f"{sprites.title}: {count(len(sprites), 'sprite')} in {count(len(sprites.class_names), 'class', 'classes')}, "
         f"canvas {sprites.size} x {sprites.size} pixels"
         + (f" (proposed: {found.proposed_size})" if found.proposed_size != sprites.size else "")
     )
@@ -85,16 +84,8 @@ def _print_numbers(reporter: Reporter, sprites: Sprites) -> None:
 
 def _print_finding(finding: Finding, reporter: Reporter, most: int) -> None:
     """Print a problem: count, advice, the first `most` files, and the flags that fix it."""
-    reporter.write_json(
-        {
-            "type": "Finding",
-            "group": finding.group,
-            "count": len(finding.items),
-            "left_out": finding.left_out,
-            "advice": finding.advice,
-            "fixes": finding.fixes,
-        }
-    )
+    about = {"group": finding.group, "count": len(finding.items), "left_out": finding.left_out}
+    reporter.write_json({"type": "Finding", **about, "advice": finding.advice, "fixes": finding.fixes})
     reporter.print(f"  {finding.title}: {number(len(finding.items))}. {finding.advice}")
     for item in finding.items[:most]:
         reporter.print(f"    {item.name}: {item.reason}")

@@ -66,14 +66,10 @@ def _summary(sprites: Sprites) -> dict[str, Any]:
     """Return title, sizes and counts of sprites instead of their pixels."""
     counts = sprites.class_counts().tolist()
     numbers = (~np.isnan(sprites.targets)).sum(0).tolist()
-    return {
-        "title": sprites.title,
-        "count": len(sprites),
-        "size": sprites.size,
-        "classes": dict(zip(sprites.class_names, counts, strict=True)),
-        "numbers": dict(zip(sprites.target_names, numbers, strict=True)),
-        "fingerprint": sprites.fingerprint,
-    }
+    about = {"title": sprites.title, "count": len(sprites), "size": sprites.size}
+    classes = dict(zip(sprites.class_names, counts, strict=True))
+    named = dict(zip(sprites.target_names, numbers, strict=True))
+    return {**about, "classes": classes, "numbers": named, "fingerprint": sprites.fingerprint}
 
 
 def _key(key: Any) -> str:

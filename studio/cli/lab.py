@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from studio.cli.flags import add_setting_flags, typed_settings
+from studio.cli.flags import add_setting_flags, named_recipe, typed_settings
 from studio.cli.inputs import find_device, find_run, read_sprites, run_import
 from studio.cli.messages import DONE
 from studio.cli.report import check_report
@@ -19,7 +19,6 @@ from studio.core.shell import command_line
 from studio.data.import_result import SpritesImported
 from studio.data.options import ImportOptions
 from studio.engine.runs.folder import RunDir
-from studio.lab.outcome import Table
 from studio.lab.results import ExperimentDone, Result, load_results
 
 if TYPE_CHECKING:
@@ -34,13 +33,10 @@ def add_lab_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
 
     words: the command line, which may name a recipe; the recipe's settings become flags. Raises UsageError.
     """
-    from studio.engine import catalog
     from studio.lab.catalog import experiments
     from studio.lab.experiments.base import MOST_S
 
-    preparser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    preparser.add_argument("--recipe", default="", nargs="?")
-    recipe = catalog.recipe(preparser.parse_known_args(words)[0].recipe or "")
+    recipe = named_recipe(words)
     about = f"approximate duration, up to {MOST_S:g} seconds (default: depends on the experiment)"
     parser.add_argument("--seconds", type=float, metavar="X", help=about)
     add_setting_flags(parser, recipe.Config, f"{recipe.name} settings")
@@ -66,9 +62,8 @@ def lab(args: argparse.Namespace) -> int:
     chosen = experiment(args.experiment)
     seconds = chosen.seconds if args.seconds is None else args.seconds
     if not 1 <= seconds <= MOST_S:
-        raise UsageError(
-            f"--seconds must be from 1 to {MOST_S:g}.", f"The default for '{chosen.title}' is {chosen.seconds:g}."
-        )
+        hint = f"The default for '{chosen.title}' is {chosen.seconds:g}."
+        raise UsageError(f"--seconds must be from 1 to {MOST_S:g}.", hint)
     events = (_on_run if chosen.subject == "run" else _on_sprites)(chosen, seconds, args, reporter)
     done = run_job(events, reporter, ExperimentDone)
     _print_result(done.result, reporter)
@@ -168,9 +163,8 @@ def _print_list(reporter: Reporter) -> int:
     for item in found:
         told = {"name": item.name, "question": item.question, "seconds": item.seconds, "subject": item.subject}
         reporter.write_json({"type": "Experiment", **told})
-    rows = tuple((item.name, item.subject, item.question, duration(item.seconds)) for item in found)
-    table = Table(("experiment", "with", "question", ">takes"), rows)
-    reporter.print_table(table.columns, table.rows)
+    rows = [(item.name, item.subject, item.question, duration(item.seconds)) for item in found]
+    reporter.print_table(("experiment", "with", "question", ">takes"), rows)
     results, problems = load_results()
     if results or problems:
         reporter.print(f"\nEarlier results, stored in {paths.lab()}:")

@@ -29,12 +29,9 @@ def parameters(value: int) -> str:
 
 def progress(event: LossChunk, loss: float, validated: Validated | None) -> str:
     """Format the progress of a training. loss: mean of the latest losses."""
-    step = event.first_step + len(event.losses)
     heldout = f"validation {_metrics(validated)}" if validated else ""
-    parts = [
-        f"step {number(step)}", f"loss {decimal(loss)}", heldout, rate(event.sprites_per_s), time_left(event.eta_s),
-    ]  # fmt: skip
-    return " · ".join(part for part in parts if part)
+    parts = (f"step {number(event.first_step + len(event.losses))}", f"loss {decimal(loss)}", heldout)
+    return " · ".join(filter(None, (*parts, rate(event.sprites_per_s), time_left(event.eta_s))))
 
 
 def validated(event: Validated) -> str:

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from studio.cli.commands import COMMANDS, Command, Flag
+from studio.cli.commands import COMMANDS, Command, Flag, Flags, SettingFlags
 from studio.core.errors import UsageError
 from studio.core.names import existing_path
 from studio.core.versions import versions_line
@@ -49,13 +49,9 @@ def parse(words: list[str]) -> argparse.Namespace:
     Raises SystemExit after --help, --version and wrong usage; UsageError for unknown flags and recipes.
     """
     parser = argparse.ArgumentParser(
-        prog="studio",
-        usage="studio [--version] [--debug] [COMMAND | PATH...] ...",
-        description=_ABOUT,
-        epilog=_EXAMPLES,
-        formatter_class=_Help,
-        allow_abbrev=False,
-    )
+        prog="studio", usage="studio [--version] [--debug] [COMMAND | PATH...] ...", description=_ABOUT,
+        epilog=_EXAMPLES, formatter_class=_Help, allow_abbrev=False,
+    )  # fmt: skip
     parser.add_argument("--version", action=_Version, nargs=0, help="show the versions of the studio and of torch")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=_import_late(_RUN_WINDOW), paths=[])
@@ -101,13 +97,12 @@ def _import_late(name: str) -> Callable[..., Any]:
     return call
 
 
-def _positional_usage(command: Command) -> str:
-    """Return the positional arguments of a command for its usage line: 'RUN PATH...'."""
+def _usage(path: Sequence[str], command: Command) -> str:
+    """Return the usage line of a command: 'studio predict RUN PATH... [options]'. path: names up to the command."""
     forms = {"+": "{}...", "*": "[{}...]", "?": "[{}]"}
     positional = [item for item in command.flags if isinstance(item, Flag) and not item.names[0].startswith("-")]
-    return " ".join(
-        forms.get(item.options.get("nargs", ""), "{}").format(item.options["metavar"]) for item in positional
-    )
+    words = [forms.get(item.options.get("nargs", ""), "{}").format(item.options["metavar"]) for item in positional]
+    return " ".join(["studio", *path, *([command.usage] if command.usage else words), "[options]"])
 
 
 def _names(commands: Mapping[str, Command]) -> set[str]:
@@ -115,29 +110,18 @@ def _names(commands: Mapping[str, Command]) -> set[str]:
 
 
 def _add_commands(
-    parser: argparse.ArgumentParser,
-    title: str,
-    metavar: str,
-    commands: Mapping[str, Command],
-    words: list[str],
+    parser: argparse.ArgumentParser, title: str, metavar: str, commands: Mapping[str, Command], words: list[str],
     path: Sequence[str] = (),
-) -> None:
+) -> None:  # fmt: skip
     """Add a subparser per command, with flags only for the typed command. path: names of the parent commands."""
     subparsers = parser.add_subparsers(title=title, metavar=metavar)
     typed = [word for word in words if not word.startswith("-")][len(path) : len(path) + 1]
     for name, command in commands.items():
         part = subparsers.add_parser(
-            name,
-            aliases=command.aliases,
-            help=command.about,
-            description=f"{command.about[0].upper()}{command.about[1:]}.",
-            usage=" ".join(
-                filter(None, ["studio", *path, name, command.usage or _positional_usage(command), "[options]"])
-            ),
-            epilog=command.epilog,
-            formatter_class=_Help,
+            name, aliases=command.aliases, help=command.about, epilog=command.epilog, formatter_class=_Help,
+            description=f"{command.about[0].upper()}{command.about[1:]}.", usage=_usage((*path, name), command),
             allow_abbrev=False,
-        )
+        )  # fmt: skip
         suppress = argparse.SUPPRESS
         part.add_argument("--debug", action="store_true", default=suppress, help="show the traceback of an error")
         # An action must not overwrite a --json typed before its name.
@@ -146,19 +130,23 @@ def _add_commands(
         part.set_defaults(run=_import_late(command.run or f"{name}.{name}"), **command.defaults)
         if typed and typed[0] in (name, *command.aliases):
             for item in command.flags:
-                if isinstance(item, str):
-                    _import_late(item)(part, words)
-                else:
-                    _add_flags(part, item)
+                _add_flags(part, item, words)
             if command.actions:
                 _add_commands(part, "actions (default: list)", "ACTION", command.actions, words, (*path, name))
 
 
-def _add_flags(parser: argparse.ArgumentParser, item: Flag | tuple[Flag, ...]) -> None:
-    """Add a flag, or a tuple of mutually exclusive flags."""
-    if isinstance(item, Flag):
+def _add_flags(parser: argparse.ArgumentParser, item: Flags, words: list[str]) -> None:
+    """Add the flags of an entry in the table. words: the command line."""
+    if isinstance(item, str):
+        _import_late(item)(parser, words)
+    elif isinstance(item, SettingFlags):
+        from studio.cli.flags import add_setting_flags
+
+        module, _, name = item.config.rpartition(".")
+        add_setting_flags(parser, getattr(importlib.import_module(f"studio.{module}"), name), item.title)
+    elif isinstance(item, Flag):
         parser.add_argument(*item.names, **item.options)
-        return
-    group = parser.add_mutually_exclusive_group()
-    for flag in item:
-        group.add_argument(*flag.names, **flag.options)
+    else:
+        group = parser.add_mutually_exclusive_group()
+        for flag in item:
+            group.add_argument(*flag.names, **flag.options)

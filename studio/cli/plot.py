@@ -26,13 +26,9 @@ def add_plot_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     names = [figure.name for figure in PLOTTED_CURVES]
     about = f"curve: {', '.join(names)} (default: {TRAINING_LOSS.name})"
     parser.add_argument("--curve", choices=names, default=TRAINING_LOSS.name, metavar="NAME", help=about)
-    parser.add_argument(
-        "--smoothing",
-        type=float,
-        metavar="STEPS",
-        help="smooth over this many steps; 0 draws the raw values "
-        f"(default: {TRAINING_LOSS.smoothing_steps:g} for the loss, else 0)",
-    )
+    usual = f"{TRAINING_LOSS.smoothing_steps:g} for the loss, else 0"
+    about = f"smooth over this many steps; 0 draws the raw values (default: {usual})"
+    parser.add_argument("--smoothing", type=float, metavar="STEPS", help=about)
 
 
 def plot(args: argparse.Namespace) -> int:
@@ -78,7 +74,6 @@ def _output_path(out: Path | None, names: Sequence[str], figure: PlottedCurve) -
 
 
 def _available_curves(histories: Sequence[RunHistory]) -> str:
-    names = [
-        figure.name for figure in PLOTTED_CURVES if any(figure.curve(history) is not None for history in histories)
-    ]
-    return f"Available curves: {', '.join(names)}." if names else "Train the run for a few steps first."
+    drawn = (each for each in PLOTTED_CURVES if any(each.curve(history) is not None for history in histories))
+    names = ", ".join(figure.name for figure in drawn)
+    return f"Available curves: {names}." if names else "Train the run for a few steps first."

@@ -21,8 +21,7 @@ def predict(args: argparse.Namespace) -> int:
     """Print the predicted classes or numbers of every file, and the files that can't be read."""
     from studio.engine.sampling.generate import predict
 
-    reporter = reporter_for(args)
-    path = find_run(args.run_name)
+    reporter, path = reporter_for(args), find_run(args.run_name)
     model = load_model(path, args, find_device(args), reporter)
     options = options_for_prediction(model.spec.size, RunDir(path).record().data_origin)
     read = run_import(args.paths, options, reporter)
@@ -31,10 +30,8 @@ def predict(args: argparse.Namespace) -> int:
     sprites = read.sprites
     found = run_job(predict(model, sprites.rgba), reporter, Event)
     if isinstance(found, NumbersPredicted):
-        columns, rows = (
-            ("sprite", *(f">{name}" for name in found.names)),
-            list(_numbers(sprites.names, found, reporter)),
-        )
+        columns = ("sprite", *(f">{name}" for name in found.names))
+        rows = list(_numbers(sprites.names, found, reporter))
     else:
         assert isinstance(found, Classified)
         columns = ("sprite", "class", "or", "or")[: 1 + min(3, len(found.class_names))]
@@ -60,7 +57,6 @@ def _classes(names: Sequence[str], found: Classified, reporter: Reporter) -> Ite
 def _numbers(names: Sequence[str], found: NumbersPredicted, reporter: Reporter) -> Iterator[Sequence[str]]:
     """Yield a table row per sprite with its predicted numbers; also write them as JSON."""
     for name, row in zip(names, found.numbers.tolist(), strict=True):
-        reporter.write_json(
-            {"type": "NumbersOfSprite", "name": name, "numbers": dict(zip(found.names, row, strict=True))}
-        )
+        numbers = dict(zip(found.names, row, strict=True))
+        reporter.write_json({"type": "NumbersOfSprite", "name": name, "numbers": numbers})
         yield (name, *map(decimal, row))

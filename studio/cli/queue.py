@@ -59,11 +59,11 @@ def show(args: argparse.Namespace) -> int:
     reporter, waiting = reporter_for(args), _queued_runs()
     for position, run in enumerate(waiting, 1):
         reporter.write_json({"type": "RunSummary", "place": position, **vars(run)})
-    if not waiting:
-        reporter.print(_EMPTY)
-        return DONE
     columns = (">position", "name", "recipe", "data", "device", ">steps", "state")
-    reporter.print_table(columns, [_row(position, run) for position, run in enumerate(waiting, 1)])
+    if waiting:
+        reporter.print_table(columns, [_row(position, run) for position, run in enumerate(waiting, 1)])
+    else:
+        reporter.print(_EMPTY)
     return DONE
 
 
@@ -95,10 +95,7 @@ def train_all(args: argparse.Namespace) -> int:
 
 def _train_all(args: argparse.Namespace, ranks: Ranks) -> int:
     reporter = reporter_for(args)
-    trained: list[Path] = []
-    failed: list[Path] = []
-    tried: set[Path] = set()
-    stopped = False
+    trained, failed, tried, stopped = list[Path](), list[Path](), set[Path](), False
     run = _interrupted_run(ranks) or queue.next_run(_queued_runs())
     while run is not None:
         tried.add(run.path)
@@ -121,8 +118,8 @@ def _train_all(args: argparse.Namespace, ranks: Ranks) -> int:
         stopped = control.stop
         run = None if stopped else queue.next_run(_queued_runs(), tried)
     left = _queued_runs()
-    values = {"type": "QueueEnded", "trained": trained, "failed": failed, "left": [run.path for run in left]}
-    reporter.write_json(values)
+    left_paths = [run.path for run in left]
+    reporter.write_json({"type": "QueueEnded", "trained": trained, "failed": failed, "left": left_paths})
     _print_summary(trained, failed, left, reporter)
     return INTERRUPTED if stopped else FAILED if failed else DONE
 

@@ -38,10 +38,8 @@ def follow_remote_training(
     """
     control = Control()
     again = f"Reconnect with: {command_line('studio', 'resume', str(path), '--on', str(target))}"
-    message = (
-        f"Asking {target} to stop and save the run.\n"
-        f"Ctrl+C again quits this command only; the run continues on {target}. {again}"
-    )
+    message = f"Asking {target} to stop and save the run.\nCtrl+C again quits this command only; the run continues on "
+    message += f"{target}. {again}"
     try:
         with stop_on_signal(control, message=message, signals=[signal.SIGINT]) as stop_request:
             events = train_remotely(path, target, control, device=device, more_min=more_min)

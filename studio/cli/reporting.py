@@ -151,15 +151,10 @@ class PlainReporter(TextReporter):
             self._next_s = 0.0  # show the first step immediately
 
     def _show_progress(self, done: float, total: float, text: str) -> None:
-        if (self._is_training or (done and total)) and self._is_time():
-            self._print(text)
-
-    def _is_time(self) -> bool:
         now_s = time.monotonic()
-        if now_s < self._next_s:
-            return False
-        self._next_s = now_s + PLAIN_EVERY_S
-        return True
+        if (self._is_training or (done and total)) and now_s >= self._next_s:
+            self._next_s = now_s + PLAIN_EVERY_S
+            self._print(text)
 
     def _print(self, text: str, style: str = "") -> None:
         sys.stderr.write(f"{text}\n")
@@ -203,9 +198,7 @@ def reporter_for(args: argparse.Namespace) -> Reporter:
     """Return the reporter for --json, a terminal or a pipe."""
     if getattr(args, "json", False):
         return JsonReporter()
-    if not sys.stderr.isatty():
-        return PlainReporter()
-    return BarReporter()
+    return BarReporter() if sys.stderr.isatty() else PlainReporter()
 
 
 def run_job(events: Events, reporter: Reporter, kind: type[E]) -> E:

@@ -54,7 +54,5 @@ def _run_row(run: RunSummary) -> tuple[str, ...]:
     metrics = progress.headline.items()
     validation = ", ".join(f"{metric_title(name)} {format_metric(name, value)}" for name, value in metrics)
     state = f"{run.standing}: {progress.message}" if progress.message else run.standing
-    return (
-        name, record.recipe, data_label(record), record.device, number(run.step), validation,
-        duration(run.elapsed_s), state,
-    )  # fmt: skip
+    steps, took = number(run.step), duration(run.elapsed_s)
+    return (name, record.recipe, data_label(record), record.device, steps, validation, took, state)

@@ -41,14 +41,12 @@ def stop_on_signal(
 
     def stop(number: int, frame: FrameType | None) -> None:
         detach_lost_terminal()
-        if request.received:
-            if number == signal.SIGINT:
-                raise KeyboardInterrupt
-            return
-        request.received = True
-        control.stop = True
-        with contextlib.suppress(OSError):
-            os.write(2, line)  # not print: the signal may have interrupted a print, which can't be nested
+        if request.received and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if not request.received:
+            request.received = control.stop = True
+            with contextlib.suppress(OSError):
+                os.write(2, line)  # not print: the signal may have interrupted a print, which can't be nested
 
     with _handled_by(stop, termination_signals() if signals is None else signals):
         yield request

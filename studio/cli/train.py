@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from studio.cli import remote
 from studio.cli.distributed import has_run_folder, run_distributed
-from studio.cli.flags import add_setting_flags, typed_settings
+from studio.cli.flags import add_setting_flags, named_recipe, typed_settings
 from studio.cli.inputs import find_device, find_run, print_excluded, read_sprites
 from studio.cli.messages import DONE, INTERRUPTED, finished
 from studio.cli.reporting import Reporter, reporter_for, run_job
@@ -57,17 +57,13 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from studio.engine import catalog
     from studio.recipes.base import TrainingBudget
 
-    preparser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    preparser.add_argument("--recipe", default="", nargs="?")
-    recipe = catalog.recipe(preparser.parse_known_args(words)[0].recipe or "")
+    recipe = named_recipe(words)
     add_setting_flags(parser, Rights, "licence of the sprites")
     add_setting_flags(parser, recipe.Config, f"{recipe.name} settings")
     presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets(TrainingBudget()))
     recipes = "\n".join(f"  {other.name:12}{other.summary}" for other in catalog.recipes().values())
-    parser.epilog = (
-        f"recipes (--recipe NAME --help lists the settings of each):\n{recipes}\n\n"
-        f"presets:\n{presets}\n\n{_TORCHRUN_HELP}"
-    )
+    parser.epilog = f"recipes (--recipe NAME --help lists the settings of each):\n{recipes}\n\n"
+    parser.epilog += f"presets:\n{presets}\n\n{_TORCHRUN_HELP}"
 
 
 def train(args: argparse.Namespace) -> int:
@@ -96,10 +92,7 @@ def _train(args: argparse.Namespace, ranks: Ranks) -> int:
 
 
 def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> NewRun:
-    """Import the sprites and prepare a new run from the command line. devices: number that share a batch.
-
-    Raises StudioError.
-    """
+    """Import the sprites and prepare a new run. devices: number that share a batch. Raises StudioError."""
     from studio.engine import catalog
     from studio.engine.steps.benchmark import training_budget
     from studio.engine.training.create import NewRun
@@ -136,9 +129,8 @@ def _typed_parent(args: argparse.Namespace) -> ParentSource:
 
 
 def _resume(args: argparse.Namespace, ranks: Ranks) -> int:
-    more_min = _extra_minutes(args)
-    if ranks.current_run() is not None:  # before a restart by torchrun, the run already got the extra minutes
-        more_min = 0.0
+    # Before a restart by torchrun, the run already got the extra minutes.
+    more_min = _extra_minutes(args) if ranks.current_run() is None else 0.0
     return _continue_run(find_run(args.run_name), args, ranks, reporter_for(args), more_min)
 
 

@@ -36,26 +36,21 @@ class AutoencoderConfig(TrainingConfig):
     batch_size: int = with_default(TrainingConfig, "batch_size", 32)
     learning_rate: float = with_default(TrainingConfig, "learning_rate", 2e-3)
     width: int = setting(
-        32,
-        "Channels of the network's first level. More channels learn finer detail and train slower.",
-        low=16,
-        high=512,
-    )
+        32, "Channels of the network's first level. More channels learn finer detail and train slower.",
+        low=16, high=512,
+    )  # fmt: skip
     code: int = setting(
         32, "Numbers in the code of a sprite. More numbers reproduce sprites better; fewer group similar sprites.",
-        unit="numbers", label="Code",
-        low=2, high=1024,
+        unit="numbers", label="Code", low=2, high=1024,
     )  # fmt: skip
     colours: int = setting(
         256, "Number of colours in the model's palette, chosen from your sprites.",
-        unit="colours", label="Palette",
-        low=2, high=1024, advanced=True,
+        unit="colours", label="Palette", low=2, high=1024, advanced=True,
     )  # fmt: skip
     kl_weight: float = setting(
         1.0, "Weight of the KL divergence, which pulls the codes of a class together. More weight makes interpolations "
         "better, less reproduces sprites more exactly. 1 is the standard variational autoencoder.",
-        label="KL weight",
-        low=0.0, high=100.0, advanced=True,
+        label="KL weight", low=0.0, high=100.0, advanced=True,
     )  # fmt: skip
 
     def __post_init__(self) -> None:

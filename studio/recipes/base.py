@@ -34,23 +34,17 @@ _GOLDEN = (5**0.5 - 1) / 2
 class Batch:
     """A batch of sprites on the training device.
 
-    x: float32 [B, 4, S, S], premultiplied RGBA in [-1, 1].
-    y: int64 [B], class indices.
-    augment_labels: float32 [B, 3], the augmentation: mirrored (0 or 1), and the shift right and down before mirroring,
-    in units of 8 pixels.
-    targets: float32 [B, T], the numbers of each sprite, NaN where missing.
-    progress: share of the training that is done, 0 to 1.
-    first, whole: in a distributed run, the index of the first sprite in the global batch and the global batch size;
-    otherwise 0.
+    augment_labels: the augmentation: mirrored (0 or 1), and the shift right and down before mirroring, in units of 8
+    pixels.
     """
 
-    x: Tensor
-    y: Tensor
-    augment_labels: Tensor
-    targets: Tensor
-    progress: float = 0.0
-    first: int = 0
-    whole: int = 0
+    x: Tensor  # float32 [B, 4, S, S], premultiplied RGBA in [-1, 1]
+    y: Tensor  # int64 [B], class indices
+    augment_labels: Tensor  # float32 [B, 3]
+    targets: Tensor  # float32 [B, T], the numbers of each sprite, NaN where missing
+    progress: float = 0.0  # share of the training that is done, 0 to 1
+    first: int = 0  # index of the first sprite in the global batch of a distributed run
+    whole: int = 0  # global batch size of a distributed run
 
     def micro_batches(self, count: int, generator: torch.Generator) -> Iterator[tuple[Batch, BatchRng]]:
         """Split the batch into at most `count` micro-batches; yields each with its random number generator."""
@@ -74,16 +68,12 @@ class BatchRng:
     """Random number generator of a micro-batch, independent of the number of micro-batches and processes.
 
     The first micro-batch draws numbers for the whole batch; the others reuse them in the same order. Each micro-batch
-    returns the rows of its own sprites.
+    returns the rows of its own sprites. drawn: random tensors for the whole batch, shared by all micro-batches.
     """
 
     def __init__(
         self, generator: torch.Generator, batch: Batch, rows: slice = slice(None), drawn: list[Tensor] | None = None
     ) -> None:
-        """Create the generator of the micro-batch `rows` of `batch`.
-
-        drawn: random tensors drawn for the whole batch, a list shared by all micro-batches.
-        """
         start, stop, _ = rows.indices(len(batch.x))
         self._generator, self._device = generator, batch.x.device
         self._size, self._rows = batch.whole or len(batch.x), slice(batch.first + start, batch.first + stop)
@@ -122,48 +112,34 @@ class Spec:
 
 @dataclass(frozen=True)
 class Preset:
-    """Named settings for a training, such as 'Quick'.
-
-    changes: values by name of the setting. about_s: estimated training time in seconds; 0 if `changes` sets the time.
-    """
+    """Named settings for a training, such as 'Quick'."""
 
     title: str
     help: str
-    changes: Mapping[str, Value]
-    about_s: float = 0.0
+    changes: Mapping[str, Value]  # values by name of the setting
+    about_s: float = 0.0  # estimated training time in seconds; 0 if `changes` sets the time
 
 
 @dataclass(frozen=True)
 class TrainingBudget:
-    """The sprites, speed and devices available to a training; 0 stands for unknown.
+    """The sprites, speed and devices available to a training; 0 stands for unknown."""
 
-    sprites: number of sprites. sprites_per_s: training speed of the recipe's default network on all devices together.
-    parent_settings: settings fixed by the weights of another run that the training starts from; None for new weights.
-    devices: number of devices that share each batch.
-    """
-
-    sprites: int = 0
-    sprites_per_s: float = 0.0
-    parent_settings: Mapping[str, Value] | None = None
-    devices: int = 1
+    sprites: int = 0  # number of sprites
+    sprites_per_s: float = 0.0  # training speed of the recipe's default network on all devices together
+    parent_settings: Mapping[str, Value] | None = None  # settings fixed by the initial weights; None for new weights
+    devices: int = 1  # number of devices that share each batch
 
     given = former_names.alias("TrainingBudget.given", "parent_settings")
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Metrics of a network on the validation set.
+    """Metrics of a network on the validation set. Tensors are on the CPU."""
 
-    metrics: always holds 'loss'. confusion: int64 [K, K] on the CPU, rows are true classes; None if there are no
-    classes.
-    baseline: the same metrics of a constant prediction, where known.
-    pairs: float32 [2, N, T] on the CPU, predicted and true numbers of up to 1,000 sprites, NaN where unknown; None if
-    the recipe predicts no numbers.
-    """
-
-    metrics: Mapping[str, float]
-    confusion: Tensor | None = None
-    baseline: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float]  # always with 'loss'
+    confusion: Tensor | None = None  # int64 [K, K], rows are true classes; None without classes
+    baseline: Mapping[str, float] = field(default_factory=dict)  # the same metrics of a constant prediction, if known
+    # float32 [2, N, T], predicted and true numbers of up to 1,000 sprites, NaN where unknown; None without numbers.
     pairs: Tensor | None = None
 
 
@@ -205,9 +181,9 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
 
     @property
     def best_by(self) -> Metric | None:
-        """The validation metric that selects the best checkpoint.
+        """The validation metric that selects the best checkpoint; None for models that draw sprites.
 
-        None for models that draw sprites: on few sprites their validation loss rises while new sprites still improve.
+        On few sprites their validation loss rises while new sprites still improve.
         """
         return None if self.makes == "sprites" else self.headline
 
@@ -271,10 +247,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         """Return the training loss, a scalar on the device, averaged over the batch. Draw random numbers from `rng`."""
 
     def weight(self, batch: Batch) -> float | Tensor:
-        """Return the weight of a micro-batch's loss: the number of items that `loss` averages over.
-
-        A tensor is a scalar on the batch's device.
-        """
+        """Return the weight of a micro-batch's loss, the items that it averages over: a number, or a device scalar."""
         return len(batch.x)
 
     @abstractmethod

@@ -27,22 +27,14 @@ Capability = Literal[
 
 @dataclass(frozen=True, eq=False)
 class EditCondition:
-    """Constraints on new sprites that are drawn from existing ones; all tensors are on the network's device.
+    """Constraints on new sprites that are drawn from existing ones; all tensors are on the network's device."""
 
-    sprites: float32 [N, 4, S, S], premultiplied RGBA in [-1, 1], the existing sprite for each new one.
-    strength: 0 to 1, the share of noise mixed in at the start; 1 starts from noise alone.
-    keep: float32 [N, 1, S, S], inpainting mask, 1 where pixels stay; None: no pixel is kept.
-    mirror: whether the right half mirrors the left half, and the lower half the upper half.
-    seamless: whether the sprite tiles horizontally, and vertically.
-    alpha: float32 [N, 1, S, S], the final alpha of each pixel, in [-1, 1]; None: alpha is free.
-    """
-
-    sprites: Tensor
-    strength: float
-    keep: Tensor | None = None
-    mirror: tuple[bool, bool] = (False, False)
-    seamless: tuple[bool, bool] = (False, False)
-    alpha: Tensor | None = None
+    sprites: Tensor  # float32 [N, 4, S, S], premultiplied RGBA in [-1, 1], the existing sprite for each new one
+    strength: float  # 0 to 1, the share of noise mixed in at the start; 1 starts from noise alone
+    keep: Tensor | None = None  # float32 [N, 1, S, S], inpainting mask, 1 where pixels stay
+    mirror: tuple[bool, bool] = (False, False)  # the right half mirrors the left half, the lower half the upper half
+    seamless: tuple[bool, bool] = (False, False)  # the sprite tiles horizontally, and vertically
+    alpha: Tensor | None = None  # float32 [N, 1, S, S], the final alpha of each pixel, in [-1, 1]; None: alpha is free
 
 
 class Student(nn.Module, ABC):
@@ -151,10 +143,7 @@ class Distils(DrawsFromNoise, Protocol):
 
     @staticmethod
     def student(network: Any) -> Student:
-        """Create an untrained student as a copy of the network, on its device.
-
-        Only trainable parameters require gradients.
-        """
+        """Create an untrained student as a copy, on the same device. Only trainable parameters require gradients."""
 
     @staticmethod
     def trajectory(network: Any, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:

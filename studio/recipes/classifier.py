@@ -25,7 +25,7 @@ from studio.recipes.predictors import (
     feature_mask,
     predictor_arguments,
     predictor_class,
-)
+)  # fmt: skip
 
 _SMALLEST = 3  # sprites: one for validation and two for training
 
@@ -64,20 +64,16 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
         counts = sprites.class_counts()
         kept = np.flatnonzero(counts >= config.smallest_class)
         if len(kept) < 2:
-            raise TrainingError(
-                "A classifier needs at least two classes with enough sprites.",
-                "Open a folder whose sub-folders are the classes, with three sprites or more in each.",
-            )
+            hint = "Open a folder whose sub-folders are the classes, with three sprites or more in each."
+            raise TrainingError("A classifier needs at least two classes with enough sprites.", hint)
         if len(kept) == len(counts):
             return sprites, []
-        indices = np.flatnonzero(np.isin(sprites.labels, kept))
-        chosen = sprites.take(indices)
+        chosen = sprites.take(np.flatnonzero(np.isin(sprites.labels, kept)))
         labels = np.searchsorted(kept, chosen.labels).astype(np.int64)
         names = tuple(sprites.class_names[i] for i in kept)
-        left_out = [
-            f"{name} ({count})" for name, count in zip(sprites.class_names, counts, strict=True) if name not in names
-        ]
-        notes = [f"Left out, too few sprites to learn from: {', '.join(left_out)}."] if left_out else []
+        pairs = zip(sprites.class_names, counts, strict=True)
+        left_out = ", ".join(f"{name} ({count})" for name, count in pairs if name not in names)
+        notes = [f"Left out, too few sprites to learn from: {left_out}."] if left_out else []
         return replace(chosen, labels=labels, class_names=names), notes
 
     def presets(self, budget: TrainingBudget) -> tuple[Preset, ...]:

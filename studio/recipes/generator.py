@@ -49,7 +49,7 @@ from studio.recipes.flow import (
     solve,
     tiled_velocity,
     timesteps,
-)
+)  # fmt: skip
 from studio.recipes.layers import whole_groups
 from studio.recipes.planning import Planner
 from studio.recipes.unet import SoftColours, UNet, known_labels
@@ -70,15 +70,12 @@ class GeneratorConfig(TrainingConfig):
     colours: int = setting(
         256, "Number of colours in the model's palette, chosen from your sprites. 0 mixes colours freely, for painted "
         "art: pixel art comes out speckled.",
-        unit="colours", label="Palette",
-        low=0, high=1024, legacy_default=0, advanced=True,
+        unit="colours", label="Palette", low=0, high=1024, legacy_default=0, advanced=True,
     )  # fmt: skip
     time_mean: float = setting(
         -0.3, "The noise levels that training focuses on: negative values mean more noise.",
-        label="Noise focus",
-        low=-5.0, high=5.0, advanced=True,
+        label="Noise focus", low=-5.0, high=5.0, advanced=True,
     )  # fmt: skip
-
     inpaint_share: float = setting(
         0.33, "Share of sprites with an inpainting mask in the last fifth of the training.",
         low=0.0, high=1.0, legacy_default=0.0, advanced=True, former_name="filling",
@@ -231,12 +228,9 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         first = torch.full((int(ties.max()) + 1,), len(ties.flatten()), device=ties.device)
         first = first.scatter_reduce(0, ties.flatten(), torch.arange(height * width, device=ties.device), "amin")
         noise = parts.view(count, 4, -1).swapaxes(0, 1).reshape(1, 4, -1)[..., first[ties.flatten()]]
-        velocities = {
-            label: tiled_velocity(
-                guided_velocity(network, torch.full((count,), label, device=ties.device), guidance), network.size
-            )
-            for label in shares
-        }
+        labels = {label: torch.full((count,), label, device=ties.device) for label in shares}
+        each_velocity = {label: guided_velocity(network, own, guidance) for label, own in labels.items()}
+        velocities = {label: tiled_velocity(own, network.size) for label, own in each_velocity.items()}
 
         def velocity(x: Tensor, t: float) -> Tensor:
             each = [share * velocities[label](x, t) for label, share in shares.items()]

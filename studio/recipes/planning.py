@@ -12,20 +12,13 @@ _FEWEST_SEEN = 12_800  # sprites in a training, with repetitions: fewer teach no
 
 @dataclass(frozen=True)
 class Planner:
-    """Plans presets for the number of sprites and the speed of the device.
+    """Plans presets for the number of sprites and the speed of the device."""
 
-    width: channels of the recipe's default network.
-    widths: channels that presets choose from, rising.
-    slowing: time per step grows with width ** slowing.
-    most_epochs: epochs after which a network has memorised its sprites.
-    most_tuning_epochs: most_epochs for a training that starts from another run's weights.
-    """
-
-    width: int
-    widths: tuple[int, ...]
-    slowing: float
-    most_epochs: int
-    most_tuning_epochs: int
+    width: int  # channels of the recipe's default network
+    widths: tuple[int, ...]  # channels that presets choose from, rising
+    slowing: float  # time per step grows with width ** slowing
+    most_epochs: int  # epochs after which a network has memorised its sprites
+    most_tuning_epochs: int  # the same for a training that starts from another run's weights
 
     def preset(self, title: str, summary: str, minutes: float, enough: int, budget: TrainingBudget) -> Preset:
         """Create a preset of at most `minutes`, with the widest network that trains on `enough` sprites in this time.

@@ -32,16 +32,11 @@ class PredictorConfig(TrainingConfig):
         OWN,
         "studio: a small residual network for sprites. perceptron: the tutorials' network, two hidden layers over grey "
         "pixels. The others are torchvision's, untrained, and train much slower.",
-        choices=(OWN, TUTORIAL, *TORCHVISION),
-        legacy_default=OWN,
-    )
+        choices=(OWN, TUTORIAL, *TORCHVISION), legacy_default=OWN,
+    )  # fmt: skip
     width: int = setting(32, "Channels of the first level of the studio network.", low=16, high=512)
     dropout: float = setting(
-        0.1,
-        "Share of the last features dropped in training, against overfitting.",
-        low=0.0,
-        high=0.9,
-        advanced=True,
+        0.1, "Share of the last features dropped in training, against overfitting.", low=0.0, high=0.9, advanced=True
     )
 
     def __post_init__(self) -> None:
@@ -169,10 +164,9 @@ def check_size(config: PredictorConfig, sprites: Sprites) -> None:
     """Raise TrainingError if the sprites are too small for the chosen network."""
     smallest = _SMALLEST_PX.get(config.network, 1)
     if sprites.size < smallest:
-        raise TrainingError(
-            f"{config.network} needs sprites of {smallest} x {smallest} pixels or more; these have {sprites.size}.",
-            "Choose another network, or a larger canvas on the Sprites page.",
-        )
+        needs = f"needs sprites of {smallest} x {smallest} pixels or more; these have {sprites.size}."
+        hint = "Choose another network, or a larger canvas on the Sprites page."
+        raise TrainingError(f"{config.network} {needs}", hint)
 
 
 def feature_mask(network: Predictor, rng: BatchRng) -> Tensor | None:

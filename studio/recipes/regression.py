@@ -110,10 +110,9 @@ class Regression(Recipe[RegressionConfig, Regressor]):
         check_size(config, sprites)
         kept = np.flatnonzero(~np.isnan(sprites.targets).all(1))
         if len(kept) < _FEWEST:
-            raise TrainingError(
-                f"A regression needs numbers: {count(len(kept), 'sprite')} of {len(sprites):,} have any.",
-                "Add a labels.csv next to your sprites, with lines like 'file,price' and 'sword.png,12.5'.",
-            )
+            title = f"A regression needs numbers: {count(len(kept), 'sprite')} of {len(sprites):,} have any."
+            hint = "Add a labels.csv next to your sprites, with lines like 'file,price' and 'sword.png,12.5'."
+            raise TrainingError(title, hint)
         left_out = len(sprites) - len(kept)
         notes = [f"Left out, without a number: {count(left_out, 'sprite')}."] if left_out else []
         return sprites.take(kept), notes
