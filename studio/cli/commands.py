@@ -128,8 +128,7 @@ COMMANDS = {
     "train": _command("train a model on sprites", _ON, *_NEW_RUN),
     "resume": _command(
         "resume a stopped or interrupted run",
-        _RUN,
-        _DEVICE,
+        _RUN, _DEVICE,
         _flag("--more-minutes", "minutes to train longer, also if the run was finished", "X", type=float),
         _ON,
         run="train.resume",
@@ -163,8 +162,7 @@ COMMANDS = {
     ),
     "generate": _command(
         "draw new sprites with a trained generator",
-        _RUN,
-        _CHECKPOINT,
+        _RUN, _CHECKPOINT,
         _out(
             "a file: .png (a sheet with JSON), .gif, .apng, .aseprite or .tres (Godot); or a folder for one PNG per "
             "sprite"
@@ -173,61 +171,44 @@ COMMANDS = {
         _flag("--columns", "columns of a sheet (default: 8)", "N", type=int, default=8),
         _flag("--palette", "palette file to draw with (default: the run's palette)", "FILE", type=Path),
         _switch("--dither", "with --palette: mix the colours of the palette in a dither pattern"),
-        _flag(
-            "--no-texts",
-            "don't write model, seed and settings into the files ('studio verify' reads them)",
-            dest="texts",
-            action="store_false",
-        ),
+        _flag("--no-texts", "don't write model, seed and settings into the files ('studio verify' reads them)",
+            dest="texts", action="store_false"),
         _DEVICE,
         "generate.add_generate_flags",
     ),
     "distil": _command(
         "prepare fast mode: distil a generator into a network that draws about four times as fast",
-        _RUN,
-        _CHECKPOINT,
-        _DEVICE,
+        _RUN, _CHECKPOINT, _DEVICE,
         SettingFlags("engine.sampling.distil.DistilSettings", "distillation"),
         run="generate.distil",
     ),
     "predict": _command(
         "predict the class of sprites (classifier) or their numbers (regression)",
-        _RUN,
-        _CHECKPOINT,
+        _RUN, _CHECKPOINT,
         _paths(f"sprites: {_SPRITES}"),
         _DEVICE,
         aliases=("classify",),
     ),
     "evaluate": _command(
         "measure the quality of a model: of a generator's sprites, or of predictions for the validation set",
-        _RUN,
-        _CHECKPOINT,
+        _RUN, _CHECKPOINT,
         _paths(f"sprites to evaluate instead of the generator's: {_SPRITES}", "*"),
         _DEVICE,
         SettingFlags("engine.quality.evaluate.EvaluateSettings", "evaluation"),
     ),
     "export": _command(
         "export a trained model and verify the file; or export a run's curves to TensorBoard",
-        _RUN,
-        _CHECKPOINT,
+        _RUN, _CHECKPOINT,
         _flag("--format", "file format (default: from the suffix of --out)", "NAME"),
         _out("file or folder (default: the run's exports folder)"),
         "export.add_export_flags",
     ),
     "verify": _command(
         "check whether an exported model or a saved sprite was changed, and which run made it",
-        _flag(
-            "file",
-            "an exported file next to its card, a card, or an image saved by the studio",
-            "FILE",
-            type=existing_path,
-        ),
-        _flag(
-            "--run",
-            "run to compare with (default: the run named in the file, if it is in the runs folder)",
-            "RUN",
-            dest="run_name",
-        ),
+        _flag("file", "an exported file next to its card, a card, or an image saved by the studio", "FILE",
+            type=existing_path),
+        _flag("--run", "run to compare with (default: the run named in the file, if it is in the runs folder)", "RUN",
+            dest="run_name"),
     ),
     "plot": _command(
         "save a plot of the loss, or another curve, for one or more runs",
@@ -250,16 +231,10 @@ COMMANDS = {
     ),
     "map": _command(
         "draw a map of a run's sprites with similar sprites side by side, and list outliers",
-        _RUN,
-        _CHECKPOINT,
+        _RUN, _CHECKPOINT,
         _out(".png file or folder (default: named after the run)"),
-        _flag(
-            "--size",
-            "longer side of the image in pixels; a larger image shows more sprites (default: 2048)",
-            "N",
-            type=int,
-            default=2048,
-        ),
+        _flag("--size", "longer side of the image in pixels; a larger image shows more sprites (default: 2048)", "N",
+            type=int, default=2048),
         _DEVICE,
         run="map.draw_map",
     ),
@@ -269,9 +244,8 @@ COMMANDS = {
         _IMPORT_FLAGS,
         (
             _switch("--extract", "extract the palette from the sprites"),
-            _flag(
-                "--snap", "write copies of the files, recoloured with the palette in FILE", "FILE", type=existing_path
-            ),
+            _flag("--snap", "write copies of the files, recoloured with the palette in FILE", "FILE",
+                type=existing_path),
         ),
         _flag("--colours", "with --extract: max. colours, up to 256 (default: 32)", "N", type=int),
         _switch("--dither", "with --snap: mix colours in a dither pattern"),
@@ -279,13 +253,8 @@ COMMANDS = {
     ),
     "runs": _command(
         "list all runs",
-        _flag(
-            "--tag",
-            "list only runs with this tag; repeat the flag to require several tags",
-            "TAG",
-            action="append",
-            default=[],
-        ),
+        _flag("--tag", "list only runs with this tag; repeat the flag to require several tags", "TAG", action="append",
+            default=[]),
         _switch("--starred", "only starred runs"),
         _switch("--disk", "also show disk usage per run and in total"),
     ),
@@ -308,12 +277,8 @@ COMMANDS = {
     ),
     "lab": _command(
         "run an experiment on this device (batch size, learning rate, threads, ...) or analyse a run",
-        _flag(
-            "experiment",
-            "experiment, listed below; without a name: list all experiments and earlier results",
-            "EXPERIMENT",
-            nargs="?",
-        ),
+        _flag("experiment", "experiment, listed below; without a name: list all experiments and earlier results",
+            "EXPERIMENT", nargs="?"),
         _paths(f"sprites: {_SPRITES} (default: the demo sprites); or the run to analyse", "*"),
         _IMPORT_FLAGS,
         _flag("--checkpoint", "checkpoint to analyse: best, last or a step (default: best)", "STEP"),
@@ -324,4 +289,4 @@ COMMANDS = {
         "lab.add_lab_flags",
         usage="[EXPERIMENT [PATH... | RUN]]",
     ),
-}
+}  # fmt: skip

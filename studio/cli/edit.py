@@ -73,10 +73,7 @@ def edit_settings(args: argparse.Namespace) -> GenerateSettings:
 
 
 def draw(model: TrainedModel, args: argparse.Namespace, settings: GenerateSettings, reporter: Reporter) -> Events:
-    """Create the job that draws sprites from noise, or from sprite files if flags name them.
-
-    Raises BadInputError, UsageError.
-    """
+    """Create the job that draws sprites, from noise or from files named by flags. Raises BadInputError, UsageError."""
     from studio.engine.quality.rerank import best_of
     from studio.engine.sampling.edit import draw_similar, redraw, tween
     from studio.engine.sampling.generate import generate

@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 
 
 def find_run(name: str) -> Path:
-    """Return a run's folder. name: path, folder name, or the user's name for the run.
-
-    Raises UsageError for an unknown name, and for a name that several runs share.
-    """
+    """Return a run's folder by path, folder name or user's name. Raises UsageError if unknown or ambiguous."""
     typed = existing_path(name)
     if typed.name == "run.json":
         typed = typed.parent

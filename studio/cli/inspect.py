@@ -56,6 +56,7 @@ def _print_summary(found: SpritesImported, reporter: Reporter) -> None:
     """Print the number of sprites, their sizes and their classes."""
     sprites = found.sprites
     reporter.print(
+        f"{sprites.title}: {count(len(sprites), 'sprite')} in {count(len(sprites.class_names), 'class', 'classes')}, "
         f"canvas {sprites.size} x {sprites.size} pixels"
         + (f" (proposed: {found.proposed_size})" if found.proposed_size != sprites.size else "")
     )

@@ -54,10 +54,7 @@ def stop_on_signal(
 
 @contextlib.contextmanager
 def interrupt_on_signal() -> Iterator[None]:
-    """Create a context in which SIGTERM and SIGHUP raise KeyboardInterrupt, like Ctrl+C.
-
-    Only the first signal raises: later signals must not interrupt the cleanup.
-    """
+    """Create a context in which the first SIGTERM or SIGHUP raises KeyboardInterrupt; later signals have no effect."""
     request = StopRequest()
 
     def interrupt(number: int, frame: FrameType | None) -> None:

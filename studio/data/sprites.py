@@ -77,10 +77,7 @@ class Sprites:
         return str(vars(self)["_fingerprint"])
 
     def compute_fingerprint(self) -> Iterator[int]:
-        """Compute and keep the fingerprint in steps; yields the number of sprites hashed after each step.
-
-        A known fingerprint is not computed again.
-        """
+        """Compute the fingerprint once, in steps; yields the number of sprites hashed after each step."""
         if "_fingerprint" in vars(self):
             return
         digest = hashlib.sha256(repr((self.rgba.shape, self.class_names)).encode())
@@ -116,10 +113,7 @@ class Sprites:
         return np.bincount(self.labels, minlength=len(self.class_names)).astype(np.int64)
 
     def take(self, indices: NDArray[np.int64] | Sequence[int]) -> Sprites:
-        """Return a copy with only the sprites at `indices`; the class names stay.
-
-        A large copy goes to a scratch file. Raises OSError if the disk is full.
-        """
+        """Return a copy with the sprites at `indices` and all class names; a large one on the disk. Raises OSError."""
         chosen = np.asarray(indices, dtype=np.int64)
         names = tuple(self.names[i] for i in chosen)
         rgba = copy_rows(self.rgba, chosen, self.stored.path.parent if self.stored else None)

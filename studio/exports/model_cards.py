@@ -58,10 +58,7 @@ class ModelSource:
 
 
 def provenance_metadata(sources: Iterable[str]) -> dict[str, str]:
-    """Return the metadata of saved sprites that lists the models which drew them; empty if all are unknown.
-
-    sources: a `ModelSource` as JSON per sprite; an empty text means unknown.
-    """
+    """Return metadata that names the models of sprites. sources: a `ModelSource` as JSON per sprite, '' if unknown."""
     known = list(dict.fromkeys(filter(None, sources)))
     return {PROVENANCE: f"[{', '.join(known)}]"} if known else {}
 

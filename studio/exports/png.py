@@ -141,10 +141,7 @@ def _checksum_matches(data: bytes) -> bool:
 
 
 def read_provenance(path: Path) -> tuple[list[ModelSource], bool]:
-    """Return the models named in a PNG's text chunks, and whether the PNG's checksum is right.
-
-    Raises BadInputError for files that are damaged or have no provenance.
-    """
+    """Return the models named in a PNG's text chunks, and whether its checksum is right. Raises BadInputError."""
     try:
         data = path.read_bytes()
         with Image.open(io.BytesIO(data)) as image:

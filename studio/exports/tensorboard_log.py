@@ -31,10 +31,7 @@ def check_installed() -> None:
 
 
 class TensorBoardLog:
-    """An event file, written sequentially. Times are seconds since 1970, UTC.
-
-    Raises OSError if the file can't be written.
-    """
+    """An event file, written sequentially. Times are seconds since 1970, UTC. Raises OSError."""
 
     def __init__(self, folder: Path, begun_s: float) -> None:
         """Create the file in `folder`, with a name that TensorBoard recognises."""

@@ -188,10 +188,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return None if self.makes == "sprites" else self.headline
 
     def select(self, sprites: Sprites, config: ConfigT) -> tuple[Sprites, list[str]]:
-        """Return the sprites that the recipe can train on, and a sentence for each group left out.
-
-        Raises TrainingError if too few sprites suit the recipe.
-        """
+        """Return the sprites that can be trained on, and a sentence for each group left out. Raises TrainingError."""
         return sprites, []
 
     def defaults(self, budget: TrainingBudget) -> ConfigT:

@@ -39,10 +39,7 @@ def mul(first: Channels, second: Channels | int) -> Channels:
 
 
 def draw(canvas: Rgba, source: Rgba, opacity: int, mode: int) -> None:
-    """Draw the image `source` over `canvas`, in place.
-
-    canvas, source: uint8 [H, W, 4], straight alpha. opacity: 0..255. mode: index into BLEND_FUNCTIONS.
-    """
+    """Draw `source` over `canvas`, uint8 [H, W, 4], straight alpha. opacity: 0..255. mode: of BLEND_FUNCTIONS."""
     for rows in bands(*canvas.shape[:2]):
         _draw_band(canvas[rows], source[rows], opacity, BLEND_FUNCTIONS[mode])
 

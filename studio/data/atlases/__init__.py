@@ -1,4 +1,1 @@
-"""Atlas formats: description files with the positions of sprites in a sheet. Every format is a plug-in file.
-
-Start with base.py; json_frames.py reads the most common format.
-"""
+"""Formats of files with the positions of sprites in a sheet, one plug-in file for each. Start with base.py."""

@@ -75,10 +75,7 @@ def to_oklab(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 
 def nearest_colours(colours: NDArray[np.float64], palette: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the index of the nearest palette colour for each colour: int64 [n]. Ties go to the first colour.
-
-    colours: OKLab [n, 3]. palette: OKLab [K, 3].
-    """
+    """Return the nearest colour of `palette` [K, 3] for each of `colours` [n, 3], OKLab: int64 [n]. Ties: the first."""
     found = np.empty(len(colours), np.int64)
     channels = np.ascontiguousarray(palette.T)
     for part in distance_slices(len(colours), len(palette)):

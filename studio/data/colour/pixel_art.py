@@ -137,10 +137,7 @@ def to_pixel_art(
 
 
 def _nearest(centres: NDArray[np.float64], palette: NDArray[np.float64], own: int) -> NDArray[np.int64]:
-    """Return the index of the nearest colour, OKLab [K, 3], for each centre, OKLab [n, 3]: int64 [n].
-
-    own: number of colours, at the start of the palette, that win if near enough.
-    """
+    """Return the nearest colour [K, 3] for each centre [n, 3], OKLab; the first `own` win if near: int64 [n]."""
     found = nearest_colours(centres, palette)
     if own:
         first = nearest_colours(centres, palette[:own])

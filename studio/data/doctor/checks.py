@@ -96,10 +96,7 @@ def _near_colours(sprites: Sprites, used: NDArray[np.int64]) -> Generator[Event,
 
 
 def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[ImportIssue], int]]:
-    """Find the palette of nearly all sprites; return issues for sprites with other colours, and the palette's size.
-
-    Returns ([], 0) if the sprites share no palette.
-    """
+    """Return issues for colours outside the palette of nearly all sprites, and its size; ([], 0) without palette."""
     shared: Counter[int] = Counter()
     for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
         for colours in _each(sprites.rgba[part]):

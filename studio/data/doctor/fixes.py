@@ -1,7 +1,4 @@
-"""Apply import options to the sprites from a reader: change pixels, exclude sprites, merge classes.
-
-Files and the cached import stay unchanged, so every option can be reverted.
-"""
+"""Apply import options to sprites after reading: change pixels, exclude sprites, merge classes. No file changes."""
 
 from __future__ import annotations
 

@@ -107,10 +107,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A dropped file, or a file in a dropped folder or archive; not opened yet.
-
-    `read_bytes` (studio.data.images.decoding) reads the file, on the disk or in an archive.
-    """
+    """A dropped file, or a file in a dropped folder or archive; not opened yet. `decoding.read_bytes` reads it."""
 
     path_str: str  # path of the file, or of its archive; may hold surrogates if the path is not UTF-8
     name: str  # printable path from the dropped folder on, with '/' ('item/ruby.png')

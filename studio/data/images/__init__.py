@@ -1,4 +1,1 @@
-"""Decode picture files to RGBA pixels, including animations, and fit sprites to a canvas.
-
-A damaged file raises UnreadableFile; smaller problems become a SourceIssue.
-"""
+"""Decode picture files to RGBA pixels, including animations, and fit sprites to a canvas."""

@@ -68,10 +68,7 @@ def read_bytes(file: SourceFile, most: int = 0) -> bytes:
 
 
 def read_picture_bytes(file: SourceFile) -> bytes | None:
-    """Return the bytes of a picture file; None for notes, licences, sounds and other files.
-
-    Raises UnreadableFile for unsupported kinds of pictures, and OSError.
-    """
+    """Return the bytes of a picture; None for other files. Raises OSError, UnreadableFile for an unsupported kind."""
     if reason := why_unsupported_name(file.file_name):
         raise UnreadableFile("unsupported", reason)
     if file.suffix not in PICTURE_SUFFIXES and sniff(read_bytes(file, HEAD_BYTES), file.suffix) is None:
@@ -271,10 +268,7 @@ def strip_metadata(data: bytes) -> tuple[bytes, bytes]:
 
 
 def apply_exif_orientation(image: Image.Image, exif: bytes) -> tuple[Image.Image, bool]:
-    """Rotate or mirror a picture by the orientation in `exif`; also return whether the picture changed.
-
-    Damaged EXIF changes nothing, unless the orientation entry is intact.
-    """
+    """Rotate or mirror a picture by the orientation in `exif`, if intact; also return whether the picture changed."""
     found = Image.Exif()
     try:
         found.load(exif)

@@ -13,10 +13,7 @@ BITS_AT = _HEADER.size + _ENTRY.size + 14  # bytes before the bits a pixel in a 
 
 
 def extract_largest(data: bytes) -> tuple[bytes, int]:
-    """Return the largest picture of an icon file, and the number of pictures.
-
-    The picture is a PNG file or an icon file with one bitmap. Raises UnreadableFile for a damaged file.
-    """
+    """Return an icon file's largest picture, a PNG or icon file, and the number of pictures. Raises UnreadableFile."""
     _, _, count = _HEADER.unpack(data[: _HEADER.size].ljust(_HEADER.size, b"\0"))
     if not count or len(data) < _HEADER.size + count * _ENTRY.size:
         raise UnreadableFile("unreadable", CUT_OFF)

@@ -104,10 +104,7 @@ _LARGEST_SHARED = 768  # bytes of a full palette; every frame gets a copy, so la
 
 
 def split_frames(data: bytes) -> Iterator[EncodedFrame]:
-    """Yield the frames of an animated PNG in order; ends at once for a still PNG. Skips a default image.
-
-    Raises UnreadableFile for truncated or damaged files.
-    """
+    """Yield the frames of an animated PNG, without its default image; none for a still PNG. Raises UnreadableFile."""
     header = control = b""
     shared: dict[bytes, bytes] = {}
     pixels: list[bytes] = []

@@ -121,10 +121,7 @@ def with_palette(options: ImportOptions) -> ImportOptions:
 
 
 def list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles, list[ImportIssue]]]:
-    """Find all files under `roots`; return the files sorted by name, and the issues of inaccessible files.
-
-    Yields Progress, and notices on skipped items and too many files.
-    """
+    """Find all files under `roots`; return them sorted by name, and issues. Yields Progress and notices."""
     files = FoundFiles()
     problems: list[ImportIssue] = []
     skipped: list[str] = []
@@ -151,10 +148,7 @@ def list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles
 
 
 def _find_splits(files: FoundFiles) -> Generator[Event, None, list[SplitFolders]]:
-    """Remove split folders (train, val, test) from the class names of `files`; return the splits found.
-
-    Yields a notice for each split, with a fix to make the folders classes again.
-    """
+    """Remove split folders (train, val, test) from class names of `files`; return them. Yields a notice for each."""
     splits = yield from run_in_thread(remove_split_folders(files), len(files.folders), "folders checked")
     for split in splits:
         title = f"{split.sentence()}{f' (in {split.parent[:-1]})' if split.parent else ''}."
@@ -167,10 +161,7 @@ def _load_cached(
     cache_dir: Path | None, roots: Sequence[Root], files: FoundFiles, problems: list[ImportIssue],
     options: ImportOptions, sources: list[Source],
 ) -> Generator[Event, None, tuple[Path | None, ImportResult | None]]:  # fmt: skip
-    """Look up an earlier import of `files`; return its cache path and its result, each None if missing.
-
-    Without `cache_dir`, returns (None, None).
-    """
+    """Return the cache path for an import of `files` and its cached result, each None if there is none."""
     if cache_dir is None:
         return None, None
     names = [source.name for source in sources]
@@ -224,10 +215,7 @@ def _further_sheets(buffer: ImportBuffer, sheets: Mapping[int, SheetCandidate], 
 
 
 def _grids_from_options(files: FoundFiles, text: str) -> Generator[Event, None, dict[int, SheetGrid]]:
-    """Parse `text`, the value of ImportOptions.sheet_grids; return the grids by file number.
-
-    Yields a notice for each name without a sheet. Raises BadInputError for a bad list.
-    """
+    """Parse ImportOptions.sheet_grids; return grids by file number. Yields notices on unknown names."""
     if not text:
         return {}
     numbers: dict[str, int] = {}

@@ -80,10 +80,7 @@ def _load(paths: Sequence[Path], name: str, grid: SheetGrid | None) -> SheetPrev
 
 
 def _image_to_slice(file: SourceFile) -> SourceImage:
-    """Return the only image of `file` to slice: a whole sheet, or the pixels outside described sprites.
-
-    Raises BadInputError for no such image and for several.
-    """
+    """Return the only sheet in `file`, perhaps without described sprites. Raises BadInputError for no or two sheets."""
     candidates = [image for image in load_images(file) if image.may_be_sheet]
     if len(candidates) == 1:
         return candidates[0]

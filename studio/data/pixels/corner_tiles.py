@@ -23,10 +23,7 @@ _CORNERS = np.array([[1, 1, 1, 0], [1, 1, 0, 1], [0, 1, 0, 0], [1, 0, 0, 0]], bo
 
 
 def corner_kinds() -> NDArray[np.bool_]:
-    """Return the corners of each tile that have the second terrain: bool [16, 4].
-
-    Order: upper left, upper right, lower left, lower right.
-    """
+    """Return the corners with the second terrain: bool [16, 4], upper left, upper right, lower left, lower right."""
     right, below = np.roll(_CORNERS, -1, 1), np.roll(_CORNERS, -1, 0)
     return np.stack([_CORNERS, right, below, np.roll(below, -1, 1)], -1).reshape(TILE_COUNT, 4)
 

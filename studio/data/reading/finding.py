@@ -1,7 +1,4 @@
-"""Find all files under dropped paths, in folders and archives. Only archives are opened.
-
-`FoundFiles` holds a million files in little memory.
-"""
+"""Find all files under dropped paths, in folders and archives. `FoundFiles` holds a million files in little memory."""
 
 from __future__ import annotations
 
@@ -71,10 +68,7 @@ class Root:
 
 
 def resolve_roots(paths: Sequence[Path]) -> tuple[Root, ...]:
-    """Convert dropped paths to sorted roots, without paths inside other dropped folders.
-
-    Raises BadInputError for no paths, and for a missing or inaccessible path.
-    """
+    """Convert dropped paths to sorted roots, without paths inside others. Raises BadInputError for missing paths."""
     if not paths:
         raise BadInputError("No files or folders given.", "Name a folder of sprites.")
     is_folder: dict[str, bool] = {}

@@ -1,7 +1,4 @@
-"""Read one file: return decoded sprites with remarks, or the reason why the file can't be read.
-
-Runs on reader threads and in worker processes.
-"""
+"""Read one file, on a thread or in a worker process: return sprites with remarks, or why the file can't be read."""
 
 from __future__ import annotations
 

@@ -73,10 +73,7 @@ def process_count(files: int) -> int:
 
 
 class ReaderPool:
-    """A thread and worker processes to read chunks of files. Leaving the `with` block kills the processes.
-
-    grids: grids of sheets by file number; None while sheets stay whole.
-    """
+    """Reads chunks of files on a thread and in processes; leaving `with` kills the processes. grids: by file number."""
 
     def __init__(
         self, files: FoundFiles, sources: Sequence[Source], options: ImportOptions,

@@ -54,10 +54,7 @@ Ints = NDArray[np.int64]
 
 
 class SideLines:
-    """Evidence for tile borders between the rows of a picture, or between its columns.
-
-    pixels: uint32 [n, m], the rows or the columns. filled: bool [n, m], foreground pixels.
-    """
+    """Evidence for tile borders between rows or columns `pixels`, uint32 [n, m]. filled: bool [n, m], foreground."""
 
     def __init__(self, pixels: Pixels, filled: Mask) -> None:
         content = np.flatnonzero(filled.any(axis=1))

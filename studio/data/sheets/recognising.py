@@ -57,10 +57,7 @@ class SheetCandidate:
 
 
 def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
-    """Return the possible grids of a picture, the likeliest first; () if the picture is clearly a single sprite.
-
-    rgba: uint8 [H, W, 4] with colour zeroed under alpha 0.
-    """
+    """Return possible grids, best first; () for a clear single sprite. rgba: uint8 [H, W, 4], alpha 0 zeroed."""
     if not _may_hold_several(rgba):
         return ()
     found: list[SheetCandidate] = []

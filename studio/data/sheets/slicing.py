@@ -96,10 +96,7 @@ def grid_from_options(options: ImportOptions) -> SheetGrid:
 
 
 def slice_grid(rgba: Rgba, grid: SheetGrid) -> list[tuple[int, int, Rgba]]:
-    """Slice a sheet, uint8 [H, W, 4]: return row, column (from 0) and pixels of every whole tile with foreground.
-
-    Raises UnreadableFile for too many tiles.
-    """
+    """Return row, column (from 0) and pixels of all whole tiles with foreground. Raises UnreadableFile for too many."""
     cells = find_cells(grid, SummedAreaTable.of(rgba))
     check_sprite_count(cells.sprites)
     found = []

@@ -123,10 +123,7 @@ def _cells(level: NDArray[np.int16]) -> NDArray[np.float64]:
 
 
 def _candidates(hashes: NDArray[np.uint8]) -> Generator[Event, None, NDArray[np.int64]]:
-    """Find pairs with similar hashes: int64 [P, 3], indices first < second, and 1 for a mirrored match.
-
-    hashes: uint8 [2, N, 14], for sprites and for mirror images. Yields Progress.
-    """
+    """Find pairs of similar hashes, uint8 [2, N, 14]: int64 [P, 3], first < second, 1 if mirrored. Yields Progress."""
     count = hashes.shape[1]
     both = hashes.reshape(2 * count, _BYTES)
     found = np.zeros(0, np.int64)  # pairs encoded as numbers: sorting rows of three is slow and holds the GIL

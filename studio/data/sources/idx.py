@@ -30,10 +30,7 @@ _FASHION = ("T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt"
 
 
 class IdxSource(Source):
-    """Reads the images of IDX files as opaque sprites, because the background colour is unknown.
-
-    Images of 't10k-images-idx3-ubyte' are the test set.
-    """
+    """Reads the images of IDX files as opaque sprites. Images of 't10k-images-idx3-ubyte' are the test set."""
 
     name = "idx"
 

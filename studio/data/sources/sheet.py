@@ -20,10 +20,7 @@ _FEW = 0.05  # larger shares of foreground pixels outside the described sprites 
 
 
 class SheetSource(Source):
-    """Reads sheets with a description file: each described frame becomes a sprite.
-
-    The class comes from folders in the frame's name, or else from the name of the sheet.
-    """
+    """Reads sheets with a description file: each frame becomes a sprite. Its folders, or the sheet, give the class."""
 
     name = "sheet"
     order = -10

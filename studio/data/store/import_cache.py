@@ -31,10 +31,7 @@ def entry_path(
     folder: Path, roots: Sequence[Root], files: Sequence[SourceFile], problems: Sequence[ImportIssue],
     options: ReadOptions, sources: Sequence[str],
 ) -> Generator[int, None, Path]:  # fmt: skip
-    """Return the path of the cache file for an import of exactly these files and options; it need not exist.
-
-    Yields the number of processed files from time to time.
-    """
+    """Return the cache path for an import of exactly these files and options. Yields the number of processed files."""
     reading = {item.name: getattr(options, item.name) for item in settings_of(ReadOptions)}
     about = [_VERSION, PIL.__version__, reading, [str(root.path) for root in roots], list(sources)]
     digest = hashlib.sha256(json.dumps(about).encode())

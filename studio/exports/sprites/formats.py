@@ -18,10 +18,7 @@ def sprite_exports() -> dict[str, SpriteExport]:
 
 
 def sprite_export_for(path: Path, *, plays: bool = False) -> SpriteExport:
-    """Return the first format with the suffix of `path`. plays: consider animations only.
-
-    Raises UsageError for an unknown suffix.
-    """
+    """Return the first format with the suffix of `path`, of animations if `plays`. Raises UsageError if unknown."""
     forms = [form for form in sprite_exports().values() if form.plays or not plays]
     for form in forms:
         if form.suffix == path.suffix.lower():

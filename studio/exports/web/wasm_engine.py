@@ -56,10 +56,7 @@ class WasmEngine:
         self.size, self.outputs = self._call("engine_size"), self._call("engine_outputs")
 
     def run_in_thread(self, work: Callable[[], T], share: float) -> Generator[float, None, T]:
-        """Run `work`, which calls this engine, in a thread; yield `share` every 50 ms, and return the result.
-
-        Closing the generator stops the engine for good.
-        """
+        """Run `work` on this engine in a thread; yield `share` every 50 ms; return its result. Closing stops it."""
         with ThreadPoolExecutor(1, "web page") as pool:
             future = pool.submit(work)
             try:
