@@ -56,8 +56,6 @@ class Window(QMainWindow):
             "lab": self.lab,
         }
         self._stack = QStackedWidget()
-        for page in self.pages.values():
-            self._stack.addWidget(page)
         body = factory.column(self.notices, self._stack, spacing=0)
         self.setCentralWidget(factory.panel(factory.row(self.rail, body, spacing=0, grows=1)))
         self._stack.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
@@ -109,6 +107,8 @@ class Window(QMainWindow):
         page = self.pages[name]
         page.before_show()
         self.rail.show_page(name)
+        if self._stack.indexOf(page) < 0:  # styling all pages at the start would double its time
+            self._stack.addWidget(page)
         self._stack.setCurrentWidget(page)
         self.menus.set_page(page)
 

@@ -116,6 +116,7 @@ def test_the_long_name_of_a_folder_widens_neither_the_sprites_page_nor_the_train
     qtbot: QtBot, opened: Window, sprite_folder: Path
 ) -> None:
     pages = (opened.sprites.summary, opened.train)
+    opened.show_page("train")  # the window's style makes a page wider when it is first shown
     widths = [page.minimumSizeHint().width() for page in pages]
     long_named = sprite_folder.rename(sprite_folder.with_name("folder_of_sprites_" * 8))
     open_sprites(qtbot, opened.session, long_named)
