@@ -165,9 +165,10 @@ class ConfigForm(QWidget):
 
     def _mark_invalid(self) -> None:
         """Mark each invalid value and show its error below the field."""
+        is_valid = not self.problem()
         for item in self._settings:
             if item.name in self._reasons:
-                self._reasons[item.name].show_reason(self._problem_of(item))
+                self._reasons[item.name].show_reason("" if is_valid else self._problem_of(item))
 
     def _problem_of(self, item: Setting) -> str:
         """Return why a setting's value is invalid by itself or with the other settings; '' for a valid value."""
