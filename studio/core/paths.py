@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 
@@ -11,6 +12,7 @@ _APP = "Sprite Training Studio"
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
+@functools.cache
 def assets() -> Path:
     """Return the folder of icons, demo sprites and the guide, of an installed package or a source checkout."""
     installed = _PACKAGE / "assets"

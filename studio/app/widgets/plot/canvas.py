@@ -230,10 +230,9 @@ class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
 
 def bare_plot(axes: Mapping[str, pg.AxisItem]) -> pg.PlotWidget:
     """Return a pyqtgraph widget with these axes ('bottom', 'left') and without menu, buttons or frame."""
-    widget = pg.PlotWidget(axisItems=axes)
+    widget = pg.PlotWidget(axisItems=axes, enableMenu=False)
     widget.setFrameShape(pg.PlotWidget.Shape.NoFrame)
     item = widget.getPlotItem()
-    item.setMenuEnabled(False)
     item.hideButtons()
     item.setContentsMargins(0, 6, 12, 0)
     for axis in axes.values():
