@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 _SCREEN = Path(__file__).parent / "app" / "screen.json"  # 1600 x 1200: a window of the usual size fits
@@ -12,3 +13,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # Tiny networks and matrices gain nothing by a second thread, and two processes share the tests. numpy and torch read
 # this when they are imported. On busy cores two threads of numpy's BLAS take 37 times the CPU time of one.
 THREADS = int(os.environ.setdefault("OMP_NUM_THREADS", "1"))
+# Without bytecode, each of the processes that tests start compiles the studio anew: half a second.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
