@@ -114,7 +114,8 @@ def stray_windows(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def noting(show: Callable[..., None]) -> Callable[..., None]:
         def shown(widget: QWidget, *visible: bool) -> None:
             show(widget, *visible)
-            is_plain = widget.windowType() == Qt.WindowType.Window  # no dialog, menu or tool tip
+            # A plain window is no dialog, menu or tool tip. Most shown widgets are no window at all.
+            is_plain = widget.isWindow() and widget.windowType() == Qt.WindowType.Window
             if is_plain and widget.isVisible() and not isinstance(widget, Window):
                 found.append(repr(widget))
 
