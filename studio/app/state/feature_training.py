@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QObject, Slot
 
 from studio.app.background.job_queue import JobQueue
-from studio.app.background.late_import import LateModule
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.catalog import EngineCatalog
 from studio.app.state.lab import Lab
+from studio.app.state.late import outliers
 from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
 from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.training import CurrentTraining
@@ -18,12 +16,7 @@ from studio.core.events import Event
 from studio.data.doctor.findings import SpritesChecked
 from studio.data.sprites import Sprites
 
-if TYPE_CHECKING:
-    from studio.engine.quality import outliers
-else:
-    outliers = LateModule("studio.engine.quality.outliers")
-
-_TITLE = "Analysing sprites"
+TITLE = "Analysing sprites"
 _ABOUT = (
     "Trains a small network that compares sprites. The Doctor uses it to find unusual sprites, and trainings use it to "
     "measure quality. If you cancel, the next training trains this network."
@@ -47,11 +40,10 @@ class FeatureTraining(QObject):
         self._catalog, self._devices, self._training, self._lab = catalog, devices, training, lab
         self._job: Job | None = None
         self._seen: Sprites | None = None  # the last sprites, even after a cancellation
-        open_sprites.imported.connect(self._refresh)
-        catalog.ready.connect(self._refresh)
-        catalog.devices_found.connect(self._refresh)
-        training.state_changed.connect(self._refresh)
-        lab.changed.connect(self._refresh)
+        for changed in (
+            open_sprites.imported, catalog.ready, catalog.devices_found, training.state_changed, lab.changed,
+        ):  # fmt: skip
+            changed.connect(self._refresh)
 
     @Slot()
     def _refresh(self) -> None:
@@ -65,14 +57,9 @@ class FeatureTraining(QObject):
         elif sprites is not self._seen and not self._training.owns_run() and self._lab.running is None:
             self._seen = sprites
             self._job = self._job_queue.start(
-                "engine",
-                _TITLE,
-                lambda: outliers.find_outliers(sprites, recipe.Config(), device),
-                self._on_event,
-                background=True,
-                cancellable=True,
-                about=_ABOUT,
-            )
+                "engine", TITLE, lambda: outliers.find_outliers(sprites, recipe.Config(), device),
+                self._on_event, background=True, cancellable=True, about=_ABOUT,
+            )  # fmt: skip
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, SpritesChecked):

@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background.job_queue import JobQueue
-from studio.app.background.late_import import LateModule
 from studio.app.background.model_jobs import SavedModel
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.catalog import EngineCatalog
+from studio.app.state.late import experiments, lab_report, running
 from studio.app.state.runs.runs import RunList
 from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.setup import TrainingSetup
@@ -23,14 +22,6 @@ from studio.core.events import Event, Events, Progress
 from studio.lab import results
 from studio.lab.outcome import Outcome
 from studio.lab.results import ExperimentDone, Result
-
-if TYPE_CHECKING:
-    from studio.lab import report, running
-    from studio.lab.experiments import base
-    from studio.lab.experiments.base import Experiment
-else:
-    report, running = LateModule("studio.lab.report"), LateModule("studio.lab.running")
-    base = LateModule("studio.lab.experiments.base")
 
 _log = logging.getLogger(__name__)
 
@@ -59,26 +50,23 @@ class Lab(QObject):
         self._job_queue, self._catalog, self._setup, self._training = job_queue, catalog, setup, training
         self._job: Job | None = None
         self._resumes_training = False  # after the experiment
-        self.running: Experiment | None = None
+        self.running: experiments.Experiment | None = None
         self.progress: Progress | None = None
         self.outcome = Outcome()  # intermediate results of the running experiment
         self.results: list[Result] = []  # newest first
         training.state_changed.connect(self._on_training_changed)
 
-    def problem(self, experiment: Experiment, source: SavedModel | None = None) -> str:
+    def problem(self, experiment: experiments.Experiment, source: SavedModel | None = None) -> str:
         """Return why this experiment can't start; empty if it can. source: the model to examine."""
         if self.running is not None:
             return f"'{self.running.title}' is running."
-        device = self._devices.device
-        if (
-            problem := self._setup.problem()
-            if experiment.subject == "sprites"
-            else self._model_problem(experiment, source)
-        ):
+        needs_sprites, device = experiment.subject == "sprites", self._devices.device
+        problem = self._setup.problem() if needs_sprites else self._model_problem(experiment, source)
+        if problem:
             return problem
         return experiment.obstacle(device) if device is not None else "Searching for devices…"
 
-    def start(self, experiment: Experiment, source: SavedModel | None = None) -> None:
+    def start(self, experiment: experiments.Experiment, source: SavedModel | None = None) -> None:
         """Start an experiment, unless `problem` returns a reason against it. source: the model to examine."""
         if self.problem(experiment, source):
             return
@@ -90,7 +78,7 @@ class Lab(QObject):
         self._job = self._job_queue.start("engine", f"Experiment: {experiment.title}", operation, self._on_event)
         self.changed.emit()
 
-    def _model_problem(self, experiment: Experiment, source: SavedModel | None) -> str:
+    def _model_problem(self, experiment: experiments.Experiment, source: SavedModel | None) -> str:
         """Return why an experiment can't examine a model; empty if it can."""
         if source is None:
             return "Train a model first."
@@ -98,18 +86,18 @@ class Lab(QObject):
         recipe = self._catalog.recipes.get(run.record.recipe) if run is not None and run.record is not None else None
         return "The run can't be read." if recipe is None else experiment.unsupported_reason(recipe)
 
-    def _on_sprites(self, experiment: Experiment) -> Callable[[], Events]:
+    def _on_sprites(self, experiment: experiments.Experiment) -> Callable[[], Events]:
         request = self._setup.request()
         assert request is not None, "call `problem` first"
         sprites, recipe, config, device, *_ = request
 
         def run() -> Events:
-            context = base.ExperimentContext.of(recipe, config, sprites, device, experiment.seconds)
+            context = experiments.ExperimentContext.of(recipe, config, sprites, device, experiment.seconds)
             return running.run_experiment(experiment, context)
 
         return run
 
-    def _inside(self, experiment: Experiment, source: SavedModel) -> Callable[[], Events]:
+    def _inside(self, experiment: experiments.Experiment, source: SavedModel) -> Callable[[], Events]:
         device = self._devices.device
         assert device is not None, "call `problem` first"
         return lambda: running.examine_run(experiment, source.path, source.checkpoint, device, experiment.seconds)
@@ -126,7 +114,7 @@ class Lab(QObject):
     def save_report(self, path: Path, chosen: list[Result]) -> None:
         """Write an HTML report about these results."""
         self._job_queue.run(
-            "files", "Writing report", lambda: report.save_report(path, chosen, replace=True), self._on_report_saved
+            "files", "Writing report", lambda: lab_report.save_report(path, chosen, replace=True), self._on_report_saved
         )
 
     def suggestion(self, result: Result) -> tuple[str, str]:
@@ -135,9 +123,8 @@ class Lab(QObject):
         The text is empty if the result suggests no settings; the reason is empty if the button is enabled.
         """
         recipe, config = self._setup.recipe, self._setup.config
-        words = " and ".join(
-            f"{_format_value(value)} as {name}" for name, value in _labelled_suggestions(result, self._catalog).items()
-        )
+        suggested = _labelled_suggestions(result, self._catalog)
+        words = " and ".join(f"{_format_value(value)} as {name}" for name, value in suggested.items())
         if not words:
             return "", ""
         if recipe is None or config is None or recipe.name != result.recipe:

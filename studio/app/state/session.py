@@ -84,19 +84,15 @@ class Session(QObject):
         self._trains_demo = False
         self.job_queue.noticed.connect(self.noticed)
         self.job_queue.failed.connect(self.failed)
-        self.inference.saved.connect(self.notify_saved)
-        self.lab.saved.connect(self.notify_saved)
-        self.runs.saved.connect(self.notify_saved)
+        for saved in (self.inference.saved, self.lab.saved, self.runs.saved, self.palettes.saved):
+            saved.connect(self.notify_saved)
         self.run_trash.noticed.connect(self.noticed)
-        self.palettes.saved.connect(self.notify_saved)
         self.open_sprites.imported.connect(self._on_imported)
-        self.open_sprites.imported.connect(self._start_demo_training)
-        self.catalog.devices_found.connect(self._start_demo_training)
-        self.catalog.ready.connect(self._start_demo_training)
-        self.catalog.devices_found.connect(self._offer_interrupted)
-        self.catalog.devices_found.connect(self._offer_queue)
-        self.runs.listed.connect(self._offer_interrupted)
-        self.runs.listed.connect(self._offer_queue)
+        for loaded in (self.open_sprites.imported, self.catalog.devices_found, self.catalog.ready):
+            loaded.connect(self._start_demo_training)
+        for known in (self.catalog.devices_found, self.runs.listed):
+            known.connect(self._offer_interrupted)
+            known.connect(self._offer_queue)
         self.queue.due.connect(self._on_run_due)
         self.training.state_changed.connect(self.runs.list_runs)
         self.training.state_changed.connect(self._cancel_measuring)
@@ -113,18 +109,14 @@ class Session(QObject):
 
     def notify(self, title: str, hint: str = "", *, holds: Callable[[], bool] | None = None) -> None:
         """Show an info message. holds: the window removes the message when this returns False."""
-        self.noticed.emit(
-            Notice("info", title, hint) if holds is None else StateNotice("info", title, hint, holds=holds)
-        )
+        notice = StateNotice("info", title, hint, holds=holds) if holds is not None else Notice("info", title, hint)
+        self.noticed.emit(notice)
 
     @Slot(object)
     def notify_saved(self, paths: Sequence[Path]) -> None:
         """Show the names and the folder of saved files."""
-        first, more = paths[0], len(paths) - 1
-        self.notify(
-            f"Saved as {first.name}" + (f" and {formatting.count(more, 'file')} more." if more else "."),
-            str(first.parent),
-        )
+        more = f" and {formatting.count(len(paths) - 1, 'file')} more" if len(paths) > 1 else ""
+        self.notify(f"Saved as {paths[0].name}{more}.", str(paths[0].parent))
 
     def show_error(self, error: StudioError | OSError) -> None:
         """Show an error message."""
@@ -153,9 +145,7 @@ class Session(QObject):
         self.training.watch(path)
 
     def _resume_on_device(self, path: Path, more_min: float = 0.0, *, all_gpus: bool = False) -> bool:
-        """Resume a run on its device, or on the fastest device if the run's device is missing.
-
-        If the run can't be resumed, show the reason and return False.
+        """Resume a run on its device, or on the fastest device; if impossible, show why and return False.
 
         all_gpus: train on all GPUs if the user has enabled this option.
         """
@@ -166,13 +156,14 @@ class Session(QObject):
             self.notify(title, hint, holds=self.training.owns_run)
             return False
         run = self.runs.at(path)
-        wanted = run.record.device if run is not None and run.record is not None else ""
-        device = self.catalog.device(wanted) or self.catalog.device(self.catalog.fastest)
+        record = run.record if run is not None else None
+        fastest = self.catalog.device(self.catalog.fastest)
+        device = (self.catalog.device(record.device) if record is not None else None) or fastest
         if device is None:
             self.notify("Searching for devices…", "Try again shortly.", holds=lambda: not self.catalog.devices)
             return False
-        if run is not None and run.record is not None and device.id != wanted:
-            self.notify(f"{run.record.device_name} is not available; the run resumes on {device.name}.")
+        if record is not None and device.id != record.device:
+            self.notify(f"{record.device_name} is not available; the run resumes on {device.name}.")
         processes = self.device_choice.processes(device) if all_gpus else 1
         self.training.resume_run(path, device, more_min, processes)
         return True
@@ -180,8 +171,7 @@ class Session(QObject):
     @Slot()
     def queue_training(self) -> None:
         """Append a training with the chosen settings to the queue, unless the setup has a `problem`."""
-        request = self.setup.request()
-        if request is not None:
+        if (request := self.setup.request()) is not None:
             self.setup.store()
             self._queue_offered = True  # the user knows that runs wait
             self.queue.add(request)
@@ -237,9 +227,8 @@ class Session(QObject):
             return
         self._queue_offered = True
         if not self.queue.is_on:
-            self.queue_offered.emit(
-                f"{formatting.count(waiting, 'run')} {'waits' if waiting == 1 else 'wait'} in the queue."
-            )
+            wait = "waits" if waiting == 1 else "wait"
+            self.queue_offered.emit(f"{formatting.count(waiting, 'run')} {wait} in the queue.")
 
     @Slot(object)
     def _on_run_due(self, path: Path) -> None:

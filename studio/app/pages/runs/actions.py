@@ -45,27 +45,30 @@ class RunActions(QWidget):
         self._session = session
         self._runs: Sequence[RunSummary] = ()
         button = factory.button
-        self.resume = button("Resume", "Resume this run from its last checkpoint.", "play")
-        self.watch = button("Watch", _WATCH, "train")
+        resume = "Resume this run from its last checkpoint."
+        self.resume = button("Resume", resume, "play", slot=self._on_resume_clicked)
+        self.watch = button("Watch", _WATCH, "train", slot=self._on_watch_clicked)
         self.longer = button("Train longer", "Continue this run for more minutes.", "resume")
         self.anew = button("Retrain", _RETRAIN, "train")
-        self.use = button("Use in Generate", "Use this run's model on the Generate page.", "generate")
-        self.export = button("Export…", "Export this run's best model for other programs. (Ctrl+E)", "export")
+        use = "Use this run's model on the Generate page."
+        self.use = button("Use in Generate", use, "generate", slot=self._on_use_clicked)
+        export = "Export this run's best model for other programs. (Ctrl+E)"
+        self.export = button("Export…", export, "export", slot=self.export_model)
         self.report = button("Save report", _REPORT, "save")
-        self.folder = button("Open folder", "Open the run's folder in the file manager.", "folder")
-        self.trash = button("Move to trash", _TRASH, "trash")
+        folder = "Open the run's folder in the file manager."
+        self.folder = button("Open folder", folder, "folder", slot=self._on_open_folder_clicked)
+        self.trash = button("Move to trash", _TRASH, "trash", slot=self._on_trash_clicked)
         self._buttons = {  # by the names in `_obstacles`
             "resume": self.resume, "watch": self.watch, "longer": self.longer, "anew": self.anew, "use": self.use,
             "export": self.export, "report": self.report, "folder": self.folder, "trash": self.trash,
         }  # fmt: skip
-        row = FlowLayout(factory.GRID, factory.GRID)
-        for each in self._buttons.values():
-            row.addWidget(each)
-        self.setLayout(row)
-        self._connect()
+        self.setLayout(FlowLayout(factory.GRID, factory.GRID, *self._buttons.values()))
+        self._add_menus()
+        for signal in (session.training.state_changed, session.catalog.devices_found, session.catalog.ready):
+            signal.connect(self._refresh)
         self._refresh()
 
-    def _connect(self) -> None:
+    def _add_menus(self) -> None:
         minutes, ways, reports = QMenu(self.longer), QMenu(self.anew), QMenu(self.report)
         for button, menu in ((self.longer, minutes), (self.anew, ways), (self.report, reports)):
             button.setMenu(menu)
@@ -76,15 +79,6 @@ class RunActions(QWidget):
         ways.addAction("From this model", self._on_retrain_from_model)
         reports.addAction("As HTML page…", self._on_save_html)
         reports.addAction("For TensorBoard…", self._on_save_tensorboard)
-        self.resume.clicked.connect(self._on_resume_clicked)
-        self.watch.clicked.connect(self._on_watch_clicked)
-        self.use.clicked.connect(self._on_use_clicked)
-        self.export.clicked.connect(self.export_model)
-        self.folder.clicked.connect(self._on_open_folder_clicked)
-        self.trash.clicked.connect(self._on_trash_clicked)
-        catalog = self._session.catalog
-        for signal in (self._session.training.state_changed, catalog.devices_found, catalog.ready):
-            signal.connect(self._refresh)
 
     def set_runs(self, runs: Sequence[RunSummary]) -> None:
         self._runs = runs
@@ -131,13 +125,11 @@ class RunActions(QWidget):
 
     @Slot()
     def _on_retrain_with_settings(self) -> None:
-        """Show the Train page with this run's settings."""
         if (record := self._runs[0].record) is not None:
             self._prepare(partial(self._session.setup.use_settings, record))
 
     @Slot()
     def _on_retrain_from_model(self) -> None:
-        """Show the Train page with this run's model as start weights."""
         run = self._runs[0]
         if run.record is not None:
             self._prepare(partial(self._session.setup.start_from, run.path, run.record))

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabBar, QWidget
+from PySide6.QtWidgets import QHeaderView, QSplitter, QStackedWidget, QTabBar, QTableWidget, QTableWidgetItem, QWidget
 
-from studio.app.pages.runs.comparison_table import ComparisonTable
 from studio.app.pages.runs.samples_comparison import NO_SAMPLES, SamplesComparison
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.core.curves import MAX_CURVES
 from studio.engine.runs.analysis import comparison
-from studio.engine.runs.analysis.comparison import ComparedRun
+from studio.engine.runs.analysis.comparison import ComparedRun, ComparisonRow
 from studio.engine.runs.history import HistoryRead, compared_curves
 from studio.engine.runs.listing import RunSummary
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 _SECTIONS = ("Curves", "Settings", "Samples", "Figures")
 _NO_RUN = "Select a run to see its samples."
+_WIDEST = 280  # logical pixels of a column; the tooltip shows longer texts in full
 _READ_DELAY_MS = 150  # wait before reading, for users who scroll with the arrow keys
 
 
@@ -175,3 +175,85 @@ class Comparison(QWidget):
         else:
             note = f"{comparison.explain_best(known) if len(known) > 1 else ''} {note}".strip()
             self.figures.show_rows([run.name for run in known], comparison.comparison_rows(known), note)
+
+
+class ComparisonTable(QWidget):
+    """A table of values by run, or a message. Row titles stay visible while the columns scroll.
+
+    If a row names the better direction, an extra first column shows it.
+    """
+
+    def __init__(self, name: str, tip: str) -> None:
+        super().__init__()
+        self.view = QTableWidget()
+        self.note = factory.caption("")
+        self._shown: tuple[list[str], list[str]] = ([], [])  # the titles of the columns and rows
+        self._stack = QStackedWidget()
+        self._nothing = factory.caption("")
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._set_up_view()
+        factory.set_name_and_tip(self.view, name, tip)
+        self._stack.addWidget(self.view)
+        self._stack.addWidget(self._nothing)
+        self.setLayout(factory.column(self._stack, self.note))
+
+    def show_rows(self, runs: Sequence[str], rows: Sequence[ComparisonRow], note: str = "") -> None:
+        """Show these rows. If only values have changed, keep the scroll position.
+
+        runs: the runs' names. note: a text below the table.
+        """
+        has_direction = any(row.better for row in rows)
+        titles = ["", *runs] if has_direction else list(runs), [row.title for row in rows]
+        if titles != self._shown:
+            self._shown = titles
+            self.view.clear()
+            self.view.setColumnCount(len(titles[0]))
+            self.view.setRowCount(len(rows))
+            for column, title in enumerate(titles[0]):
+                self.view.setHorizontalHeaderItem(column, _item(title))
+            for index, row in enumerate(rows):
+                self.view.setVerticalHeaderItem(index, _item(row.title))
+        for index, row in enumerate(rows):
+            if has_direction:
+                self.view.setItem(index, 0, _item(row.better))
+            for number, text in enumerate(row.marked()):
+                self.view.setItem(index, number + has_direction, _item(text, is_bold=number in row.best))
+        self._stack.setCurrentIndex(0)
+        self._show_note(note)
+
+    def show_message(self, message: str) -> None:
+        self._nothing.setText(message)
+        self._stack.setCurrentIndex(1)
+        self._show_note("")
+
+    def _show_note(self, note: str) -> None:
+        self.note.setText(note)
+        self.note.setVisible(bool(note))
+
+    def _set_up_view(self) -> None:
+        self.view.setShowGrid(False)
+        self.view.setCornerButtonEnabled(False)
+        self.view.setTabKeyNavigation(False)
+        self.view.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.view.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.view.setHorizontalScrollMode(QTableWidget.ScrollMode.ScrollPerPixel)
+        across, down = self.view.horizontalHeader(), self.view.verticalHeader()
+        across.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        across.setMaximumSectionSize(_WIDEST)
+        down.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        down.setMinimumSectionSize(0)
+        down.setDefaultSectionSize(self.fontMetrics().height() + factory.GRID)
+        for header in (across, down):
+            header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+            header.setHighlightSections(False)
+            header.setSectionsClickable(False)
+
+
+def _item(text: str, *, is_bold: bool = False) -> QTableWidgetItem:
+    item = QTableWidgetItem(text)
+    item.setToolTip(text)
+    if is_bold:
+        font = item.font()
+        font.setBold(True)
+        item.setFont(font)
+    return item

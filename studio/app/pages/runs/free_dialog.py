@@ -39,13 +39,12 @@ class FreeSpaceDialog(QDialog):
         self._busy = QProgressBar(minimum=0, maximum=0, textVisible=False)
         self._note = factory.caption("")
         self._list = QPlainTextEdit(readOnly=True, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap)
-        self.free = factory.button("Free space", "Delete the checked items permanently.", "trash", "danger")
-        self.cancel = factory.button("Close", "Close without deleting.")
+        free, slot = "Delete the checked items permanently.", self._on_free_clicked
+        self.free = factory.button("Free space", free, "trash", "danger", slot)
+        self.cancel = factory.button("Close", "Close without deleting.", slot=self.reject)
         self._lay_out()
         self.resize(self.minimumWidth(), max(_LOWEST, min(_HIGHEST, parent.window().height())))
         self.runs.currentIndexChanged.connect(self._find_removable)
-        self.free.clicked.connect(self._on_free_clicked)
-        self.cancel.clicked.connect(self.reject)
         self._space.found.connect(self._on_found)
         self._space.freed.connect(self.accept)  # the window shows how much was freed
         self._space.ended.connect(self._refresh)

@@ -41,14 +41,15 @@ class RunsPage(Page):
         factory.set_name_and_tip(self.filter, "Filter", about)
         self.starred = factory.tool_button("star", "Starred", "Show only starred runs.")
         self.starred.setCheckable(True)
-        self.free = factory.button("Free space…", "Delete old checkpoints and caches.")
+        free = self._on_free_space_clicked
+        self.free = factory.button("Free space…", "Delete old checkpoints and caches.", slot=free)
         self.table = RunTableView(session)
         self.actions_row = RunActions(session)
         self.notes = RunNotesRow(session)
         self.queue = QueuePanel(session)
         self.comparison = Comparison(session)
         self._disk_use = factory.text("", "muted", wrap=False)
-        self.show_all = factory.button("Clear filter", "Show all runs.")
+        self.show_all = factory.button("Clear filter", "Show all runs.", slot=self._clear_filter)
         self._no_match = factory.panel(factory.row(factory.text(_NO_MATCH, "muted", wrap=False), self.show_all, 1))
         self._splitter = QSplitter(Qt.Orientation.Vertical)
         self._stack = QStackedWidget()
@@ -98,8 +99,6 @@ class RunsPage(Page):
     def _connect(self) -> None:
         self.filter.textChanged.connect(self._on_filter_changed)
         self.starred.toggled.connect(self._on_filter_changed)
-        self.show_all.clicked.connect(self._clear_filter)
-        self.free.clicked.connect(self._on_free_space_clicked)
         factory.shortcut("Ctrl+D", self, self.table.toggle_stars)
         delete, context = QKeySequence.StandardKey.Delete, Qt.ShortcutContext.WidgetShortcut
         factory.shortcut(delete, self.table, self.actions_row.trash_by_key, context)

@@ -45,11 +45,12 @@ class QueuePanel(QWidget):
         self.list = OrderedList()
         about = "Runs that wait for training. The top one is next. Drag to reorder."
         factory.set_name_and_tip(self.list, "Queue", about)
-        self.switch = factory.button("Start queue", _START, "play")
-        self.earlier = factory.tool_button("chevron-up", "Move up", "Move the selected run up. (Alt+Up)")
-        self.later = factory.tool_button("chevron-down", "Move down", "Move the selected run down. (Alt+Down)")
+        self.switch = factory.button("Start queue", _START, "play", slot=self._on_switch_clicked)
+        up, down = "Move the selected run up. (Alt+Up)", "Move the selected run down. (Alt+Down)"
+        self.earlier = factory.tool_button("chevron-up", "Move up", up, self._on_move_up)
+        self.later = factory.tool_button("chevron-down", "Move down", down, self._on_move_down)
         remove = "Remove the selected run from the queue. You can still train it with Resume."
-        self.remove = factory.tool_button("close", "Remove", remove)
+        self.remove = factory.tool_button("close", "Remove", remove, self._on_remove_clicked)
         self._state = factory.caption("")
         row = factory.row(self.switch, 1, self.earlier, self.later, self.remove)
         self.setLayout(factory.column(factory.heading("Queue"), self._state, self.list, row))
@@ -58,10 +59,6 @@ class QueuePanel(QWidget):
         factory.shortcut("Alt+Down", self.list, self._on_move_down, Qt.ShortcutContext.WidgetShortcut)
         self.list.dropped.connect(self._on_dropped)
         self.list.currentRowChanged.connect(self._refresh_buttons)
-        self.switch.clicked.connect(self._on_switch_clicked)
-        self.earlier.clicked.connect(self._on_move_up)
-        self.later.clicked.connect(self._on_move_down)
-        self.remove.clicked.connect(self._on_remove_clicked)
         session.queue.changed.connect(self._refresh)
         session.training.state_changed.connect(self._refresh)
         session.catalog.devices_found.connect(self._refresh_buttons)
@@ -74,9 +71,8 @@ class QueuePanel(QWidget):
     @Slot()
     def _refresh(self) -> None:
         """Show the queue and keep the chosen run."""
-        queue = self._session.queue
+        queue, is_training = self._session.queue, self._session.training.owns_run()
         self.setVisible(bool(queue.runs))
-        is_training = self._session.training.owns_run()
         self._state.setText(run_texts.queue_state(queue.runs, is_on=queue.is_on, is_training=is_training))
         entries = [(run.path, run_texts.queue_entry(run)) for run in queue.runs]
         texts = [self.list.item(row).text() for row in range(self.list.count())]

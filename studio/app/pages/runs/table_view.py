@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt, Slot
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+from PySide6.QtWidgets import QHeaderView, QTableView
 
 from studio.app.pages.runs.table import RUN_ROLE, Column, NameDelegate, RunFilter, RunTable
 from studio.app.state.session import Session
@@ -30,8 +30,8 @@ class RunTableView(QTableView):
         self.setEditTriggers(QTableView.EditTrigger.DoubleClicked | QTableView.EditTrigger.EditKeyPressed)
         self.setShowGrid(False)
         self.verticalHeader().hide()
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QTableView.SelectionMode.ExtendedSelection)
         self.setTabKeyNavigation(False)
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)

@@ -42,26 +42,26 @@ class TrainPage(Page):
         self.monitor = Monitor(session)
         self._title = factory.elided_title("Train")
         self._state = factory.caption("")
-        self.open = factory.button("Open sprites…", "Go to the Sprites page to open a folder.", "folder")
-        self.sample = factory.tool_button("refresh", "Samples now", "Draw samples at the next step.")
-        self.generate = factory.button("Generate", _GENERATE, "generate")
-        self.save = factory.button("Save…", "Save the shown samples as one image. (Ctrl+S)", "save", "flat")
-        self.export = factory.button("Export…", "Export the model for other programs. (Ctrl+E)", "export")
+        button, training = factory.button, session.training
+        go_to_sprites = "Go to the Sprites page to open a folder."
+        self.open = button("Open sprites…", go_to_sprites, "folder", slot=self._on_open_clicked)
+        draw = "Draw samples at the next step."
+        self.sample = factory.tool_button("refresh", "Samples now", draw, training.sample_now)
+        self.generate = button("Generate", _GENERATE, "generate", slot=self._on_generate_clicked)
+        save = "Save the shown samples as one image. (Ctrl+S)"
+        self.save = button("Save…", save, "save", "flat", self.save_samples)
+        export = "Export the model for other programs. (Ctrl+E)"
+        self.export = button("Export…", export, "export", slot=self.export_model)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
         session.setup.changed.connect(self._refresh)
         self.controls.start_requested.connect(self.start)
         self.controls.queue_requested.connect(session.queue_training)
         session.queue.changed.connect(self._on_queue_changed)
-        self.open.clicked.connect(self._on_open_clicked)
-        self.generate.clicked.connect(self._on_generate_clicked)
-        self.sample.clicked.connect(session.training.sample_now)
-        self.save.clicked.connect(self.save_samples)
         self.monitor.filmstrip.save_requested.connect(self._on_save_timelapse)
-        self.export.clicked.connect(self.export_model)
         session.open_sprites.imported.connect(self._refresh)
-        session.training.state_changed.connect(self._refresh)
-        session.training.event_received.connect(self._on_event)
+        training.state_changed.connect(self._refresh)
+        training.event_received.connect(self._on_event)
         session.catalog.plots_ready.connect(self._on_plots_ready)
         self._refresh()
 
@@ -220,15 +220,16 @@ class TrainingButtons(QWidget):
         self._training = training
         self._problem, self._target = "", ""
         button = factory.button
-        self.start = button("Start", "Start training with these settings. (Ctrl+R)", "play", "primary")
-        self.pause = button("Pause", _PAUSE, "pause", "primary")
+        start = "Start training with these settings. (Ctrl+R)"
+        self.start = button("Start", start, "play", "primary", self.start_requested)
+        self.pause = button("Pause", _PAUSE, "pause", "primary", self._on_pause_clicked)
         stop = "Stop the training and save a checkpoint. You can resume later. (Ctrl+.)"
-        self.stop = button("Stop", stop, "stop")
+        self.stop = button("Stop", stop, "stop", slot=training.stop)
         self.stop.setMinimumHeight(40)
         stop_watching = "Stop watching this run; the training continues."
-        self.stop_watching = button("Stop watching", stop_watching, "close", "flat")
+        self.stop_watching = button("Stop watching", stop_watching, "close", "flat", training.detach)
         queue = "Add a run with these sprites and settings to the queue on the Runs page."
-        self.queue = button("Add to queue", queue, "plus", "flat")
+        self.queue = button("Add to queue", queue, "plus", "flat", self.queue_requested)
         self._reason = factory.text("", "muted")
         self._queue_text = factory.caption("")
         self._queue_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -241,11 +242,6 @@ class TrainingButtons(QWidget):
         self._buttons.setMaximumHeight(48)
         self._queue_text.hide()
         self.setLayout(factory.column(self._reason, self._buttons, self.stop_watching, self.queue, self._queue_text))
-        self.start.clicked.connect(self.start_requested)
-        self.queue.clicked.connect(self.queue_requested)
-        self.pause.clicked.connect(self._on_pause_clicked)
-        self.stop.clicked.connect(training.stop)
-        self.stop_watching.clicked.connect(training.detach)
         training.state_changed.connect(self.refresh)
         self.refresh()
 

@@ -6,34 +6,22 @@ import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from studio.app.background import model_jobs
 from studio.app.background.job_events import RunCheckpoints, SpritesColoured
 from studio.app.background.job_queue import JobQueue, Operation, WorkerName
-from studio.app.background.late_import import LateModule
 from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel, SpriteSelection
 from studio.app.background.worker import Job, JobEnded
+from studio.app.state.late import exporting, generate, model, provenance
 from studio.app.state.settings import Settings
-from studio.core import paths
+from studio.core import events, paths
 from studio.core.arrays import Rgba
 from studio.core.config import Config
-from studio.core.events import (
-    Classified,
-    Distilled,
-    Event,
-    Events,
-    Exported,
-    JobFailed,
-    Notice,
-    NumbersPredicted,
-    Progress,
-    Verified,
-)
+from studio.core.events import Classified, Event, Events, JobFailed, Notice, NumbersPredicted, Progress
 from studio.core.formatting import count
 from studio.data import import_result
 from studio.data.colour.recolouring import ColourMode
@@ -43,14 +31,6 @@ from studio.engine.control.control import Control
 from studio.engine.devices.types import Device
 from studio.engine.sampling.settings import GenerateSettings
 from studio.exports.sprites.base import SpriteExport
-
-if TYPE_CHECKING:
-    from studio.engine.models import exporting, provenance
-    from studio.engine.models.model import TrainedModel
-    from studio.engine.sampling import generate
-else:
-    exporting, provenance = LateModule("studio.engine.models.exporting"), LateModule("studio.engine.models.provenance")
-    generate = LateModule("studio.engine.sampling.generate")
 
 
 class Inference(QObject):
@@ -83,27 +63,31 @@ class Inference(QObject):
         self._recolouring: Job | None = None
         self._neighbour_search: Job | None = None
         self._predicted: Sprites | None = None  # the sprites of the last prediction
+        self._signals: dict[type[Event], SignalInstance] = {
+            Progress: self.progressed,
+            SpritesColoured: self.generated,
+            RunCheckpoints: self.checkpoints_listed,
+            events.Exported: self.exported,
+            events.Distilled: self.distilled,
+            events.Verified: self.verified,
+            JobFailed: self.failed,
+        }
 
     def is_busy(self) -> bool:
         """Return whether a request is running."""
         return self._job is not None
 
     def generate(
-        self,
-        source: SavedModel | Control,
-        device: Device,
-        settings: GenerateSettings,
-        colours: ColourMode | None = None,
-        request: EditRequest | None = None,
-    ) -> None:
+        self, source: SavedModel | Control, device: Device, settings: GenerateSettings,
+        colours: ColourMode | None = None, request: EditRequest | None = None,
+    ) -> None:  # fmt: skip
         """Generate sprites; `generated` follows.
 
         colours: replaces the colours of the settings. request: edit these sprites instead of starting from noise.
         """
         chosen = colours or ColourMode(settings.true_pixels)
-        self._begin(
-            "engine", "Generating", lambda: model_jobs.generate(self._cache, source, device, settings, chosen, request)
-        )
+        job = partial(model_jobs.generate, self._cache, source, device, settings, chosen, request)
+        self._begin("engine", "Generating", job)
 
     def recolour(self, colours: ColourMode, labels: NDArray[np.int64] | None = None) -> None:
         """Recolour recently generated sprites; `generated` follows.
@@ -111,19 +95,14 @@ class Inference(QObject):
         labels: the labels array of the sprites to recolour, compared by identity; None for the latest sprites.
         """
         self._job_queue.abandon(self._recolouring)
-        self._recolouring = self._job_queue.start(
-            "engine", "Changing colours", lambda: model_jobs.recolour(self._cache, colours, labels), self._on_event
-        )
+        job = partial(model_jobs.recolour, self._cache, colours, labels)
+        self._recolouring = self._job_queue.start("engine", "Changing colours", job, self._on_event)
 
     def find_neighbours(self, run: Path, sprite: Rgba) -> None:
         """Find the training sprites of a run nearest to `sprite`, uint8 [S, S, 4]; cancel the previous search."""
         self._job_queue.abandon(self._neighbour_search)
-        self._neighbour_search = self._job_queue.run(
-            "engine",
-            "Finding similar sprites",
-            lambda: model_jobs.find_neighbours(self._cache, run, sprite),
-            self.neighbours_found.emit,
-        )
+        job, found = partial(model_jobs.find_neighbours, self._cache, run, sprite), self.neighbours_found.emit
+        self._neighbour_search = self._job_queue.run("engine", "Finding similar sprites", job, found)
 
     def predict(
         self, source: SavedModel | Control, device: Device, files: Sequence[Path], options: ImportOptions
@@ -133,50 +112,47 @@ class Inference(QObject):
         options: import options, with the model's sprite size as canvas.
         """
         on_event = partial(self._on_import_event, source, device)
-        self._begin("files", "Reading sprites", lambda: _import_for_model(files, options), on_event)
+        self._begin("files", "Reading sprites", partial(_import_for_model, files, options), on_event)
 
     def distil(self, source: SavedModel, device: Device) -> None:
         """Distil a model into a network that draws faster."""
-        self._begin("engine", "Preparing fast mode", lambda: model_jobs.distil(source, device))
+        self._begin("engine", "Preparing fast mode", partial(model_jobs.distil, source, device))
 
     def export(
         self, source: SavedModel | Control, device: Device, format_name: str, target: Path, config: Config
     ) -> None:
         """Export a model and verify the written file. config: the settings of the format."""
 
-        def use(model: TrainedModel) -> Events:
-            return exporting.export(model, format_name, target, config)
+        def use(trained: model.TrainedModel) -> Events:
+            return exporting.export(trained, format_name, target, config)
 
-        self._begin("engine", "Exporting", lambda: model_jobs.with_model(self._cache, source, device, use))
+        self._begin("engine", "Exporting", partial(model_jobs.with_model, self._cache, source, device, use))
 
     def save_files(self, folder: Path, picked: SpriteSelection) -> None:
         """Write a PNG file for each sprite."""
-        chosen = self._with_details(picked)
-        self._save("Saving sprites", lambda: model_jobs.save_files(folder, chosen))
+        self._save("Saving sprites", partial(model_jobs.save_files, folder, self._with_details(picked)))
 
     def save_file(self, path: Path, picked: SpriteSelection) -> None:
         """Write the first sprite of the selection as the PNG file `path`."""
-        chosen = self._with_details(picked)
-        self._save("Saving the sprite", lambda: model_jobs.save_file(path, chosen))
+        self._save("Saving the sprite", partial(model_jobs.save_file, path, self._with_details(picked)))
 
     def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> None:
         """Write all sprites in the format `form`. columns: columns of a sheet."""
-        chosen = self._with_details(picked)
-        self._save("Saving sprites", lambda: model_jobs.save_sprites(path, form, chosen, columns))
+        self._save("Saving sprites", partial(model_jobs.save_sprites, path, form, self._with_details(picked), columns))
 
     def save_samples(
         self, run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
     ) -> None:
         """Write a run's samples from `step` in the format `form`. columns: columns of a sheet."""
         if self._settings.saves_details():
-            self._save("Saving samples", lambda: model_jobs.save_samples(run, step, path, form, picked, columns))
+            self._save("Saving samples", partial(model_jobs.save_samples, run, step, path, form, picked, columns))
         else:
             self.save_sprites(path, form, picked, columns)
 
     def save_film(self, run: Path, path: Path, form: SpriteExport) -> None:
         """Write a timelapse of a run's samples in the format `form`."""
-        with_details = self._settings.saves_details()
-        self._save("Saving timelapse", lambda: model_jobs.save_film(run, path, form, with_details))
+        job = partial(model_jobs.save_film, run, path, form, self._settings.saves_details())
+        self._save("Saving timelapse", job)
 
     def verify(self, path: Path) -> None:
         """Verify whether a file is unchanged and belongs to its run."""
@@ -184,9 +160,8 @@ class Inference(QObject):
 
     def list_checkpoints(self, run: Path) -> None:
         """List the checkpoints of a run; `checkpoints_listed` follows."""
-        self._job_queue.run(
-            "engine", "Listing checkpoints", lambda: model_jobs.list_checkpoints(run), self.checkpoints_listed.emit
-        )
+        job, listed = partial(model_jobs.list_checkpoints, run), self.checkpoints_listed.emit
+        self._job_queue.run("engine", "Listing checkpoints", job, listed)
 
     def cancel(self) -> None:
         """Cancel the running request."""
@@ -201,16 +176,13 @@ class Inference(QObject):
         return picked if self._settings.saves_details() else picked.without_details()
 
     def _begin(
-        self,
-        worker: WorkerName,
-        title: str,
-        events: Callable[[], Events],
+        self, worker: WorkerName, title: str, job: Callable[[], Events],
         on_event: Callable[[Event], None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Cancel the running request and start a new request."""
         self._job_queue.abandon(self._job)
         on_job_event = partial(self._on_request_event, on_event or self._on_event)
-        self._job = self._job_queue.start(worker, title, events, on_job_event, kind=title)
+        self._job = self._job_queue.start(worker, title, job, on_job_event, kind=title)
         self.busy_changed.emit()
 
     def _on_request_event(self, on_event: Callable[[Event], None], event: Event) -> None:
@@ -228,35 +200,22 @@ class Inference(QObject):
         self._predicted = event.sprites
         rgba = event.sprites.rgba
 
-        def predict(model: TrainedModel) -> Events:
-            return generate.predict(model, rgba)
+        def predict(trained: model.TrainedModel) -> Events:
+            return generate.predict(trained, rgba)
 
         self._begin("engine", "Predicting", lambda: model_jobs.with_model(self._cache, source, device, predict))
 
     def _on_event(self, event: Event) -> None:
-        match event:
-            case Progress():
-                self.progressed.emit(event)
-            case SpritesColoured():
-                self.generated.emit(event)
-            case Classified() | NumbersPredicted():
-                self.predicted.emit(self._predicted, event)
-            case Exported():
-                self.exported.emit(event)
-            case Distilled():
-                self.distilled.emit(event)
-            case RunCheckpoints():
-                self.checkpoints_listed.emit(event)
-            case Verified():
-                self.verified.emit(event)
-            case JobFailed():
-                self.failed.emit(event)
+        if isinstance(event, Classified | NumbersPredicted):
+            self.predicted.emit(self._predicted, event)
+        elif (signal := self._signals.get(type(event))) is not None:
+            signal.emit(event)
 
 
 def _import_for_model(sources: Sequence[Path], options: ImportOptions) -> Events:
     """Import sprites for a prediction and warn about unusable files."""
-    with contextlib.closing(import_sprites(sources, options, paths.cache())) as events:
-        for event in events:
+    with contextlib.closing(import_sprites(sources, options, paths.cache())) as imported:
+        for event in imported:
             if isinstance(event, SpritesImported) and event.quarantine:
                 title = f"No prediction for {count(len(event.quarantine), 'unusable file')}."
                 yield Notice("warning", title, f"{import_result.most_common_reasons(event.quarantine)}.")

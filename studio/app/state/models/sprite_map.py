@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background.job_queue import JobQueue
-from studio.app.background.late_import import LateModule
 from studio.app.background.model_jobs import ModelCache, SavedModel, with_model
 from studio.app.background.worker import Job, JobEnded
+from studio.app.state.late import embedding_map, model
 from studio.core.events import Event, Events, Progress
 from studio.engine.devices.types import CodesDecoded, Device, MapReady
-
-if TYPE_CHECKING:
-    from studio.engine.models.model import TrainedModel
-    from studio.engine.quality import embedding_map
-else:
-    embedding_map = LateModule("studio.engine.quality.embedding_map")
 
 
 class SpriteMap(QObject):
@@ -55,8 +48,8 @@ class SpriteMap(QObject):
         self._job_queue.abandon(self._making)
         self._requested = (source, device)
 
-        def make_map(model: TrainedModel) -> Events:
-            return embedding_map.make_map(model, source.path)
+        def make_map(trained: model.TrainedModel) -> Events:
+            return embedding_map.make_map(trained, source.path)
 
         operation = partial(with_model, self._cache, source, device, make_map)
         self._making = self._job_queue.start("engine", "Mapping sprites", operation, self._on_event)
@@ -78,8 +71,8 @@ class SpriteMap(QObject):
             return
         codes, self._wanted = self._wanted[None], None  # [1, D]
 
-        def decode(model: TrainedModel) -> Events:
-            return embedding_map.decode(model, codes)
+        def decode(trained: model.TrainedModel) -> Events:
+            return embedding_map.decode(trained, codes)
 
         operation = partial(with_model, self._cache, *self._source, decode)
         self._decoding = self._job_queue.start("engine", "Drawing the sprite", operation, self._on_decode_event)

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background.job_queue import JobQueue
-from studio.app.background.late_import import LateModule
 from studio.app.background.worker import Job, JobEnded
+from studio.app.state.late import free_space
 from studio.app.state.runs.runs import RunList
 from studio.core.events import Event, Events
 from studio.engine.runs.listing import RunSummary
 from studio.engine.runs.maintenance import disk_use
 from studio.engine.runs.maintenance.disk_use import DiskUse, Removable, SpaceFound, SpaceFreed, UseMeasured
-
-if TYPE_CHECKING:
-    from studio.engine.runs.maintenance import free_space
-else:
-    free_space = LateModule("studio.engine.runs.maintenance.free_space")
 
 
 class RunSpace(QObject):

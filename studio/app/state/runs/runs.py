@@ -7,14 +7,13 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import jobs
 from studio.app.background.job_queue import JobOptions, JobQueue
-from studio.app.background.late_import import LateModule
 from studio.app.background.worker import Job, JobEnded
+from studio.app.state.late import run_report
 from studio.core.errors import StudioError
 from studio.core.events import Event
 from studio.engine.runs import listing
@@ -22,11 +21,6 @@ from studio.engine.runs.history import HistoryRead, RunReader
 from studio.engine.runs.listing import RunsListed, RunSummary
 from studio.engine.runs.notes import RunNotes, change_notes
 from studio.engine.runs.queue import queued_runs
-
-if TYPE_CHECKING:
-    from studio.engine.runs.analysis import report
-else:
-    report = LateModule("studio.engine.runs.analysis.report")
 
 _log = logging.getLogger(__name__)
 SHORT_JOB: JobOptions = {"urgent": True, "cancellable": False}  # not after an import, which takes minutes
@@ -70,7 +64,7 @@ class RunList(QObject):
         """Write an HTML report about runs."""
         runs = listing.runs_by_name(paths)
         self._job_queue.start(
-            "files", "Writing report", lambda: report.report(runs, target, replace=True), self._on_report_event
+            "files", "Writing report", lambda: run_report.report(runs, target, replace=True), self._on_report_event
         )
 
     def save_event_logs(self, paths: Sequence[Path], folder: Path) -> None:
@@ -132,7 +126,7 @@ class RunList(QObject):
             self.read.emit(event)
 
     def _on_report_event(self, event: Event) -> None:
-        if isinstance(event, report.ReportSaved):
+        if isinstance(event, run_report.ReportSaved):
             self.saved.emit([event.path])
 
     def _on_notes_changed(self, path: Path, notes: RunNotes) -> None:

@@ -71,7 +71,6 @@ class RunTrash(QObject):
             self._runs.list_runs()
 
     def _withdraw_offer(self) -> None:
-        """Withdraw the message that offers to restore the runs last moved to the trash."""
         if self._offer is not None:
             self.withdrawn.emit(self._offer)
             self._offer = None

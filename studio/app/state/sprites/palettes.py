@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background.job_queue import JobQueue
-from studio.app.background.late_import import LateModule
 from studio.app.background.worker import Job, JobEnded
+from studio.app.state.late import model
 from studio.core.arrays import Rgba
 from studio.core.events import Event
 from studio.data.colour.colour_counts import find_sprites_with_colour
@@ -20,11 +19,6 @@ from studio.data.colour.palette import Palette
 from studio.data.palettes import files
 from studio.data.sprites import Sprites
 from studio.engine.runs.folder import RunDir
-
-if TYPE_CHECKING:
-    from studio.engine.models import model
-else:
-    model = LateModule("studio.engine.models.model")
 
 
 class PaletteTools(QObject):
@@ -49,14 +43,9 @@ class PaletteTools(QObject):
     def find(self, sprites: Sprites, colour: Rgba) -> None:
         """Search for the sprites that use a colour, uint8 [4]; cancel a running search."""
         self.cancel_search()
-        on_found = partial(self.found.emit, sprites, colour)
-        self._search = self._job_queue.run(
-            "files",
-            "Searching for a colour",
-            lambda: find_sprites_with_colour(sprites.rgba, colour),
-            on_found,
-            self._on_search_event,
-        )
+        search = partial(find_sprites_with_colour, sprites.rgba, colour)
+        on_found, on_event = partial(self.found.emit, sprites, colour), self._on_search_event
+        self._search = self._job_queue.run("files", "Searching for a colour", search, on_found, on_event)
 
     def cancel_search(self) -> None:
         """Cancel the running search."""
@@ -75,9 +64,8 @@ class PaletteTools(QObject):
 
     def save(self, path: Path, palette: Palette) -> None:
         """Write a palette in the format of the suffix of `path`."""
-        self._job_queue.run(
-            "files", "Saving palette", lambda: files.save_palette(path, palette, replace=True), self._on_saved
-        )
+        save = partial(files.save_palette, path, palette, replace=True)
+        self._job_queue.run("files", "Saving palette", save, self._on_saved)
 
     def read_style(self, run: Path) -> None:
         """Read the palette of a run's training sprites."""

@@ -13,9 +13,8 @@ from studio.app.state.catalog import EngineCatalog
 from studio.app.state.runs.runs import RunList
 from studio.app.state.settings import Settings
 from studio.app.state.sprites.sprites import OpenSprites
-from studio.app.state.training.chosen_settings import ChosenSettings
+from studio.app.state.training.chosen_settings import ChosenSettings, RecipeChoice, store_choice
 from studio.app.state.training.device_choice import DeviceChoice
-from studio.app.state.training.recipe_choice import RecipeChoice, store_choice
 from studio.app.state.training.training import CurrentTraining
 from studio.core.errors import UsageError
 from studio.engine.devices.types import STARTER

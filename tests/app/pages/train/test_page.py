@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.background.job_events import RunDescribed
 from studio.app.background.worker import JobPaused
-from studio.app.state.feature_training import _TITLE
+from studio.app.state.feature_training import TITLE
 from studio.app.state.session import Session
 from studio.app.status_bar import StatusBar
 from studio.app.widgets.factory import ElidedLabel
@@ -235,11 +235,11 @@ def test_analysis_pauses_for_a_training(
 ) -> None:
     monkeypatch.setattr(features, "_STEPS", 1_000_000)  # an endless job
     ready.open_sprites.open_paths([sprite_folder])
-    qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: TITLE in titles(ready), timeout=LONG_MS)
     start_tiny(ready, steps=3)
     wait_idle(qtbot, ready)
     assert ready.training.chunk is not None
-    qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: TITLE in titles(ready), timeout=LONG_MS)
 
 
 def test_analysis_shows_progress_and_can_be_cancelled(
@@ -253,11 +253,11 @@ def test_analysis_shows_progress_and_can_be_cancelled(
     open_sprites(qtbot, ready, sprite_folder)
     text, cancel = line.findChild(ElidedLabel), line.findChild(QPushButton)
     assert isinstance(text, ElidedLabel) and isinstance(cancel, QPushButton)
-    qtbot.waitUntil(lambda: f"{_TITLE}: " in text.text() and "of 1,000,000" in text.text(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: f"{TITLE}: " in text.text() and "of 1,000,000" in text.text(), timeout=LONG_MS)
     assert "The Doctor" in text.toolTip()
     click(cancel)
     qtbot.waitUntil(lambda: not titles(ready), timeout=LONG_MS)
     ready.training.state_changed.emit()
-    assert _TITLE not in titles(ready)
+    assert TITLE not in titles(ready)
     open_sprites(qtbot, ready, sprite_folder)  # different sprites, as far as the studio knows
-    qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: TITLE in titles(ready), timeout=LONG_MS)

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.background import model_jobs
 from studio.app.pages.export_dialog import ExportDialog
-from studio.app.pages.train.presets import PresetButtons
+from studio.app.pages.train.setup import PresetButtons
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.widgets import factory

@@ -1,0 +1,34 @@
+"""Modules that are slow to import, such as users of torch. A worker thread imports each at its first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from studio.app.background.late_import import LateModule
+
+if TYPE_CHECKING:
+    from studio.engine.models import exporting, model, provenance
+    from studio.engine.quality import embedding_map, outliers
+    from studio.engine.runs.analysis import report as run_report
+    from studio.engine.runs.maintenance import free_space
+    from studio.engine.sampling import generate
+    from studio.lab import report as lab_report
+    from studio.lab import running
+    from studio.lab.experiments import base as experiments
+else:
+    exporting = LateModule("studio.engine.models.exporting")
+    model = LateModule("studio.engine.models.model")
+    provenance = LateModule("studio.engine.models.provenance")
+    embedding_map = LateModule("studio.engine.quality.embedding_map")
+    outliers = LateModule("studio.engine.quality.outliers")
+    run_report = LateModule("studio.engine.runs.analysis.report")
+    free_space = LateModule("studio.engine.runs.maintenance.free_space")
+    generate = LateModule("studio.engine.sampling.generate")
+    lab_report = LateModule("studio.lab.report")
+    running = LateModule("studio.lab.running")
+    experiments = LateModule("studio.lab.experiments.base")
+
+__all__ = [
+    "embedding_map", "experiments", "exporting", "free_space", "generate", "lab_report", "model", "outliers",
+    "provenance", "run_report", "running",
+]  # fmt: skip
