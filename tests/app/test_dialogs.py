@@ -133,13 +133,13 @@ def test_a_confirmed_sheet_is_replaced_with_its_companion(qtbot: QtBot, session:
     picked = SpriteSelection(np.full((2, 8, 8, 4), 255, np.uint8), ["a", "b"], {})
     (tmp_path / "orcs.png").write_text("old")
     (tmp_path / "orcs.json").write_text("old")
-    with qtbot.waitSignal(session.inference.saved, timeout=LONG_MS):
-        session.inference.save_sprites(tmp_path / "orcs.png", sprite_exports()["sheet"], picked, 2)
+    with qtbot.waitSignal(session.saving.saved, timeout=LONG_MS):
+        session.saving.save_sprites(tmp_path / "orcs.png", sprite_exports()["sheet"], picked, 2)
     with Image.open(tmp_path / "orcs.png") as sheet:
         assert sheet.size == (16, 8)
     assert len(json.loads((tmp_path / "orcs.json").read_text())["frames"]) == 2
-    with qtbot.waitSignal(session.inference.saved, timeout=LONG_MS):
-        session.inference.save_file(tmp_path / "orcs.png", picked)
+    with qtbot.waitSignal(session.saving.saved, timeout=LONG_MS):
+        session.saving.save_file(tmp_path / "orcs.png", picked)
     with Image.open(tmp_path / "orcs.png") as sprite:
         assert sprite.size == (8, 8)
     assert len(list(tmp_path.iterdir())) == 2

@@ -39,8 +39,8 @@ def save_new(qtbot: QtBot, window: Window, run: Path, folder: Path) -> Path:
         inference.generate(SavedModel(run, "last"), cpu_of(window.session), GenerateSettings(count=2))
     picked = window.generate.results.to_save()
     assert picked is not None
-    with qtbot.waitSignal(inference.saved, timeout=LONG_MS) as saved:
-        inference.save_files(folder, picked)
+    with qtbot.waitSignal(window.session.saving.saved, timeout=LONG_MS) as saved:
+        window.session.saving.save_files(folder, picked)
     assert saved.args
     return Path(saved.args[0][0])
 
@@ -83,14 +83,14 @@ def test_generation_details_can_be_omitted(qtbot: QtBot, own_run: Path, window: 
 def test_a_kept_sprite_still_knows_its_model(qtbot: QtBot, own_run: Path, window: Window, tmp_path: Path) -> None:
     window.show_page("generate")
     path = save_new(qtbot, window, own_run, tmp_path)
-    results, inference = window.generate.results, window.session.inference
+    results = window.generate.results
     results.grid.select([1])
     click(results.buttons.keep)
     results.kept_tab.click()
     picked = results.to_save()
     assert picked is not None
-    with qtbot.waitSignal(inference.saved, timeout=LONG_MS) as saved:
-        inference.save_files(tmp_path, picked)
+    with qtbot.waitSignal(window.session.saving.saved, timeout=LONG_MS) as saved:
+        window.session.saving.save_files(tmp_path, picked)
     assert saved.args and png.read_provenance(saved.args[0][0]) == png.read_provenance(path)
 
 

@@ -46,7 +46,7 @@ class Page(QWidget):
         settings, name = self.session.settings, f"{run.name}.gif"
         chosen = dialogs.choose_save_sprites(self, settings, "Save timelapse", name, plays=True)
         if chosen is not None:
-            self.session.inference.save_film(run, *chosen)
+            self.session.saving.save_film(run, *chosen)
 
     def before_show(self) -> None:
         """Update the page before the window shows it."""

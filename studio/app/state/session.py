@@ -16,6 +16,7 @@ from studio.app.state.lab import Lab
 from studio.app.state.models.editing import SpriteEditing
 from studio.app.state.models.inference import Inference
 from studio.app.state.models.kept_sprites import KeptSprites
+from studio.app.state.models.saving import SpriteSaving
 from studio.app.state.models.sprite_map import SpriteMap
 from studio.app.state.runs.disk_space import RunSpace
 from studio.app.state.runs.runs import RunList
@@ -73,7 +74,8 @@ class Session(QObject):
             self.job_queue, self.open_sprites, self.doctor, self.catalog, self.device_choice, self.training, self.lab,
             self,
         )  # fmt: skip
-        self.inference = Inference(self.job_queue, settings, self)
+        self.inference = Inference(self.job_queue, self)
+        self.saving = SpriteSaving(self.job_queue, settings, self)
         self.sprite_map = SpriteMap(self.job_queue, self)
         self.palettes = PaletteTools(self.job_queue, self)
         self.editing = SpriteEditing(self.job_queue, self)
@@ -84,7 +86,7 @@ class Session(QObject):
         self._trains_demo = False
         self.job_queue.noticed.connect(self.noticed)
         self.job_queue.failed.connect(self.failed)
-        for saved in (self.inference.saved, self.lab.saved, self.runs.saved, self.palettes.saved):
+        for saved in (self.saving.saved, self.lab.saved, self.runs.saved, self.palettes.saved):
             saved.connect(self.notify_saved)
         self.run_trash.noticed.connect(self.noticed)
         self.open_sprites.imported.connect(self._on_imported)

@@ -147,7 +147,7 @@ def test_train_generate_and_save(qtbot: QtBot, opened: Window, tmp_path: Path, m
         monkeypatch.setattr(dialogs, "choose_save_sprites", lambda *args, target=target, **more: (target, gif))
         opened.show_page(name)
         qtbot.waitUntil(strip.save.isEnabled, timeout=LONG_MS)
-        with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
+        with qtbot.waitSignal(opened.session.saving.saved, timeout=LONG_MS):
             click(strip.save)
         with Image.open(target.with_suffix(".gif")) as film:
             assert film.n_frames > 1  # type: ignore[attr-defined]
@@ -162,14 +162,14 @@ def test_train_generate_and_save(qtbot: QtBot, opened: Window, tmp_path: Path, m
     qtbot.waitUntil(opened.generate.generate.hasFocus, timeout=LONG_MS)  # so that Space generates again
     assert opened.generate.results.grid.visible_count() == len(made.args[0].sprites) == 64
     monkeypatch.setattr(dialogs, "choose_save_folder", lambda *args: tmp_path / "out")
-    with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
+    with qtbot.waitSignal(opened.session.saving.saved, timeout=LONG_MS):
         click(opened.generate.results.buttons.save_files)
     files = sorted((tmp_path / "out").glob("*.png"))
     assert len(files) == 64 and all(file.name.startswith("class") for file in files)
     assert np.asarray(Image.open(files[0])).shape == (8, 8, 4)
     sheet = sprite_exports()["sheet"]
     monkeypatch.setattr(dialogs, "choose_save_sprites", lambda *args: (tmp_path / "sheet.png", sheet))
-    with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
+    with qtbot.waitSignal(opened.session.saving.saved, timeout=LONG_MS):
         QTest.keyClick(opened, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
     assert Image.open(tmp_path / "sheet.png").size == (64, 64)
     with qtbot.waitSignal(opened.session.inference.generated, timeout=LONG_MS):

@@ -169,7 +169,7 @@ class EditorPanel(QWidget):
         path = dialogs.choose_save_file(self, self._session.settings, "Save edited sprite", name, kinds)
         if path is not None:
             picked = SpriteSelection(sprite.rgba[None], [path.stem], {}, sources=[sprite.source])
-            self._session.inference.save_file(path, picked)
+            self._session.saving.save_file(path, picked)
             self._session.editing.mark_saved()
 
     @Slot()

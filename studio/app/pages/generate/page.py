@@ -85,7 +85,7 @@ class GeneratePage(Page):
         title = f"Save {formatting.count(len(selection.sprites), 'sprite')} as one file"
         chosen = dialogs.choose_save_sprites(self, self.session.settings, title, name)
         if chosen is not None:
-            self.session.inference.save_sprites(*chosen, selection, max(1, math.isqrt(len(selection.sprites))))
+            self.session.saving.save_sprites(*chosen, selection, max(1, math.isqrt(len(selection.sprites))))
         return True
 
     def _connect(self) -> None:
@@ -208,19 +208,19 @@ class GeneratePage(Page):
 
     @Slot()
     def _on_save_files_clicked(self) -> None:
-        selection, settings, inference = self.results.to_save(), self.session.settings, self.session.inference
+        selection, settings, saving = self.results.to_save(), self.session.settings, self.session.saving
         if selection is None:
             return
         if len(selection.sprites) == 1:
             kinds, name = "PNG image (*.png)", f"{selection.names[0]}.png"
             path = dialogs.choose_save_file(self, settings, "Save sprite", name, kinds)
             if path is not None:
-                inference.save_file(path, selection)
+                saving.save_file(path, selection)
             return
         title = f"Choose a folder for {formatting.count(len(selection.sprites), 'PNG file')}"
         folder = dialogs.choose_save_folder(self, settings, title)
         if folder is not None:
-            inference.save_files(folder, selection)
+            saving.save_files(folder, selection)
 
     def undo_title(self) -> str:
         """Return the title of the last step: an edit, closing the editor, or rejected sprites."""

@@ -90,7 +90,7 @@ class TrainPage(Page):
         if chosen is not None and run is not None:
             names = [f"sample {number:02d}" for number in range(1, len(sprites) + 1)]
             picked = SpriteSelection(sprites, names, {"Model": f"{self.session.training.title}, step {step:,}"})
-            self.session.inference.save_samples(run, step, *chosen, picked, _SHEET_COLUMNS)
+            self.session.saving.save_samples(run, step, *chosen, picked, _SHEET_COLUMNS)
         return True
 
     @Slot()

@@ -13,11 +13,10 @@ from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from studio.app.background import model_jobs
 from studio.app.background.job_events import RunCheckpoints, SpritesColoured
-from studio.app.background.job_queue import JobQueue, Operation, WorkerName
-from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel, SpriteSelection
+from studio.app.background.job_queue import JobQueue, WorkerName
+from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.late import exporting, generate, model, provenance
-from studio.app.state.settings import Settings
 from studio.core import events, paths
 from studio.core.arrays import Rgba
 from studio.core.config import Config
@@ -30,7 +29,6 @@ from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.devices.types import Device
 from studio.engine.sampling.settings import GenerateSettings
-from studio.exports.sprites.base import SpriteExport
 
 
 class Inference(QObject):
@@ -38,7 +36,7 @@ class Inference(QObject):
 
     busy_changed: a request started or ended. progressed: (Progress). failed: (JobFailed) the request failed.
     generated: (SpritesColoured). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
-    saved: (list of Path). checkpoints_listed: (RunCheckpoints). distilled: (Distilled). verified: (Verified).
+    checkpoints_listed: (RunCheckpoints). distilled: (Distilled). verified: (Verified).
     neighbours_found: (NearestSprites).
     """
 
@@ -48,16 +46,14 @@ class Inference(QObject):
     predicted = Signal(object, object)
     exported = Signal(object)
     failed = Signal(object)
-    saved = Signal(object)
     checkpoints_listed = Signal(object)
     distilled = Signal(object)
     neighbours_found = Signal(object)
     verified = Signal(object)
 
-    def __init__(self, job_queue: JobQueue, settings: Settings, parent: QObject | None = None) -> None:
+    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
-        self._settings = settings
         self._cache = ModelCache()
         self._job: Job | None = None
         self._recolouring: Job | None = None
@@ -128,32 +124,6 @@ class Inference(QObject):
 
         self._begin("engine", "Exporting", partial(model_jobs.with_model, self._cache, source, device, use))
 
-    def save_files(self, folder: Path, picked: SpriteSelection) -> None:
-        """Write a PNG file for each sprite."""
-        self._save("Saving sprites", partial(model_jobs.save_files, folder, self._with_details(picked)))
-
-    def save_file(self, path: Path, picked: SpriteSelection) -> None:
-        """Write the first sprite of the selection as the PNG file `path`."""
-        self._save("Saving the sprite", partial(model_jobs.save_file, path, self._with_details(picked)))
-
-    def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> None:
-        """Write all sprites in the format `form`. columns: columns of a sheet."""
-        self._save("Saving sprites", partial(model_jobs.save_sprites, path, form, self._with_details(picked), columns))
-
-    def save_samples(
-        self, run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
-    ) -> None:
-        """Write a run's samples from `step` in the format `form`. columns: columns of a sheet."""
-        if self._settings.saves_details():
-            self._save("Saving samples", partial(model_jobs.save_samples, run, step, path, form, picked, columns))
-        else:
-            self.save_sprites(path, form, picked, columns)
-
-    def save_film(self, run: Path, path: Path, form: SpriteExport) -> None:
-        """Write a timelapse of a run's samples in the format `form`."""
-        job = partial(model_jobs.save_film, run, path, form, self._settings.saves_details())
-        self._save("Saving timelapse", job)
-
     def verify(self, path: Path) -> None:
         """Verify whether a file is unchanged and belongs to its run."""
         self._job_queue.start("engine", f"Verifying {path.name}", lambda: provenance.verify(path), self._on_event)
@@ -167,13 +137,6 @@ class Inference(QObject):
         """Cancel the running request."""
         if self._job is not None:
             self._job_queue.cancel(self._job)
-
-    def _save(self, title: str, write: Operation[list[Path]]) -> None:
-        self._job_queue.run("files", title, write, self.saved.emit)
-
-    def _with_details(self, picked: SpriteSelection) -> SpriteSelection:
-        """Return the selection, without its generation details if the user does not want them in files."""
-        return picked if self._settings.saves_details() else picked.without_details()
 
     def _begin(
         self, worker: WorkerName, title: str, job: Callable[[], Events],

@@ -108,7 +108,7 @@ def test_tween_and_similar_sprites(
     monkeypatch.setattr(dialogs, "choose_save_sprites", name)
     results.grid.select([])
     assert results.buttons.save_sheet.text() == "Save 6 sprites as…"
-    with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS):
+    with qtbot.waitSignal(page.session.saving.saved, timeout=LONG_MS):
         click(results.buttons.save_sheet)
     with Image.open(tmp_path / "film.gif") as film:
         assert film.n_frames == 6  # type: ignore[attr-defined]
@@ -349,7 +349,7 @@ def test_open_images_from_file_clipboard_and_drop(
     click(editing.copy)
     assert QGuiApplication.clipboard().image().size().toTuple() == (SIZE, SIZE)
     monkeypatch.setattr(dialogs, "choose_save_file", lambda *args: tmp_path / "out.png")
-    with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS):
+    with qtbot.waitSignal(page.session.saving.saved, timeout=LONG_MS):
         click(editing.save)
     np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "out.png")), pixels)
     assert page.session.editing._unsaved() is None

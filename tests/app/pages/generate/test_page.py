@@ -157,7 +157,7 @@ def test_save_a_single_sprite_under_its_name(
 
     monkeypatch.setattr(dialogs, "choose_save_file", name)
     (tmp_path / "mine.png").write_text("old")
-    with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS) as saved:
+    with qtbot.waitSignal(page.session.saving.saved, timeout=LONG_MS) as saved:
         click(page.results.buttons.save_files)
     assert asked == [f"{page.results.sprite(3).name}.png"] and saved.args[0] == [tmp_path / "mine.png"]
     assert (tmp_path / "mine.png").read_bytes().startswith(b"\x89PNG")

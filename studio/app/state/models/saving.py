@@ -1,0 +1,56 @@
+"""Saves generated sprites and samples in files."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from studio.app.background import model_jobs
+from studio.app.background.job_queue import JobQueue, Operation
+from studio.app.background.model_jobs import SpriteSelection
+from studio.app.state.settings import Settings
+from studio.exports.sprites.base import SpriteExport
+
+
+class SpriteSaving(QObject):
+    """Saves sprites in files, with generation details unless the user excludes them. saved: (list of Path)."""
+
+    saved = Signal(object)
+
+    def __init__(self, job_queue: JobQueue, settings: Settings, parent: QObject) -> None:
+        super().__init__(parent)
+        self._job_queue, self._settings = job_queue, settings
+
+    def save_files(self, folder: Path, picked: SpriteSelection) -> None:
+        """Write a PNG file for each sprite."""
+        self._save("Saving sprites", partial(model_jobs.save_files, folder, self._with_details(picked)))
+
+    def save_file(self, path: Path, picked: SpriteSelection) -> None:
+        """Write the first sprite of the selection as the PNG file `path`."""
+        self._save("Saving the sprite", partial(model_jobs.save_file, path, self._with_details(picked)))
+
+    def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> None:
+        """Write all sprites in the format `form`. columns: columns of a sheet."""
+        self._save("Saving sprites", partial(model_jobs.save_sprites, path, form, self._with_details(picked), columns))
+
+    def save_samples(
+        self, run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
+    ) -> None:
+        """Write a run's samples from `step` in the format `form`. columns: columns of a sheet."""
+        if self._settings.saves_details():
+            self._save("Saving samples", partial(model_jobs.save_samples, run, step, path, form, picked, columns))
+        else:
+            self.save_sprites(path, form, picked, columns)
+
+    def save_film(self, run: Path, path: Path, form: SpriteExport) -> None:
+        """Write a timelapse of a run's samples in the format `form`."""
+        write = partial(model_jobs.save_film, run, path, form, self._settings.saves_details())
+        self._save("Saving timelapse", write)
+
+    def _save(self, title: str, write: Operation[list[Path]]) -> None:
+        self._job_queue.run("files", title, write, self.saved.emit)
+
+    def _with_details(self, picked: SpriteSelection) -> SpriteSelection:
+        return picked if self._settings.saves_details() else picked.without_details()
