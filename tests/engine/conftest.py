@@ -6,12 +6,15 @@ import gc
 import math
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
 
 from studio.engine.devices import detection
 from studio.engine.training import live_samples, maintenance, meter
+from tests.conftest import make_sprites
+from tests.engine.tools import kept_run
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +49,12 @@ class Memory:
         held = torch.zeros(4)
         self.hold(held)
         raise torch.OutOfMemoryError("CUDA out of memory.")
+
+
+@pytest.fixture(scope="session")
+def generator_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the generator that has learnt a little in 60 steps, for tests that only read or copy it."""
+    return kept_run(tmp_path_factory, make_sprites(), steps=60, learning_rate=0.01)
 
 
 @pytest.fixture

@@ -52,6 +52,13 @@ def probes(monkeypatch: pytest.MonkeyPatch, **speeds: float | None) -> Mock:
     return probed
 
 
+@pytest.fixture
+def small_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("PROBE_BATCH", 2), ("PROBE_SIZE", 8), ("_BUSY_BATCH", 4)):
+        monkeypatch.setattr(detection, name, value)
+
+
+@pytest.mark.usefixtures("small_probes")
 def test_the_cpu_is_always_there_and_works() -> None:
     (found,) = find_devices()
     assert isinstance(found, DevicesFound) and found.fastest in [device.id for device in found.devices]
@@ -168,9 +175,8 @@ def test_gpu_gets_its_native_or_fastest_finite_precision(
     assert cpu.precision != "fp16"  # which nobody has asked for there
 
 
-def test_fp16_probe_rejects_nan_gradients(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.usefixtures("small_probes")
+def test_fp16_probe_rejects_nan_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = torch.device("cpu")
     assert detection.probe_step(cpu, "fp16", 2) > 0
     monkeypatch.setattr("studio.engine.devices.precision.LossScaler.scale", lambda scaler, loss: loss * torch.nan)
@@ -273,7 +279,8 @@ def test_other_errors_pass_unchanged() -> None:
 
 @pytest.mark.parametrize("mixed", ["bf16", "fp16", ""])
 def test_measuring_takes_real_steps_in_both_precisions(monkeypatch: pytest.MonkeyPatch, mixed: str) -> None:
-    monkeypatch.setattr("studio.engine.steps.benchmark.MIN_S", 0.0)
+    for name, value in (("MIN_S", 0.0), ("MIN_STEPS", 1), ("WARM_UP_STEPS", 1)):
+        monkeypatch.setattr(f"studio.engine.steps.benchmark.{name}", value)
     device = replace(CPU, mixed=mixed)
     events = list(measure(Classifier(), small_classifier(), Spec(8, ("a", "b")), device))
     found = of_kind(events, DeviceMeasured)
@@ -283,6 +290,7 @@ def test_measuring_takes_real_steps_in_both_precisions(monkeypatch: pytest.Monke
         assert event.transfer_ms > 0
 
 
+@pytest.mark.usefixtures("small_probes")
 def test_probe_runs_without_a_cuda_graph_if_capture_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     recording = Mock(side_effect=RuntimeError("operation not permitted when stream is capturing"))
     monkeypatch.setattr(detection, "supports_cuda_graphs", lambda device: True)

@@ -28,14 +28,14 @@ from studio.exports.sprites.apng import Apng
 from studio.exports.sprites.base import SpriteSet
 from studio.exports.sprites.formats import sprite_exports
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, bomb_png, kept_run, of_kind
+from tests.engine.tools import CPU, bomb_png, kept_run, of_kind, train_toy
 
 RIGHTS = Rights("CC0 1.0", "drawn by <b>artists</b>")
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return kept_run(tmp_path_factory, RIGHTS.add_to(make_sprites()), steps=6, batch_size=4)
+    return kept_run(tmp_path_factory, RIGHTS.add_to(make_sprites()), train_toy, steps=6)
 
 
 @pytest.fixture
@@ -110,11 +110,12 @@ def test_one_model_is_one_file_whenever_it_is_exported(
         assert one.read_bytes() == other.read_bytes(), one.name
 
 
-def test_no_byte_of_a_picture_can_be_changed(run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_no_byte_of_a_picture_can_be_changed(run: Path, tmp_path: Path, every: int) -> None:
     path = picture(run, tmp_path / "sprite.png")
     assert verified(path, run).holds
     whole = path.read_bytes()
-    for place in range(len(whole)):
+    for place in range(0, len(whole), every):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         try:
             assert not verified(path, run).holds, place
@@ -124,8 +125,9 @@ def test_no_byte_of_a_picture_can_be_changed(run: Path, tmp_path: Path) -> None:
     assert not verified(path, run).holds
 
 
+@pytest.mark.parametrize("every", [41, pytest.param(7, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("form", ["gif", "aseprite", "godot"])
-def test_no_byte_of_a_saved_animation_can_be_changed(run: Path, form: str, tmp_path: Path) -> None:
+def test_no_byte_of_a_saved_animation_can_be_changed(run: Path, form: str, tmp_path: Path, every: int) -> None:
     source = model_provenance(load_model(run, "last", CPU))
     assert source is not None
     about = {
@@ -137,7 +139,7 @@ def test_no_byte_of_a_saved_animation_can_be_changed(run: Path, form: str, tmp_p
     path = sprite_exports()[form].write(sprites, tmp_path / "new")[0]
     assert verified(path, run).holds
     whole = path.read_bytes()
-    for place in range(0, len(whole), 7):
+    for place in range(0, len(whole), every):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         try:
             assert not verified(path, run).holds, place
@@ -183,7 +185,7 @@ def test_foreign_files_and_runs_fail_verification(
     run: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = picture(run, tmp_path / "sprite.png")
-    other = kept_run(tmp_path_factory, make_sprites(seed=5), steps=6, batch_size=4)
+    other = kept_run(tmp_path_factory, make_sprites(seed=5), train_toy, steps=6)
     assert [check.holds for check in verified(path, other).checks] == [True, False, False, False]
     record = run / "run.json"
     whole = record.read_bytes()

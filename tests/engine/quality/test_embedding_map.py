@@ -84,7 +84,11 @@ def test_marker_spacing_avoids_overlaps() -> None:
         assert (apart[:, drawn].min(1) < side).all()
 
 
-@pytest.mark.parametrize("recipe", [Autoencoder(), Classifier(), Regression(), Generator()], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "recipe",
+    [Autoencoder(), Classifier(), pytest.param(Regression(), marks=pytest.mark.slow), Generator()],
+    ids=lambda each: each.name,
+)
 def test_every_recipe_has_a_map(recipe: Recipe, run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.quality.features._STEPS", 2)
     model = _model(run_path, recipe, make_sprites())
@@ -105,7 +109,7 @@ def test_map_separates_outliers_and_joins_duplicates(run_path: Path) -> None:
     rgba = sprites.rgba.copy()
     rgba[5] = [255, 0, 255, 255]
     rgba[9] = rgba[20]
-    shown = _map(_model(run_path, Autoencoder(), dataclasses.replace(sprites, rgba=rgba), steps=30))
+    shown = _map(_model(run_path, Autoencoder(), dataclasses.replace(sprites, rgba=rgba), steps=15))
     assert shown.odd[0] == 5
     assert (shown.neighbours[9, 0], shown.neighbours[20, 0]) == (20, 9)
 

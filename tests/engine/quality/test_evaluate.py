@@ -44,7 +44,9 @@ def model(run: Path) -> TrainedModel:
 
 
 @pytest.mark.slow
-def test_untrained_generator_scores_badly(run: Path, model: TrainedModel) -> None:
+def test_untrained_generator_scores_badly(tmp_path_factory: pytest.TempPathFactory) -> None:
+    run = kept_run(tmp_path_factory, SPRITES, steps=2)
+    model = load_model(run, "last", CPU)
     (found,) = of_kind(list(evaluate(model, run, EvaluateSettings(count=24, steps=2))), Evaluated)
     assert (found.count, found.heldout_count, found.training_count) == (24, 24, 96)
     new, real, cheat = (found.figures[name] for name in ("new", "real", "cheat"))

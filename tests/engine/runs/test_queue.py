@@ -21,17 +21,16 @@ from studio.engine.runs.listing import RunsListed, RunSummary, list_runs
 from studio.engine.training.create import NewRun, create_queued_run
 from studio.engine.training.loop import train_new, train_resumed
 from studio.engine.training.parents import load_parent
-from studio.recipes.generator import Generator
 from tests.conftest import make_sprites
 from tests.engine.runs.test_damaged_runs import flip, no_room
-from tests.engine.tools import CPU, kept_run, learnt, of_kind, small_generator
+from tests.engine.tools import CPU, TOY, kept_run, learnt, of_kind, small_toy, train_toy
 
 SPRITES = make_sprites(per_class=6)
 
 
 @pytest.fixture(scope="module")
 def parent_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return kept_run(tmp_path_factory, SPRITES, steps=4)
+    return kept_run(tmp_path_factory, SPRITES, train_toy, steps=4)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +39,7 @@ def one_queued(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("queued") / "trial"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
-        list(create_queued_run(NewRun(path, SPRITES, Generator(), small_generator(steps=3), CPU)))
+        list(create_queued_run(NewRun(path, SPRITES, TOY, small_toy(steps=3), CPU)))
     return path
 
 
@@ -82,7 +81,7 @@ def test_a_queued_run_learns_what_it_would_have_learnt_at_once(
     parent_run: Path, tmp_path: Path, has_parent: bool
 ) -> None:
     source = shutil.copytree(parent_run, tmp_path / "parent")
-    recipe, config = Generator(), small_generator(steps=4)
+    recipe, config = TOY, small_toy(steps=4)
     parents = [load_parent(source, recipe) if has_parent else None for _ in range(2)]
     at_once, queued = tmp_path / "at once", tmp_path / "queued"
     list(train_new(at_once, SPRITES, recipe, config, CPU, Control(), parents[0]))
@@ -104,7 +103,7 @@ def test_a_queued_run_learns_what_it_would_have_learnt_at_once(
 def test_fault_20_a_run_from_a_model_that_was_killed_before_its_first_checkpoint_starts_from_it_again(
     parent_run: Path, tmp_path: Path
 ) -> None:
-    recipe, config = Generator(), small_generator(steps=4)
+    recipe, config = TOY, small_toy(steps=4)
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     for run in (killed, whole):
         events = train_new(run, SPRITES, recipe, config, CPU, Control(), load_parent(parent_run, recipe))
@@ -126,10 +125,10 @@ def test_fault_20_a_run_from_a_model_that_was_killed_before_its_first_checkpoint
 
 def test_failed_queueing_leaves_no_files(sprites: Sprites, run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TrainingError, match="No sprites"):
-        list(create_queued_run(NewRun(run_path, sprites.take([]), Generator(), small_generator(), CPU)))
+        list(create_queued_run(NewRun(run_path, sprites.take([]), TOY, small_toy(), CPU)))
     monkeypatch.setattr("studio.engine.training.create.save_style", no_room)
     with pytest.raises(OSError, match="No space"):
-        list(create_queued_run(NewRun(run_path, sprites, Generator(), small_generator(), CPU)))
+        list(create_queued_run(NewRun(run_path, sprites, TOY, small_toy(), CPU)))
     assert not run_path.exists() and not (paths.home() / "queue.json").exists()
 
 

@@ -27,7 +27,7 @@ from studio.engine.sampling.generate import generate
 from studio.engine.sampling.settings import GenerateSettings
 from studio.recipes.unet import UNet
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, agreeing, kept_run, of_kind
+from tests.engine.tools import CPU, agreeing, of_kind
 
 SPRITES = make_sprites()
 SIZE = SPRITES.size
@@ -37,13 +37,8 @@ HALF = np.arange(SIZE)[:, None].repeat(SIZE, 1) < SIZE // 2
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return kept_run(tmp_path_factory, SPRITES, steps=40, learning_rate=0.01, inpaint_share=1.0)
-
-
-@pytest.fixture(scope="module")
-def model(trained: Path) -> TrainedModel:
-    return load_model(trained, "last", CPU)
+def model(generator_run: Path) -> TrainedModel:
+    return load_model(generator_run, "last", CPU)
 
 
 def _made(events: Events) -> SpritesGenerated:

@@ -24,22 +24,17 @@ from studio.engine.sampling import generate as module
 from studio.engine.sampling.generate import generate, predict
 from studio.engine.sampling.settings import GenerateSettings
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, SavingAlways, agreeing, kept_run, of_kind, train_classifier, train_generator
+from tests.engine.tools import CPU, SavingAlways, agreeing, of_kind, train_classifier, train_toy
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return kept_run(tmp_path_factory, make_sprites(), steps=20, learning_rate=0.01)
-
-
-@pytest.fixture(scope="module")
-def model(trained: Path) -> TrainedModel:
-    return load_model(trained, "last", CPU)
+def model(generator_run: Path) -> TrainedModel:
+    return load_model(generator_run, "last", CPU)
 
 
 @pytest.fixture
-def run(trained: Path, tmp_path: Path) -> RunDir:
-    return RunDir(shutil.copytree(trained, tmp_path / "run"))
+def run(generator_run: Path, tmp_path: Path) -> RunDir:
+    return RunDir(shutil.copytree(generator_run, tmp_path / "run"))
 
 
 def _made(model: TrainedModel, **settings: int | str) -> SpritesGenerated:
@@ -112,7 +107,7 @@ def test_progress_ends_at_the_count(model: TrainedModel) -> None:
 
 
 def test_checkpoints_are_found_by_name(run_path: Path, sprites: Sprites) -> None:
-    list(train_generator(run_path, sprites, SavingAlways(), steps=6))
+    list(train_toy(run_path, sprites, SavingAlways(), steps=6))
     names = checkpoint_names(run_path)
     assert names[:3] == ["best", "last", "6"]
     assert load_model(run_path, names[-1], CPU).step == int(names[-1])
@@ -128,7 +123,7 @@ def test_generator_cannot_predict_and_classifier_cannot_draw(
 ) -> None:
     with pytest.raises(UsageError, match="can't predict"):
         list(predict(model, sprites.rgba))
-    list(train_classifier(tmp_path / "classifier", sprites))
+    list(train_classifier(tmp_path / "classifier", sprites, steps=1))
     classifier = load_model(tmp_path / "classifier", "best", CPU)
     with pytest.raises(UsageError, match="can't draw sprites"):
         list(generate(classifier, GenerateSettings()))
@@ -151,7 +146,7 @@ def test_a_run_keeps_the_style_of_its_sprites(run: RunDir) -> None:
 def test_colours_of_held_out_sprites_are_not_in_the_style(run_path: Path) -> None:
     art = make_sprites(20)
     art.rgba[split_by_group(art, 0.5, 0).validation, 4, 4] = (1, 2, 3, 255)  # no two are twins: each is a group
-    list(train_generator(run_path, art, steps=1, holdout=0.5))
+    list(train_toy(run_path, art, steps=1, holdout=0.5))
     run = RunDir(run_path)
     style = load_style(run, run.record())
     assert [1, 2, 3] not in style.palette.tolist() and len(style.palette)

@@ -24,7 +24,7 @@ from studio.engine.training.parents import STARTER_LIMIT, load_parent, starter_i
 from studio.recipes.base import Spec
 from studio.recipes.generator import Generator
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, kept_run, of_kind, small_generator, train_classifier, train_generator
+from tests.engine.tools import CPU, TOY, kept_run, of_kind, small_generator, train_classifier, train_toy
 
 SPRITES = make_sprites(per_class=6)  # of the classes class0, class1
 GENERATOR = Generator()
@@ -32,7 +32,7 @@ GENERATOR = Generator()
 
 @pytest.fixture(scope="module")
 def parent_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return kept_run(tmp_path_factory, SPRITES)
+    return kept_run(tmp_path_factory, SPRITES, steps=2)
 
 
 def average(run: Path) -> dict[str, torch.Tensor]:
@@ -65,13 +65,13 @@ def test_weights_of_other_shapes_are_not_copied(parent_run: Path) -> None:
 def test_run_lists_its_ancestors(parent_run: Path, tmp_path: Path) -> None:
     child, grandchild = tmp_path / "child", tmp_path / "grandchild"
     for run, source in ((child, parent_run), (grandchild, child)):
-        config = small_generator(width=32, steps=2)
+        config = small_generator(width=32, steps=1)
         events = list(train_new(run, SPRITES, GENERATOR, config, CPU, Control(), load_parent(source, GENERATOR)))
         assert any("Width: 16, taken from the start model" in notice.title for notice in of_kind(events, Notice))
     record = RunDir(grandchild).record()
     assert record.config["width"] == 16 and RunDir(parent_run).record().ancestors == ()
     assert [(one.title, one.step, one.data_title) for one in record.ancestors] == [
-        ("child", 2, SPRITES.title), ("trial", 8, SPRITES.title),
+        ("child", 1, SPRITES.title), ("trial", 2, SPRITES.title),
     ]  # fmt: skip
     weights = list_checkpoints(child / "checkpoints")[-1][0] / "average.safetensors"
     assert record.ancestors[0].sha256 == hashlib.sha256(weights.read_bytes()).hexdigest()
@@ -135,11 +135,11 @@ def test_classifier_keeps_rows_of_known_classes(run_path: Path) -> None:
 def test_tampered_checkpoint_is_refused(run_path: Path, sprites: Sprites) -> None:
     from studio.core.errors import RunError
 
-    list(train_generator(run_path, sprites, steps=2))
+    list(train_toy(run_path, sprites, steps=1))
     weights = list_checkpoints(run_path / "checkpoints")[-1][0] / "average.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
     with pytest.raises(RunError):
-        load_parent(run_path, GENERATOR)
+        load_parent(run_path, TOY)
 
 
 def test_starter_manifest_lists_sources_and_licences() -> None:

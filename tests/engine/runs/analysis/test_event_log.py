@@ -20,14 +20,14 @@ from studio.engine.runs.history import HistoryRead, read_run
 from studio.engine.runs.samples import SAMPLE_COLUMNS, sample_paths, save_samples
 from studio.exports import tensorboard_log
 from tests.conftest import make_sprites
-from tests.engine.tools import kept_run
+from tests.engine.tools import kept_run, train_toy
 
 _ALL = {"scalars": 0, "images": 0, "tensors": 0}
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = kept_run(tmp_path_factory, make_sprites(), steps=6, log_layer_stats=True)
+    path = kept_run(tmp_path_factory, make_sprites(), train_toy, steps=6, log_layer_stats=True)
     list(save_evaluation(path, CheckpointEvaluation(6, "", {"kid_heldout": 0.25}, {}, 20, 80, 64)))
     return path
 

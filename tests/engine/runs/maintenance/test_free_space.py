@@ -42,7 +42,7 @@ from studio.engine.runs.maintenance.free_space import find_space, free_space
 from studio.engine.runs.samples import sample_paths
 from studio.engine.training.loop import train_resumed
 from tests.conftest import make_sprites, posix
-from tests.engine.tools import CPU, kept_run, of_kind
+from tests.engine.tools import CPU, kept_run, of_kind, train_toy
 
 PARTS = {part: {"weight": torch.zeros(3)} for part in checkpoints.PARTS}
 
@@ -50,7 +50,7 @@ PARTS = {part: {"weight": torch.zeros(3)} for part in checkpoints.PARTS}
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of three steps, trained once."""
-    return kept_run(tmp_path_factory, make_sprites(), steps=3)
+    return kept_run(tmp_path_factory, make_sprites(), train_toy, steps=3)
 
 
 @pytest.fixture
