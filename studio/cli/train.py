@@ -73,7 +73,10 @@ def train(args: argparse.Namespace) -> int:
 
 def resume(args: argparse.Namespace) -> int:
     """Continue the training of the named run."""
-    return run_distributed(_resume, args) if args.on is None else _resume_remote(args)
+    if args.on is None:
+        return run_distributed(_resume, args)
+    path, target, more_min = find_run(args.run_name), remote.target_of(args), _extra_minutes(args)
+    return _run_remote(path, target, args, more_min, reporter_for(args))
 
 
 def _train(args: argparse.Namespace, ranks: Ranks) -> int:
@@ -154,11 +157,6 @@ def _train_remote(args: argparse.Namespace) -> int:
     reporter.clear()
     remember(new.path)
     return _run_remote(new.path, target, args, 0.0, reporter)
-
-
-def _resume_remote(args: argparse.Namespace) -> int:
-    path, target, more_min = find_run(args.run_name), remote.target_of(args), _extra_minutes(args)
-    return _run_remote(path, target, args, more_min, reporter_for(args))
 
 
 def _run_remote(path: Path, target: RemoteTarget, args: argparse.Namespace, more_min: float, reporter: Reporter) -> int:

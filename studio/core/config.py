@@ -47,7 +47,8 @@ class Setting:
             raise UsageError(f"{self.label} must be a finite number.", self.help)
         if self.choices and value not in self.choices:
             raise UsageError(f"{self.label}: there is no {value!r}.", f"Choose one of: {', '.join(self.choices)}.")
-        if isinstance(value, int | float) and self._out_of_bounds(value):
+        low, high = -math.inf if self.low is None else self.low, math.inf if self.high is None else self.high
+        if isinstance(value, int | float) and not low <= value <= high:
             raise UsageError(f"{self.label} must be {self.bounds()}, not {_format_bound(value)}.", self.help)
         return typing.cast(Value, value)
 
@@ -66,9 +67,6 @@ class Setting:
         if self.low is not None:
             return f"at least {_format_bound(self.low)}"
         return f"at most {_format_bound(self.high)}" if self.high is not None else ""
-
-    def _out_of_bounds(self, value: float) -> bool:
-        return (self.low is not None and value < self.low) or (self.high is not None and value > self.high)
 
 
 def _format_bound(value: float) -> str:

@@ -135,11 +135,6 @@ def add_checksum(png: bytes) -> bytes:
     return png[:-_END_BYTES] + pictures.png_chunk(b"tEXt", body) + png[-_END_BYTES:]
 
 
-def _checksum_matches(data: bytes) -> bool:
-    """Return whether the SHA-256 in a PNG file is right."""
-    return data == add_checksum(data[: -_CHECKSUM_BYTES - _END_BYTES] + data[-_END_BYTES:])
-
-
 def read_provenance(path: Path) -> tuple[list[ModelSource], bool]:
     """Return the models named in a PNG's text chunks, and whether its checksum is right. Raises BadInputError."""
     try:
@@ -153,4 +148,5 @@ def read_provenance(path: Path) -> tuple[list[ModelSource], bool]:
         if isinstance(error, OSError) and not isinstance(error, UnidentifiedImageError):
             raise BadInputError(f"{path.name} can't be read.", str(error)) from error
         raise BadInputError(f"{path.name} is not a PNG file, or it is damaged.", "Choose another file.") from error
-    return parse_sources(path.name, text), _checksum_matches(data)
+    without = data[: -_CHECKSUM_BYTES - _END_BYTES] + data[-_END_BYTES:]
+    return parse_sources(path.name, text), data == add_checksum(without)

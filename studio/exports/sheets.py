@@ -56,7 +56,8 @@ def sheet_json(
     without '..', because other programs use the names as paths.
     """
     if classes:
-        names = ["/".join([*_folders(label), name]) for label, name in zip(classes, names, strict=True)]
+        folders = ([part for part in re.split(r"[/\\]", label) if part.strip(" .")] for label in classes)
+        names = ["/".join([*parts, name]) for parts, name in zip(folders, names, strict=True)]
     size = {"w": grid.width, "h": grid.height}
     inside = {"rotated": False, "trimmed": False, "spriteSourceSize": {"x": 0, "y": 0, **size}, "sourceSize": size}
     frames = [
@@ -67,8 +68,3 @@ def sheet_json(
     meta = {"app": "Sprite Training Studio", "image": image, "format": pixels, "size": whole, "scale": "1"}
     about = {"frames": frames, "meta": {**{str(key): value for key, value in metadata.items()}, **meta}}
     return (json.dumps(about, indent=1) + "\n").encode()
-
-
-def _folders(label: str) -> list[str]:
-    """Split a class name into folders: 'item/sword' -> ['item', 'sword']. Drops empty parts, '.' and '..'."""
-    return [part for part in re.split(r"[/\\]", label) if part.strip(" .")]

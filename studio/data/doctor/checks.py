@@ -39,7 +39,8 @@ def run_checks(sprites: Sprites, options: ImportOptions, cache_dir: Path | None 
     some = sprites if len(checked) == len(sprites) else sprites.take(checked)
     items = [*_small_classes(sprites), *_like_named(sprites)]
     used = yield from _in_batches(some, colours_per_sprite)
-    items += _many_colours(some, used)
+    for index in np.flatnonzero(used > MANY_COLOURS).tolist():
+        items.append(ImportIssue(some.names[index], f"{number(int(used[index]))} colours", "many colours"))
     items += yield from _near_colours(some, used)
     off_palette, palette_colours = yield from _off_palette(some)
     items += off_palette
@@ -76,12 +77,6 @@ def _in_batches(
         counts.append(count(sprites.rgba[part]))
         yield _progress(sprites, part)
     return np.concatenate(counts)
-
-
-def _many_colours(sprites: Sprites, used: NDArray[np.int64]) -> Iterator[ImportIssue]:
-    """Yield an issue for every sprite with more than MANY_COLOURS colours. used: int64 [N], colours of each sprite."""
-    for index in np.flatnonzero(used > MANY_COLOURS).tolist():
-        yield ImportIssue(sprites.names[index], f"{number(int(used[index]))} colours", "many colours")
 
 
 def _near_colours(sprites: Sprites, used: NDArray[np.int64]) -> Generator[Event, None, list[ImportIssue]]:

@@ -172,20 +172,11 @@ def _own_grid(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
         yield replace(slice_fix(case.options), title="Use each sheet's own grid")
 
 
-def _decimal_marks(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
-    for mark in (POINT, COMMA):
-        yield Fix(f"Read as decimal {mark}s", {"decimal_mark": mark})
-
-
 def _revert(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
     changes = {item.name: item.default for item in settings_of(ImportOptions)}
     for item in (*settings_of(ReadOptions), *(s for s in settings_of(ImportOptions) if s.name in _CHOICES)):
         changes.pop(item.name)
     yield Fix("Revert to the files", changes)
-
-
-def _shared_palette(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
-    yield Fix(f"Map to its {case.palette_colours} colours", {"colours_all": case.palette_colours})
 
 
 # Settings that choose sprites; "Revert to the files" keeps them.
@@ -247,7 +238,8 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "sizes": ("These icons hold several sizes. The studio read the largest.", None),
     "turned": ("The studio rotated these pictures by their EXIF entry.", None),
     "labels": ("labels.csv has invalid lines, or lacks lines for sprites.", None),
-    "ambiguous numbers": ("A dot or comma in these numbers may separate decimals or thousands.", _decimal_marks),
+    "ambiguous numbers": ("A dot or comma in these numbers may separate decimals or thousands.", lambda items, case:
+                          [Fix(f"Read as decimal {mark}s", {"decimal_mark": mark}) for mark in (POINT, COMMA)]),
     "split folders": ("Sibling folders named train, val and test are the splits of a data set, not classes. Sprites in "
                       "test are not used for training.", SPLITS_AS_CLASSES),
     "test set": ("Sprites for testing the finished model are not trained on, unless the folder has no others.", None),
@@ -268,7 +260,8 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
                      Fix("Reduce to 32 colours", {"colours_each": 32})),
     "near colours": ("The sprites have nearly identical colours, often from scaling.",
                      Fix("Merge similar colours", {"merge_colours": HARDLY_SEEN})),
-    "off palette": ("Nearly all sprites share a palette; these use further colours.", _shared_palette),
+    "off palette": ("Nearly all sprites share a palette; these use further colours.", lambda items, case:
+                    [Fix(f"Map to its {case.palette_colours} colours", {"colours_all": case.palette_colours})]),
     "outlier": ("These sprites look unlike all other sprites.", _exclude),
     "wrong class": ("These sprites may belong to another class.", _exclude),
 }  # fmt: skip

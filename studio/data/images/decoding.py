@@ -94,8 +94,8 @@ def decode(data: bytes, suffix: str) -> Decoded:
         wanted, key, depth, animated = checked.data, checked.key, checked.depth, checked.animated
     elif header.kind == "JPEG":
         wanted, exif = strip_metadata(data)
-    elif header.kind == "TGA":
-        wanted = _padded(data, header)
+    elif header.kind == "TGA" and header.width * header.height * 4 <= 26:
+        wanted = data.ljust(44, b"\0")  # Pillow looks for a footer in the last 26 bytes, even in shorter files
     elif header.kind == "PCX":
         _check_pcx(data)
     try:
@@ -154,11 +154,6 @@ def _remarks(image: Image.Image, kind: str, suffix: str, *, animated: bool) -> l
     if animated or getattr(image, "is_animated", False):
         remarks.append(SourceIssue("animation", "has several frames; only the first was read"))
     return remarks
-
-
-def _padded(data: bytes, header: Header) -> bytes:
-    """Pad a tiny TGA file: Pillow looks for a footer in the last 26 bytes, even in shorter files."""
-    return data.ljust(44, b"\0") if header.width * header.height * 4 <= 26 else data
 
 
 def _check_pcx(data: bytes) -> None:

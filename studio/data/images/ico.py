@@ -18,7 +18,7 @@ def extract_largest(data: bytes) -> tuple[bytes, int]:
     if not count or len(data) < _HEADER.size + count * _ENTRY.size:
         raise UnreadableFile("unreadable", CUT_OFF)
     entries = [_ENTRY.unpack_from(data, _HEADER.size + number * _ENTRY.size) for number in range(count)]
-    width, height, _, _, _, _, length, start = max(entries, key=_pixels_and_bytes)
+    *_, length, start = max(entries, key=lambda each: ((each[0] or _LARGEST) * (each[1] or _LARGEST), each[6]))
     body = data[start : start + length]
     if len(body) < length or length < _BITMAP.size:
         raise UnreadableFile("unreadable", CUT_OFF)
@@ -31,7 +31,3 @@ def extract_largest(data: bytes) -> tuple[bytes, int]:
     start = _HEADER.size + _ENTRY.size
     entry = _ENTRY.pack(width % _LARGEST, height % _LARGEST, 0, 0, 1, bits, length, start)
     return _HEADER.pack(0, 1, 1) + entry + body, count
-
-
-def _pixels_and_bytes(entry: tuple[int, ...]) -> tuple[int, int]:
-    return (entry[0] or _LARGEST) * (entry[1] or _LARGEST), entry[6]

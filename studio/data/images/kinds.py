@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,6 +76,9 @@ class Header:
     height: int = 0
 
 
+_Reader = Callable[[bytes], Header | None]
+
+
 def sniff(data: bytes, suffix: str) -> Header | None:
     """Recognise the picture at the start of `data`; None for other data. Formats without magic bytes need `suffix`."""
     for magic, read in _READERS:
@@ -107,14 +111,6 @@ def is_aseprite(data: bytes) -> bool:
     return data[4:6] == b"\xe0\xa5"
 
 
-def _png(data: bytes) -> Header:
-    return Header("PNG", *_unpack(">16xII", data)) if data[12:16] == b"IHDR" else Header("PNG")
-
-
-def _gif(data: bytes) -> Header | None:
-    return Header("GIF", *_unpack("<6xHH", data)) if data[:6] in (b"GIF87a", b"GIF89a") else None
-
-
 def _bmp(data: bytes) -> Header | None:
     (length,) = _unpack("<14xI", data)
     if length not in _BMP_HEADERS:
@@ -134,18 +130,6 @@ def _webp(data: bytes) -> Header | None:
         return Header("WEBP", (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
     width, height = _unpack("<26xHH", data)
     return Header("WEBP", width & 0x3FFF, height & 0x3FFF)
-
-
-def _cursor(data: bytes) -> Header | None:
-    return Header("ICO") if data.startswith(b"\0\0\2\0") else None  # some TGA files begin with the same bytes
-
-
-def _qoi(data: bytes) -> Header:
-    return Header("QOI", *_unpack(">4xII", data))
-
-
-def _ppm(data: bytes) -> Header | None:
-    return Header("PPM") if data[:1] == b"P" and data[1:2] in b"123456" and data[2:3].isspace() else None
 
 
 def _pcx(data: bytes) -> Header | None:
@@ -168,15 +152,20 @@ def _unpack(layout: str, data: bytes) -> tuple[int, ...]:
     return struct.unpack_from(layout, data if len(data) >= need else data.ljust(need, b"\0"))
 
 
-_READERS = (
-    (b"\x89PNG\r\n\x1a\n", _png),
-    (b"GIF8", _gif),
+_READERS: tuple[tuple[bytes, _Reader], ...] = (
+    (b"\x89PNG\r\n\x1a\n", lambda data: Header("PNG", *(_unpack(">16xII", data) if data[12:16] == b"IHDR" else ()))),
+    *((magic, lambda data: Header("GIF", *_unpack("<6xHH", data))) for magic in (b"GIF87a", b"GIF89a")),
     (b"BM", _bmp),
     (b"RIFF", _webp),
     (b"\xff\xd8\xff", lambda _: Header("JPEG")),
     *((magic, lambda _: Header("TIFF")) for magic in _TIFF_MAGICS),
     (b"\0\0\1\0", lambda _: Header("ICO")),
-    (b"qoif", _qoi),
+    (b"qoif", lambda data: Header("QOI", *_unpack(">4xII", data))),
     (b"/* XPM */", lambda _: Header("XPM")),
 )
-_BY_SUFFIX: dict[str, Callable[[bytes], Header | None]] = {"TGA": _tga, "ICO": _cursor, "PPM": _ppm, "PCX": _pcx}
+_BY_SUFFIX: dict[str, _Reader] = {
+    "TGA": _tga,
+    "ICO": lambda data: Header("ICO") if data.startswith(b"\0\0\2\0") else None,  # some TGA files begin like cursors
+    "PPM": lambda data: Header("PPM") if re.match(rb"P[1-6]\s", data) else None,
+    "PCX": _pcx,
+}

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from studio.core import formatting
-from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
 from studio.data.files import scratch
 from studio.data.files.scratch import ScratchBuffer
@@ -159,7 +158,8 @@ class _Assembler:
             return False
         index = len(self._names)
         canvas = np.zeros((self._size, self._size, 4), np.uint8)
-        _draw_centred(sprite.rgba, canvas)
+        is_larger = max(sprite.rgba.shape[:2]) > self._size
+        paste_centred(crop_transparent(sprite.rgba) if is_larger else sprite.rgba, canvas)
         class_name = sprite.label or self._labels.class_of(row) or self._folder_class(file, sprite)
         first = self._index_of.setdefault(hashlib.blake2b(canvas.data, digest_size=16).digest(), index)
         if first != index and self._options.duplicates == "leave out":
@@ -206,11 +206,6 @@ class _Assembler:
         exact = self._options.other_sizes == "leave out"
         reason = " instead of" if exact else ": too large for the canvas of"
         return SourceIssue("wrong size", f"{width} x {height} pixels{reason} {size} x {size}", sprite.part)
-
-
-def _draw_centred(rgba: Rgba, canvas: Rgba) -> None:
-    """Draw an image in the centre of the canvas; crop transparent borders if the image is larger."""
-    paste_centred(crop_transparent(rgba) if max(rgba.shape[:2]) > canvas.shape[0] else rgba, canvas)
 
 
 def _size_and_sprites(sprite: DecodedSprite, sheet: SheetCandidate) -> str:

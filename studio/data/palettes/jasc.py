@@ -31,7 +31,8 @@ class JascPalette(PaletteFormat):
         if version != _VERSION:
             raise Unreadable(f"the version is not {_VERSION}", where)
         declared = parse_number(count, MOST_COLOURS, where_count)
-        palette = palette_from(_entry(where, line) for where, line in lines[3:])
+        rows = ((where, line.split()) for where, line in lines[3:])
+        palette = palette_from(NamedColour(at, parse_colour(row, 4 if len(row) == 4 else 3, at)) for at, row in rows)
         if len(palette) != declared:
             raise Unreadable(f"{declared} colours announced, but {len(palette)} found", where_count)
         return palette
@@ -40,8 +41,3 @@ class JascPalette(PaletteFormat):
         colours = palette.colours if palette.has_alpha else palette.colours[:, :3]
         rows = [" ".join(map(str, colour)) for colour in colours.tolist()]
         return ("\r\n".join([_MAGIC, _VERSION, str(len(palette)), *rows]) + "\r\n").encode()
-
-
-def _entry(where: str, line: str) -> NamedColour:
-    words = line.split()
-    return NamedColour(where, parse_colour(words, 4 if len(words) == 4 else 3, where))

@@ -247,11 +247,12 @@ class _Votes:
 
 def vote_on_sheets(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, SheetCandidate]:
     """Compare candidate grids of all pictures, by file number; return the grids of the pictures that are sheets."""
-    first = {number: one for number, several in seen.items() if (one := _certain_grid(several)) is not None}
-    votes = _Votes(first.values())
+    best_first = {number: several[0] for number, several in seen.items() if several}
+    certain = {key: one for key, one in best_first.items() if one.sheet >= _SURE and one.score >= _LIKELY}
+    votes = _Votes(certain.values())
     sheets = {}
     for number, several in seen.items():
-        supported = [(one, votes.support(one, first.get(number))) for one in several]
+        supported = [(one, votes.support(one, certain.get(number))) for one in several]
         if not supported:
             continue
         best, support = max(supported, key=lambda pair: pair[0].score + pair[1] + _border_weight(pair[0]))
@@ -279,8 +280,3 @@ def most_likely_grid(several: Sequence[SheetCandidate]) -> SheetCandidate | None
     if best is None or best.grid.confidence < _LEAST_CONFIDENCE or best.score < _lowest_score(best) or best.sheet < 0:
         return None
     return best
-
-
-def _certain_grid(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
-    """Return the best of a picture's candidate grids if the picture is certainly a sheet, else None."""
-    return several[0] if several and several[0].sheet >= _SURE and several[0].score >= _LIKELY else None

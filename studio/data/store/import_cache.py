@@ -52,7 +52,8 @@ def load_import(entry: Path) -> Generator[int, None, ImportResult | None]:
         sprites, extra = yield from packed.load_in_slices(entry)
         sizes = {(int(width), int(height)): int(count) for width, height, count in extra["sizes"]}
         quarantine, notes = (tuple(_items_from(extra[key])) for key in ("quarantine", "notes"))
-        duplicates = tuple(_duplicates_from(extra["twins"]))
+        twins = ((*_items_from([row]), first, name, tuple(numbers)) for row, first, name, numbers in extra["twins"])
+        duplicates = tuple(Duplicate(*twin) for twin in twins)
         sheets = tuple(DetectedSheet(str(name), SheetGrid(*grid), int(count)) for name, grid, count in extra["sheets"])
         imported = ImportResult(sprites, quarantine, notes, sizes, int(extra["proposed_size"]), duplicates, sheets)
     except (BadInputError, KeyError, ValueError, TypeError, OverflowError):
@@ -87,12 +88,6 @@ def _row(item: ImportIssue) -> list[str]:
 def _items_from(rows: Sequence[Sequence[str]]) -> Iterator[ImportIssue]:
     for name, reason, group, path in rows:
         yield ImportIssue(name, reason, group, Path(path) if path else None)
-
-
-def _duplicates_from(rows: Sequence[tuple[Sequence[str], int, str, Sequence[float]]]) -> Iterator[Duplicate]:
-    items = _items_from([item for item, *_ in rows])
-    for item, (_, first, class_name, numbers) in zip(items, rows, strict=True):
-        yield Duplicate(item, first, class_name, tuple(numbers))
 
 
 def _evict(newest: Path) -> None:

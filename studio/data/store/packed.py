@@ -250,7 +250,8 @@ def _lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:
     texts: dict[str, Any] = {"title": sprites.title, "class_names": sprites.class_names, "names": sprites.names}
     texts["target_names"] = sprites.target_names
     for key, value in {**texts, **{_EXTRA + name: value for name, value in extra.items()}}.items():
-        for piece in _pieces(value) if isinstance(value, list | tuple) else (value,):
+        starts = range(0, max(1, len(value)), _A_LINE) if isinstance(value, list | tuple) else ()
+        for piece in [value[start : start + _A_LINE] for start in starts] or (value,):
             yield json.dumps([key, piece]).encode() + b"\n"
 
 
@@ -271,11 +272,6 @@ def _texts_in(lines: bytes) -> PackedTexts:
     if not (isinstance(title, str) and all(map(_all_texts, lists))):
         raise DamagedFile("names are not texts")
     return PackedTexts(title, found["class_names"], found["names"], found["target_names"], extra)
-
-
-def _pieces(values: list[Any] | tuple[Any, ...]) -> Iterator[list[Any] | tuple[Any, ...]]:
-    """Yield consecutive parts of a list, each short enough for a text line; an empty list gives one empty part."""
-    return (values[start : start + _A_LINE] for start in range(0, max(1, len(values)), _A_LINE))
 
 
 def _all_texts(values: object) -> bool:

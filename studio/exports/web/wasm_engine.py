@@ -81,7 +81,7 @@ class WasmEngine:
 
     def draw(self, label: int, seed: int, guidance: float, steps: int) -> NDArray[np.float32]:
         """Draw a sprite: float32 [4, size, size], premultiplied RGBA in [-1, 1]. label: class index, or -1 for any."""
-        self._call("engine_noise", _signed(seed))
+        self._call("engine_noise", (seed + (1 << 31)) % (1 << 32) - (1 << 31))  # the low 32 bits as a signed number
         start = self._call("engine_draw", label, guidance, steps)
         if not start:
             raise ExportError("The page's engine does not know this class.", "Export again.")
@@ -111,11 +111,6 @@ def _compiled(engine: bytes) -> tuple[bytes, bytes]:
     modules = (wasmtime.Module(machine, source) for source in (engine, FUNCTIONS.read_text("utf-8")))
     code, functions = (bytes(module.serialize()) for module in modules)
     return code, functions
-
-
-def _signed(seed: int) -> int:
-    """Return the low 32 bits of a seed as a signed number, for WebAssembly."""
-    return (seed + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _libm(name: str) -> Any:
