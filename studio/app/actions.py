@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QButtonGroup, QFrame, QMenu, QMenuBar, QToolButton
 from studio.app import dialogs, theme
 from studio.app.state.session import Session
 from studio.app.theme import Scheme, Theme
-from studio.app.verify_dialog import VerifyDialog
 from studio.app.widgets import factory
 from studio.core import paths
 
@@ -241,7 +240,7 @@ class Commands(QObject):
     def verify(self) -> None:
         path = dialogs.choose_file(self._window, self._session.settings, "Verify an exported model or a saved image")
         if path is not None:
-            VerifyDialog(self._session, path, self._window).open()
+            dialogs.VerifyDialog(self._session, path, self._window).open()
 
     @Slot()
     def watch(self) -> None:

@@ -79,7 +79,7 @@ class BusNotifier(Notifier):
             return
         with self._closing_on_error():
             for number in self._shown:
-                self._dismiss(number)
+                self._call("CloseNotification", "u", (number,))
         self._shown.clear()
 
     def close(self) -> None:
@@ -111,9 +111,6 @@ class BusNotifier(Notifier):
         self._bus.send(new_method_call(DBusAddress(_PATH, _SERVICE, _SERVICE), method, signature, values), serial)
         return serial
 
-    def _dismiss(self, number: int) -> None:
-        self._call("CloseNotification", "u", (number,))
-
     @contextlib.contextmanager
     def _closing_on_error(self) -> Iterator[None]:
         """Context manager that closes the D-Bus connection on an error. The next notification connects again."""
@@ -143,7 +140,7 @@ class BusNotifier(Notifier):
             if is_wanted:
                 self._shown.add(body[0])
             elif is_wanted is False:
-                self._dismiss(body[0])
+                self._call("CloseNotification", "u", (body[0],))
         elif kind is MessageType.signal and body and body[0] in self._shown:
             self._handle_signal(fields[HeaderFields.member], body)
 

@@ -1,4 +1,4 @@
-"""File dialogs of the system, and the help dialog."""
+"""File dialogs of the system, the help dialog, and the dialog that verifies a file."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QDialog, QFileDialog, QGridLayout, QMessageBox, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QGridLayout, QLabel, QMessageBox, QWidget
 
+from studio.app import theme
+from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.widgets import factory
 from studio.core import files
+from studio.core.events import Verified
 from studio.data.palettes.files import palette_formats
 from studio.data.sources.base import DRAWING_SUFFIXES
+from studio.exports.model_cards import LIMITS
 from studio.exports.sprites.base import SpriteExport
 from studio.exports.sprites.formats import sprite_exports
 
@@ -30,6 +34,7 @@ _STEPS = (
     "Save sprites as PNG files or a sheet, or export the model for other programs.",
 )
 _PICTURES = f"Images ({' '.join(f'*{suffix}' for suffix in sorted(DRAWING_SUFFIXES))});;All files (*)"
+_MARKS = {True: ("check", "Yes"), False: ("warning", "No"), None: ("info", "Unknown")}
 _SHORTCUTS = (
     ("Ctrl+O", "Open a folder of sprites"),
     ("Ctrl+R", "Start training"),
@@ -238,3 +243,40 @@ def _badged(rows: Iterable[tuple[object, str]], side: Qt.AlignmentFlag) -> QGrid
         grid.addWidget(factory.badge(str(badge)), row, 0, side)
         grid.addWidget(factory.text(words), row, 1)
     return grid
+
+
+class VerifyDialog(QDialog):
+    """Verifies a file and lists the checks with their results."""
+
+    def __init__(self, session: Session, path: Path, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(f"Verify {path.name}")
+        self.setMinimumWidth(560)
+        self._path = path
+        self.verdict = factory.title("Verifying…")
+        self.checks = QGridLayout()
+        self.checks.setColumnStretch(1, 1)
+        self.close_button = factory.button("Close", "Close this window.", role="primary", slot=self.accept)
+        note, foot = factory.caption(LIMITS), factory.row(1, self.close_button)
+        self.setLayout(factory.column(self.verdict, self.checks, note, 1, foot, margin=3 * factory.GRID))
+        session.inference.verified.connect(self._on_verified)
+        session.failed.connect(self._on_failed)
+        session.inference.verify(path)
+
+    @Slot(object)
+    def _on_verified(self, found: Verified) -> None:
+        if found.path == self._path:
+            name = found.path.name
+            self.verdict.setText(f"{name} is unchanged" if found.holds else f"{name} has changed")
+            for row, check in enumerate(found.checks):
+                icon, words = _MARKS[check.holds]
+                mark = QLabel(pixmap=theme.icon(icon).pixmap(20, 20))
+                factory.set_name_and_tip(mark, words, words)
+                self.checks.addWidget(mark, row, 0, Qt.AlignmentFlag.AlignTop)
+                self.checks.addWidget(factory.text(check.words), row, 1)
+
+    @Slot()
+    def _on_failed(self) -> None:
+        """Close the dialog: the window shows the error."""
+        self.reject()

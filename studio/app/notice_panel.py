@@ -154,12 +154,12 @@ class NoticeLabel(QWidget):
 
     def message_width(self) -> int:
         """Return the width of the full message in pixels."""
-        return self._full_title_px() + self._hint_px()
+        return sum(self._widths())
 
     def title_px(self) -> int:
         """Return the title's width in pixels. A long title leaves up to half of the line to the hint."""
-        room = self.width()
-        return min(self._full_title_px(), max(room // 2, room - self._hint_px()))
+        (title, hint), room = self._widths(), self.width()
+        return min(title, max(room // 2, room - hint))
 
     def sizeHint(self) -> QSize:
         return QSize(0, QFontMetrics(self._bold()).height())
@@ -177,13 +177,12 @@ class NoticeLabel(QWidget):
             painter.drawText(left, 0, room, self.height(), Qt.AlignmentFlag.AlignVCenter, shown)
             left += metrics.horizontalAdvance(shown) + 2 * factory.GRID
 
-    def _full_title_px(self) -> int:
+    def _widths(self) -> tuple[int, int]:
+        """Return the widths in pixels of the full title, and of the full hint with the gap before it."""
         # One pixel more than horizontalAdvance, which rounds: elidedText would shorten the text.
-        return QFontMetrics(self._bold()).horizontalAdvance(self._title) + 1
-
-    def _hint_px(self) -> int:
-        """Return the width in pixels of the hint and of the gap before the hint."""
-        return 2 * factory.GRID + QFontMetrics(self.font()).horizontalAdvance(self._hint) if self._hint else 0
+        title = QFontMetrics(self._bold()).horizontalAdvance(self._title) + 1
+        hint = 2 * factory.GRID + QFontMetrics(self.font()).horizontalAdvance(self._hint)
+        return title, hint if self._hint else 0
 
     def _bold(self) -> QFont:
         font = QFont(self.font())

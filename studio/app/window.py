@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal, S
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
-from studio.app.actions import Commands, Menus, NavigationRail
+from studio.app.actions import PAGES, Commands, Menus, NavigationRail
 from studio.app.background.job_events import StateNotice
 from studio.app.close_guard import CloseGuard
 from studio.app.notifications import Messages, NoticeBar
@@ -48,13 +48,8 @@ class Window(QMainWindow):
         self.generate = GeneratePage(session)
         self.runs = RunsPage(session)
         self.lab = LabPage(session)
-        self.pages: dict[str, Page] = {
-            "sprites": self.sprites,
-            "train": self.train,
-            "generate": self.generate,
-            "runs": self.runs,
-            "lab": self.lab,
-        }
+        pages = (self.sprites, self.train, self.generate, self.runs, self.lab)
+        self.pages: dict[str, Page] = dict(zip(PAGES, pages, strict=True))
         self._stack = QStackedWidget()
         body = factory.column(self.notices, self._stack, spacing=0)
         self.setCentralWidget(factory.panel(factory.row(self.rail, body, spacing=0, grows=1)))

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from studio.app.background.model_jobs import SavedModel
-from studio.app.verify_dialog import VerifyDialog
+from studio.app.dialogs import VerifyDialog
 from studio.app.window import Window
 from studio.core.errors import BadInputError
 from studio.core.events import Verified

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from studio.app.background.job_events import RunDescribed
+from studio.app.background.late_import import LateModule
 from studio.app.background.worker import JobIdle
 from studio.core import files, paths
 from studio.core.config import TrainingConfig
@@ -27,14 +28,16 @@ from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
 from studio.engine.devices.types import Device, ParentSource
 from studio.engine.distributed.launching import TrainingProcesses
 from studio.engine.runs.folder import RunDir
+from studio.engine.runs.history import RunReader, read_run
 from studio.engine.runs.listing import remember
 
 if TYPE_CHECKING:
-    from studio.engine.runs.history import RunReader
-    from studio.engine.training.create import NewRun
+    from studio.engine.training import create, loop
     from studio.exports.base import ModelExport
     from studio.lab.experiments.base import Experiment
     from studio.recipes.base import Recipe
+else:
+    create, loop = LateModule("studio.engine.training.create"), LateModule("studio.engine.training.loop")
 
 
 def load_torch_libraries() -> None:
@@ -100,48 +103,39 @@ class TrainingRequest(NamedTuple):
 
 def queue_run(request: TrainingRequest) -> Events:
     """Create a run that waits in the training queue."""
-    from studio.engine.training.create import create_queued_run
-
-    yield from create_queued_run(_new_run(request))
+    yield from create.create_queued_run(_new_run(request))
 
 
 def prepare_run(request: TrainingRequest) -> Generator[Event, None, Path]:
     """Create a run for training in several processes, and return the run folder."""
     from studio.engine.distributed.ranks import Ranks
-    from studio.engine.training.create import create_run
 
     Ranks(world_size=request.processes).check_batch_size(request.config)
     run = _new_run(request)
-    yield from create_run(run)
+    yield from create.create_run(run)
     return run.path
 
 
-def _new_run(request: TrainingRequest) -> NewRun:
+def _new_run(request: TrainingRequest) -> create.NewRun:
     """Return the arguments for creating a run: load the model to start from and choose a free folder."""
-    from studio.engine.training.create import NewRun
     from studio.engine.training.parents import load_parent
 
     sprites, recipe, config, device, source, _ = request
     parent = load_parent(source, recipe) if source is not None else None
     path = files.free_path(paths.runs() / files.safe_name(f"{sprites.title} {recipe.name}".replace(".", " ")))
-    return NewRun(path, sprites, recipe, config, device, parent)
+    return create.NewRun(path, sprites, recipe, config, device, parent)
 
 
 def train(request: TrainingRequest, control: Control) -> Events:
     """Train a new run in a new folder."""
-    from studio.engine.training.loop import train_new
-
     path, sprites, recipe, config, device, parent = _new_run(request)
-    yield from train_new(path, sprites, recipe, config, device, control, parent, observers=_observers(control))
+    yield from loop.train_new(path, sprites, recipe, config, device, control, parent, observers=_observers(control))
 
 
 def resume(path: Path, device: Device, control: Control, more_min: float) -> Events:
     """Yield the history of a run, then resume its training with `more_min` additional minutes."""
-    from studio.engine.runs.history import read_run
-    from studio.engine.training.loop import train_resumed
-
     yield from read_run(path)
-    yield from train_resumed(path, device, control, more_min, observers=_observers(control))
+    yield from loop.train_resumed(path, device, control, more_min, observers=_observers(control))
 
 
 def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:

@@ -13,22 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.app.background.job_events import RunCheckpoints, SpritesColoured
+from studio.app.background.late_import import LateModule
 from studio.core import files
 from studio.core.arrays import Rgba
 from studio.core.errors import StudioError
 from studio.core.events import Distilled, Event, Events, Notice, Progress, SpritesGenerated
+from studio.data.colour.constraints import Constraints, evaluate_constraints
+from studio.data.colour.pixel_art import PixelStyle, allowed_alphas
+from studio.data.colour.recolouring import ColourMode, recolour_sprites
+from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
+from studio.engine.devices.types import Device
+from studio.engine.runs.analysis.timelapse import timelapse
+from studio.engine.runs.folder import RunDir
+from studio.engine.sampling.settings import GenerateSettings
+from studio.exports import png
 from studio.exports.model_cards import provenance_metadata
+from studio.exports.sprites.base import SpriteExport, SpriteSet
 
 if TYPE_CHECKING:
-    from studio.data.colour.constraints import Constraints
-    from studio.data.colour.pixel_art import PixelStyle
-    from studio.data.colour.recolouring import ColourMode
-    from studio.data.sprites import Sprites
-    from studio.engine.devices.types import Device
+    from studio.engine.models import loading
     from studio.engine.models.model import TrainedModel
-    from studio.engine.sampling.settings import GenerateSettings
-    from studio.exports.sprites.base import SpriteExport, SpriteSet
+else:
+    loading = LateModule("studio.engine.models.loading")
 
 _FILES_PER_PROGRESS = 32
 _NEIGHBOURS = 3
@@ -83,7 +90,6 @@ class ModelCache:
     def learnt_by(self, run: Path) -> tuple[Sprites, NDArray[np.int64]]:
         """Return a run's sprites and the indices of its training sprites. Raises RunError, BadInputError."""
         from studio.engine.models.model import load_training_set
-        from studio.engine.runs.folder import RunDir
 
         if self._training_sprites is None or self._training_sprites[0] != run:
             self._training_sprites = (run, *load_training_set(RunDir(run)))
@@ -96,13 +102,13 @@ class ModelCache:
                 title = "The model is not available: the training has ended or is restarting."
                 raise StudioError(title, "Try again shortly, or choose the run and a checkpoint.")
             return source.live
-        from studio.engine.models.loading import find_checkpoint, load_model
-
-        info = find_checkpoint(source.path, source.checkpoint)[1]  # a measurement can make another checkpoint 'best'
+        info = loading.find_checkpoint(source.path, source.checkpoint)[
+            1
+        ]  # a measurement can make another checkpoint 'best'
         weights = (source.path, "".join(info.sha256.values()), device.id)
         exact, requested = (*weights, str(info.step)), (*weights, source.checkpoint)
         if self._model is None or self._key not in (exact, requested):
-            self._model = load_model(source.path, source.checkpoint, device)
+            self._model = loading.load_model(source.path, source.checkpoint, device)
             # A substitute for a damaged checkpoint is cached under the requested name, not under a step.
             self._key = exact if self._model.step == info.step else requested
             yield from self._model.notices
@@ -112,9 +118,7 @@ class ModelCache:
         """Load a model for inpainting; use 'last' in place of 'best' if only 'last' has learnt inpainting."""
         if not isinstance(source, SavedModel) or source.checkpoint != "best":
             return (yield from self.load(source, device))
-        from studio.engine.models.loading import find_checkpoint
-
-        hashes = (find_checkpoint(source.path, name)[1].sha256 for name in ("best", "last"))
+        hashes = (loading.find_checkpoint(source.path, name)[1].sha256 for name in ("best", "last"))
         key = "".join(part for named in hashes for part in named.values())
         if key not in self._inpainting_checkpoint:
             last = dataclasses.replace(source, checkpoint="last")
@@ -194,9 +198,8 @@ def _inpainting_note(source: Model, model: TrainedModel) -> str:
     if not _knows_inpainting(model):
         return "This checkpoint has not learnt to redraw selections. Try a later checkpoint."
     if isinstance(source, SavedModel) and source.checkpoint == "best":
-        from studio.engine.models.loading import find_checkpoint
-
-        if model.step != find_checkpoint(source.path, "best")[1].step:
+        best = loading.find_checkpoint(source.path, "best")[1]
+        if model.step != best.step:
             return f"The last checkpoint, step {model.step:,}, filled in the sprites. 'Best' has not learnt to fill in."
     return ""
 
@@ -220,10 +223,6 @@ def recolour(cache: ModelCache, colours: ColourMode, labels: NDArray[np.int64] |
 
     labels: the labels array of the sprites to recolour, compared by identity; None for the latest sprites.
     """
-    from studio.data.colour.constraints import evaluate_constraints
-    from studio.data.colour.pixel_art import allowed_alphas
-    from studio.data.colour.recolouring import recolour_sprites
-
     for made in [each for each in cache.drawn if labels is None or each.made.labels is labels][-1:]:
         drawn, style, constraints = made.made, made.style, made.constraints
         sprites = yield from recolour_sprites(drawn.sprites, drawn.labels, style, colours, drawn.keep, constraints)
@@ -279,9 +278,8 @@ def with_model(cache: ModelCache, source: Model, device: Device, use: Callable[[
 
 
 def list_checkpoints(run: Path) -> RunCheckpoints:
-    from studio.engine.models.loading import checkpoint_names
-
-    return RunCheckpoints(run, tuple(checkpoint_names(run)), tuple(checkpoint_names(run, distilled=True)))
+    names, distilled = loading.checkpoint_names(run), loading.checkpoint_names(run, distilled=True)
+    return RunCheckpoints(run, tuple(names), tuple(distilled))
 
 
 def distil(source: SavedModel, device: Device) -> Events:
@@ -297,12 +295,10 @@ def distil(source: SavedModel, device: Device) -> Events:
 
 def save_files(folder: Path, picked: SpriteSelection) -> Generator[Event, None, list[Path]]:
     """Write a PNG file for each sprite and return the files."""
-    from studio.exports.png import save_files
-
     paths: list[Path] = []
     for index in range(len(picked.sprites)):
         one = slice(index, index + 1)
-        paths += save_files(folder, picked.sprites[one], picked.names[one], picked.texts_of(one))
+        paths += png.save_files(folder, picked.sprites[one], picked.names[one], picked.texts_of(one))
         if len(paths) % _FILES_PER_PROGRESS == 0:
             yield Progress(len(paths), len(picked.sprites), "files written")
     return paths
@@ -310,16 +306,12 @@ def save_files(folder: Path, picked: SpriteSelection) -> Generator[Event, None, 
 
 def save_file(path: Path, picked: SpriteSelection) -> list[Path]:
     """Write the first sprite as the PNG file `path`."""
-    from studio.exports.png import encode_png
-
-    files.export_together({path: encode_png(picked.sprites[0], picked.texts_of(slice(0, 1)))})
+    files.export_together({path: png.encode_png(picked.sprites[0], picked.texts_of(slice(0, 1)))})
     return [path]
 
 
 def save_film(run: Path, path: Path, form: SpriteExport, saves_details: bool) -> Generator[Event, None, list[Path]]:
     """Write a timelapse of a run's samples and return the files. saves_details: include generation details."""
-    from studio.engine.runs.analysis.timelapse import timelapse
-
     film = timelapse(run)
     return (yield from _write(film if saves_details else dataclasses.replace(film, about={}), path, form))
 
@@ -328,7 +320,6 @@ def save_samples(
     run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
 ) -> Generator[Event, None, list[Path]]:
     """Write the samples that a run drew at `step`, with their provenance, and return the files."""
-    from studio.engine.runs.folder import RunDir
     from studio.engine.runs.source import provenance_at
 
     with_source = dataclasses.replace(picked, sources=[provenance_at(RunDir(run), step).to_json()])
@@ -339,8 +330,6 @@ def save_sprites(
     path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
 ) -> Generator[Event, None, list[Path]]:
     """Write all sprites in one format and return the files."""
-    from studio.exports.sprites.base import SpriteSet
-
     sprites = SpriteSet(
         picked.sprites, picked.names, picked.classes, picked.palette, is_animation=picked.is_animation,
         about=picked.texts_of(slice(None)), columns=columns,

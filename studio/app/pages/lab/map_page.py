@@ -22,19 +22,13 @@ from studio.app.widgets.sprites.buttons import SpriteButtons
 from studio.app.widgets.sprites.map_view import MapView, group_colours
 from studio.core import formatting
 
-_SHOW = "Arrange this run's sprites by the model's features, so that similar sprites are close."
-_CANCEL = "Stop and keep the previous map."
-_NOTHING = "No model yet. Train one on the Train page; an Autoencoder works best."
 _EMPTY = (
     "The map shows all sprites of a run. Similar sprites are close together.\n\n"
     "Train an Autoencoder on the Train page, or choose a run above, then press Show."
 )
 _SELECT = "Click a sprite to see its nearest neighbours."
-_NEIGHBOURS = "The sprites most similar to the selected sprite, by the model's features."
-_ODD = "Sprites far from their neighbours, farthest first. Click a sprite to show it on the map."
 _WALK = "Sprites decoded between A and B in the latent space."
 _HOW_TO_WALK = "Click a sprite for A, then Shift+click a sprite for B."
-_NO_WALK = "A latent walk needs an Autoencoder."
 _CLASSES_SHOWN = 8  # colours in the theme
 _NEIGHBOURS_SHOWN, _ODD_SHOWN = 6, 12
 _HALF = 50  # percent
@@ -65,7 +59,7 @@ class LatentWalk(QWidget):
         self.ends = None
         self._way.hide()
         can_walk = self._map.shown is None or self._map.shown.decodes
-        self._hint.setText(_HOW_TO_WALK if can_walk else _NO_WALK)
+        self._hint.setText(_HOW_TO_WALK if can_walk else "A latent walk needs an Autoencoder.")
 
     def go(self, first: int, last: int) -> None:
         """Walk between these sprites of the map."""
@@ -98,8 +92,10 @@ class MapPage(QWidget):
         self._selected = -1
         self._neighbours: NDArray[np.int64] = np.zeros(0, np.int64)  # indices of the shown neighbours
         self.choice = ModelChoice(session, only_runs=True, first="decode")
-        self.show_map = factory.button("Show", _SHOW, "fit", "primary", self._on_show_clicked)
-        self.cancel = factory.button("Cancel", _CANCEL, "close", slot=self._map.cancel)
+        tip = "Arrange this run's sprites by the model's features, so that similar sprites are close."
+        self.show_map = factory.button("Show", tip, "fit", "primary", self._on_show_clicked)
+        tip = "Stop and keep the previous map."
+        self.cancel = factory.button("Cancel", tip, "close", slot=self._map.cancel)
         self.progress = factory.ProgressBar()
         self.view = MapView()
         tip = "Show the whole map. (Home, or double-click)"
@@ -172,8 +168,8 @@ class MapPage(QWidget):
         self.setLayout(factory.column(head, self.progress, self._stack, margin=2 * factory.GRID, grows=2))
         self.large.hide()
         self._like.hide()
-        self.odd.setToolTip(_ODD)
-        self.neighbours.setToolTip(_NEIGHBOURS)
+        self.odd.setToolTip("Sprites far from their neighbours, farthest first. Click a sprite to show it on the map.")
+        self.neighbours.setToolTip("The sprites most similar to the selected sprite, by the model's features.")
 
     def _connect(self) -> None:
         session = self._session
@@ -190,10 +186,10 @@ class MapPage(QWidget):
     @Slot()
     def _refresh(self) -> None:
         busy, source = self._map.is_busy(), self.choice.source()
-        problem = "" if source is not None else _NOTHING
-        if not problem and self.choice.device() is None:
-            problem = "Searching for devices…"
-        factory.set_enabled(self.show_map, problem, _SHOW)
+        problem = "" if self.choice.device() is not None else "Searching for devices…"
+        if source is None:
+            problem = "No model yet. Train one on the Train page; an Autoencoder works best."
+        factory.set_enabled(self.show_map, problem)
         self.show_map.setVisible(not busy)
         self.cancel.setVisible(busy)
         self.progress.setVisible(busy)

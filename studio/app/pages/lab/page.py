@@ -25,16 +25,9 @@ if TYPE_CHECKING:
 
 _START = "Run the experiment with the Train page's sprites, recipe, settings and device."
 _START_INSIDE = "Inspect the chosen run's model on the Train page's device. The run stays unchanged."
-_INSIDE = "Inspect a run"
-_CANCEL = "Stop the experiment and discard its results."
-_RESULT = "Earlier results, newest first."
-_COMPARE = "Show another result's curves too."
-_REPORT = "Save the shown results as a single HTML file."
 _LOADING = "Loading PyTorch…"
-_RUNNING = "The experiment is running."
 _NOTHING = "No results yet."
 _ABOUT = "Short experiments on training and on your runs. Training pauses meanwhile."
-_REPORT_KINDS = "HTML page (*.html)"
 _LEAST_LETTERS = 10
 _ROLE = Qt.ItemDataRole.UserRole
 
@@ -50,10 +43,13 @@ class LabPage(Page):
         self.title, self.question, self.about = factory.title(""), factory.text(), factory.caption("")
         self.run_choice = ModelChoice(session, only_runs=True)
         self.start = factory.button("Start", _START, "play", "primary", self._on_start_clicked)
-        self.cancel = factory.button("Cancel", _CANCEL, "close", slot=session.lab.cancel)
+        tip = "Stop the experiment and discard its results."
+        self.cancel = factory.button("Cancel", tip, "close", slot=session.lab.cancel)
         self.progress = factory.ProgressBar()
-        self.result, self.compared = ResultBox("Result", _RESULT), ResultBox("Compare with", _COMPARE)
-        self.report = factory.button("Save report…", _REPORT, "save", slot=self._on_save_report_clicked)
+        self.result = ResultBox("Result", "Earlier results, newest first.")
+        self.compared = ResultBox("Compare with", "Show another result's curves too.")
+        tip = "Save the shown results as a single HTML file."
+        self.report = factory.button("Save report…", tip, "save", slot=self._on_save_report_clicked)
         self.findings = ResultView()
         self._scroll = factory.scroll_area(self.findings)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
@@ -122,7 +118,7 @@ class LabPage(Page):
         inside = [experiment for experiment in known if experiment.subject == "run"]
         for experiment in sorted(known, key=lambda each: each.subject == "run"):
             if experiment in inside[:1]:
-                self.experiments.addItem(factory.list_heading(_INSIDE))
+                self.experiments.addItem(factory.list_heading("Inspect a run"))
             item = QListWidgetItem(f"{experiment.title}\n{experiment.question}", self.experiments)
             item.setData(_ROLE, experiment.name)
             item.setSizeHint(QSize(0, 4 * factory.GRID + 2 * self.fontMetrics().height()))
@@ -204,9 +200,8 @@ class LabPage(Page):
     @Slot()
     def _on_results_listed(self) -> None:
         """List the chosen experiment's results, and keep the shown result selected."""
-        experiment = self.experiment()
-        name = experiment.name if experiment is not None else ""
-        results = [result for result in self.session.lab.results if result.experiment == name]
+        experiment, known = self.experiment(), self.session.lab.results
+        results = [result for result in known if experiment is not None and result.experiment == experiment.name]
         self.result.fill(results)
         self.compared.fill([None, *results])
         self._refresh_result()
@@ -216,10 +211,10 @@ class LabPage(Page):
         """Show the chosen result with the compared result's curves, or a running experiment's results so far."""
         lab, chosen, compared = self.session.lab, self.result.chosen(), self.compared.chosen()
         is_running = lab.running is not None and lab.running is self.experiment()
-        reason = _RUNNING if is_running else "" if self.result.count() else _NOTHING
-        for combo, tip in ((self.result, _RESULT), (self.compared, _COMPARE)):
-            factory.set_enabled(combo, reason, tip)
-        factory.set_enabled(self.report, "" if chosen is not None and not is_running else _NOTHING, _REPORT)
+        reason = "The experiment is running." if is_running else "" if self.result.count() else _NOTHING
+        factory.set_enabled(self.result, reason)
+        factory.set_enabled(self.compared, reason)
+        factory.set_enabled(self.report, "" if chosen is not None and not is_running else _NOTHING)
         if is_running:
             self.findings.show_outcome(lab.outcome)
         elif chosen is None:
@@ -239,7 +234,7 @@ class LabPage(Page):
         if chosen is None:
             return
         name = f"{chosen.created[:10]} {chosen.title}.html"
-        path = dialogs.choose_save_file(self, self.session.settings, "Save report", name, _REPORT_KINDS)
+        path = dialogs.choose_save_file(self, self.session.settings, "Save report", name, "HTML page (*.html)")
         if path is not None:
             others = [] if compared is None or compared is chosen else [compared]
             self.session.lab.save_report(path, [chosen, *others])

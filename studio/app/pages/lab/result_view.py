@@ -20,7 +20,6 @@ from studio.lab.results import Result
 if TYPE_CHECKING:
     from studio.app.widgets.plot.xy_plot import XYPlot
 
-_USE = "Apply the suggestion to the settings on the Train page."
 _MOST_CODE_LINES = 24
 _STRIP_WIDTH, _STRIP_HEIGHT = 640, 256  # largest size in pixels
 
@@ -48,7 +47,8 @@ class ResultView(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.sentences = factory.text()
-        self.use = factory.button("", _USE, "check", slot=self.use_requested)
+        tip = "Apply the suggestion to the settings on the Train page."
+        self.use = factory.button("", tip, "check", slot=self.use_requested)
         self.code = factory.code_view("Code in plain PyTorch", "Code for the experiment with torch only.")
         self.read_on = QLabel()
         self.plots: list[XYPlot] = []
@@ -79,7 +79,7 @@ class ResultView(QWidget):
         else:
             self.show_outcome(result.outcome, compared.outcome, when(compared))
         factory.set_button_text(self.use, suggestion)
-        factory.set_enabled(self.use, obstacle, _USE)
+        factory.set_enabled(self.use, obstacle)
         self.use.setVisible(bool(suggestion))
         self.code.setPlainText(result.code)
         lines = min(_MOST_CODE_LINES, result.code.count("\n") + 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,7 +19,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
-    QCheckBox,
     QHeaderView,
     QLabel,
     QListWidget,
@@ -43,10 +43,7 @@ from studio.data.sprites import Sprites
 
 _MOST_FIXES = 2
 _MOST_SHOWN = 2_000  # more sprites would block the window
-_SOUND = "No problems found."
-_LOOKING = "Checking the sprites…"
 _FIX = "Fix the training data. Your files are not changed, and Undo reverts the fix."
-_LEAVE_OUT = "Exclude the selected sprites from training."
 _UNDO = "Nothing to undo."
 _GROUP = Qt.ItemDataRole.UserRole
 _THRESHOLD = "alpha_threshold"
@@ -75,7 +72,8 @@ class DoctorView(QWidget):
         factory.set_name_and_tip(self.groups, "Findings", "Choose a finding to see its files or sprites.")
         self.fixes = tuple(factory.button("Fix", _FIX) for _ in range(_MOST_FIXES))
         self._fix_group = QButtonGroup(self)
-        self.exclude = factory.button("Exclude selected", _LEAVE_OUT, slot=self._on_exclude_clicked)
+        tip = "Exclude the selected sprites from training."
+        self.exclude = factory.button("Exclude selected", tip, slot=self._on_exclude_clicked)
         tip = "Preview the sheet's cells and adjust them."
         self.preview_slicing = factory.button("Preview slicing…", tip, slot=self._on_preview_clicked)
         self.undo = factory.button("Undo", _UNDO, slot=open_sprites.undo)
@@ -130,7 +128,7 @@ class DoctorView(QWidget):
                     self.groups.addItem(factory.list_heading("Skipped" if heading else "Worth a look"))
                 item = QListWidgetItem(f"{finding.title.capitalize()} ({number(len(finding.items))})", self.groups)
                 item.setData(_GROUP, (finding.group, finding.left_out, index))
-        self._empty.setText(_LOOKING if self._doctor.is_checking else _SOUND)
+        self._empty.setText("Checking the sprites…" if self._doctor.is_checking else "No problems found.")
         self._stack.setCurrentIndex(1 if self._doctor.findings else 0)
         self.groups.setCurrentRow(self._row_to_select())
         self._is_listing = False
@@ -194,15 +192,14 @@ class DoctorView(QWidget):
 
     @Slot()
     def _refresh_buttons(self) -> None:
-        fixes: Sequence[Fix] = self._finding.fixes if self._finding else ()
-        for index, button in enumerate(self.fixes):
-            button.setVisible(index < len(fixes))
-            if index < len(fixes):
-                factory.set_button_text(button, fixes[index].title)
+        fixes = self._finding.fixes[:_MOST_FIXES] if self._finding else ()
+        for button, fix in itertools.zip_longest(self.fixes, fixes):
+            button.setVisible(fix is not None)
+            if fix is not None:
+                factory.set_button_text(button, fix.title)
         self.preview_slicing.setVisible(self._finding is not None and self._finding.group in SHEET_GROUPS)
         self.exclude.setVisible(self._pages.currentWidget() is self.grid)
-        reason = "" if self.grid.selected_count() else "Select some sprites first."
-        factory.set_enabled(self.exclude, reason, _LEAVE_OUT)
+        factory.set_enabled(self.exclude, "" if self.grid.selected_count() else "Select some sprites first.")
         self._refresh_undo()
 
     def _refresh_undo(self) -> None:
@@ -234,8 +231,7 @@ class DoctorView(QWidget):
         self._doctor.exclude([self._names[index] for index in self.grid.selected()])
 
 
-_HALF, _MOST = 128, 255
-_TIP = "Pixels with at least this alpha become opaque, the others transparent."
+_HALF = 128
 
 
 class AlphaThreshold(QWidget):
@@ -246,16 +242,16 @@ class AlphaThreshold(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setRange(1, _MOST)
+        self.slider.setRange(1, 255)
         self.slider.setPageStep(16)
         self.slider.setValue(_HALF)
         self.slider.setMinimumWidth(80)
         self.slider.setMaximumWidth(160)
-        self.preview = QCheckBox("Preview")
+        self.preview = factory.check_box("Preview", "Preview the sprites with this threshold.")
         self._value = QLabel(str(_HALF))
         self._value.setMinimumWidth(self._value.fontMetrics().horizontalAdvance("255"))
-        factory.set_name_and_tip(self.slider, "Alpha threshold", _TIP)
-        factory.set_name_and_tip(self.preview, "Preview", "Preview the sprites with this threshold.")
+        tip = "Pixels with at least this alpha become opaque, the others transparent."
+        factory.set_name_and_tip(self.slider, "Alpha threshold", tip)
         label = factory.text("Alpha threshold", "muted", wrap=False)
         label.setBuddy(self.slider)
         alpha = factory.panel(factory.row(label, self.slider, self._value))

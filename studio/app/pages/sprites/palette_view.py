@@ -20,10 +20,6 @@ from studio.data.colour.palette import Palette, display_order
 from studio.data.sprites import Sprites
 
 _BY_HUE, _BY_USE = "hue", "use"
-_SAVE = "Save a palette file (.gpl, .pal, .hex…)."
-_COPY = "Copy the colours as hex codes."
-_SORT = "Sort by hue, or by number of uses."
-_FILTER_TIP = "Click a colour to filter the sprites. Click again, or press Escape, to show all."
 
 
 class PaletteView(QWidget):
@@ -39,14 +35,16 @@ class PaletteView(QWidget):
         self._order = np.zeros(0, np.int64)  # palette index of each swatch
         self._wanted: Rgba | None = None  # the colour to filter by
         self.swatches = Swatches(choosable=True)
-        factory.set_name_and_tip(self.swatches, "Colours of the sprites", _FILTER_TIP)
+        tip = "Click a colour to filter the sprites. Click again, or press Escape, to show all."
+        factory.set_name_and_tip(self.swatches, "Colours of the sprites", tip)
         self.order = QComboBox()
         self.order.addItem("By hue", _BY_HUE)
         self.order.addItem("By use", _BY_USE)
-        factory.set_name_and_tip(self.order, "Sort colours", _SORT)
+        factory.set_name_and_tip(self.order, "Sort colours", "Sort by hue, or by number of uses.")
         self.order.setCurrentIndex(max(0, self.order.findData(session.settings.text("palette_order", _BY_HUE))))
-        self.save = factory.button("Save palette…", _SAVE, "save", slot=self._on_save_clicked)
-        self.copy = factory.button("Copy", _COPY, "copy", slot=self._on_copy_clicked)
+        tip = "Save a palette file (.gpl, .pal, .hex…)."
+        self.save = factory.button("Save palette…", tip, "save", slot=self._on_save_clicked)
+        self.copy = factory.button("Copy", "Copy the colours as hex codes.", "copy", slot=self._on_copy_clicked)
         tip = "Clear the colour filter. (Escape)"
         self.show_all = factory.button("Show all", tip, role="flat", slot=self.clear)
         self._title, self._about, self._status = factory.heading("Colours"), factory.caption(""), factory.caption("")
@@ -95,8 +93,8 @@ class PaletteView(QWidget):
         self._title.setText(f"Colours{total}")
         self._about.setText(_about(use) if use else "")
         self._about.setVisible(bool(self._about.text()))
-        for widget, tip in ((self.save, _SAVE), (self.copy, _COPY), (self.order, _SORT)):
-            factory.set_enabled(widget, "" if len(colours) else "No colours yet.", tip)
+        for widget in (self.save, self.copy, self.order):
+            factory.set_enabled(widget, "" if len(colours) else "No colours yet.")
         self._show_chosen(self._status.text() if self._wanted is not None else "")
 
     def _show_chosen(self, text: str) -> None:

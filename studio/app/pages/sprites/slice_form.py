@@ -15,11 +15,6 @@ from studio.data.sheets.slicing import grid_from_options
 _GRID = ("tile", "tile_height", "margin", "margin_top", "spacing")
 _USUAL_TILE = 16
 _LABEL_WIDTH = 96
-_AUTOMATIC = "Detect each sheet's grid."
-_IRREGULAR = "Split the sheet at transparent gaps."
-_ALONE = "Use these numbers for this sheet only."
-_OWN_GRID = "Uncheck 'This sheet only' first."
-_CLASSES = {"sheet": "A class per sheet", "row": "A class per row"}
 
 
 class SliceForm(QWidget):
@@ -35,18 +30,18 @@ class SliceForm(QWidget):
         self._showing = False  # the program changes the controls
         self.grid = QRadioButton("Grid")
         self.packed = QRadioButton("Irregular")
-        self.automatic = factory.check_box("Auto", _AUTOMATIC)
-        self.alone = factory.check_box("This sheet only", _ALONE)
+        self.automatic = factory.check_box("Auto", "Detect each sheet's grid.")
+        self.alone = factory.check_box("This sheet only", "Use these numbers for this sheet only.")
         self.boxes: dict[str, QSpinBox] = {}
         self.classes = QComboBox()
         self.proposal = factory.caption("")
         self._grid_box = factory.panel(factory.column(self.automatic, self.proposal, self._rows(_GRID), self.alone))
         self._packed_box = factory.panel(self._rows(("gap",)))
         factory.set_name_and_tip(self.grid, "Grid", "Slice the sheet into tiles of equal size.")
-        factory.set_name_and_tip(self.packed, "Irregular", _IRREGULAR)
+        factory.set_name_and_tip(self.packed, "Irregular", "Split the sheet at transparent gaps.")
         factory.set_name_and_tip(self.classes, "Classes", "Make a class from each sheet or from each row.")
-        for value, text in _CLASSES.items():
-            self.classes.addItem(text, value)
+        self.classes.addItem("A class per sheet", "sheet")
+        self.classes.addItem("A class per row", "row")
         for name in ("tile", "tile_height"):
             self.boxes[name].setMinimum(1)
         self.boxes["margin_top"].setMinimum(0)
@@ -185,10 +180,10 @@ class SliceForm(QWidget):
         self._grid_box.setVisible(self.grid.isChecked())
         self._packed_box.setVisible(self.packed.isChecked())
         self.alone.setVisible(self._has_others)
-        reason = "" if self._shared is None else _OWN_GRID
-        factory.set_enabled(self.packed, reason, _IRREGULAR)
+        reason = "" if self._shared is None else "Uncheck 'This sheet only' first."
+        factory.set_enabled(self.packed, reason)
         is_found = self._shared is not None and self._shared.uses_detected_grids
-        factory.set_enabled(self.automatic, "" if is_found else reason, _AUTOMATIC)
+        factory.set_enabled(self.automatic, "" if is_found else reason)
 
     def _show_numbers(self, grid: SheetGrid) -> None:
         numbers = (grid.tile_width, grid.tile_height, grid.left, grid.top, grid.spacing)

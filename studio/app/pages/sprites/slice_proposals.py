@@ -28,7 +28,6 @@ from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.options import SheetGrid
 
 _GROUPS = ("looks like a sheet", "cut sheet", "partly described")
-_PREVIEW_ALL = "Preview how the sheets are sliced, and adjust the cells."
 _NO_SHEETS = "No image looks like a sheet. Select a sprite to preview its slicing."
 _TOO_LARGE = "These images are too large for sprites. Check the cells, then slice the sheet."
 
@@ -84,7 +83,7 @@ class SliceOpener(QObject):
     @Slot()
     def _refresh_button(self) -> None:
         reason = "" if self._names or self._grid.selected_count() else _NO_SHEETS
-        factory.set_enabled(self._button, reason, _PREVIEW_ALL)
+        factory.set_enabled(self._button, reason, "Preview how the sheets are sliced, and adjust the cells.")
 
     def _open(self, names: list[str], at: int = 0) -> None:
         sprites, opened = self._open_sprites.sprites, self._open_sprites.opened
@@ -97,9 +96,7 @@ class SliceOpener(QObject):
 
 
 _SLICE = "Slice each image by its detected cells. Your files are not changed; undo with Ctrl+Z."
-_PREVIEW = "Preview the cells before slicing."
 _LARGER = f"Import again with a larger canvas, up to {COMMON_SIZES[-1]} × {COMMON_SIZES[-1]} pixels."
-_UNDO = "Undo the slicing. (Ctrl+Z)"
 
 
 class SliceProposal(QFrame):
@@ -114,9 +111,10 @@ class SliceProposal(QFrame):
         self._closed_for: Sequence[Path] = ()
         self.text = factory.text("")
         self.slice_button = factory.button("Slice into sprites", _SLICE, role="primary", slot=self._on_slice_clicked)
-        self.preview_slicing = factory.button("Preview slicing…", _PREVIEW, slot=self._on_preview_clicked)
+        tip = "Preview the cells before slicing."
+        self.preview_slicing = factory.button("Preview slicing…", tip, slot=self._on_preview_clicked)
         self.larger = factory.button("Use larger canvas", _LARGER, slot=self._on_larger_clicked)
-        self.undo = factory.button("Undo", _UNDO, slot=self._on_undo_clicked)
+        self.undo = factory.button("Undo", "Undo the slicing. (Ctrl+Z)", slot=self._on_undo_clicked)
         tip = "Hide this message. The Doctor tab still lists the sheets."
         self.close_line = factory.tool_button("close", "Close", tip, self._on_close_clicked)
         theme.set_role(self, "card")

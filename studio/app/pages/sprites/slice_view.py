@@ -28,7 +28,6 @@ from studio.data.sheets.cells import find_cells
 from studio.data.sheets.leftover import describe_leftover_cells
 from studio.data.sheets.slicing import grid_from_options
 
-_SLICE = "Import again and slice all sheets like this. Your files are not changed."
 _READING = "Reading the sheet…"
 _UNSURE = "This may be a single sprite, so Auto leaves it whole. Change a number to slice it."
 _PROBLEM, _SHEET = range(2)
@@ -52,7 +51,8 @@ class SliceView(QWidget):
         self.form = SliceForm()
         self.count = factory.text("", "heading")
         self.back = factory.button("Back", "Go back without slicing. (Esc)", "chevron-left", slot=self.closed)
-        self.slice_button = factory.button("Slice", _SLICE, role="primary", slot=self._on_slice_clicked)
+        tip = "Import again and slice all sheets like this. Your files are not changed."
+        self.slice_button = factory.button("Slice", tip, role="primary", slot=self._on_slice_clicked)
         tip = "Show the previous sheet. (Ctrl+PgUp)"
         self.previous = factory.tool_button("chevron-left", "Previous sheet", tip, self._on_previous_sheet)
         tip = "Show the next sheet. (Ctrl+PgDown)"
@@ -224,7 +224,7 @@ class SliceView(QWidget):
     def _refresh_texts(self) -> None:
         self.count.setText(self._outcome.text)
         reason = "" if self._outcome.sprites else self._outcome.text or self.problem.text()
-        factory.set_enabled(self.slice_button, reason, _SLICE)
+        factory.set_enabled(self.slice_button, reason)
         alone = self.form.own_grid() is not None
         effects = describe_effects(self.options(), self._sheets, alone=alone) if self._outcome.sprites else ""
         self.hint.setText(effects)

@@ -22,7 +22,6 @@ from studio.data.sprites import Sprites
 
 _MOST_NUMBERS = 3  # names to show
 _UNCHANGED = "No changed settings."
-_APPLY = "Import again with these settings. Your files are not changed."
 
 
 class ImportSummary(QWidget):
@@ -39,8 +38,9 @@ class ImportSummary(QWidget):
         self.classes.setMinimumHeight(200)
         self.form = ConfigForm(ImportOptions())
         self.rights = ConfigForm(Rights())
-        self.apply = factory.button("Apply", _APPLY, slot=self._on_apply_clicked)
-        factory.set_enabled(self.apply, _UNCHANGED, _APPLY)
+        tip = "Import again with these settings. Your files are not changed."
+        self.apply = factory.button("Apply", tip, slot=self._on_apply_clicked)
+        factory.set_enabled(self.apply, _UNCHANGED)
         self.preview_slicing = factory.button("Preview slicing…", "Preview how the sheets are sliced.")
         self.train = factory.button("Train on these", "Go to the Train page.", "train", "primary")
         self.reopen = factory.button("Open another folder…", "Open another folder of sprites.", "folder")
@@ -72,7 +72,7 @@ class ImportSummary(QWidget):
         self.classes.show_classes(sprites)
         self.form.set_config(self._open_sprites.options)
         self.rights.set_config(self._open_sprites.rights)
-        factory.set_enabled(self.apply, _UNCHANGED, _APPLY)
+        factory.set_enabled(self.apply, _UNCHANGED)
 
     def save_state(self) -> None:
         self.palette_view.save_state()
@@ -83,7 +83,7 @@ class ImportSummary(QWidget):
 
     @Slot()
     def _on_options_changed(self) -> None:
-        factory.set_enabled(self.apply, self.form.problem(), _APPLY)
+        factory.set_enabled(self.apply, self.form.problem())
 
     @Slot()
     def _on_rights_changed(self) -> None:
