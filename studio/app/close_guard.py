@@ -1,7 +1,4 @@
-"""Closes the window while a run trains in it: asks the user, then stops and saves the run, up to a timeout.
-
-A run that trains in other processes continues.
-"""
+"""Closes the window while a run trains in it: asks the user, then stops and saves the run, up to a timeout."""
 
 from __future__ import annotations
 

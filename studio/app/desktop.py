@@ -180,10 +180,7 @@ def system_notifier(parent: QObject | None = None) -> Notifier:
 
 
 class RunAnnouncer(QObject):
-    """Shows desktop notifications about runs while another program is in front. A click raises the window.
-
-    A run that the user has stopped is not announced.
-    """
+    """Shows desktop notifications about runs while another program is in front. A click raises the window."""
 
     def __init__(self, training: CurrentTraining, settings: Settings, window: QWidget, notifier: Notifier) -> None:
         super().__init__(window)
@@ -207,7 +204,7 @@ class RunAnnouncer(QObject):
     @Slot(object)
     def _on_training_event(self, event: Event) -> None:
         if isinstance(event, RunFinished):
-            self._is_finished = event.reason == "finished"
+            self._is_finished = event.reason == "finished"  # a run that the user has stopped is not announced
         elif isinstance(event, Blocked):
             self._notify(f"'{self._training.title}' is paused", event.title)
 
@@ -240,10 +237,7 @@ class RunAnnouncer(QObject):
 
 
 class SleepInhibitor(QObject):
-    """Keeps the machine awake while a run trains in this window; during a pause, the machine may sleep.
-
-    Processes that train a run outside this window keep the machine awake themselves.
-    """
+    """Keeps the machine awake while a run trains in this window. Other processes do so for their own runs."""
 
     def __init__(self, training: CurrentTraining, parent: QObject | None = None) -> None:
         super().__init__(parent)

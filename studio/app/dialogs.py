@@ -151,12 +151,9 @@ def choose_save_sprites(
 def run_save_dialog(
     parent: QWidget, title: str, start: Path, kinds: str, proposed: str = "", *, confirms: bool = True
 ) -> tuple[Path | None, str]:
-    """Run the system's save dialog and return the typed path (None if cancelled) and the chosen filter.
-
-    confirms: the dialog asks before replacing an existing file.
-    """
+    """Run the system's save dialog; return the typed path (None if cancelled) and the chosen filter."""
     dialog = SaveDialog(parent, title, start, kinds, proposed)
-    dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, not confirms)
+    dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, not confirms)  # confirms: ask before replacing a file
     try:
         chosen = dialog.selectedFiles() if dialog.exec() else []
         return Path(chosen[0]) if chosen else None, dialog.selectedNameFilter()

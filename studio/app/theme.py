@@ -25,7 +25,6 @@ Role = Literal[
 ]
 _ROLES = {"": QPalette.ColorRole.ButtonText, "on_accent": QPalette.ColorRole.HighlightedText}
 _ROLES |= {"muted": QPalette.ColorRole.PlaceholderText, "accent": QPalette.ColorRole.Accent}
-_GROUPS = {QIcon.Mode.Disabled: QPalette.ColorGroup.Disabled}
 
 
 @dataclass(frozen=True)
@@ -207,8 +206,7 @@ class SvgIconEngine(QIconEngine):
 
     def __init__(self, path: Path, colour: str = "") -> None:
         super().__init__()
-        self._path = path
-        self._colour = colour
+        self._path, self._colour = path, colour
 
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
         """Draw the icon centred in `rect`, in device pixels."""
@@ -221,20 +219,15 @@ class SvgIconEngine(QIconEngine):
 
     def scaledPixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State, scale: float) -> QPixmap:
         """Return the icon in `size` logical pixels at a device pixel ratio of `scale`."""
-        colour = self._palette_colour(mode) if self._colour in _ROLES else self._colour
+        group = QPalette.ColorGroup.Disabled if mode == QIcon.Mode.Disabled else QPalette.ColorGroup.Active
+        role = _ROLES.get(self._colour)
+        colour = QGuiApplication.palette().color(group, role).name() if role is not None else self._colour
         key = f"studio/{self._path}/{colour}/{size.width()}x{size.height()}@{scale}"
         found = QPixmap()
         if not QPixmapCache.find(key, found):
             found = _render(self._path, colour, size, scale)
             QPixmapCache.insert(key, found)
         return found
-
-    def key(self) -> str:
-        return "studio-svg"
-
-    def _palette_colour(self, mode: QIcon.Mode) -> str:
-        group = _GROUPS.get(mode, QPalette.ColorGroup.Active)
-        return QGuiApplication.palette().color(group, _ROLES[self._colour]).name()
 
 
 @lru_cache(maxsize=128)

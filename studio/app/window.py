@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QMainWindow, QStackedWidget
+from PySide6.QtWidgets import QMainWindow
 
 from studio.app.actions import PAGES, Commands, Menus, NavigationRail
 from studio.app.background.job_events import StateNotice
@@ -50,7 +50,7 @@ class Window(QMainWindow):
         self.lab = LabPage(session)
         pages = (self.sprites, self.train, self.generate, self.runs, self.lab)
         self.pages: dict[str, Page] = dict(zip(PAGES, pages, strict=True))
-        self._stack = QStackedWidget()
+        self._stack = factory.stack()
         body = factory.column(self.notices, self._stack, spacing=0)
         self.setCentralWidget(factory.panel(factory.row(self.rail, body, spacing=0, grows=1)))
         self._stack.setFocusPolicy(Qt.FocusPolicy.ClickFocus)

@@ -58,10 +58,7 @@ def load_torch_libraries() -> None:
 
 
 def find_plugins() -> tuple[Mapping[str, Recipe], Mapping[str, ModelExport], Mapping[str, Experiment]]:
-    """Import the engine and return all recipes, export formats and experiments.
-
-    Also take an optimizer step: the first step imports modules for one to three seconds.
-    """
+    """Import the engine and return all recipes, export formats and experiments."""
     import torch
 
     import studio.engine.models.exporting
@@ -70,6 +67,7 @@ def find_plugins() -> tuple[Mapping[str, Recipe], Mapping[str, ModelExport], Map
     from studio.engine import catalog
     from studio.lab.catalog import experiments
 
+    # The first optimizer step imports modules for one to three seconds.
     torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], fused=True).step()
     return catalog.recipes(), catalog.model_exports(), experiments()
 
@@ -174,10 +172,7 @@ def save_event_logs(paths: Sequence[Path], folder: Path) -> Generator[Event, Non
 
 
 def watch(run: Path) -> Events:
-    """Follow a training: yield its events from the run folder, and `JobIdle` after each read.
-
-    Raises RunError if the training fails or is lost.
-    """
+    """Follow a training: yield its events, and `JobIdle` after each read. Raises RunError if it fails or is lost."""
     watcher = RunWatcher(run)
     remember(run)
     yield RunDescribed(watcher.record)
@@ -197,10 +192,7 @@ def watch(run: Path) -> Events:
 
 
 def launch(processes: TrainingProcesses) -> Events:
-    """Launch processes that train a run, and follow the run until they have ended.
-
-    A lost heartbeat does not end the job, because torchrun may restart the processes.
-    """
+    """Launch processes that train a run, and follow the run until they have ended."""
     watcher = RunWatcher(processes.run)
     processes.start()
     yield RunDescribed(watcher.record)
@@ -210,7 +202,7 @@ def launch(processes: TrainingProcesses) -> Events:
         for event in watcher.poll():
             is_alive = isinstance(event, TrainingSeen) and event.live is not None
             is_finished = is_finished or isinstance(event, RunFinished)
-            if not isinstance(event, TrainingLost):
+            if not isinstance(event, TrainingLost):  # torchrun may restart the processes
                 yield event
         if not (were_running or is_alive or is_finished):
             if processes.has_failed():

@@ -170,10 +170,7 @@ def generate(
     cache: ModelCache, source: Model, device: Device, settings: GenerateSettings, colours: ColourMode,
     request: EditRequest | None = None,
 ) -> Events:  # fmt: skip
-    """Generate sprites with a model and recolour them. request: edit sprites instead of starting from noise.
-
-    The cache stores the sprites for later recolouring.
-    """
+    """Generate sprites, recolour them and cache them. request: edit sprites instead of starting from noise."""
     from studio.engine.models.provenance import provenance_json
     from studio.engine.sampling.generate import generate
 
@@ -219,10 +216,7 @@ def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest)
 
 
 def recolour(cache: ModelCache, colours: ColourMode, labels: NDArray[np.int64] | None = None) -> Events:
-    """Recolour recently generated sprites and yield them.
-
-    labels: the labels array of the sprites to recolour, compared by identity; None for the latest sprites.
-    """
+    """Recolour cached sprites. labels: the labels array of the sprites, by identity; None for the latest sprites."""
     for made in [each for each in cache.drawn if labels is None or each.made.labels is labels][-1:]:
         drawn, style, constraints = made.made, made.style, made.constraints
         sprites = yield from recolour_sprites(drawn.sprites, drawn.labels, style, colours, drawn.keep, constraints)
@@ -238,10 +232,7 @@ def recolour(cache: ModelCache, colours: ColourMode, labels: NDArray[np.int64] |
 
 
 def _empty_note(sprites: Rgba, constraints: Constraints) -> str:
-    """Return a note if seamless drawing made empty sprites, else an empty text.
-
-    Seamless drawing fails for models of objects that never touch the border.
-    """
+    """Return a note if seamless drawing, for instance of objects, made empty sprites; else an empty text."""
     empty = int((~sprites[..., 3].any((1, 2))).sum())
     if not empty or not any(constraints.seamless_axes):
         return ""

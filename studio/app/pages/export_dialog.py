@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QButtonGroup, QDialog, QLineEdit, QRadioButton, QStackedWidget, QWidget
+from PySide6.QtWidgets import QButtonGroup, QDialog, QLineEdit, QRadioButton, QWidget
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
@@ -56,15 +56,13 @@ class ExportDialog(QDialog):
         self.language = factory.combo("Language", "Language of the code below.")
         self.snippet = factory.code_view("Example code", "Example code that loads the file.")
         self._bar = factory.ProgressBar()
-        self._stages = QStackedWidget()
         self._scroll = factory.scroll_area(self.formats)
         self.setWindowTitle(f"Export {title}")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setMinimumWidth(640)
         self.resize(640, max(_LOWEST, min(_HIGHEST, parent.window().height())))
         self._snippets: Mapping[str, str] = {}
-        for stage in (self._choosing(title), self._writing(), self._finished()):
-            self._stages.addWidget(stage)
+        self._stages = factory.stack(self._choosing(title), self._writing(), self._finished())
         self.setLayout(factory.column(self._stages, margin=3 * factory.GRID))
         self.start.setDefault(True)
         self.browse.setAutoDefault(False)

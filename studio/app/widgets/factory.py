@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
     QSizePolicy,
     QSlider,
     QSplitter,
+    QStackedWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -249,6 +250,14 @@ def column(*items: Item, spacing: int = GRID, margin: int | Margins = 0, grows: 
 def panel(layout: QLayout) -> QWidget:
     made = QWidget()
     made.setLayout(layout)
+    return made
+
+
+def stack(*pages: QWidget) -> QStackedWidget:
+    """Return a widget that shows one of its pages at a time."""
+    made = QStackedWidget()
+    for page in pages:
+        made.addWidget(page)
     return made
 
 

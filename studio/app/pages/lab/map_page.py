@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.model_choice import ModelChoice
@@ -109,7 +109,10 @@ class MapPage(QWidget):
         self.walk = LatentWalk(self._map)
         self._summary = factory.caption("")
         self._legend = FlowLayout(factory.GRID, factory.GRID // 2)
-        self._stack, self._splitter = QStackedWidget(), QSplitter(Qt.Orientation.Horizontal)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        empty = factory.caption(_EMPTY)
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack = factory.stack(factory.panel(factory.column(1, empty, 1)), self._splitter)
         self._like = factory.caption("Nearest neighbours")
         self._lay_out()
         self._connect()
@@ -161,10 +164,6 @@ class MapPage(QWidget):
         scroll.setMinimumWidth(_SIDE_WIDTH)
         parts, layout = (factory.panel(left), scroll), self._session.settings.layout("map")
         factory.fill_splitter(self._splitter, parts, (900, _SIDE_WIDTH), layout, stretch=0)
-        empty = factory.caption(_EMPTY)
-        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
-        self._stack.addWidget(self._splitter)
         self.setLayout(factory.column(head, self.progress, self._stack, margin=2 * factory.GRID, grows=2))
         self.large.hide()
         self._like.hide()

@@ -24,7 +24,6 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QSlider,
-    QStackedWidget,
     QTableView,
     QWidget,
 )
@@ -80,8 +79,13 @@ class DoctorView(QWidget):
         self.grid, self.files, self.threshold = SpriteGrid(), FileTable(), AlphaThreshold()
         self._title, self._advice = factory.text("", "heading"), factory.caption("")
         self._empty = factory.text("", "muted")
-        self._stack, self._pages = QStackedWidget(), QStackedWidget()
-        self._lay_out()
+        self._pages = factory.stack(self.grid, self.files)
+        buttons = FlowLayout(factory.GRID, factory.GRID, *self.fixes, self.preview_slicing, self.exclude)
+        head = factory.row(self._title, self.undo, grows=0)
+        side = factory.panel(factory.column(head, self._advice, buttons, self.threshold, self._pages, grows=4))
+        found = factory.panel(factory.row(self.groups, side, spacing=2 * factory.GRID))
+        self._stack = factory.stack(factory.panel(factory.column(self._empty, 1)), found)
+        self.setLayout(factory.column(self._stack, margin=factory.GRID))
         self.groups.currentItemChanged.connect(self._on_finding_chosen)
         for index, button in enumerate(self.fixes):
             self._fix_group.addButton(button, index)
@@ -93,17 +97,6 @@ class DoctorView(QWidget):
         doctor.changed.connect(self._refresh)
         for part in (self.threshold, *self.fixes, self.preview_slicing, self.exclude):
             part.hide()  # until a finding needs them
-
-    def _lay_out(self) -> None:
-        buttons = FlowLayout(factory.GRID, factory.GRID, *self.fixes, self.preview_slicing, self.exclude)
-        head = factory.row(self._title, self.undo, grows=0)
-        for page in (self.grid, self.files):
-            self._pages.addWidget(page)
-        side = factory.column(head, self._advice, buttons, self.threshold, self._pages, grows=4)
-        found = factory.panel(factory.row(self.groups, factory.panel(side), spacing=2 * factory.GRID))
-        self._stack.addWidget(factory.panel(factory.column(self._empty, 1)))
-        self._stack.addWidget(found)
-        self.setLayout(factory.column(self._stack, margin=factory.GRID))
 
     def showEvent(self, event: QShowEvent) -> None:
         """Refresh, if the findings changed while hidden."""
@@ -165,10 +158,7 @@ class DoctorView(QWidget):
         self._refresh_buttons()
 
     def _show_items(self, finding: Finding) -> None:
-        """Show a finding's sprites; a similar sprite is shown before its counterpart.
-
-        If an entry isn't an open sprite, show a table of files instead.
-        """
+        """Show a finding's sprites, each after its similar sprite; show a table if an entry isn't an open sprite."""
         sprites = self._shown_of = self._open_sprites.sprites
         assert sprites is not None
         shown = finding.items[:_MOST_SHOWN]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabWidget, QWidget
+from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
 from studio.app import dialogs
 from studio.app.pages.base import Page
@@ -44,11 +44,28 @@ class SpritesPage(Page):
         self.proposal = SliceProposal(session.open_sprites)
         self.tabs = QTabWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
-        self._stack = QStackedWidget()
+        self._stack = factory.stack(self.drop_zone, self.waiting, self._splitter, self.cutting)
         self._shown_paths: tuple[Path, ...] = ()
         self._ways = SliceOpener(session.open_sprites, self.cutting, self.grid, self.summary.preview_slicing, self)
         self._lay_out()
-        self._connect()
+        open_sprites = session.open_sprites
+        self.drop_zone.paths_dropped.connect(self._on_paths_dropped)
+        self.drop_zone.browse_requested.connect(self._on_browse_requested)
+        self.drop_zone.demo_requested.connect(open_sprites.open_demo)
+        self.drop_zone.recent_chosen.connect(self._on_recent_chosen)
+        self.summary.reopen.clicked.connect(self._on_browse_requested)
+        self.summary.train.clicked.connect(self._on_train_clicked)
+        self.selection.edit_requested.connect(self._on_edit_requested)
+        self.summary.filtered.connect(self._on_filtered)
+        factory.shortcut("Escape", self._splitter, self.summary.palette_view.clear)
+        self.doctor.slice_requested.connect(self._ways.open_sheet)
+        self.proposal.cells_requested.connect(self._ways.open_sheet)
+        self._ways.opened.connect(self._on_slicing_opened)
+        self.cutting.closed.connect(self._on_slicing_closed)
+        open_sprites.started.connect(self._on_import_started)
+        open_sprites.imported.connect(self._on_imported)
+        open_sprites.ended.connect(self._on_import_ended)
+        session.doctor.changed.connect(self._on_doctor_changed)
         self.before_show()
 
     def before_show(self) -> None:
@@ -57,7 +74,7 @@ class SpritesPage(Page):
     def save_state(self) -> None:
         self.session.settings.set_layout("sprites", self._splitter.saveState())
         self.session.settings.set_text("sprites_zoom", str(self.grid.zoom()))
-        self.summary.save_state()
+        self.summary.palette_view.save_state()
 
     def _lay_out(self) -> None:
         side = factory.scroll_area(self.summary)
@@ -70,29 +87,7 @@ class SpritesPage(Page):
         factory.fill_splitter(self._splitter, parts, (320, 900), layout, stretch=1)
         zoom = self.session.settings.text("sprites_zoom", "2")
         self.grid.set_zoom(int(zoom) if zoom.isdecimal() else 2)
-        for page in (self.drop_zone, self.waiting, self._splitter, self.cutting):
-            self._stack.addWidget(page)
         self.setLayout(factory.column(self._stack))
-
-    def _connect(self) -> None:
-        open_sprites = self.session.open_sprites
-        self.drop_zone.paths_dropped.connect(self._on_paths_dropped)
-        self.drop_zone.browse_requested.connect(self._on_browse_requested)
-        self.drop_zone.demo_requested.connect(open_sprites.open_demo)
-        self.drop_zone.recent_chosen.connect(self._on_recent_chosen)
-        self.summary.reopen.clicked.connect(self._on_browse_requested)
-        self.summary.train.clicked.connect(self._on_train_clicked)
-        self.selection.edit_requested.connect(self._on_edit_requested)
-        self.summary.filtered.connect(self._on_filtered)
-        factory.shortcut("Escape", self._splitter, self.summary.show_all_colours)
-        self.doctor.slice_requested.connect(self._ways.open_sheet)
-        self.proposal.cells_requested.connect(self._ways.open_sheet)
-        self._ways.opened.connect(self._on_slicing_opened)
-        self.cutting.closed.connect(self._on_slicing_closed)
-        open_sprites.started.connect(self._on_import_started)
-        open_sprites.imported.connect(self._on_imported)
-        open_sprites.ended.connect(self._on_import_ended)
-        self.session.doctor.changed.connect(self._on_doctor_changed)
 
     @Slot(list)
     def _on_paths_dropped(self, paths: list[str]) -> None:

@@ -123,10 +123,7 @@ class SliceForm(QWidget):
 
     @Slot(bool)
     def _on_alone_toggled(self, alone: bool) -> None:
-        """Give the shown sheet its own grid, or use the shared settings again.
-
-        If the shared settings are automatic, removing the grid shares the shown numbers with all sheets.
-        """
+        """Give the shown sheet its own grid, or use the shared settings again."""
         if self._showing:
             return
         if alone:
@@ -134,7 +131,7 @@ class SliceForm(QWidget):
             self._show_alone(None)
         elif self._shared is not None and not self._shared.uses_detected_grids:
             self._show_shared(self._shared)
-        self._shared = self._shared if alone else None
+        self._shared = self._shared if alone else None  # automatic settings give way to the shown numbers
         self._on_edited()
 
     @Slot(bool)

@@ -91,10 +91,7 @@ def with_fitting_canvas(options: ImportOptions, sheets: SheetsToSlice, sheet: Sh
 
 
 def describe_effects(options: ImportOptions, sheets: SheetsToSlice, *, alone: bool = False) -> str:
-    """Describe what slicing does to the other sheets and to single sprites.
-
-    alone: whether the shown sheet has its own grid.
-    """
+    """Describe what slicing does to other sheets and to single sprites. alone: the shown sheet has its own grid."""
     text, automatic, many = [], options.uses_detected_grids, len(sheets.names)
     if alone:
         others = "by their detected grids" if automatic else "as before"

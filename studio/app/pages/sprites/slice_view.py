@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.app.pages.sprites.slice_form import SliceForm
 from studio.app.pages.sprites.slice_texts import (
@@ -65,7 +65,8 @@ class SliceView(QWidget):
         self._title = factory.ElidedLabel("heading", Qt.TextElideMode.ElideMiddle)
         self._reason = factory.caption("")
         self._which = factory.text("", "muted", wrap=False)
-        self._stack = QStackedWidget()
+        problem = factory.panel(factory.column(1, self.problem, 1, margin=4 * factory.GRID))
+        self._stack = factory.stack(problem, self.canvas)
         self._lay_out()
         self.canvas.grid_moved.connect(self.form.set_moved_grid)
         self.form.changed.connect(self._on_form_changed)
@@ -121,8 +122,6 @@ class SliceView(QWidget):
         side.setFixedWidth(320)
         sheets = factory.row(self.previous, self._which, self.next, spacing=4)
         head = factory.row(self.back, 1, sheets, self.zoom, spacing=2 * step)
-        self._stack.addWidget(factory.panel(factory.column(1, self.problem, 1, margin=4 * step)))
-        self._stack.addWidget(self.canvas)
         self.problem.setAlignment(Qt.AlignmentFlag.AlignCenter)
         parts, margin = (head, self._title, self._reason, self._stack, self.count), (step, 0, 3 * step, 2 * step)
         self.setLayout(factory.row(side, factory.column(*parts, margin=margin, grows=3), spacing=0, grows=1))

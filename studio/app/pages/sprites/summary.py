@@ -74,13 +74,6 @@ class ImportSummary(QWidget):
         self.rights.set_config(self._open_sprites.rights)
         factory.set_enabled(self.apply, _UNCHANGED)
 
-    def save_state(self) -> None:
-        self.palette_view.save_state()
-
-    @Slot()
-    def show_all_colours(self) -> None:
-        self.palette_view.clear()
-
     @Slot()
     def _on_options_changed(self) -> None:
         factory.set_enabled(self.apply, self.form.problem())
