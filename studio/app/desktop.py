@@ -19,6 +19,7 @@ from PySide6.QtCore import QObject, QSocketNotifier, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
 
+from studio.app.background.late_import import LateModule
 from studio.app.pages import run_texts
 from studio.app.state.settings import Settings
 from studio.app.state.training.training import CurrentTraining
@@ -28,8 +29,10 @@ from studio.core.formatting import count
 from studio.core.wake_lock import WakeLock
 
 if TYPE_CHECKING:
-    from jeepney import Message
-    from jeepney.io.blocking import DBusConnection
+    import jeepney
+    from jeepney.io import blocking
+else:
+    jeepney, blocking = LateModule("jeepney"), LateModule("jeepney.io.blocking")
 
 _log = logging.getLogger(__name__)
 _SERVICE, _PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
@@ -56,7 +59,7 @@ class BusNotifier(Notifier):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._bus: DBusConnection | None = None
+        self._bus: blocking.DBusConnection | None = None
         self._readable: QSocketNotifier | None = None
         self._pending: dict[int, bool] = {}  # by serial of a Notify call without a reply: whether to show it
         self._shown: set[int] = set()  # ids of the shown notifications
@@ -94,31 +97,32 @@ class BusNotifier(Notifier):
         self._shown.clear()
 
     def _connect(self) -> None:
-        from jeepney import MatchRule, message_bus
-        from jeepney.io.blocking import open_dbus_connection
-
-        self._bus = open_dbus_connection("SESSION")
-        self._bus.send(message_bus.AddMatch(MatchRule(type="signal", interface=_SERVICE, path=_PATH)))
+        self._bus = blocking.open_dbus_connection("SESSION")
+        rule = jeepney.MatchRule(type="signal", interface=_SERVICE, path=_PATH)
+        self._bus.send(jeepney.message_bus.AddMatch(rule))
         self._readable = QSocketNotifier(self._bus.sock.fileno(), QSocketNotifier.Type.Read, self)
         self._readable.activated.connect(self._on_readable)
 
     def _call(self, method: str, signature: str, values: tuple[Any, ...]) -> int:
         """Send a D-Bus method call without waiting for the reply, and return the serial number of the call."""
-        from jeepney import DBusAddress, new_method_call
-
         assert self._bus is not None
         serial: int = next(self._bus.outgoing_serial)
-        self._bus.send(new_method_call(DBusAddress(_PATH, _SERVICE, _SERVICE), method, signature, values), serial)
+        address = jeepney.DBusAddress(_PATH, _SERVICE, _SERVICE)
+        self._bus.send(jeepney.new_method_call(address, method, signature, values), serial)
         return serial
 
     @contextlib.contextmanager
     def _closing_on_error(self) -> Iterator[None]:
         """Context manager that closes the D-Bus connection on an error. The next notification connects again."""
-        from jeepney import DBusErrorResponse
-
         try:
             yield
-        except (OSError, KeyError, ValueError, RuntimeError, DBusErrorResponse) as error:  # no common base class
+        except (
+            OSError,
+            KeyError,
+            ValueError,
+            RuntimeError,
+            jeepney.DBusErrorResponse,
+        ) as error:  # no common base class
             _log.info("No notification service: %r", error)
             self.close()
 
@@ -128,21 +132,20 @@ class BusNotifier(Notifier):
             while self._bus is not None:
                 self._handle(self._bus.receive(timeout=0))
 
-    def _handle(self, message: Message) -> None:
-        from jeepney import HeaderFields, MessageType
-
+    def _handle(self, message: jeepney.Message) -> None:
+        types, reply = jeepney.MessageType, jeepney.HeaderFields.reply_serial
         kind, fields, body = message.header.message_type, message.header.fields, message.body
-        if kind is MessageType.error:
+        if kind is types.error:
             _log.info("The notification service returned an error: %s", body)
-            self._pending.pop(fields[HeaderFields.reply_serial], None)
-        elif kind is MessageType.method_return:
-            is_wanted = self._pending.pop(fields[HeaderFields.reply_serial], None)
+            self._pending.pop(fields[reply], None)
+        elif kind is types.method_return:
+            is_wanted = self._pending.pop(fields[reply], None)
             if is_wanted:
                 self._shown.add(body[0])
             elif is_wanted is False:
                 self._call("CloseNotification", "u", (body[0],))
-        elif kind is MessageType.signal and body and body[0] in self._shown:
-            self._handle_signal(fields[HeaderFields.member], body)
+        elif kind is types.signal and body and body[0] in self._shown:
+            self._handle_signal(fields[jeepney.HeaderFields.member], body)
 
     def _handle_signal(self, signal: str, body: tuple[Any, ...]) -> None:
         if signal == "ActivationToken":  # sent before a click; Wayland raises a window only with it

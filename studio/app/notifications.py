@@ -160,7 +160,7 @@ class NoticeBar(QWidget):
         self._remove(self._cards[-1])
 
     def _make_room(self, new: NoticeCard) -> None:
-        """Close messages above the limit, first expiring messages. A lasting message never closes for an expiring `new`."""
+        """Close messages above the limit, first expiring ones. A lasting message never closes for an expiring `new`."""
         while len(self._cards) > _MAX_CARDS:
             expiring = [card for card in self._cards if card.expires and card is not new]
             if not expiring and new.expires:

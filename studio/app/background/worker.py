@@ -205,7 +205,7 @@ class Worker(QThread):
         self._post(job, failure(error))
 
     def _post(self, job: Job, event: Event) -> None:
-        """Put an event into the mailbox and wake the main thread, for frequent events only from time to time."""
+        """Put an event into the mailbox and wake the main thread: for frequent events once per `wakeup_interval_s`."""
         logs.log_event(event)
         self.mailbox.put(job, event)
         now = time.monotonic()

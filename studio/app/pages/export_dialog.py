@@ -68,19 +68,16 @@ class ExportDialog(QDialog):
         self.browse.setAutoDefault(False)
         self.stop.setAutoDefault(False)  # else the Enter key that started the export would cancel it
         self.failure.hide()
-        self._connect()
-
-    def _connect(self) -> None:
         self.formats.format_chosen.connect(self._suggest_path)
         self.formats.format_chosen.connect(self._on_format_chosen)
         self.formats.edited.connect(self._refresh_buttons)
         self.path.textChanged.connect(self._clear_errors)
         self.path.textChanged.connect(self._refresh_buttons)
         self.language.currentTextChanged.connect(self._show_snippet)
-        self._session.inference.exported.connect(self._on_exported)
-        self._session.inference.failed.connect(self._on_failed)
-        self._session.inference.progressed.connect(self._on_progressed)
-        self._session.inference.busy_changed.connect(self._refresh_buttons)
+        session.inference.exported.connect(self._on_exported)
+        session.inference.failed.connect(self._on_failed)
+        session.inference.progressed.connect(self._on_progressed)
+        session.inference.busy_changed.connect(self._refresh_buttons)
         self._suggest_path()
         self._refresh_buttons()
 

@@ -115,7 +115,15 @@ class MapPage(QWidget):
         self._stack = factory.stack(factory.panel(factory.column(1, empty, 1)), self._splitter)
         self._like = factory.caption("Nearest neighbours")
         self._lay_out()
-        self._connect()
+        self.choice.changed.connect(self._refresh)
+        session.catalog.devices_found.connect(self._refresh)
+        self._map.changed.connect(self._refresh)
+        self._map.progressed.connect(self.progress.show_progress)
+        self._map.made.connect(self._on_map_made)
+        self.view.chosen.connect(self.select)
+        self.view.end_chosen.connect(self.end_walk)
+        self.neighbours.chosen.connect(self._on_neighbour_chosen)
+        self.odd.chosen.connect(self._on_outlier_chosen)
         self._refresh()
 
     def save_state(self) -> None:
@@ -169,18 +177,6 @@ class MapPage(QWidget):
         self._like.hide()
         self.odd.setToolTip("Sprites far from their neighbours, farthest first. Click a sprite to show it on the map.")
         self.neighbours.setToolTip("The sprites most similar to the selected sprite, by the model's features.")
-
-    def _connect(self) -> None:
-        session = self._session
-        self.choice.changed.connect(self._refresh)
-        session.catalog.devices_found.connect(self._refresh)
-        self._map.changed.connect(self._refresh)
-        self._map.progressed.connect(self.progress.show_progress)
-        self._map.made.connect(self._on_map_made)
-        self.view.chosen.connect(self.select)
-        self.view.end_chosen.connect(self.end_walk)
-        self.neighbours.chosen.connect(self._on_neighbour_chosen)
-        self.odd.chosen.connect(self._on_outlier_chosen)
 
     @Slot()
     def _refresh(self) -> None:

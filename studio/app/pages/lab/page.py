@@ -54,7 +54,21 @@ class LabPage(Page):
         self._scroll = factory.scroll_area(self.findings)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
-        self._connect()
+        lab = session.lab
+        session.catalog.ready.connect(self._on_catalog_ready)
+        session.catalog.plots_ready.connect(self.findings.make_plots)
+        session.setup.changed.connect(self._refresh)
+        session.open_sprites.imported.connect(self._refresh)
+        self.run_choice.changed.connect(self._refresh)
+        lab.changed.connect(self._refresh)
+        lab.progressed.connect(self._on_progressed)
+        lab.outcome_changed.connect(self._on_outcome_changed)
+        lab.listed.connect(self._on_results_listed)
+        lab.done.connect(self._on_experiment_done)
+        self.experiments.currentRowChanged.connect(self._on_experiment_chosen)
+        self.result.currentIndexChanged.connect(self._refresh_result)
+        self.compared.currentIndexChanged.connect(self._refresh_result)
+        self.findings.use_requested.connect(self._on_use_requested)
         self._on_catalog_ready()
 
     def before_show(self) -> None:
@@ -93,23 +107,6 @@ class LabPage(Page):
         self.tabs.addTab(self._splitter, "Experiments")
         self.tabs.addTab(self.map, "Sprite map")
         self.setLayout(factory.column(self.tabs))
-
-    def _connect(self) -> None:
-        session, lab = self.session, self.session.lab
-        session.catalog.ready.connect(self._on_catalog_ready)
-        session.catalog.plots_ready.connect(self.findings.make_plots)
-        session.setup.changed.connect(self._refresh)
-        session.open_sprites.imported.connect(self._refresh)
-        self.run_choice.changed.connect(self._refresh)
-        lab.changed.connect(self._refresh)
-        lab.progressed.connect(self._on_progressed)
-        lab.outcome_changed.connect(self._on_outcome_changed)
-        lab.listed.connect(self._on_results_listed)
-        lab.done.connect(self._on_experiment_done)
-        self.experiments.currentRowChanged.connect(self._on_experiment_chosen)
-        self.result.currentIndexChanged.connect(self._refresh_result)
-        self.compared.currentIndexChanged.connect(self._refresh_result)
-        self.findings.use_requested.connect(self._on_use_requested)
 
     @Slot()
     def _on_catalog_ready(self) -> None:
