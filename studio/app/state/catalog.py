@@ -24,17 +24,13 @@ if TYPE_CHECKING:
 
 
 class EngineCatalog(QObject):
-    """Loads torch and the plug-ins in the background, finds the devices and measures their speed.
+    """Loads torch and the plug-ins in the background, finds the devices and measures their speed."""
 
-    plots_ready: pyqtgraph is imported. ready: recipes, exports and experiments are known. devices_found: `devices` is
-    filled. measured: (DeviceMeasured). measuring_changed: a measurement started, progressed or ended.
-    """
-
-    plots_ready = Signal()
-    ready = Signal()
-    devices_found = Signal()
-    measured = Signal(object)
-    measuring_changed = Signal()
+    plots_ready = Signal()  # pyqtgraph is imported
+    ready = Signal()  # recipes, exports and experiments are known
+    devices_found = Signal()  # `devices` is filled
+    measured = Signal(object)  # DeviceMeasured
+    measuring_changed = Signal()  # a measurement started, progressed or ended
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -30,16 +30,14 @@ class Lab(QObject):
     """Runs one experiment at a time, on the open sprites and the chosen settings, or on a trained model.
 
     A training in this window pauses during the experiment.
-    changed: an experiment started or ended. progressed: the experiment reported progress. outcome_changed: there are
-    new intermediate results. listed: `results` changed. done: (Result). saved: (list of Path).
     """
 
-    changed = Signal()
-    progressed = Signal()
-    outcome_changed = Signal()
-    listed = Signal()
-    done = Signal(object)
-    saved = Signal(object)
+    changed = Signal()  # an experiment started or ended
+    progressed = Signal()  # the experiment reported progress
+    outcome_changed = Signal()  # there are new intermediate results
+    listed = Signal()  # `results` changed
+    done = Signal(object)  # Result
+    saved = Signal(object)  # list of Path
 
     def __init__(
         self, job_queue: JobQueue, catalog: EngineCatalog, setup: TrainingSetup, devices: DeviceChoice,

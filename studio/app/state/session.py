@@ -41,16 +41,12 @@ _DEMO_MINUTES = 3.0
 
 
 class Session(QObject):
-    """Owns the objects that hold the application's state. Pages read these objects and call their methods.
+    """Owns the objects that hold the application's state. Pages read these objects and call their methods."""
 
-    noticed: (Notice) and failed: (JobFailed) messages of these objects and of jobs. run_offered: (Path, Notice) the
-    user can resume this interrupted run. queue_offered: (str) a message about runs queued in the last session.
-    """
-
-    noticed = Signal(object)
-    failed = Signal(object)
-    run_offered = Signal(object, object)
-    queue_offered = Signal(str)
+    noticed = Signal(object)  # Notice of these objects or of a job
+    failed = Signal(object)  # JobFailed of these objects or of a job
+    run_offered = Signal(object, object)  # Path and Notice: the user can resume this interrupted run
+    queue_offered = Signal(str)  # message about runs queued in the last session
 
     def __init__(self, settings: Settings, parent: QObject | None = None) -> None:
         super().__init__(parent)

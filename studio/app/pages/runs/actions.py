@@ -32,13 +32,10 @@ _LONGER_MIN = (2, 5, 10, 30, 60, 120)
 
 
 class RunActions(QWidget):
-    """A row of buttons for the selected runs.
+    """A row of buttons for the selected runs."""
 
-    train_requested: show the Train page. use_requested: (Path) use this run's model on the Generate page.
-    """
-
-    train_requested = Signal()
-    use_requested = Signal(object)
+    train_requested = Signal()  # show the Train page
+    use_requested = Signal(object)  # run folder: use this run's model on the Generate page
 
     def __init__(self, session: Session) -> None:
         super().__init__()

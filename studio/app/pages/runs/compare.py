@@ -30,12 +30,9 @@ _READ_DELAY_MS = 150  # wait before reading, for users who scroll with the arrow
 
 
 class Comparison(QWidget):
-    """Tabs that compare the selected runs; a single run shows only its curves and samples.
+    """Tabs that compare the selected runs; a single run shows only its curves and samples."""
 
-    save_requested: save the plot as a file.
-    """
-
-    save_requested = Signal()
+    save_requested = Signal()  # save the plot as a file
 
     def __init__(self, session: Session) -> None:
         super().__init__()

@@ -23,9 +23,9 @@ _AROUND_PX = 12  # margin, padding and border, so that a single line is as high 
 
 
 class NoteField(QPlainTextEdit):
-    """A text field as high as its text, up to three lines. left: the field lost the focus."""
+    """A text field as high as its text, up to three lines."""
 
-    left = Signal()
+    left = Signal()  # the field lost the focus
 
     def __init__(self) -> None:
         super().__init__()

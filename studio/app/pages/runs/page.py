@@ -26,12 +26,9 @@ _LIST_MS = 5000  # interval while a run trains
 
 
 class RunsPage(Page):
-    """A table of runs, and below it the selected runs' curves and samples.
+    """A table of runs, and below it the selected runs' curves and samples."""
 
-    model_requested: (Path) use this run's model.
-    """
-
-    model_requested = Signal(object)
+    model_requested = Signal(object)  # run folder: use this run's model
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)

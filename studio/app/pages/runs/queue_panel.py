@@ -20,9 +20,9 @@ _WIDTH = 264  # pixels
 
 
 class OrderedList(QListWidget):
-    """A list sorted by dragging. dropped: the current row was dragged to its new position."""
+    """A list sorted by dragging."""
 
-    dropped = Signal()
+    dropped = Signal()  # the current row was dragged to its new position
 
     def __init__(self) -> None:
         super().__init__()

@@ -36,12 +36,9 @@ _Index = QModelIndex | QPersistentModelIndex
 
 
 class RunTable(QAbstractTableModel):
-    """Table model with a run in each row. `SORT_ROLE` returns sort keys, `RUN_ROLE` the row's RunSummary.
+    """Table model with a run in each row. `SORT_ROLE` returns sort keys, `RUN_ROLE` the row's RunSummary."""
 
-    renamed: (Path, str) the user renamed a run.
-    """
-
-    renamed = Signal(object, str)
+    renamed = Signal(object, str)  # run folder and new name
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

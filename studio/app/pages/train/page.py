@@ -27,13 +27,9 @@ _PREDICT = "Predict classes or numbers with this run's model."
 
 
 class TrainPage(Page):
-    """The Train page.
+    """The Train page. Left: the next training's settings. Right: the current training."""
 
-    Left: the next training's settings. Right: the current training. model_requested: (Path, str) use this run's model,
-    from the named checkpoint or, for '', from the default checkpoint.
-    """
-
-    model_requested = Signal(object, str)
+    model_requested = Signal(object, str)  # run folder, checkpoint ('' for the default): use this run's model
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -207,10 +203,7 @@ _NEXT_OWN = "Changes apply to your next run. Stop watching to start."
 
 
 class TrainingButtons(QWidget):
-    """The Start, Pause and Stop buttons, and Add to queue.
-
-    start_requested, queue_requested: the user pressed the enabled button.
-    """
+    """The Start, Pause and Stop buttons, and Add to queue."""
 
     start_requested = Signal()
     queue_requested = Signal()

@@ -172,9 +172,9 @@ class SetupPanel(QWidget):
 
 
 class PresetButtons(QWidget):
-    """Preset buttons. chosen: the preset's title."""
+    """Preset buttons."""
 
-    chosen = Signal(str)
+    chosen = Signal(str)  # the preset's title
 
     def __init__(self) -> None:
         super().__init__()
@@ -224,9 +224,9 @@ def _length(preset: Preset, config: TrainingConfig) -> str:
 
 
 class RecipeForms(QWidget):
-    """A settings form for each recipe; shows one form at a time. changed: the user changed a setting."""
+    """A settings form for each recipe; shows one form at a time."""
 
-    changed = Signal()
+    changed = Signal()  # the user changed a setting
 
     def __init__(self) -> None:
         super().__init__()

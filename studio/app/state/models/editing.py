@@ -19,19 +19,13 @@ _MOST_WINDOWS = 9  # further windows do not store their editor
 
 
 class SpriteEditing(QObject):
-    """Holds the sprite in the editor and its undo history. Opening another sprite is also an undo step.
+    """Holds the sprite in the editor and its undo history. Opening another sprite is also an undo step."""
 
-    changed: the sprite changed, or was opened or closed. closed: the editor is empty. read: (Path, uint8 [H, W, 4]) an
-    image file was read.
-    undo_offered: (UndoOffered) a sprite with unsaved edits was closed and can be restored. withdrawn: (UndoOffered) the
-    offer has expired.
-    """
-
-    changed = Signal()
-    closed = Signal()
-    read = Signal(object, object)
-    undo_offered = Signal(object)
-    withdrawn = Signal(object)
+    changed = Signal()  # the sprite changed, or was opened or closed
+    closed = Signal()  # the editor is empty
+    read = Signal(object, object)  # Path and uint8 [H, W, 4] of an image file
+    undo_offered = Signal(object)  # UndoOffered: a sprite with unsaved edits was closed and can be restored
+    withdrawn = Signal(object)  # UndoOffered: the offer has expired
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)

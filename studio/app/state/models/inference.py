@@ -32,24 +32,18 @@ from studio.engine.sampling.settings import GenerateSettings
 
 
 class Inference(QObject):
-    """Runs one request to a model at a time; a new request cancels the running one.
+    """Runs one request to a model at a time; a new request cancels the running one."""
 
-    busy_changed: a request started or ended. progressed: (Progress). failed: (JobFailed) the request failed.
-    generated: (SpritesColoured). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
-    checkpoints_listed: (RunCheckpoints). distilled: (Distilled). verified: (Verified).
-    neighbours_found: (NearestSprites).
-    """
-
-    busy_changed = Signal()
-    progressed = Signal(object)
-    generated = Signal(object)
-    predicted = Signal(object, object)
-    exported = Signal(object)
-    failed = Signal(object)
-    checkpoints_listed = Signal(object)
-    distilled = Signal(object)
-    neighbours_found = Signal(object)
-    verified = Signal(object)
+    busy_changed = Signal()  # a request started or ended
+    progressed = Signal(object)  # Progress
+    generated = Signal(object)  # SpritesColoured
+    predicted = Signal(object, object)  # Sprites, and Classified or NumbersPredicted
+    exported = Signal(object)  # Exported
+    failed = Signal(object)  # JobFailed: the request failed
+    checkpoints_listed = Signal(object)  # RunCheckpoints
+    distilled = Signal(object)  # Distilled
+    neighbours_found = Signal(object)  # NearestSprites
+    verified = Signal(object)  # Verified
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -21,12 +21,12 @@ _Key = bytes  # digest of a square sprite's pixels
 
 
 class KeptSprites(QObject):
-    """The user's collection of kept sprites, oldest first, without duplicates. changed: sprites were added or removed.
+    """The user's collection of kept sprites, oldest first, without duplicates.
 
     All windows share one file. `store` merges this window's changes with the changes of other windows.
     """
 
-    changed = Signal()
+    changed = Signal()  # sprites were added or removed
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -15,9 +15,9 @@ from studio.exports.sprites.base import SpriteExport
 
 
 class SpriteSaving(QObject):
-    """Saves sprites in files, with generation details unless the user excludes them. saved: (list of Path)."""
+    """Saves sprites in files, with generation details unless the user excludes them."""
 
-    saved = Signal(object)
+    saved = Signal(object)  # list of Path
 
     def __init__(self, job_queue: JobQueue, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)

@@ -17,16 +17,12 @@ from studio.engine.devices.types import CodesDecoded, Device, MapReady
 
 
 class SpriteMap(QObject):
-    """Computes a map that places a run's similar sprites close together, and decodes latent codes into sprites.
+    """Computes a map that places a run's similar sprites close together, and decodes latent codes into sprites."""
 
-    changed: a computation started or ended. progressed: (Progress). made: `shown` is a new map. decoded: (Rgba) the
-    sprite, uint8 [S, S, 4], of a recently requested code.
-    """
-
-    changed = Signal()
-    progressed = Signal(object)
-    made = Signal()
-    decoded = Signal(object)
+    changed = Signal()  # a computation started or ended
+    progressed = Signal(object)  # Progress
+    made = Signal()  # `shown` is a new map
+    decoded = Signal(object)  # uint8 [S, S, 4], the sprite of a recently requested code
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -18,15 +18,12 @@ from studio.engine.runs.maintenance.disk_use import DiskUse, Removable, SpaceFou
 
 
 class RunSpace(QObject):
-    """Measures the disk space of runs, and deletes files to free space.
+    """Measures the disk space of runs, and deletes files to free space."""
 
-    measured: `uses` changed. found: (SpaceFound). freed: (SpaceFreed). ended: a search or a removal ended.
-    """
-
-    measured = Signal()
-    found = Signal(object)
-    freed = Signal(object)
-    ended = Signal()
+    measured = Signal()  # `uses` changed
+    found = Signal(object)  # SpaceFound
+    freed = Signal(object)  # SpaceFreed
+    ended = Signal()  # a search or a removal ended
 
     def __init__(self, job_queue: JobQueue, runs: RunList, parent: QObject | None = None) -> None:
         super().__init__(parent)

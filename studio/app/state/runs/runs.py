@@ -27,14 +27,11 @@ SHORT_JOB: JobOptions = {"urgent": True, "cancellable": False}  # not after an i
 
 
 class RunList(QObject):
-    """Lists the runs, loads their curves and samples, saves reports about them and changes their notes.
+    """Lists the runs, loads their curves and samples, saves reports about them and changes their notes."""
 
-    listed: `runs` and `queued` changed. read: (HistoryRead). saved: (list of Path).
-    """
-
-    listed = Signal()
-    read = Signal(object)
-    saved = Signal(object)
+    listed = Signal()  # `runs` and `queued` changed
+    read = Signal(object)  # HistoryRead
+    saved = Signal(object)  # list of Path
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -17,15 +17,11 @@ from studio.core.formatting import count
 
 
 class RunTrash(QObject):
-    """Moves runs to the system's trash, and back with `undo`.
+    """Moves runs to the system's trash, and back with `undo`."""
 
-    restored: (list of Path) these runs came back; the list of runs follows. noticed: (Notice or UndoOffered).
-    withdrawn: (UndoOffered) the offer expired.
-    """
-
-    restored = Signal(object)
-    noticed = Signal(object)
-    withdrawn = Signal(object)
+    restored = Signal(object)  # list of Path: these runs came back; the list of runs follows
+    noticed = Signal(object)  # Notice or UndoOffered
+    withdrawn = Signal(object)  # UndoOffered: the offer has expired
 
     def __init__(self, job_queue: JobQueue, runs: RunList, parent: QObject) -> None:
         super().__init__(parent)

@@ -22,18 +22,13 @@ from studio.engine.runs.folder import RunDir
 
 
 class PaletteTools(QObject):
-    """Reads and writes palettes and finds the sprites that use a colour, each in a job.
+    """Reads and writes palettes and finds the sprites that use a colour, each in a job."""
 
-    found: (Sprites, colour uint8 [4], indices int64 [n] ascending) the sprites with an opaque pixel of the colour.
-    search_ended: the search was cancelled or has failed. loaded: (Path, Palette). saved: (list of Path).
-    style_read: (run folder, uint8 [K, 3]) the colours of a run's training sprites, most used first.
-    """
-
-    found = Signal(object, object, object)
-    search_ended = Signal()
-    loaded = Signal(object, object)
-    saved = Signal(object)
-    style_read = Signal(object, object)
+    found = Signal(object, object, object)  # Sprites, colour uint8 [4], indices int64 [n] of sprites with this colour
+    search_ended = Signal()  # the search was cancelled or has failed
+    loaded = Signal(object, object)  # Path, Palette
+    saved = Signal(object)  # list of Path
+    style_read = Signal(object, object)  # run folder, uint8 [K, 3]: colours of its training sprites, most used first
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -23,15 +23,11 @@ T = TypeVar("T")
 
 
 class SheetLoader(QObject):
-    """Loads one sprite sheet at a time, and finds the sprites of a sheet without a grid. Work runs in jobs.
+    """Loads one sprite sheet at a time, and finds the sprites of a sheet without a grid. Work runs in jobs."""
 
-    loaded: `sheet` is set. failed: (title, hint) the sheet can't be loaded. boxes_changed: `boxes` has a result, or
-    `error` says why the search failed.
-    """
-
-    loaded = Signal()
-    boxes_changed = Signal()
-    failed = Signal(str, str)
+    loaded = Signal()  # `sheet` is set
+    boxes_changed = Signal()  # `boxes` has a result, or `error` says why the search failed
+    failed = Signal(str, str)  # title and hint: the sheet can't be loaded
 
     def __init__(self, job_queue: JobQueue, parent: QObject) -> None:
         super().__init__(parent)

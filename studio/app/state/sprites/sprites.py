@@ -36,31 +36,23 @@ class OptionsChange:
 
 @dataclass(frozen=True)
 class ImportState:
-    """The paths and options of an import, with the undo history of the options.
-
-    past: changes to undo, latest last. future: undone changes, next first.
-    """
+    """The paths and options of an import, with the undo history of the options."""
 
     paths: tuple[Path, ...] = ()
     options: ImportOptions = field(default_factory=ImportOptions)
-    past: tuple[OptionsChange, ...] = ()
-    future: tuple[OptionsChange, ...] = ()
+    past: tuple[OptionsChange, ...] = ()  # changes to undo, latest last
+    future: tuple[OptionsChange, ...] = ()  # undone changes, next first
 
 
 class OpenSprites(QObject):
-    """Imports files and folders, and holds the imported sprites.
+    """Imports files and folders, and holds the imported sprites."""
 
-    started: an import of other files started. progressed: (Progress). imported: (SpritesImported). ended: an import
-    ended, failed or was cancelled. colours_counted: (ColourCounts). only_sheets: (OnlySheets) the files contain only
-    sheets; the open sprites stay.
-    """
-
-    started = Signal()
-    progressed = Signal(object)
-    imported = Signal(object)
-    colours_counted = Signal(object)
-    only_sheets = Signal(object)
-    ended = Signal()
+    started = Signal()  # an import of other files started
+    progressed = Signal(object)  # Progress
+    imported = Signal(object)  # SpritesImported
+    colours_counted = Signal(object)  # ColourCounts
+    only_sheets = Signal(object)  # OnlySheets: the files contain only sheets; the open sprites stay
+    ended = Signal()  # an import ended, failed or was cancelled
 
     def __init__(self, job_queue: JobQueue, settings: Settings, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -186,9 +178,9 @@ def _import_or_find_sheets(sources: Sequence[Path], options: ImportOptions) -> E
 
 
 class SpriteDoctor(QObject):
-    """Checks imported sprites and fixes problems by changing import options. changed: `findings` changed."""
+    """Checks imported sprites and fixes problems by changing import options."""
 
-    changed = Signal()
+    changed = Signal()  # `findings` changed
 
     def __init__(self, job_queue: JobQueue, open_sprites: OpenSprites, parent: QObject) -> None:
         super().__init__(parent)

@@ -36,15 +36,12 @@ class RecipeChoice:
 
 @dataclass(frozen=True)
 class Presets:
-    """The presets of a recipe. offered: presets with distinct settings. configs: the settings of all presets by title.
+    """The presets of a recipe."""
 
-    usual: the settings before the user chooses a preset. defaults: the settings that presets change.
-    """
-
-    offered: tuple[tuple[Preset, TrainingConfig], ...]
-    configs: Mapping[str, TrainingConfig]
-    usual: TrainingConfig
-    defaults: TrainingConfig
+    offered: tuple[tuple[Preset, TrainingConfig], ...]  # presets with distinct settings
+    configs: Mapping[str, TrainingConfig]  # the settings of all presets, by title
+    usual: TrainingConfig  # the settings before the user chooses a preset
+    defaults: TrainingConfig  # the settings that presets change
 
     @classmethod
     def of(cls, recipe: Recipe, budget: TrainingBudget) -> Presets:
@@ -68,12 +65,9 @@ class Presets:
 
 
 class ChosenSettings(QObject):
-    """The chosen recipe (kind of model) with its settings, its presets and the parent model.
+    """The chosen recipe (kind of model) with its settings, its presets and the parent model."""
 
-    changed: the recipe, its settings, the presets, the parent model, the device or the measurements changed.
-    """
-
-    changed = Signal()
+    changed = Signal()  # the recipe, settings, presets, parent model, device or measurements changed
 
     def __init__(
         self, settings: Settings, open_sprites: OpenSprites, catalog: EngineCatalog, runs: RunList,

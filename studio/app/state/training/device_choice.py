@@ -22,13 +22,10 @@ _STEP_TIME_SETTINGS = {"batch_size", "optimizer", "threads", "data_on_device"}
 
 
 class DeviceChoice(QObject):
-    """The chosen device, and whether all GPUs train together.
+    """The chosen device, and whether all GPUs train together."""
 
-    changed: the user has changed this choice. measured: the measurements changed.
-    """
-
-    changed = Signal()
-    measured = Signal()
+    changed = Signal()  # the user has changed this choice
+    measured = Signal()  # the measurements changed
 
     def __init__(self, settings: Settings, catalog: EngineCatalog, training: CurrentTraining, parent: QObject) -> None:
         super().__init__(parent)

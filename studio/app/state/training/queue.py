@@ -23,13 +23,11 @@ class TrainingQueue(QObject):
 
     Each listing of the runs updates the queue, because other windows and commands can change the queue. The queue waits
     while this window trains a run, but not while this window only follows a run.
-    changed: `runs` or `is_on` changed. due: (Path) start this run. emptied: (int, int) the last queued run has
-    ended; the numbers of finished and failed runs.
     """
 
-    changed = Signal()
-    due = Signal(object)
-    emptied = Signal(int, int)
+    changed = Signal()  # `runs` or `is_on` changed
+    due = Signal(object)  # Path: start this run
+    emptied = Signal(int, int)  # the last queued run has ended; numbers of finished and failed runs
 
     def __init__(self, job_queue: JobQueue, training: CurrentTraining, runs: RunList, parent: QObject) -> None:
         super().__init__(parent)

@@ -33,15 +33,11 @@ _NO_HEARTBEAT = "Waiting for the training's first heartbeat."
 
 @dataclass(frozen=True)
 class WatchedRun:
-    """The state of a training in other processes.
+    """The state of a training in other processes."""
 
-    live: the latest heartbeat; None before the first. silent_s: seconds since the heartbeat changed. processes: number
-    of processes that this window launched; 0 for a training started elsewhere.
-    """
-
-    live: Heartbeat | None = None
-    silent_s: float = 0.0
-    processes: int = 0
+    live: Heartbeat | None = None  # the latest heartbeat; None before the first
+    silent_s: float = 0.0  # seconds since the heartbeat changed
+    processes: int = 0  # number of processes that this window launched; 0 for a training started elsewhere
 
 
 class Trainer:

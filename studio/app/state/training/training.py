@@ -25,13 +25,11 @@ class CurrentTraining(TrainingState):
     """The run that the Train page shows: starts, pauses, stops and follows the run.
 
     The run trains in this window, or in other processes that are controlled through files in the run folder.
-    state_changed: `state` changed, or the reason of a pause. event_received: (Event) the training's events, in order.
-    unblocked: (Blocked) the reason of an automatic pause is gone.
     """
 
-    state_changed = Signal()
-    event_received = Signal(object)
-    unblocked = Signal(object)
+    state_changed = Signal()  # `state` changed, or the reason of a pause
+    event_received = Signal(object)  # Event of the training, in order
+    unblocked = Signal(object)  # Blocked: the reason of this automatic pause is gone
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
