@@ -21,17 +21,9 @@ if TYPE_CHECKING:
 
 _SERIES = {"lr": "Learning rate", "grad_norm": "Gradient norm", "sprites_per_s": "Speed", "memory_bytes": "Memory"}
 _GB = 2**30
-_DrawnEvent = (
-    HistoryRead
-    | LossChunk
-    | Validated
-    | QualityMeasured
-    | CheckpointSaved
-    | RolledBack
-    | Advised
-    | JobPaused
-    | JobEnded
-)
+_DRAWN = (
+    HistoryRead, LossChunk, Validated, QualityMeasured, CheckpointSaved, RolledBack, Advised, JobPaused, JobEnded,
+)  # fmt: skip
 
 
 class LiveCurves(QObject):
@@ -64,7 +56,7 @@ class LiveCurves(QObject):
         """Draw an event, or hold the event while the plot doesn't exist."""
         if self.plot is not None:
             _draw(self.plot, event)
-        elif isinstance(event, _DrawnEvent):
+        elif isinstance(event, _DRAWN):
             self._pending.append(event)
 
 

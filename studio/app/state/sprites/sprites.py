@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -16,7 +17,7 @@ from studio.app.state.settings import Settings
 from studio.core import paths
 from studio.core.errors import UsageError
 from studio.core.events import Event, Events, Progress
-from studio.data.colour.colour_counts import ColourCounts, count_colours
+from studio.data.colour.colour_counts import count_colours
 from studio.data.doctor import checks
 from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
 from studio.data.import_result import SHEET_GROUPS
@@ -152,18 +153,13 @@ class OpenSprites(QObject):
             self.result, self.opened = event, self.latest
             self.imported.emit(event)
             self._job_queue.abandon(self._counting)
-            rgba = event.sprites.rgba
-            self._counting = self._job_queue.run(
-                "files", "Counting colours", lambda: count_colours(rgba), self._on_colours_counted, background=True
-            )
+            count, counted = partial(count_colours, event.sprites.rgba), self.colours_counted.emit
+            self._counting = self._job_queue.run("files", "Counting colours", count, counted, background=True)
         elif isinstance(event, OnlySheets):
             self.only_sheets.emit(event)
         elif isinstance(event, JobEnded):
             self._job = self._requested = None
             self.ended.emit()
-
-    def _on_colours_counted(self, use: ColourCounts) -> None:
-        self.colours_counted.emit(use)
 
 
 def _import_or_find_sheets(sources: Sequence[Path], options: ImportOptions) -> Events:
@@ -215,14 +211,8 @@ class SpriteDoctor(QObject):
         self._checked = []
         sprites = self._open_sprites.sprites
         assert sprites is not None
-        options = self._open_sprites.options
-        self._job = self._job_queue.start(
-            "files",
-            "Checking sprites",
-            lambda: checks.run_checks(sprites, options, paths.cache()),
-            self._on_event,
-            background=True,
-        )
+        check = partial(checks.run_checks, sprites, self._open_sprites.options, paths.cache())
+        self._job = self._job_queue.start("files", "Checking sprites", check, self._on_event, background=True)
         self._refresh()
 
     def _on_event(self, event: Event) -> None:

@@ -44,7 +44,7 @@ class TrainingQueue(QObject):
     def add(self, request: TrainingRequest) -> None:
         """Create a run and append it to the queue."""
         title = f"Queueing {request.sprites.title} {request.recipe.name}"
-        self._job_queue.run("engine", title, lambda: jobs.queue_run(request), self._on_changed)
+        self._job_queue.run("engine", title, partial(jobs.queue_run, request), self._on_changed)
 
     def move(self, run: Path, to: int) -> None:
         """Move a run to another position, counted from 0."""
