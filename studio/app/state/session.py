@@ -16,13 +16,11 @@ from studio.app.state.lab import Lab
 from studio.app.state.models.editing import SpriteEditing
 from studio.app.state.models.inference import Inference
 from studio.app.state.models.kept_sprites import KeptSprites
-from studio.app.state.models.saving import SpriteSaving
+from studio.app.state.models.saving import DragFiles, SpriteSaving
 from studio.app.state.models.sprite_map import SpriteMap
 from studio.app.state.runs.disk_space import RunSpace
-from studio.app.state.runs.runs import RunList
-from studio.app.state.runs.trash import RunTrash
+from studio.app.state.runs.runs import RunList, RunTrash
 from studio.app.state.settings import Settings
-from studio.app.state.sprites.drag_files import DragFiles
 from studio.app.state.sprites.palettes import PaletteTools
 from studio.app.state.sprites.sheets import SheetLoader
 from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor

@@ -10,7 +10,7 @@ from PySide6.QtGui import QDrag, QGuiApplication, QPixmap
 from PySide6.QtWidgets import QWidget
 
 from studio.app.background.model_jobs import SpriteSelection
-from studio.app.state.sprites.drag_files import DragFiles
+from studio.app.state.models.saving import DragFiles
 from studio.app.widgets.sprites.list import SpriteList
 from studio.app.widgets.sprites.painting import as_image
 from studio.core import pictures

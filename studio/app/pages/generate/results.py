@@ -14,7 +14,7 @@ from studio.app.pages.generate.batches import DrawRequest, GridContent
 from studio.app.pages.generate.drag_and_drop import SpriteDragger
 from studio.app.pages.generate.result_buttons import ResultButtons
 from studio.app.state.models.kept_sprites import KeptSprites
-from studio.app.state.sprites.drag_files import DragFiles
+from studio.app.state.models.saving import DragFiles
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.grid import SpriteGrid

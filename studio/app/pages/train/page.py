@@ -128,28 +128,22 @@ class TrainPage(Page):
     @Slot()
     def _refresh(self) -> None:
         training, sprites = self.session.training, self.session.open_sprites.sprites
+        problem = self.session.setup.problem()
         target = f"Will train on {sprites.title} ({count(len(sprites), 'sprite')})" if sprites else ""
-        self.controls.set_problem(self.session.setup.problem(), target)
+        self.controls.set_problem(problem, target)
         self.setup.set_locked(training.owns_run())
         has_run = training.is_busy() or training.path is not None  # False if a run failed before it had a folder
         title = training.title if has_run else ""
         self._title.show_text(title or (f"Train on {sprites.title}" if sprites else "Train"))
-        self._show_state()
+        self._state.setText(run_texts.state(training) or problem or "Press Start to train.")
         self.open.setVisible(sprites is None)
         self._refresh_buttons()
 
-    def _show_state(self) -> None:
-        text = run_texts.state(self.session.training)
-        self._state.setText(text or self.session.setup.problem() or "Press Start to train.")
-
     @Slot(object)
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, Advised | HistoryRead):
+        if isinstance(event, Advised | HistoryRead | TrainingSeen):
             self._refresh()
         else:
-            if isinstance(event, TrainingSeen):
-                self._show_state()
-                self.controls.refresh()
             self._refresh_buttons()
 
     @Slot()

@@ -1,1 +1,1 @@
-"""State of model use: generating and exporting (inference.py), the editor, kept sprites, the map of sprites."""
+"""State of model use: requests (inference.py), saving, the editor, kept sprites, the map of sprites."""

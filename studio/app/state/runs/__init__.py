@@ -1,1 +1,1 @@
-"""The list of runs (runs.py), their disk space (disk_space.py), and the way to the trash and back (trash.py)."""
+"""The list of runs and their trash (runs.py), and their disk space (disk_space.py)."""
