@@ -22,6 +22,7 @@ from studio.core.config import TrainingConfig, Value
 from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished, SamplesReady, Validated
 from studio.engine import catalog
 from studio.engine.control.control import Control
+from studio.engine.devices.adam import AdamW
 from studio.engine.devices.precision import LossScaler
 from studio.engine.runs.history import RunReader, read_history
 from studio.engine.runs.listing import list_runs
@@ -75,7 +76,7 @@ class _Clock:
 
         step.StepRunner._forward_backward = take_step  # type: ignore[method-assign,assignment]
         self._spare(torch.nn.utils, "clip_grad_norm_", nothing)
-        self._spare(torch.optim.AdamW, "step", None)
+        self._spare(AdamW, "step", None)
         self._spare(LossScaler, "unscale_gradients", None)
         self._spare(LossScaler, "update", None)
         self._spare(EMA, "update", None)

@@ -22,6 +22,7 @@ from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control.control import Control
+from studio.engine.devices.adam import AdamW
 from studio.engine.devices.types import Device
 from studio.engine.distributed.ranks import ALONE, Ranks
 from studio.engine.quality.copies import Nearest, find_copies
@@ -132,14 +133,14 @@ def learnt(run: Path) -> dict[str, torch.Tensor]:
 
 def full_in_optimizer(monkeypatch: pytest.MonkeyPatch, is_full: Callable[[int], bool]) -> None:
     """The device has no memory left in these calls of AdamW's step, counted from 0."""
-    step, calls = torch.optim.AdamW.step, itertools.count()
+    step, calls = AdamW.step, itertools.count()
 
     def full_at_times(*arguments: Any) -> Any:
         if is_full(next(calls)):
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return step(*arguments)
 
-    monkeypatch.setattr(torch.optim.AdamW, "step", full_at_times)
+    monkeypatch.setattr(AdamW, "step", full_at_times)
 
 
 def nearest_training_sprites(

@@ -59,16 +59,12 @@ def load_torch_libraries() -> None:
 
 def find_plugins() -> tuple[Mapping[str, Recipe], Mapping[str, ModelExport], Mapping[str, Experiment]]:
     """Import the engine and return all recipes, export formats and experiments."""
-    import torch
-
     import studio.engine.models.exporting
     import studio.engine.steps.benchmark
     import studio.engine.training.loop  # noqa: F401
     from studio.engine import catalog
     from studio.lab.catalog import experiments
 
-    # The first optimizer step imports modules for one to three seconds.
-    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], fused=True).step()
     return catalog.recipes(), catalog.model_exports(), experiments()
 
 

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from studio.core import limits
 from studio.core.errors import DeviceError, DeviceFullError, UsageError
 from studio.core.events import Events
+from studio.engine.devices.adam import AdamW
 from studio.engine.devices.cuda_graph import CapturedStep, supports_cuda_graphs
 from studio.engine.devices.precision import LossScaler, autocast
 from studio.engine.devices.types import Device, DevicesFound
@@ -188,7 +189,7 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
         nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(), nn.Conv2d(64, 4, 3, 1, 1),
     ).to(device)  # fmt: skip
     # capturable: the step counter lives on the GPU, as a CUDA graph needs.
-    optimizer = torch.optim.AdamW(network.parameters(), fused=True, capturable=supports_cuda_graphs(device))
+    optimizer = AdamW(network.parameters(), fused=True, capturable=supports_cuda_graphs(device))
     scaler = LossScaler(network, [optimizer], precision, device)
     sprites = torch.zeros(batch_size, 4, PROBE_SIZE, PROBE_SIZE, device=device)  # [B, 4, S, S]
 

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from studio.engine.devices.adam import AdamW
+
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _INITIAL_SCALE = 2.0**16
 _SCALE_GROWTH_INTERVAL = 2000  # steps without overflow
@@ -30,7 +32,7 @@ def honours_found_inf(device: torch.device) -> bool:
     """
     weight = nn.Parameter(torch.ones(1, device=device))
     weight.grad = torch.ones(1, device=device)
-    optimizer = torch.optim.AdamW([weight], lr=0.5, fused=True)
+    optimizer = AdamW([weight], lr=0.5, fused=True)
     optimizer.found_inf = torch.ones((), device=device)  # type: ignore[attr-defined]
     optimizer.step()
     return weight.item() == 1

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig
+from studio.engine.devices.adam import Adam, AdamW
 from studio.engine.devices.precision import DTYPES
 
 _MOMENTUM = 0.95
@@ -93,16 +94,14 @@ def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) 
     if on_cuda := weights[0].device.type == "cuda":
         rate = torch.full((), config.learning_rate, device=weights[0].device)
     if config.optimizer == "adam":
-        return [torch.optim.Adam(weights, lr=rate, fused=True, capturable=on_cuda)]
+        return [Adam(weights, lr=rate, fused=True, capturable=on_cuda)]
     kernels = [weight for weight in weights if weight.ndim == 4] if config.optimizer == "muon" else []  # convolutions
     others = [weight for weight in weights if not kernels or weight.ndim != 4]
     groups = [
         {"params": [weight for weight in others if weight.ndim > 1], "weight_decay": config.weight_decay},
         {"params": [weight for weight in others if weight.ndim <= 1], "weight_decay": 0.0},  # norms and biases
     ]
-    made: list[torch.optim.Optimizer] = [
-        torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.99), fused=True, capturable=on_cuda)
-    ]
+    made: list[torch.optim.Optimizer] = [AdamW(groups, lr=rate, betas=(0.9, 0.99), fused=True, capturable=on_cuda)]
     if kernels:
         dtype = DTYPES.get(precision, torch.float32)
         made.append(Muon(kernels, rate, config.weight_decay, dtype, may_skip=precision == "fp16"))
