@@ -97,7 +97,7 @@ def test_it_overfits_eight_sprites(recipe: Recipe, run_path: Path) -> None:
         assert (np.abs(said - sprites.targets) < sprites.targets.std(0)).all()
 
 
-@pytest.mark.parametrize("size", [8, 13, 16])
+@pytest.mark.parametrize("size", [13, *(pytest.param(size, marks=pytest.mark.slow) for size in (8, 16))])
 def test_it_is_the_same_after_saving_and_loading(recipe: Recipe, run_path: Path, size: int) -> None:
     sprites = with_numbers(make_sprites(size=size))
     control, live = Control(), list[np.ndarray]()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from studio.core.config import Config, TrainingConfig, setting, settings_of, with_default
@@ -54,6 +54,7 @@ def test_invalid_values_raise_a_usage_error(values: dict[str, Any]) -> None:
     assert caught.value.title.endswith(".") and "Traceback" not in caught.value.title
 
 
+@settings(max_examples=50)
 @given(st.text(max_size=20))
 def test_parsing_any_text_gives_a_value_in_bounds_or_a_usage_error(text: str) -> None:
     for item in settings_of(Example):

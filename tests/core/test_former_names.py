@@ -30,6 +30,10 @@ USE_OLDER_PLUGINS = """
 import sys
 
 from studio.cli import main
+from studio.core.generators import run_to_end
+from studio.engine.devices.detection import find_device
+from studio.lab.catalog import experiments
+from studio.lab.experiments.base import ExperimentContext
 from toy_plugins.npy import NpySource
 
 
@@ -43,7 +47,9 @@ small = ("--recipe", "vae", "--hidden", "16", "--code", "4", "--batch-size", "2"
 studio("train", sprites, *small, "--holdout", "0", "--steps", "2", "--label-drop", "0.5", "--out", f"{folder}/run")
 studio("generate", f"{folder}/run", "--count", "2", "--device", "cpu", "--out", f"{folder}/new.npy")
 studio("export", f"{folder}/run", "--format", "npz", "--out", f"{folder}/weights.npz")
-studio("lab", "kernels", sprites, *small, "--seconds", "1")
+context = run_to_end(ExperimentContext.of_run(Path(folder, "run"), "last", find_device("cpu"), 1.0))
+*_, outcome = experiments()["kernels"].run(context)
+print(*outcome.sentences)
 """
 
 

@@ -23,7 +23,7 @@ from studio.exports.base import PROBE, ExportableModel
 from studio.exports.onnx import Onnx, OnnxConfig
 from studio.recipes.capabilities import DrawsFromNoise
 from tests.exports import unity
-from tests.exports.tools import CLASS_NAMES, small_exportable, small_model, with_most_slow
+from tests.exports.tools import CLASS_NAMES, small_exportable, small_model, thinned, with_most_slow
 
 pytestmark = pytest.mark.usefixtures("made_once")
 
@@ -49,7 +49,9 @@ def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
 
 @pytest.fixture
 def generator() -> ExportableModel:
-    return small_exportable("generator")
+    model = small_exportable("generator")
+    thinned(model.network)
+    return model
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from studio.core.config import Config, setting
 from studio.data.colour.pixel_art import PixelStyle
@@ -41,6 +41,13 @@ def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
         (4,) * len(CLASS_NAMES), np.zeros((1, 3), np.uint8), ((),) * len(CLASS_NAMES), (1,) * len(CLASS_NAMES)
     )
     return TrainedModel(recipe, config, spec, network, torch.device("cpu"), "fp32", 123, "2026 trial", style)
+
+
+def thinned(network: nn.Module) -> nn.Module:
+    """A U-Net with one residual block on a level instead of two or three: each takes long to trace and to compile."""
+    for level in ("down1", "down2", "up2", "up1"):
+        setattr(network, level, getattr(network, level)[:1])
+    return network
 
 
 def with_most_slow(names: Sequence[str]) -> list[Any]:

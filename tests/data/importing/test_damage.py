@@ -24,7 +24,7 @@ def test_truncated_at_every_offset(kind: str, tmp_path: Path) -> None:
     specimen.write(tmp_path)
     assert specimen.read(tmp_path)
     path, whole = tmp_path / specimen.target, specimen.files[specimen.target]
-    for length in [*range(min(len(whole), 40)), *range(40, len(whole), len(whole) // 30 + 1)]:
+    for length in [*range(min(len(whole), 32)), *range(32, len(whole), len(whole) // 20 + 1)]:
         path.write_bytes(whole[:length])
         came = specimen.read(tmp_path)
         assert not came or specimen.spare is None or length >= len(whole) - specimen.spare, length
@@ -37,7 +37,7 @@ def test_random_changes(kind: str, tmp_path: Path) -> None:
     specimen.write(tmp_path)
     whole = specimen.files[specimen.target]
     others = (b"\0" * len(whole), b"\xff" * len(whole), whole[::-1], whole * 2, b"[]", b"{}")
-    for twin in (*islice(damaged(specimen), 40), *others):
+    for twin in (*islice(damaged(specimen), 20), *others):
         (tmp_path / specimen.target).write_bytes(twin)
         specimen.read(tmp_path)
 

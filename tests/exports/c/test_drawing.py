@@ -25,7 +25,7 @@ from studio.engine.training.parents import starter_info
 from studio.recipes.base import Spec
 from studio.recipes.flow import CONSTANTS, timesteps
 from tests.exports.c.tools import STYLE, Drawing, needs_compiler, write
-from tests.exports.tools import small_model
+from tests.exports.tools import small_model, thinned
 
 SIZE = 12  # not a multiple of what the network works at
 LABELS = (0, 1, 2, -1)
@@ -37,7 +37,9 @@ pytestmark = [needs_compiler, pytest.mark.usefixtures("made_once")]
 
 @pytest.fixture(scope="module")
 def model() -> TrainedModel:
-    return dataclasses.replace(small_model(catalog.recipe("generator"), SIZE), style=STYLE)
+    model = dataclasses.replace(small_model(catalog.recipe("generator"), SIZE), style=STYLE)
+    thinned(model.network)
+    return model
 
 
 @pytest.fixture(scope="module")

@@ -18,12 +18,13 @@ from studio.exports.c.tracing import trace
 from studio.exports.c.verification import add_checksum, checksum_matches
 from studio.exports.c.weights import MAGIC, checksum, int8_parts, pack, quantised
 from studio.recipes.unet import UNet
+from tests.exports.tools import thinned
 
 
 @pytest.fixture(scope="module")
 def program() -> Program:
     torch.manual_seed(0)
-    network = UNet(8, 2, 16).eval().requires_grad_(False)
+    network = thinned(UNet(8, 2, 16)).eval().requires_grad_(False)
     for weight in network.parameters():
         weight.add_(0.1 * torch.randn_like(weight))
     inputs = [torch.zeros(1, 4, 8, 8), torch.zeros(1), torch.zeros(1, dtype=torch.int64)]
