@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from studio.core.events import Event, Progress
 
@@ -69,12 +69,6 @@ def run_workers(
         threads.stop()
 
 
-class _ThreadDone(NamedTuple):
-    """The last message from a thread. error: the exception that ended the thread, or None."""
-
-    error: BaseException | None = None
-
-
 class _Threads(Generic[J, T]):
     """Worker threads with shared queues of jobs and results. running: number of running threads."""
 
@@ -82,7 +76,8 @@ class _Threads(Generic[J, T]):
         self._jobs: queue.SimpleQueue[J] = queue.SimpleQueue()
         for job in jobs:
             self._jobs.put(job)
-        self._results: queue.Queue[list[T] | _ThreadDone] = queue.Queue(_MAX_WAITING)
+        # Batches; the last message of each thread is the exception that ended it, or None.
+        self._results: queue.Queue[list[T] | BaseException | None] = queue.Queue(_MAX_WAITING)
         self._stopped = threading.Event()
         self._threads = [
             threading.Thread(target=self._run, args=[each], name="reader", daemon=True) for each in workers
@@ -100,8 +95,8 @@ class _Threads(Generic[J, T]):
         if isinstance(result, list):
             return result
         self.running -= 1
-        if result.error is not None:
-            raise result.error
+        if result is not None:
+            raise result
         return []
 
     def stop(self) -> None:
@@ -124,9 +119,9 @@ class _Threads(Generic[J, T]):
                     sent = time.perf_counter()
             self._send_batch(batch)
         except BaseException as error:  # noqa: BLE001 - `receive` raises it in the caller's thread
-            self._send(_ThreadDone(error))
+            self._send(error)
         else:
-            self._send(_ThreadDone())
+            self._send(None)
 
     def _jobs_left(self, batch: list[T]) -> Iterator[J]:
         """Yield jobs from the shared queue; send the results collected in `batch` before every job."""
@@ -144,7 +139,7 @@ class _Threads(Generic[J, T]):
             self._send(batch.copy())
             batch.clear()
 
-    def _send(self, result: list[T] | _ThreadDone) -> None:
+    def _send(self, result: list[T] | BaseException | None) -> None:
         """Put a result into the queue, waiting for room; drop the result after `stop`."""
         while not self._stopped.is_set():
             try:

@@ -132,16 +132,12 @@ def _pages(content: Any) -> Iterator[_Page]:
                 yield _Page(_text(texture, "image"), _size(texture), texture["frames"])
     elif isinstance(images, list) and isinstance(frames, list):
         for number, image in enumerate(images):
-            own = [frame for frame in frames if isinstance(frame, list) and _image_number(frame) == number]
+            lists = (frame for frame in frames if isinstance(frame, list))
+            own = [frame for frame in lists if whole_number(frame[4] if len(frame) > 4 else 0) == number]
             yield _Page(image if isinstance(image, str) else "", None, own)
     elif isinstance(frames, dict | list):
         meta = content.get("meta")
         yield _Page(_text(meta, "image"), _size(meta), frames, meta.get("slices") if isinstance(meta, dict) else None)
-
-
-def _image_number(frame: list[Any]) -> int | None:
-    """Return the image number in an EaselJS frame [x, y, width, height, image number], 0 if missing."""
-    return whole_number(frame[4]) if len(frame) > 4 else 0
 
 
 def _text(values: Any, key: str) -> str:
@@ -216,9 +212,7 @@ def _slices(slices: Any, frame: Region) -> tuple[Region, ...]:
 def _region(name: str, frame: Any) -> Region:
     if isinstance(frame, list):
         return Region(name, _box(dict(zip("xywh", frame, strict=False))))
-    if not isinstance(frame, dict):
-        return Region(name, None)
-    box = _box(frame.get("frame"))
+    box = _box(frame.get("frame")) if isinstance(frame, dict) else None
     if box is None:
         return Region(name, None)
     rotated = _flag(frame, "rotated")
@@ -238,8 +232,6 @@ def _flag(frame: dict[str, Any], key: str) -> bool:
 
 def _box(values: Any) -> Box | None:
     """Convert a JSON object {"x", "y", "w", "h"} to a box; a missing x or y is 0. Return None for other values."""
-    sides = (
-        [values.get("x", 0), values.get("y", 0), values.get("w"), values.get("h")] if isinstance(values, dict) else []
-    )
-    numbers = whole_numbers(sides, 4)
+    found = values if isinstance(values, dict) else {}
+    numbers = whole_numbers([found.get("x", 0), found.get("y", 0), found.get("w"), found.get("h")], 4)
     return Box(*numbers) if numbers else None

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from types import TracebackType
 
 from studio.core import limits, worker_process
 from studio.core.events import Event, Progress
@@ -58,7 +57,7 @@ def read_files(
     pool = ReaderPool(files, sources, options, grids)
     workers = [partial(read_and_store, worker) for worker in pool.workers()]
     done, total, what = 0, sum(map(len, chunks)), "files read" if grids is None else "sheets sliced"
-    with closing(run_workers(workers, chunks)) as batches, pool:
+    with closing(run_workers(workers, chunks)) as batches, closing(pool):
         while done < total:  # don't wait for the end of all workers: a process may still be starting
             done += len(next(batches))
             yield Progress(done, total, what)
@@ -73,7 +72,7 @@ def process_count(files: int) -> int:
 
 
 class ReaderPool:
-    """Reads chunks of files on a thread and in processes; leaving `with` kills the processes. grids: by file number."""
+    """Reads chunks of files on a thread and in worker processes. grids: by file number."""
 
     def __init__(
         self, files: FoundFiles, sources: Sequence[Source], options: ImportOptions,
@@ -85,12 +84,8 @@ class ReaderPool:
         self._closed = False
         self._lock = threading.Lock()  # of the two attributes above
 
-    def __enter__(self) -> ReaderPool:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Kill the worker processes."""
         with self._lock:
             self._closed = True
             for process in self._processes:

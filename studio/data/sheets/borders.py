@@ -34,18 +34,10 @@ _MARGIN_AS_SPACING, _EVEN_MARGIN, _ANY_MARGIN = 0.5, 2.0, 3.0
 _EVEN_MARGINS = (1, 2, 4, 8, 16)
 
 # Log-odds by spacing and margin before the first tile.
-_START_RARITY = np.array(
-    [
-        [
-            0.0 if not start
-            else _MARGIN_AS_SPACING if start == spacing
-            else _EVEN_MARGIN if start in _EVEN_MARGINS
-            else _ANY_MARGIN
-            for start in range(_MOST_MARGIN + 1)
-        ]
-        for spacing in range(MOST_SPACING + 1)
-    ]
-)  # fmt: skip
+_START_RARITY = np.full((MOST_SPACING + 1, _MOST_MARGIN + 1), _ANY_MARGIN)
+_START_RARITY[:, _EVEN_MARGINS] = _EVEN_MARGIN
+np.fill_diagonal(_START_RARITY, _MARGIN_AS_SPACING)
+_START_RARITY[:, 0] = 0.0
 
 Pixels = NDArray[np.uint32]
 Mask = NDArray[np.bool_]

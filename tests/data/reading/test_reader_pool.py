@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +212,7 @@ def test_processes_read_only_a_few_chunks_ahead(
         files.add(file)
     chunks = [range(start, start + 2) for start in range(0, 120, 2)]
     taken: list[tuple[int, ReadResult]] = []
-    with OnlyProcesses(files, all_sources(), ImportOptions()) as readers:
+    with closing(OnlyProcesses(files, all_sources(), ImportOptions())) as readers:
         for batch in run_workers(readers.workers(), chunks):
             taken += batch
             assert asked <= len(taken) + 2 * (2 + 1 + 1 + 1)  # ahead, that wait, in hand, and taken just now
@@ -234,7 +235,7 @@ def test_without_processes_the_thread_reads_all(tmp_path: Path, monkeypatch: pyt
 def test_a_process_with_other_sources_reads_nothing(tmp_path: Path, pools: list[ReaderPool]) -> None:
     files = FoundFiles()
     readers = OnlyProcesses(files, all_sources()[:-1], ImportOptions())
-    with readers, pytest.raises(EOFError):
+    with closing(readers), pytest.raises(EOFError):
         reader_pool._ReaderProcess(readers)
     assert_gone([readers])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def save_event_log(run: Path, folder: Path) -> Events:
 def _write(folder: Path, record: RunRecord, read: HistoryRead) -> Events:
     curves, begun_s, written = _curves(read), _start_time_s(record), 0
     total = sum(len(curve.steps) for curve in curves.values())
-    with TensorBoardLog(folder, begun_s) as log:
+    with closing(TensorBoardLog(folder, begun_s)) as log:
         log.add_text("settings", _table({**data_texts(record), **settings_texts(record)}), begun_s)
         log.add_settings(
             {name: value for name, value in record.config.items() if isinstance(value, bool | int | float | str)},
