@@ -17,16 +17,11 @@ _RECENT_WIDTH = 420
 
 
 class DropZone(QWidget):
-    """A page to drop files on, with buttons and recent folders.
+    """A page to drop files on, with buttons and recent folders."""
 
-    paths_dropped: list[str] of local paths. browse_requested, demo_requested: a button was pressed. recent_chosen: a
-    path.
-    """
-
-    paths_dropped = Signal(list)
+    paths_chosen = Signal(object)  # list of Path: dropped files, or a recent folder
     browse_requested = Signal()
     demo_requested = Signal()
-    recent_chosen = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -84,7 +79,7 @@ class DropZone(QWidget):
     def dropEvent(self, event: QDropEvent) -> None:
         self._set_hovered(False)
         event.acceptProposedAction()
-        self.paths_dropped.emit(list(map(str, factory.local_paths(event.mimeData()))))
+        self.paths_chosen.emit(factory.local_paths(event.mimeData()))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a dashed frame, in the accent colour during a drag."""
@@ -101,7 +96,7 @@ class DropZone(QWidget):
 
     @Slot()
     def _on_recent_clicked(self) -> None:
-        self.recent_chosen.emit(str(self.sender().property("path")))
+        self.paths_chosen.emit([Path(self.sender().property("path"))])
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -173,14 +173,14 @@ def test_readings_never_shrink(qtbot: QtBot) -> None:
 def test_drop_local_files(zone: DropZone, qtbot: QtBot, tmp_path: Path) -> None:
     copy, left = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
     elsewhere, mime = QUrl("https://example.org/x.png"), QMimeData()
-    paths = [str(tmp_path), str(tmp_path / "pack.zip")]
-    for urls, welcome in (([elsewhere], False), ([elsewhere, *map(QUrl.fromLocalFile, paths)], True)):
+    paths = [tmp_path, tmp_path / "pack.zip"]
+    for urls, welcome in (([elsewhere], False), ([elsewhere, *map(QUrl.fromLocalFile, map(str, paths))], True)):
         mime.setUrls(urls)
         drag = QDragEnterEvent(QPoint(5, 5), copy, mime, left, NO_KEY)
         drag.ignore()
         zone.dragEnterEvent(drag)
         assert drag.isAccepted() == welcome
-    with qtbot.waitSignal(zone.paths_dropped) as dropped:
+    with qtbot.waitSignal(zone.paths_chosen) as dropped:
         zone.dropEvent(QDropEvent(QPointF(5, 5), copy, mime, left, NO_KEY))
     assert dropped.args == [paths]
 
@@ -190,9 +190,9 @@ def test_recent_folders(zone: DropZone, qtbot: QtBot) -> None:
     zone.set_recent(["/art/gems", "/art/swords"])
     buttons = [each for each in zone.findChildren(QPushButton) if each.property("path") and each.isVisibleTo(zone)]
     assert [button.property("path") for button in buttons] == ["/art/gems", "/art/swords"]
-    with qtbot.waitSignal(zone.recent_chosen) as chosen:
+    with qtbot.waitSignal(zone.paths_chosen) as chosen:
         click(buttons[1])
-    assert chosen.args == ["/art/swords"]
+    assert chosen.args == [[Path("/art/swords")]]
 
 
 def test_recent_folders_with_odd_names(zone: DropZone) -> None:
@@ -207,7 +207,7 @@ def test_recent_folders_with_odd_names(zone: DropZone) -> None:
 def test_drop_zone_by_keyboard(zone: DropZone, qtbot: QtBot) -> None:
     zone.set_recent(["/art/gems"])
     shown(qtbot, zone, 500, 400)
-    ways = (zone.browse_requested, zone.demo_requested, zone.recent_chosen)
+    ways = (zone.browse_requested, zone.demo_requested, zone.paths_chosen)
     for button, said in zip(zone.findChildren(QPushButton), ways, strict=True):
         assert button.focusPolicy() & Qt.FocusPolicy.TabFocus and button.accessibleName() and button.toolTip()
         with qtbot.waitSignal(said):

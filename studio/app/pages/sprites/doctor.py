@@ -6,16 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    QSignalBlocker,
-    Qt,
-    QUrl,
-    Signal,
-    Slot,
-)
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QSignalBlocker, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -31,6 +22,7 @@ from PySide6.QtWidgets import (
 from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
+from studio.app.widgets.sprites.cell_view import Index
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core.arrays import Rgba
 from studio.core.formatting import count, number
@@ -266,7 +258,6 @@ class AlphaThreshold(QWidget):
 
 
 _HEADERS = ("File", "Problem")
-_Index = QModelIndex | QPersistentModelIndex
 
 
 class _FileModel(QAbstractTableModel):
@@ -276,13 +267,13 @@ class _FileModel(QAbstractTableModel):
         super().__init__(parent)
         self.rows: Sequence[ImportIssue] = ()
 
-    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self.rows)
 
-    def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(_HEADERS)
 
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> str | None:
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> str | None:
         if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return None
         item = self.rows[index.row()]

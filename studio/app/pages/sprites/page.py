@@ -47,12 +47,21 @@ class SpritesPage(Page):
         self._stack = factory.stack(self.drop_zone, self.waiting, self._splitter, self.cutting)
         self._shown_paths: tuple[Path, ...] = ()
         self._ways = SliceOpener(session.open_sprites, self.cutting, self.grid, self.summary.preview_slicing, self)
-        self._lay_out()
+        side = factory.scroll_area(self.summary)
+        side.setMinimumWidth(280)
+        self.tabs.addTab(factory.panel(factory.column(self.grid, self.selection, margin=factory.GRID)), "Sprites")
+        self.tabs.addTab(self.doctor, "Doctor")
+        margin = (factory.GRID, 0, 3 * factory.GRID, factory.GRID)
+        body = factory.column(self.proposal, self.tabs, margin=margin, grows=1)
+        parts, layout = (side, factory.panel(body)), self.session.settings.layout("sprites")
+        factory.fill_splitter(self._splitter, parts, (320, 900), layout, stretch=1)
+        zoom = self.session.settings.text("sprites_zoom", "2")
+        self.grid.set_zoom(int(zoom) if zoom.isdecimal() else 2)
+        self.setLayout(factory.column(self._stack))
         open_sprites = session.open_sprites
-        self.drop_zone.paths_dropped.connect(self._on_paths_dropped)
+        self.drop_zone.paths_chosen.connect(open_sprites.open_paths)
         self.drop_zone.browse_requested.connect(self._on_browse_requested)
         self.drop_zone.demo_requested.connect(open_sprites.open_demo)
-        self.drop_zone.recent_chosen.connect(self._on_recent_chosen)
         self.summary.reopen.clicked.connect(self._on_browse_requested)
         self.summary.train.clicked.connect(self._on_train_clicked)
         self.selection.edit_requested.connect(self._on_edit_requested)
@@ -75,27 +84,6 @@ class SpritesPage(Page):
         self.session.settings.set_layout("sprites", self._splitter.saveState())
         self.session.settings.set_text("sprites_zoom", str(self.grid.zoom()))
         self.summary.palette_view.save_state()
-
-    def _lay_out(self) -> None:
-        side = factory.scroll_area(self.summary)
-        side.setMinimumWidth(280)
-        self.tabs.addTab(factory.panel(factory.column(self.grid, self.selection, margin=factory.GRID)), "Sprites")
-        self.tabs.addTab(self.doctor, "Doctor")
-        margin = (factory.GRID, 0, 3 * factory.GRID, factory.GRID)
-        body = factory.column(self.proposal, self.tabs, margin=margin, grows=1)
-        parts, layout = (side, factory.panel(body)), self.session.settings.layout("sprites")
-        factory.fill_splitter(self._splitter, parts, (320, 900), layout, stretch=1)
-        zoom = self.session.settings.text("sprites_zoom", "2")
-        self.grid.set_zoom(int(zoom) if zoom.isdecimal() else 2)
-        self.setLayout(factory.column(self._stack))
-
-    @Slot(list)
-    def _on_paths_dropped(self, paths: list[str]) -> None:
-        self.session.open_sprites.open_paths([Path(path) for path in paths])
-
-    @Slot(str)
-    def _on_recent_chosen(self, path: str) -> None:
-        self.session.open_sprites.open_paths([Path(path)])
 
     @Slot()
     def _on_browse_requested(self) -> None:

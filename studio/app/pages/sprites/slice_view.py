@@ -67,7 +67,17 @@ class SliceView(QWidget):
         self._which = factory.text("", "muted", wrap=False)
         problem = factory.panel(factory.column(1, self.problem, 1, margin=4 * factory.GRID))
         self._stack = factory.stack(problem, self.canvas)
-        self._lay_out()
+        self.canvas.setMinimumSize(200, 160)
+        step = factory.GRID
+        margin = (3 * step, step, 2 * step, step)
+        numbers = factory.column(self.form, self.slice_button, self.hint, 1, spacing=2 * step, margin=margin)
+        side = factory.scroll_area(factory.panel(numbers))
+        side.setFixedWidth(320)
+        sheets = factory.row(self.previous, self._which, self.next, spacing=4)
+        head = factory.row(self.back, 1, sheets, self.zoom, spacing=2 * step)
+        self.problem.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        parts, margin = (head, self._title, self._reason, self._stack, self.count), (step, 0, 3 * step, 2 * step)
+        self.setLayout(factory.row(side, factory.column(*parts, margin=margin, grows=3), spacing=0, grows=1))
         self.canvas.grid_moved.connect(self.form.set_moved_grid)
         self.form.changed.connect(self._on_form_changed)
         reader.loaded.connect(self._on_sheet_read)
@@ -112,19 +122,6 @@ class SliceView(QWidget):
             self.closed.emit()
         else:
             super().keyPressEvent(event)
-
-    def _lay_out(self) -> None:
-        self.canvas.setMinimumSize(200, 160)
-        step = factory.GRID
-        margin = (3 * step, step, 2 * step, step)
-        numbers = factory.column(self.form, self.slice_button, self.hint, 1, spacing=2 * step, margin=margin)
-        side = factory.scroll_area(factory.panel(numbers))
-        side.setFixedWidth(320)
-        sheets = factory.row(self.previous, self._which, self.next, spacing=4)
-        head = factory.row(self.back, 1, sheets, self.zoom, spacing=2 * step)
-        self.problem.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        parts, margin = (head, self._title, self._reason, self._stack, self.count), (step, 0, 3 * step, 2 * step)
-        self.setLayout(factory.row(side, factory.column(*parts, margin=margin, grows=3), spacing=0, grows=1))
 
     def _read(self) -> None:
         names = self._sheets.names
