@@ -1,8 +1,7 @@
 """Desktop notifications about runs, and the sleep inhibitor.
 
-On Linux, notifications use the D-Bus service org.freedesktop.Notifications: GNOME shows no tray icons, through which
-QSystemTrayIcon sends them, and PySide's QtDBus can't write the uint32 argument of `Notify`. Other systems use a tray
-icon. Without a notification service nothing happens.
+On Linux, notifications use the D-Bus service org.freedesktop.Notifications, if present: GNOME shows no tray icons, and
+PySide's QtDBus can't write the uint32 argument of `Notify`. Other systems use a tray icon.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def choose_files(parent: QWidget, settings: Settings, title: str) -> list[Path]:
 
 def choose_file(parent: QWidget, settings: Settings, title: str) -> Path | None:
     """Let the user choose an existing file; return None if cancelled."""
-    chosen, _ = QFileDialog.getOpenFileName(parent, title, _save_folder(settings))
+    chosen, _ = QFileDialog.getOpenFileName(parent, title, str(save_folder(settings)))
     return Path(chosen) if chosen else None
 
 
@@ -91,7 +91,7 @@ def choose_save_palette(parent: QWidget, settings: Settings, name: str) -> Path 
 
 def choose_save_folder(parent: QWidget, settings: Settings, title: str) -> Path | None:
     """Let the user choose a folder for new files; return None if cancelled."""
-    chosen = QFileDialog.getExistingDirectory(parent, title, _save_folder(settings))
+    chosen = QFileDialog.getExistingDirectory(parent, title, str(save_folder(settings)))
     if chosen:
         settings.set_text(_LAST_SAVE, chosen)
     return Path(chosen) if chosen else None
@@ -107,7 +107,7 @@ def choose_save_file(
     """
     stem, dot, suffix = name.rpartition(".")  # the name may contain titles of sprites
     proposed = f"{files.safe_name(stem)}.{suffix}" if dot else files.safe_name(name)
-    typed, kind = run_save_dialog(parent, title, Path(_save_folder(settings)) / proposed, kinds, confirms=replaces)
+    typed, kind = run_save_dialog(parent, title, save_folder(settings) / proposed, kinds, confirms=replaces)
     if typed is None:
         return None
     path = typed
@@ -132,7 +132,7 @@ def choose_save_sprites(
     forms = [form for form in sprite_exports().values() if form.plays or not plays]
     kinds = {f"{form.title} (*{form.suffix})": form for form in forms}
     proposed = next((kind for kind, form in kinds.items() if form.suffix == Path(name).suffix), "")
-    start = Path(_save_folder(settings)) / files.safe_name(name)
+    start = save_folder(settings) / files.safe_name(name)
     typed, kind = run_save_dialog(parent, title, start, ";;".join(kinds), proposed)
     if typed is None:
         return None
@@ -191,8 +191,9 @@ def _may_replace(parent: QWidget, paths: list[Path]) -> bool:
     return QMessageBox.question(parent, "Replace files", question, yes | no, no) == yes
 
 
-def _save_folder(settings: Settings) -> str:
-    return settings.text(_LAST_SAVE, str(Path.home()))
+def save_folder(settings: Settings) -> Path:
+    """Return the folder of the last saved file, or the home folder."""
+    return Path(settings.text(_LAST_SAVE, str(Path.home())))
 
 
 def _suffixes_of(kinds: str) -> list[str]:

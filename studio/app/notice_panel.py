@@ -16,10 +16,6 @@ _EXPIRY_MS = {"info": 4_000, "warning": 10_000}  # errors and messages with a bu
 _READING_MS = 75  # per character, for slow readers
 
 
-def _always() -> bool:
-    return True
-
-
 class NoticeCard(QFrame):
     """A card that shows a message in full: title, hint, details and buttons."""
 
@@ -32,7 +28,7 @@ class NoticeCard(QFrame):
         title, hint = notice.title, notice.hint
         self.notice, self.level, self.texts = notice, notice.level, (title, hint)
         self.details, self.button, self.other = details, button, other
-        self.holds: Callable[[], bool] = _always
+        self.holds: Callable[[], bool] = lambda: True  # False once the message is outdated
         self.expires = self.level in _EXPIRY_MS and expires  # after enough time to read it; errors never expire
         time_ms = _EXPIRY_MS.get(self.level, 0) + _READING_MS * len(title + hint)
         self.timer = QTimer(self, singleShot=True, interval=time_ms)

@@ -182,19 +182,13 @@ class JobQueue(QObject):
             self.jobs_changed.emit()
         elif job.receive is ignore:
             return
-        elif isinstance(event, JobFailed):
-            self._store_message(job, Notice("error", event.title, event.hint))
-            self.failed.emit(event)
-        elif isinstance(event, Notice):
-            self._store_message(job, event)
-            self.noticed.emit(event)
+        elif isinstance(event, JobFailed | Notice):
+            notice = event if isinstance(event, Notice) else Notice("error", event.title, event.hint)
+            if job.kind:  # a later job of this kind withdraws the message when it starts or succeeds
+                self._messages.append((job, notice))
+            (self.noticed if notice is event else self.failed).emit(event)
         elif isinstance(event, Progress):
             self.progressed.emit(job, event)
-
-    def _store_message(self, job: Job, notice: Notice) -> None:
-        """Remember a job's message, which expires when a later job of the same kind starts or succeeds."""
-        if job.kind:
-            self._messages.append((job, notice))
 
     def withdraw(self, prefix: str) -> None:
         """Withdraw the messages of all jobs whose kind starts with `prefix`."""

@@ -7,15 +7,7 @@ from typing import Any
 
 
 class LateModule:
-    """A proxy for a module: the first read of an attribute imports the module.
-
-    Type checkers see the real import:
-
-        if TYPE_CHECKING:
-            from studio.engine.models import exporting
-        else:
-            exporting = LateModule("studio.engine.models.exporting")
-    """
+    """A proxy for a module: the first read of an attribute imports it. Type checkers need a real import beside it."""
 
     def __init__(self, name: str) -> None:
         self._name = name

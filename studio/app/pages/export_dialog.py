@@ -111,11 +111,9 @@ class ExportDialog(QDialog):
     def _suggest_path(self) -> None:
         form = self.formats.chosen()
         if form is not None:
-            self.path.setText(str(files.free_path(self._folder() / f"{self._name}{form.suffix}")))
-
-    def _folder(self) -> Path:
-        """Return the folder that the user last saved to, or the home folder."""
-        return Path(self._session.settings.text("last_save_folder", str(Path.home())))
+            self.path.setText(
+                str(files.free_path(dialogs.save_folder(self._session.settings) / f"{self._name}{form.suffix}"))
+            )
 
     @Slot()
     def _on_browse_clicked(self) -> None:
@@ -129,7 +127,7 @@ class ExportDialog(QDialog):
     @Slot()
     def _on_export_clicked(self) -> None:
         form = self.formats.chosen()
-        path = self._folder() / Path(self.path.text().strip()).expanduser()
+        path = dialogs.save_folder(self._session.settings) / Path(self.path.text().strip()).expanduser()
         reason = files.why_unwritable(path)
         self._clear_errors()
         self.path_reason.show_reason(reason)

@@ -27,11 +27,8 @@ READINGS = {
     "Time left": "Estimated time until the training ends.",
     "Memory": "Memory in use on the device.",
 }
-
 COPIES = "Share of generated sprites that copy training sprites. By chance: the share among your own sprites."
-
 UNITS = {"sprites_per_s": "sprites/s", "memory_bytes": "GB"}
-
 # Quality figures on show: key and curve title.
 QUALITY = {figure.key: figure.title for figure in PLOTTED_CURVES if figure.kind == "quality"}
 

@@ -91,9 +91,8 @@ class DoctorView(QWidget):
             part.hide()  # until a finding needs them
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Refresh, if the findings changed while hidden."""
         super().showEvent(event)
-        if self._stale:
+        if self._stale:  # the findings changed while the view was hidden
             self._refresh()
 
     @Slot()
