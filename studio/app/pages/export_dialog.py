@@ -162,7 +162,7 @@ class ExportDialog(QDialog):
         names = "\n".join(str(path) for path in exported.paths)
         same, size = formatting.describe_agreement(exported.difference), formatting.memory(exported.size_bytes)
         card = f"\nModel card: {exported.card[1].name}" if exported.card else ""
-        self.outcome.setText(f"The file gives {same} as the model.\n\n{names}\n{size}{card}")
+        self.outcome.setText(f"Verified: outputs of the file and of the model are {same}.\n\n{names}\n{size}{card}")
         self._snippets = exported.snippets
         self.language.clear()
         self.language.addItems(list(exported.snippets))

@@ -44,11 +44,10 @@ class DevicePicker(QWidget):
         self._group = QButtonGroup(self)
         self._empty = factory.caption("Searching for devices…")
         self._progress = factory.caption("")
-        self._button = factory.button("Measure", _MEASURE, "measure")
+        self._button = factory.button("Measure", _MEASURE, "measure", slot=self._on_button_clicked)
         self._box = factory.column(self._empty, spacing=12)
         self.setLayout(factory.column(self._box, factory.row(self._button, self._progress, grows=1)))
         self._group.idToggled.connect(self._on_device_toggled)
-        self._button.clicked.connect(self._on_button_clicked)
         self._enable()
 
     def set_devices(self, devices: Sequence[Device]) -> None:

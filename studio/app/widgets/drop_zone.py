@@ -32,28 +32,23 @@ class DropZone(QWidget):
         self._picture = QLabel()
         title = factory.title("Drop a folder of sprites here")
         hint = factory.caption("Subfolders become classes. Your files are never changed.")
-        browse = factory.button("Browse…", "Choose a folder of sprites.", "open", "primary")
-        demo = factory.button("Open the demo sprites", "Open the bundled demo sprites.", "image")
-        browse.clicked.connect(self.browse_requested)
-        demo.clicked.connect(self.demo_requested)
+        browse = factory.button("Browse…", "Choose a folder of sprites.", "open", "primary", self.browse_requested)
+        tip = "Open the bundled demo sprites."
+        demo = factory.button("Open the demo sprites", tip, "image", slot=self.demo_requested)
         self._recent_title = factory.heading("Recent")
         self._recent_list = factory.column(spacing=0)
         for label in (self._picture, title, hint, self._recent_title):
             label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         head = factory.column(self._picture, title, hint)
         recent = factory.column(self._recent_title, self._recent_list)
-        margin, spacing = factory.GRID, 3 * factory.GRID
         parts = (2, head, factory.row(1, browse, demo, 1), recent, 3)
-        self.setLayout(factory.column(*parts, margin=margin, spacing=spacing))
+        self.setLayout(factory.column(*parts, margin=factory.GRID, spacing=3 * factory.GRID))
         self._paint_picture()
         self.set_recent(())
 
     def set_recent(self, paths: Sequence[str]) -> None:
         """Show these recent folders, newest first."""
-        for button in self._recent:
-            self._recent_list.removeWidget(button)
-            button.hide()  # else visible until Qt deletes the button
-            button.deleteLater()
+        factory.clear(self._recent_list)
         self._recent = []
         for path in paths[:_MOST_RECENT]:
             text = f"{Path(path).name}   –   {Path(path).parent}"

@@ -74,12 +74,14 @@ def tool_button(icon: str, name: str, tip: str, slot: Action | None = None) -> Q
     return made
 
 
-def toggle(text: str, tip: str) -> QToolButton:
-    """Return a button with a text that stays pressed until it is pressed again."""
+def toggle(text: str, tip: str, slot: Action | None = None) -> QToolButton:
+    """Return a button with a text that stays pressed until it is pressed again. slot: called on a click."""
     made = QToolButton()
     made.setText(text)
     made.setCheckable(True)
     set_name_and_tip(made, text, tip)
+    if slot is not None:
+        made.clicked.connect(slot)
     return made
 
 
@@ -265,6 +267,7 @@ def clear(layout: QLayout) -> None:
     """Delete the widgets of a layout."""
     while (item := layout.takeAt(0)) is not None:
         if (widget := item.widget()) is not None:
+            widget.hide()  # else visible until Qt deletes the widget
             widget.deleteLater()
 
 

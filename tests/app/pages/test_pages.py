@@ -377,7 +377,7 @@ def test_export_shows_difference_and_example_code(qtbot: QtBot, opened: Window, 
     QTest.keyClick(dialog.path, Qt.Key.Key_Return)  # Enter presses Export, not Browse
     qtbot.waitUntil(dialog.done_button.isVisible, timeout=LONG_MS)
     assert (tmp_path / "model.safetensors").exists()
-    assert "as the model" in dialog.outcome.text()
+    assert "outputs of the file and of the model are" in dialog.outcome.text()
     click(dialog.copy)
     assert QApplication.clipboard().text() == dialog.snippet.toPlainText() != ""
     click(dialog.done_button)

@@ -12,13 +12,14 @@ from PySide6.QtWidgets import QWidget
 from studio.app import dialogs
 from studio.app.background.model_jobs import EditRequest, SpriteSelection
 from studio.app.pages.generate.batches import origin_of
-from studio.app.pages.generate.resize_prompt import ResizePrompt
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
+from studio.app.widgets.editor.previews import Preview
 from studio.app.widgets.sprites.painting import as_image
 from studio.core.arrays import Rgba
 from studio.core.names import escape_unprintable
+from studio.data.importing.single_sprite import fit_to_canvas
 from studio.data.pixels.editing import EditedSprite, NamedSprite
 from studio.data.sources.base import DRAWING_SUFFIXES
 
@@ -43,9 +44,13 @@ _DRAWS = {  # by selected pixels: title of the draw button, and tooltips without
 }
 _SHAPELESS = "The sprite is empty, so it has no shape to keep."
 _EMPTY = "The sprite is empty. Paint some rough colours first."
-_SAVE = "Save the edited sprite as a PNG file."
 _CLOSE = "Close the editor. Press Ctrl+Z to reopen the sprite."
 _OTHER_MODEL = "Choose a generator under Model."
+_SIDE, _ZOOM = 144, 4  # logical pixels, and zoom, of the preview
+_SEEN = "Preview of the resized image, without blended pixels."
+_OPEN = "Open the resized image."
+_FIT = "Resize the sprite as shown. Undo restores the original."
+_LEAVE = "Cancel without opening the image."
 
 
 class EditorPanel(QWidget):
@@ -65,9 +70,10 @@ class EditorPanel(QWidget):
         self._waiting: NamedSprite | None = None  # an image of another size, until the user answers
         self._shown = (False, False)  # is_open() and is_asking() at the last refresh
         self.draw = factory.button(*_DRAWS["none"][:2], "generate", "primary")
-        self.save = factory.button("Save edited sprite…", _SAVE, "save")
-        self.copy = factory.button("Copy", "Copy the edited sprite to the clipboard.", "copy")
-        self.close_editor = factory.button("Close", _CLOSE)
+        save, copy = "Save the edited sprite as a PNG file.", "Copy the edited sprite to the clipboard."
+        self.save = factory.button("Save edited sprite…", save, "save", slot=self._on_save_clicked)
+        self.copy = factory.button("Copy", copy, "copy", slot=self._on_copy_clicked)
+        self.close_editor = factory.button("Close", _CLOSE, slot=session.editing.close)
         self._title, self._class = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
         self._about = factory.caption("")
         self.options = DrawOptions()
@@ -81,9 +87,6 @@ class EditorPanel(QWidget):
         session.editing.read.connect(self._on_picture_read)
         self.editor.changed.connect(session.editing.add_step)
         self.options.shape.toggled.connect(self._refresh)
-        self.save.clicked.connect(self._on_save_clicked)
-        self.copy.clicked.connect(self._on_copy_clicked)
-        self.close_editor.clicked.connect(session.editing.close)
         self.question.fitted.connect(session.editing.open)
         self.question.cancel.clicked.connect(self._on_sprite_changed)
         self._on_sprite_changed()
@@ -267,6 +270,51 @@ class DrawOptions(QWidget):
     def _on_strength_changed(self, value: int) -> None:
         self._strengths[self._is_for_selection] = value
         self._label.setText(f"Strength {value} %")
+
+
+class ResizePrompt(QWidget):
+    """A preview of a resized image, with Resize and Cancel buttons. Hidden without an image.
+
+    fitted: the user accepted this resized sprite, a NamedSprite.
+    """
+
+    fitted = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fitted: NamedSprite | None = None
+        self.text, self.how = factory.text(""), factory.caption("")
+        self.preview = Preview("Fitted", _SEEN, zoom=_ZOOM, side=_SIDE)
+        self.fit = factory.button("Resize", _FIT, slot=self._on_resize_clicked)
+        self.cancel = factory.button("Cancel", _LEAVE)
+        texts = factory.column(self.text, self.how, factory.row(self.fit, self.cancel, 1), 1)
+        self.setLayout(factory.row(factory.column(self.preview, 1), texts, spacing=2 * factory.GRID, grows=1))
+        self.hide()
+
+    def show_sprite(self, sprite: NamedSprite | None, size: int, *, is_new: bool = False) -> None:
+        """Show this sprite resized to `size` x `size` pixels; None hides the prompt.
+
+        is_new: the image is not in the editor yet, so the user can also cancel.
+        """
+        self.setVisible(sprite is not None)
+        if sprite is None:
+            self._fitted = None
+            return
+        found = fit_to_canvas(sprite.rgba, size)
+        self._fitted = sprite._replace(rgba=found.rgba)
+        self.preview.show_sprite(found.rgba)
+        sizes = f"{sprite.name} is {found.width} x {found.height} pixels; this model needs {size} x {size}."
+        way_on = "Preview of the resized image:" if is_new else "Resize the sprite as shown, or choose another model."
+        self.text.setText(f"{sizes} {way_on}")
+        self.how.setText(f"Steps: {', '.join(found.changes)}.")
+        factory.set_button_text(self.fit, "Open resized" if is_new else "Resize")
+        self.fit.setToolTip(_OPEN if is_new else _FIT)
+        self.cancel.setVisible(is_new)
+
+    @Slot()
+    def _on_resize_clicked(self) -> None:
+        if self._fitted is not None:
+            self.fitted.emit(self._fitted)
 
 
 def picture_in(data: QMimeData) -> Path | None:

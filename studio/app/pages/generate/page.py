@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
-from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs
 from studio.app.pages.base import Page
@@ -23,7 +23,6 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import formatting
-from studio.core.events import Progress
 
 _LOWEST_EDITOR, _LOWEST_RESULTS = 320, 200  # logical pixels; a lower window scrolls
 _MODEL = "generate_model"  # settings key: the last used run
@@ -46,11 +45,11 @@ class GeneratePage(Page):
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
         self.drawing = DrawController(session, self.choice, self.request, self.results, self.editing)
-        self.generate = factory.button("Generate", "Generate sprites with these settings.", "generate", "primary")
-        self.cancel = factory.button("Cancel", "Stop generating.")
+        tip = "Generate sprites with these settings."
+        self.generate = factory.button("Generate", tip, "generate", "primary", self.drawing.draw)
+        self.cancel = factory.button("Cancel", "Stop generating.", slot=session.inference.cancel)
         self._reason = factory.text("", "muted")
-        self._bar = QProgressBar()
-        self._bar.setTextVisible(False)
+        self._bar = factory.ProgressBar()
         self._right = QStackedWidget()
         self._drawn = QSplitter(Qt.Orientation.Vertical)
         self._last_change_was_edit = True  # rather than rejected sprites
@@ -90,8 +89,6 @@ class GeneratePage(Page):
 
     def _connect(self) -> None:
         models = self.session.inference
-        self.generate.clicked.connect(self.drawing.draw)
-        self.cancel.clicked.connect(models.cancel)
         self.results.buttons.save_files.clicked.connect(self._on_save_files_clicked)
         self.results.buttons.save_sheet.clicked.connect(self.save_samples)
         self.choice.changed.connect(self._refresh)
@@ -117,7 +114,7 @@ class GeneratePage(Page):
         self.session.catalog.ready.connect(self._set_tab_order)
         self.session.catalog.devices_found.connect(self._refresh)
         models.busy_changed.connect(self._refresh_busy)
-        models.progressed.connect(self._on_progressed)
+        models.progressed.connect(self._bar.show_progress)
         models.generated.connect(self._on_selection_changed)
 
     def _lay_out(self) -> None:
@@ -171,7 +168,7 @@ class GeneratePage(Page):
             shown.setFocus()
         hidden.setVisible(False)
         self._bar.setVisible(busy)
-        self._bar.setRange(0, 0)
+        self._bar.show_busy()
         factory.set_enabled(self.generate, problem)
         self.editing.set_problem(problem)
         self._reason.setText(problem)
@@ -185,11 +182,6 @@ class GeneratePage(Page):
     def dropEvent(self, event: QDropEvent) -> None:
         if self.editing.open_mime(event.mimeData(), "dropped sprite"):
             event.acceptProposedAction()
-
-    @Slot(object)
-    def _on_progressed(self, progress: Progress) -> None:
-        self._bar.setRange(0, progress.total)
-        self._bar.setValue(progress.done)
 
     @Slot()
     def _on_selection_changed(self) -> None:

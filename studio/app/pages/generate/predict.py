@@ -33,8 +33,10 @@ class PredictPanel(QWidget):
         self._session, self._choice = session, choice
         self.setAcceptDrops(True)
         self.view = PredictionsView()
-        self.browse = factory.button("Choose sprites…", "Choose image files to predict from.", "folder")
-        self.open_sprites = factory.button("Use open sprites", "Predict the sprites that are open on the Sprites page.")
+        browse = "Choose image files to predict from."
+        self.browse = factory.button("Choose sprites…", browse, "folder", slot=self._on_browse_clicked)
+        open_sprites = "Predict the sprites that are open on the Sprites page."
+        self.open_sprites = factory.button("Use open sprites", open_sprites, slot=self._on_open_sprites_clicked)
         self._title = factory.heading("")
         self._stack = QStackedWidget()
         empty = factory.caption("Drop image files here to predict each sprite's class or numbers.")
@@ -44,8 +46,6 @@ class PredictPanel(QWidget):
         buttons = FlowLayout(factory.GRID, factory.GRID, self.browse, self.open_sprites)
         head = factory.row(self._title, buttons, grows=0)
         self.setLayout(factory.column(head, self._stack, spacing=2 * factory.GRID))
-        self.browse.clicked.connect(self._on_browse_clicked)
-        self.open_sprites.clicked.connect(self._on_open_sprites_clicked)
         session.inference.predicted.connect(self._on_predicted)
         session.open_sprites.imported.connect(self._refresh)
         session.inference.busy_changed.connect(self._refresh)

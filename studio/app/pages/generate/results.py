@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QLabel, QStackedWidget, QWidget
+from PySide6.QtWidgets import QButtonGroup, QLabel, QMenu, QStackedWidget, QWidget
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import MOST_RECENT, MOST_RECENT_MB, SpriteSelection
 from studio.app.pages.generate.batches import DrawRequest, GridContent
 from studio.app.pages.generate.drag_and_drop import SpriteDragger
-from studio.app.pages.generate.result_buttons import ResultButtons
 from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.state.models.saving import DragFiles
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core import formatting
+from studio.data.colour.constraints import ConstraintCheck
 from studio.data.pixels.editing import NamedSprite
-
-if TYPE_CHECKING:
-    from studio.data.colour.constraints import ConstraintCheck
 
 _BACK = f"Previous batch; {MOST_RECENT} batches or {MOST_RECENT_MB} MB are kept. (Alt+Left)"
 _EMPTY = "Press Generate. You can also generate while a training runs."
 _NOTHING = np.zeros((0, 1, 1, 4), np.uint8)
+_REJECT = "Hide the selected sprites (X). Undo (Ctrl+Z) shows them again; R generates others."
+_SKETCH = "Start an empty sprite: paint rough blobs, and the model draws sprites from them."
+_COPY = "Copy the selected sprites to paste or drag them into another program. (Ctrl+C)"
+_SHEET = "Save the selected sprites, or all, as one file: sheet, GIF, APNG, Aseprite or Godot. (Ctrl+S)"
+_FRAME_COUNTS = (2, 3, 4, 6, 8)
 
 
 class Results(QWidget):
@@ -45,10 +45,11 @@ class Results(QWidget):
         self.grid = SpriteGrid()
         self.grid.set_zoom(3)
         self.dragger = SpriteDragger(self.grid.view, carried, self.to_save)
-        self.new_tab = factory.toggle("New", "Show the newest sprites.")
-        self.kept_tab = factory.toggle("Kept", "Show your kept sprites of this size, from all models.")
-        self.back = factory.tool_button("chevron-left", "Back", _BACK)
-        self.forward = factory.tool_button("chevron-right", "Forward", "Next batch. (Alt+Right)")
+        self.new_tab = factory.toggle("New", "Show the newest sprites.", self._on_tab_clicked)
+        kept_tab = "Show your kept sprites of this size, from all models."
+        self.kept_tab = factory.toggle("Kept", kept_tab, self._on_tab_clicked)
+        self.back = factory.tool_button("chevron-left", "Back", _BACK, self._on_back)
+        self.forward = factory.tool_button("chevron-right", "Forward", "Next batch. (Alt+Right)", self._on_forward)
         self.buttons = ResultButtons()
         self._title, self._facts = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
         self.badges = Badges()
@@ -162,10 +163,6 @@ class Results(QWidget):
         self.buttons.copy.clicked.connect(self.dragger.copy)
         self.buttons.keep.clicked.connect(self._on_keep)
         self.buttons.reject.clicked.connect(self._on_reject)
-        self.back.clicked.connect(self._on_back)
-        self.forward.clicked.connect(self._on_forward)
-        self.new_tab.clicked.connect(self._on_tab_clicked)
-        self.kept_tab.clicked.connect(self._on_tab_clicked)
         self.content.kept.changed.connect(self._on_kept_changed)
         factory.shortcut("K", self, self._on_keep)
         factory.shortcut("X", self, self._on_reject)
@@ -244,6 +241,60 @@ class Results(QWidget):
         factory.set_enabled(self.forward, "" if content.history.can_go(1) else "No next batch.")
 
 
+class ResultButtons(QWidget):
+    """The result buttons in a wrapping row. frame_counts: the Tween menu; an action's data is a number of frames."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keep = factory.button("Keep", "Keep the selected sprites, even after closing the window. (K)")
+        self.reject = factory.button("Reject", _REJECT)
+        self.edit = factory.button("Edit", "Open the selected sprite in the editor. (Enter, or double-click)")
+        self.between = factory.button("Tween", "Generate the frames between two selected sprites.")
+        self.like = factory.button("Similar", "Generate sprites that mix the selected sprites.")
+        self.open = factory.button("Open…", "Open an image file in the editor. You can also drop or paste it (Ctrl+V).")
+        self.new_sprite = factory.button("Sketch", _SKETCH)
+        self.copy = factory.button("Copy", _COPY)
+        self.save_files = factory.button("Save PNG files…", "Save each selected sprite, or all, as a PNG file.")
+        self.save_sheet = factory.button("Save as…", _SHEET)
+        self.frame_counts = QMenu(self.between)
+        for count in _FRAME_COUNTS:
+            self.frame_counts.addAction(f"{count} frames").setData(count)
+        self.between.setMenu(self.frame_counts)
+        on_selected = (self.keep, self.reject, self.edit, self.between, self.like)
+        others = (self.open, self.new_sprite, self.copy, self.save_files, self.save_sheet)
+        self.setLayout(FlowLayout(factory.GRID, factory.GRID, *on_selected, *others))
+
+    def set_abilities(self, can: frozenset[str]) -> None:
+        """Show the buttons that the chosen model supports."""
+        for button in (self.open, self.new_sprite, self.edit):
+            button.setVisible("vary" in can)
+        for button in (self.between, self.like):
+            button.setVisible("blend" in can)
+
+    def refresh(self, no_sprites: str, selected: int, to_save: int, *, is_new: bool, is_editing: bool) -> None:
+        """Enable each button, or disable it and show the reason as its tooltip.
+
+        no_sprites: why the grid is empty; '' for a filled grid. selected, to_save: numbers of sprites. is_new: the grid
+        shows new sprites, not kept ones. is_editing: the editor holds a sprite, which can start a tween.
+        """
+        none = no_sprites or ("" if selected else "Select some sprites first.")
+        factory.set_enabled(self.keep, none or ("" if is_new else "Already kept."))
+        factory.set_enabled(self.reject, none)
+        factory.set_enabled(self.copy, none)
+        factory.set_enabled(self.save_files, no_sprites)
+        factory.set_enabled(self.save_sheet, no_sprites)
+        files = formatting.count(to_save, "PNG file") if to_save else "PNG files"
+        factory.set_button_text(self.save_files, f"Save {files}…")
+        sprites = f"Save {formatting.count(to_save, 'sprite')} as…" if to_save else "Save as…"
+        factory.set_button_text(self.save_sheet, sprites)
+        for button in (self.save_files, self.save_sheet):  # only grow: the other buttons must not move
+            button.setMinimumWidth(max(button.minimumWidth(), button.sizeHint().width()))
+        factory.set_enabled(self.edit, no_sprites or ("" if selected == 1 else "Select one sprite first."))
+        has_ends = selected == 2 or (selected == 1 and is_editing)
+        factory.set_enabled(self.between, no_sprites or ("" if has_ends else "Select two sprites first."))
+        factory.set_enabled(self.like, no_sprites or ("" if selected > 1 else "Select two or more sprites."))
+
+
 class Badges(QWidget):
     """Badges for the checks on new sprites, and a note."""
 
@@ -257,9 +308,7 @@ class Badges(QWidget):
 
     def show_result(self, result: SpritesColoured | None) -> None:
         """Show which checks the new sprites pass, and a note; None clears the badges."""
-        for label in self.labels:
-            self._flow.removeWidget(label)
-            label.deleteLater()
+        factory.clear(self._flow)
         self.labels = [_badge(badge) for badge in result.badges] if result is not None else []
         for label in self.labels:
             self._flow.addWidget(label)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QButtonGroup, QSpinBox, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.editor.canvas import PixelCanvas
-from studio.app.widgets.editor.previews import actual_size, tiled
+from studio.app.widgets.editor.previews import Preview, tiled
 from studio.app.widgets.input import KeyCommands
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.swatches import Swatches
@@ -35,7 +35,7 @@ _LAYERS: dict[Layer, tuple[str, str]] = {
 }
 _WIDEST_BRUSH = 8
 _MOST_OWN, _MOST_OF_MODEL = 32, 64  # swatches
-_LEFT, _RIGHT = 104, 200  # logical pixels, widths of the columns beside the canvas
+_LEFT, _RIGHT, _WIDEST_PREVIEW = 104, 200, 256  # logical pixels, widths of the columns beside the canvas
 _BAR = 16  # width of a scroll bar in logical pixels
 _STEP = factory.GRID // 2
 _CLEAR = np.zeros(4, np.uint8)
@@ -108,18 +108,20 @@ class SpriteEditor(QWidget):
         self.layers = QButtonGroup(self)
         self.brush = QSpinBox()
         self.swatches = PaintColours()
-        self.undo = factory.tool_button("undo", "Undo", "Undo the last step. (Ctrl+Z)")
-        self.redo = factory.tool_button("redo", "Redo", "Redo the undone step. (Ctrl+Y)")
-        self.invert = factory.tool_button("invert", "Invert", "Invert the selection. (Ctrl+Shift+I)")
-        self.select_all = factory.button("Select all", "Select all pixels to redraw the whole sprite.")
-        self.deselect = factory.button("Deselect", "Clear the selection.")
+        self.undo = factory.tool_button("undo", "Undo", "Undo the last step. (Ctrl+Z)", self._on_undo_clicked)
+        self.redo = factory.tool_button("redo", "Redo", "Redo the undone step. (Ctrl+Y)", self._on_redo_clicked)
+        self.invert = factory.tool_button("invert", "Invert", "Invert the selection. (Ctrl+Shift+I)", self._invert)
+        select_all = "Select all pixels to redraw the whole sprite."
+        self.select_all = factory.button("Select all", select_all, slot=self._select_all)
+        self.deselect = factory.button("Deselect", "Clear the selection.", slot=self._deselect)
         zoom_in = "Zoom in. (+, or mouse wheel) Drag with the middle button to pan."
         self.zooms = (
-            factory.tool_button("zoom-in", "Zoom in", zoom_in),
-            factory.tool_button("zoom-out", "Zoom out", "Zoom out. (-, or mouse wheel)"),
-            factory.tool_button("fit", "Fit to window", "Fit to window. (0)"),
+            factory.tool_button("zoom-in", "Zoom in", zoom_in, self.canvas.zoom_in),
+            factory.tool_button("zoom-out", "Zoom out", "Zoom out. (-, or mouse wheel)", self.canvas.zoom_out),
+            factory.tool_button("fit", "Fit to window", "Fit to window. (0)", self.canvas.fit),
         )
-        self._actual, self._tiled = actual_size(), tiled()
+        self._actual = Preview("Actual size", "The sprite at actual size.", side=_WIDEST_PREVIEW)
+        self._tiled = tiled()
         self._left = factory.scroll_area(QWidget())
         self._selection_buttons = factory.panel(factory.row(self.select_all, self.deselect, 1, spacing=_STEP))
         self._lay_out(options, foot)
@@ -201,14 +203,7 @@ class SpriteEditor(QWidget):
         self.canvas.dragged.connect(self._on_dragged)
         self.canvas.released.connect(self._on_released)
         self.layers.idClicked.connect(self._on_layer_clicked)
-        self.undo.clicked.connect(self._on_undo_clicked)
-        self.redo.clicked.connect(self._on_redo_clicked)
-        self.invert.clicked.connect(self._invert)
-        self.select_all.clicked.connect(self._select_all)
-        self.deselect.clicked.connect(self._deselect)
         zoom_in, zoom_out, fit = self.canvas.zoom_in, self.canvas.zoom_out, self.canvas.fit
-        for button, slot in zip(self.zooms, (zoom_in, zoom_out, fit), strict=True):
-            button.clicked.connect(slot)
         commands: dict[str, Callable[[], object]] = {
             **{key: self.tools.button(number).click for number, (_, _, key) in enumerate(_TOOLS.values())},
             "Ctrl+Z": self.undo.click, "Ctrl+Y": self.redo.click, "Ctrl+Shift+Z": self.redo.click,

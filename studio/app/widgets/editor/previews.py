@@ -11,7 +11,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.sprites.painting import as_image, checkerboard
 from studio.core.arrays import Rgba
 
-_SIDE, _WIDEST = 104, 256  # logical pixels
+_SIDE = 104  # logical pixels
 _TILES, _FEWEST_TILES = 3, 2
 
 
@@ -63,10 +63,6 @@ class Preview(QWidget):
         ratio = self.devicePixelRatioF()
         side = round(self._tiles(ratio) * self._drawn(ratio) / ratio)
         self.setFixedSize(side, side)
-
-
-def actual_size() -> Preview:
-    return Preview("Actual size", "The sprite at actual size.", side=_WIDEST)
 
 
 def tiled() -> Preview:

@@ -8,7 +8,7 @@ from typing import Protocol
 from PySide6.QtCore import QSignalBlocker, Slot
 
 from studio.app.widgets.plot.loss_plot import LOSS
-from studio.app.widgets.plot.series import LineStyle, Numbers, PlotCurve, Series, Smoothed, StyledCurve
+from studio.app.widgets.plot.series import Columns, LineStyle, Numbers, Series, Smoothed, StyledCurve
 from studio.app.widgets.plot.time_plot import PlotTab, TimePlot
 from studio.core.curves import SMOOTHING_STEPS
 
@@ -46,8 +46,8 @@ class FigureTab(PlotTab):
             return [StyledCurve(label, mean, LineStyle("bold", tint)) for (label, tint, _), mean in pairs]
         return [StyledCurve(label, raw, LineStyle("thin", tint)) for label, tint, raw in self._runs]
 
-    def columns(self) -> list[tuple[str, PlotCurve]]:
-        columns: list[tuple[str, PlotCurve]] = []
+    def columns(self) -> Columns:
+        columns: Columns = []
         for (label, _, series), smoothed in zip(self._runs, self.smoothed, strict=True):
             columns += [(label, series), (f"{label}, smoothed", smoothed)]
         return columns

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from studio.app.widgets.plot.series import (
+    Columns,
     LineStyle,
     MarkKind,
     Numbers,
-    PlotCurve,
     Series,
     Smoothed,
     StepMark,
@@ -36,21 +36,17 @@ class SeriesTab(PlotTab):
     def lines(self) -> list[StyledCurve]:
         """Return raw and smoothed curve, or only the raw curve in full colour, and the validation points."""
         if self.smoothing > 0:
-            lines = [
-                StyledCurve(self._name, self.raw, LineStyle("raw"), self._unit),
-                StyledCurve("Smoothed", self.smoothed[0], LineStyle("bold"), self._unit),
-            ]
+            smoothed = StyledCurve("Smoothed", self.smoothed[0], LineStyle("bold"), self._unit)
+            lines = [StyledCurve(self._name, self.raw, LineStyle("raw"), self._unit), smoothed]
         else:
             lines = [StyledCurve(self._name, self.raw, LineStyle("dots" if self._dots else "thin"), self._unit)]
         if self.validation is not None:
             lines.append(StyledCurve("Validation", self.validation, LineStyle("dots", 1)))
         return lines
 
-    def columns(self) -> list[tuple[str, PlotCurve]]:
-        columns: list[tuple[str, PlotCurve]] = [(self._name.lower(), self.raw), ("smoothed", self.smoothed[0])]
-        if self.validation is not None:
-            columns.append(("validation", self.validation))
-        return columns
+    def columns(self) -> Columns:
+        validation: Columns = [("validation", self.validation)] if self.validation is not None else []
+        return [(self._name.lower(), self.raw), ("smoothed", self.smoothed[0]), *validation]
 
 
 class LossPlot(TimePlot):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,18 +14,16 @@ from PySide6.QtWidgets import QWidget
 
 from studio.app import theme
 from studio.app.widgets.plot.canvas import PlotCanvas
-from studio.app.widgets.plot.series import PlotCurve
+from studio.app.widgets.plot.series import Columns
 from studio.core.errors import UsageError
 from studio.core.files import atomic_path, write_atomic
-
-Column = tuple[str, PlotCurve]
 
 SCALE = 2  # PNG pixels for a logical pixel
 
 _MARGIN = 12
 
 
-def save(legend: QWidget, canvas: PlotCanvas, columns: Sequence[Column], path: Path) -> None:
+def save(legend: QWidget, canvas: PlotCanvas, columns: Columns, path: Path) -> None:
     """Save the plot as shown (.png, .svg), or its columns (.csv). Raises OSError, or UsageError for another suffix."""
     suffix = path.suffix.lower()
     if suffix == ".csv":
@@ -38,7 +35,7 @@ def save(legend: QWidget, canvas: PlotCanvas, columns: Sequence[Column], path: P
         (_write_png if suffix == ".png" else _write_svg)(legend, canvas, temporary)
 
 
-def table(columns: Sequence[Column]) -> str:
+def table(columns: Columns) -> str:
     """Return CSV with a row for each step; cells without a value stay empty."""
     steps = np.unique(np.concatenate([np.zeros(0), *(curve.steps for _, curve in columns)]))
     fields = [[f"{step:.0f}" for step in steps.tolist()]]

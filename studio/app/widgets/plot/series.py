@@ -55,6 +55,9 @@ class PlotCurve(Protocol):
     def values(self) -> Values: ...
 
 
+Columns = list[tuple[str, PlotCurve]]  # curves of a table, each with its name
+
+
 class Series:
     """Values at rising steps, as float64. Infinite values are stored as NaN."""
 

@@ -16,7 +16,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.plot import saving
 from studio.app.widgets.plot.canvas import PlotCanvas
 from studio.app.widgets.plot.legend import Crosshair, PlotLegend
-from studio.app.widgets.plot.series import PlotCurve, Smoothed, StepMark, StyledCurve
+from studio.app.widgets.plot.series import Columns, Smoothed, StepMark, StyledCurve
 from studio.app.widgets.plot.view import PlotInput, PlotView
 from studio.core import formatting
 
@@ -47,7 +47,7 @@ class PlotTab(ABC):
         """Return the lines to draw."""
 
     @abstractmethod
-    def columns(self) -> list[tuple[str, PlotCurve]]:
+    def columns(self) -> Columns:
         """Return the curves as table columns."""
 
 
@@ -160,10 +160,9 @@ class TimePlot(QWidget):
             self._schedule_redraw(0)
 
     def _lay_out(self, *, long_legend: bool) -> None:
-        fit = factory.tool_button("fit", "Show all", "Fit the axes to the data and follow new data. (Double-click)")
-        save = factory.tool_button("save", "Save plot", "Save this plot as PNG, SVG or CSV.")
-        fit.clicked.connect(self.auto_range)
-        save.clicked.connect(self.save_requested)
+        tip = "Fit the axes to the data and follow new data. (Double-click)"
+        fit = factory.tool_button("fit", "Show all", tip, self.auto_range)
+        save = factory.tool_button("save", "Save plot", "Save this plot as PNG, SVG or CSV.", self.save_requested)
         head = factory.row(self.bar, self._log, fit, save, grows=0)
         self._top.addWidget(self.legend, 1)
         if long_legend:

@@ -189,12 +189,10 @@ class ZoomBar(QWidget):
     def __init__(self, area: SheetArea) -> None:
         super().__init__()
         self._area = area
-        self.smaller = factory.tool_button("zoom-out", "Zoom out", "Zoom out. (-)")
-        self.larger = factory.tool_button("zoom-in", "Zoom in", "Zoom in. (+)")
+        self.smaller = factory.tool_button("zoom-out", "Zoom out", "Zoom out. (-)", self._on_smaller_clicked)
+        self.larger = factory.tool_button("zoom-in", "Zoom in", "Zoom in. (+)", self._on_larger_clicked)
         self._words = factory.text("", "muted", wrap=False)
         self.setLayout(factory.row(self.smaller, self._words, self.larger, spacing=4))
-        self.smaller.clicked.connect(self._on_smaller_clicked)
-        self.larger.clicked.connect(self._on_larger_clicked)
         area.zoom_changed.connect(self._refresh)
         self._refresh()
 

@@ -42,12 +42,12 @@ class Filmstrip(QWidget):
         self._step = factory.text("–", "muted", wrap=False)
         self._step.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 000,000"))
         self._latest = factory.button("Latest", "Show the newest samples and follow new ones.", role="flat")
-        self.save = factory.button("Save timelapse…", "Save the samples as a GIF or APNG animation.", role="flat")
+        tip = "Save the samples as a GIF or APNG animation."
+        self.save = factory.button("Save timelapse…", tip, role="flat", slot=self.save_requested)
         below = factory.row(self._step, self._slider, self._latest, self.save, grows=1)
         self.setLayout(factory.column(self.view, below, grows=0))
         self._slider.valueChanged.connect(self._on_slider_moved)
         self._latest.clicked.connect(self.go_live)
-        self.save.clicked.connect(self.save_requested)
         self._refresh()
 
     def add(self, step: int, sprites: Rgba, captions: Sequence[str] = ()) -> None:
