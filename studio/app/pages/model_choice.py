@@ -105,6 +105,11 @@ class ModelChoice(QWidget):
         record = self.record()
         return self._session.catalog.recipes.get(record.recipe) if record else None
 
+    def capabilities(self) -> frozenset[Capability]:
+        """Return the abilities of the chosen model's recipe; empty if unknown."""
+        recipe = self.recipe()
+        return recipe.capabilities if recipe is not None else frozenset()
+
     def is_quick(self) -> bool:
         """Return whether the chosen checkpoint has a distilled network."""
         source = self.source()

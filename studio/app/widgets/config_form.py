@@ -73,11 +73,9 @@ class ConfigForm(QWidget):
 
     def tab_order(self) -> list[QWidget]:
         """Return the controls in tab order, from top to bottom."""
-        plain, advanced = (
-            [self._controls[one.name] for one in self._settings if one.advanced == is_advanced]
-            for is_advanced in (False, True)
-        )
-        return [*plain, *([self._advanced.heading()] if self._advanced is not None else []), *advanced]
+        heading = [self._advanced.heading()] if self._advanced is not None else []
+        plain = [self._controls[one.name] for one in self._settings if not one.advanced]
+        return [*plain, *heading, *(self._controls[one.name] for one in self._settings if one.advanced)]
 
     def set_advanced_summary(self, text: str) -> None:
         """Set the line shown while the advanced settings are collapsed."""
@@ -136,10 +134,9 @@ class ConfigForm(QWidget):
         control.setObjectName(item.name)
         factory.set_name_and_tip(control, f"{item.label} ({item.unit})" if item.unit else item.label, item.help)
         factory.need_focus_for_wheel(control)
-        if isinstance(control, QSpinBox | NumberBox):
-            control.lineEdit().textChanged.connect(self._on_edited)
-        elif isinstance(control, QLineEdit):
-            control.textChanged.connect(self._on_edited)
+        field = control.lineEdit() if isinstance(control, QAbstractSpinBox) else control
+        if isinstance(field, QLineEdit):
+            field.textChanged.connect(self._on_edited)
         elif isinstance(control, QComboBox):
             control.currentIndexChanged.connect(self._on_edited)
         elif isinstance(control, QCheckBox):

@@ -144,13 +144,10 @@ class ConfusionMatrix(QWidget):
             along, end = line * side - 1, count * side - 1
             painter.drawLine(first + QPoint(along, 0), first + QPoint(along, end))
             painter.drawLine(first + QPoint(0, along), first + QPoint(end, along))
-        if side < _READS_NUMBERS:
-            return
-        inks = [QColor(theme.colours().on_accent), QColor(theme.colours().text)]
-        for row, column in np.argwhere(self._counts):
+        inks = [QColor(theme.colours().text), QColor(theme.colours().on_accent)]
+        for row, column in np.argwhere(self._counts) if side >= _READS_NUMBERS else ():
             grey = float(pixels[row, column, :3] @ _TO_GREY)
-            distances = [abs(qGray(ink.rgb()) - grey) for ink in inks]
-            painter.setPen(inks[0] if distances[0] > distances[1] else inks[1])
+            painter.setPen(max(inks, key=lambda ink: abs(qGray(ink.rgb()) - grey)))  # the ink with more contrast
             cell = self.cell_rect(int(row), int(column))
             painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, str(self._counts[row, column]))
 
@@ -174,10 +171,8 @@ def _scrolled(widget: QWidget) -> QPoint:
 def _cell_colours(shares: NDArray[np.float64]) -> NDArray[np.uint8]:
     """Return the cells' colours, uint8 [K, K, 4]. Square roots of the shares make rare confusions visible."""
     colours = theme.colours()
-    ground, wrong, right = (
-        np.array(QColor(name).getRgb(), np.float64)
-        for name in (theme.mix(colours.surface, colours.text, 0.05), colours.error, colours.accent)
-    )
+    names = (theme.mix(colours.surface, colours.text, 0.05), colours.error, colours.accent)
+    ground, wrong, right = (np.array(QColor(name).getRgb(), np.float64) for name in names)
     strongest = np.where(np.eye(len(shares), dtype=bool)[..., None], right, wrong)
     return np.round(ground + (strongest - ground) * np.sqrt(shares)[..., None]).astype(np.uint8)
 

@@ -177,8 +177,8 @@ def _facts(device: Device) -> str:
 class SpeedBars(QWidget):
     """Bars of sprites per second for each precision, and a bar that splits the step time into transfer and compute."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._measured: list[DeviceMeasured] = []
         self._longest = 1.0
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -189,8 +189,7 @@ class SpeedBars(QWidget):
         self._measured = sorted(measured, key=lambda one: list(_WORDS).index(one.precision))  # full precision first
         self._longest = max(longest, 1e-9)
         text = "\n".join(_sentence(one) for one in self._measured)
-        self.setToolTip(text)
-        self.setAccessibleName("Measured speed")
+        factory.set_name_and_tip(self, "Measured speed", text)
         self.setAccessibleDescription(text)
         self.setVisible(bool(self._measured))
         self.updateGeometry()
@@ -207,18 +206,16 @@ class SpeedBars(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colours = theme.colours()
         for index, one in enumerate(self._measured):
-            share = one.sprites_per_s / self._longest
-            bar = self._paint_texts(painter, index, one.precision, formatting.rate(one.sprites_per_s))
-            self._paint_bar(painter, bar, [(share, colours.accent)])
+            parts = [(one.sprites_per_s / self._longest, colours.accent)]
+            self._paint_row(painter, index, one.precision, formatting.rate(one.sprites_per_s), parts)
         fastest = max(self._measured, key=lambda one: one.sprites_per_s)
         whole = fastest.transfer_ms + fastest.compute_ms or 1.0
-        bar = self._paint_texts(painter, len(self._measured), "step", _milliseconds(whole))
         parts = [(fastest.transfer_ms / whole, colours.curves[1]), (fastest.compute_ms / whole, colours.curves[2])]
-        self._paint_bar(painter, bar, parts)
+        self._paint_row(painter, len(self._measured), "step", _milliseconds(whole), parts)
         self._paint_split(painter, fastest)
 
-    def _paint_texts(self, painter: QPainter, row: int, label: str, value: str) -> QRectF:
-        """Draw a row's label and value, and return the rectangle of its bar."""
+    def _paint_row(self, painter: QPainter, row: int, label: str, value: str, parts: list[tuple[float, str]]) -> None:
+        """Draw a row's label, bar and value. parts: share and colour of each part of the bar."""
         metrics, colours = self.fontMetrics(), theme.colours()
         left = metrics.horizontalAdvance("fp32 ") + _GAP
         right = metrics.horizontalAdvance("88,888 sprites/s") + _GAP
@@ -227,31 +224,24 @@ class SpeedBars(QWidget):
         painter.drawText(rect, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, label)
         painter.setPen(QColor(colours.text))
         painter.drawText(rect, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, value)
-        return QRectF(left, rect.center().y() - _BAR / 2, max(24, self.width() - left - right), _BAR)
-
-    def _paint_bar(self, painter: QPainter, bar: QRectF, parts: list[tuple[float, str]]) -> None:
-        colours = theme.colours()
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(theme.mix(colours.window, colours.text, 0.1)))
-        painter.drawRect(bar)
-        left = bar.left()
+        bar = QRectF(left, rect.center().y() - _BAR / 2, max(24, self.width() - left - right), _BAR)
+        painter.fillRect(bar, QColor(theme.mix(colours.window, colours.text, 0.1)))
+        start = bar.left()
         for share, colour in parts:
-            width = min(max(1.0, share * bar.width()), bar.right() - left)  # keep a small share visible
-            painter.fillRect(QRectF(left, bar.top(), width, bar.height()), QColor(colour))
-            left += width
+            width = min(max(1.0, share * bar.width()), bar.right() - start)  # keep a small share visible
+            painter.fillRect(QRectF(start, bar.top(), width, _BAR), QColor(colour))
+            start += width
 
     def _paint_split(self, painter: QPainter, measured: DeviceMeasured) -> None:
         """Draw the legend of the step time's bar: transfer and compute, in milliseconds."""
         metrics, colours = self.fontMetrics(), theme.colours()
         rect = QRectF(0, (len(self._measured) + 1) * self._row(), self.width(), self._row())
-        for colour, milliseconds, word in (
-            (colours.curves[1], measured.transfer_ms, "transfer"),
-            (colours.curves[2], measured.compute_ms, "compute"),
-        ):
+        painter.setPen(QColor(colours.muted))
+        parts = {"transfer": measured.transfer_ms, "compute": measured.compute_ms}
+        for colour, (word, milliseconds) in zip(colours.curves[1:3], parts.items(), strict=True):
             painter.fillRect(QRectF(rect.left(), rect.center().y() - 4, 8, 8), QColor(colour))
             rect.setLeft(rect.left() + 12)
             text = f"{word} {_milliseconds(milliseconds)}"
-            painter.setPen(QColor(colours.muted))
             painter.drawText(rect, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
             rect.setLeft(rect.left() + metrics.horizontalAdvance(text) + _GAP)
 

@@ -128,8 +128,7 @@ class DrawController(QObject):
 
         A redrawn version of the edited sprite replaces it as an undoable step.
         """
-        recipe = self._choice.recipe()
-        if recipe is None or "vary" not in recipe.capabilities:
+        if "vary" not in self._choice.capabilities():
             return
         sprite, batch = self._results.sprite(number), self._results.content.history.current
         editor = self._editing.editor

@@ -25,22 +25,14 @@ from studio.data.sources.base import DRAWING_SUFFIXES
 
 COUNT = 16  # candidates in a batch
 _STRENGTH = "How much may change: 0 % keeps the pixels, 100 % redraws them from scratch."
-_DRAWS = {  # by selected pixels: title of the draw button, and tooltips without and with 'Keep shape'
-    "none": (
-        "Draw variations",
-        "No selection: draw variations of the whole sprite.",
-        "No selection: vary all colours; the shape stays.",
-    ),
+_TITLES = {"none": "Draw variations", "some": "Redraw selection", "all": "Redraw all"}  # by selected pixels
+_TIPS = {  # without and with 'Keep shape'
+    "none": ("No selection: draw variations of the whole sprite.", "No selection: vary all colours; the shape stays."),
     "some": (
-        "Redraw selection",
         "Redraw the selected pixels to fit the rest of the sprite.",
         "Recolour the selected pixels to fit the rest; the shape stays.",
     ),
-    "all": (
-        "Redraw all",
-        "Redraw all pixels; the strength sets how much may change.",
-        "Recolour all pixels; the shape stays.",
-    ),
+    "all": ("Redraw all pixels; the strength sets how much may change.", "Recolour all pixels; the shape stays."),
 }
 _SHAPELESS = "The sprite is empty, so it has no shape to keep."
 _EMPTY = "The sprite is empty. Paint some rough colours first."
@@ -69,7 +61,7 @@ class EditorPanel(QWidget):
         self._can_edit = False
         self._waiting: NamedSprite | None = None  # an image of another size, until the user answers
         self._shown = (False, False)  # is_open() and is_asking() at the last refresh
-        self.draw = factory.button(*_DRAWS["none"][:2], "generate", "primary")
+        self.draw = factory.button(_TITLES["none"], _TIPS["none"][0], "generate", "primary")
         save, copy = "Save the edited sprite as a PNG file.", "Copy the edited sprite to the clipboard."
         self.save = factory.button("Save edited sprite…", save, "save", slot=self._on_save_clicked)
         self.copy = factory.button("Copy", copy, "copy", slot=self._on_copy_clicked)
@@ -226,9 +218,8 @@ class EditorPanel(QWidget):
         if not self.is_open():
             return
         selected = "none" if edit.keep.all() else "some" if edit.keep.any() else "all"
-        title, *tips = _DRAWS[selected]
-        problem, text = self._problem(edit), tips[self.options.keeps_shape()]
-        factory.set_button_text(self.draw, title)
+        problem, text = self._problem(edit), _TIPS[selected][self.options.keeps_shape()]
+        factory.set_button_text(self.draw, _TITLES[selected])
         factory.set_enabled(self.draw, problem, text)
         self._about.setText(problem or text)
         self.options.show_strength(for_selection=selected != "none")

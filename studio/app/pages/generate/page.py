@@ -101,10 +101,10 @@ class GeneratePage(Page):
         self.results.dragger.failed.connect(self.session.show_error)
         factory.shortcut("R", self.results, self.drawing.draw_again)
         self.results.grid.selection_changed.connect(self._on_selection_changed)
-        self.results.undo_changed.connect(self._on_rejected)
+        self.results.undo_changed.connect(self._on_undo_changed)
         self.editing.draw.clicked.connect(self.drawing.draw_from_sprite)
         self.editing.changed.connect(self._refresh)
-        self.session.editing.changed.connect(self._on_edited)
+        self.session.editing.changed.connect(self._on_undo_changed)
         self.session.editing.closed.connect(self.results.grid.setFocus)  # the focused widget is hidden
         factory.shortcut(QKeySequence.StandardKey.Paste, self, self.editing.paste)
         self.request.colours.changed.connect(self.drawing.recolour)
@@ -141,13 +141,9 @@ class GeneratePage(Page):
         recipe = self.choice.recipe()
         return recipe is not None and recipe.makes != "sprites"
 
-    def _capabilities(self) -> frozenset[str]:
-        recipe = self.choice.recipe()
-        return recipe.capabilities if recipe is not None else frozenset()
-
     @Slot()
     def _refresh(self) -> None:
-        record, capabilities, predicts = self.choice.record(), self._capabilities(), self._predicts()
+        record, capabilities, predicts = self.choice.record(), self.choice.capabilities(), self._predicts()
         size, is_editing = record.size if record else 0, self.editing.is_open()
         self._right.setCurrentIndex(1 if predicts else 0)
         self.request.setVisible(not predicts)
@@ -177,7 +173,7 @@ class GeneratePage(Page):
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Accept a single image for the editor; the window handles other drops."""
         is_picture = picture_in(event.mimeData()) is not None or event.mimeData().hasImage()
-        event.setAccepted("vary" in self._capabilities() and is_picture and event.source() is None)
+        event.setAccepted("vary" in self.choice.capabilities() and is_picture and event.source() is None)
 
     def dropEvent(self, event: QDropEvent) -> None:
         if self.editing.open_mime(event.mimeData(), "dropped sprite"):
@@ -237,13 +233,8 @@ class GeneratePage(Page):
         return found if self._last_change_was_edit else found[::-1]
 
     @Slot()
-    def _on_edited(self) -> None:
-        self._last_change_was_edit = True
-        self.undo_changed.emit()
-
-    @Slot()
-    def _on_rejected(self) -> None:
-        self._last_change_was_edit = False
+    def _on_undo_changed(self) -> None:
+        self._last_change_was_edit = self.sender() is self.session.editing
         self.undo_changed.emit()
 
     @Slot()

@@ -244,10 +244,10 @@ class FastMode(QWidget):
 
     @Slot()
     def _refresh(self) -> None:
-        source, recipe, inference = self._models.source(), self._models.recipe(), self._session.inference
+        source, inference = self._models.source(), self._session.inference
         saved, taught = isinstance(source, SavedModel), self._models.is_quick()
         missing = "" if taught else _NOT_PREPARED if saved else _LIVE
-        self.setVisible(recipe is not None and "distil" in recipe.capabilities)
+        self.setVisible("distil" in self._models.capabilities())
         factory.set_enabled(self.box, missing)
         self.prepare.setVisible(saved and not taught)
         busy = "A model is busy. Try again in a moment." if inference.is_busy() else ""

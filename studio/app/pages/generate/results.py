@@ -56,7 +56,16 @@ class Results(QWidget):
         self._empty = factory.caption(_EMPTY)
         self._stack = QStackedWidget()
         self._lay_out(neighbours)
-        self._connect()
+        self.grid.selection_changed.connect(self._refresh)
+        self.buttons.copy.clicked.connect(self.dragger.copy)
+        self.buttons.keep.clicked.connect(self._on_keep)
+        self.buttons.reject.clicked.connect(self._on_reject)
+        kept.changed.connect(self._on_kept_changed)
+        factory.shortcut("K", self, self._on_keep)
+        factory.shortcut("X", self, self._on_reject)
+        factory.shortcut("Ctrl+C", self, self.dragger.copy)
+        factory.shortcut("Alt+Left", self, self._on_back)
+        factory.shortcut("Alt+Right", self, self._on_forward)
         self._refresh_grid()
 
     def show_sprites(self, result: SpritesColoured, request: DrawRequest) -> None:
@@ -158,18 +167,6 @@ class Results(QWidget):
         middle = factory.row(self._stack, neighbours, grows=0)
         self.setLayout(factory.column(head, self.badges, self.buttons, middle, grows=3))
 
-    def _connect(self) -> None:
-        self.grid.selection_changed.connect(self._refresh)
-        self.buttons.copy.clicked.connect(self.dragger.copy)
-        self.buttons.keep.clicked.connect(self._on_keep)
-        self.buttons.reject.clicked.connect(self._on_reject)
-        self.content.kept.changed.connect(self._on_kept_changed)
-        factory.shortcut("K", self, self._on_keep)
-        factory.shortcut("X", self, self._on_reject)
-        factory.shortcut("Ctrl+C", self, self.dragger.copy)
-        factory.shortcut("Alt+Left", self, self._on_back)
-        factory.shortcut("Alt+Right", self, self._on_forward)
-
     @Slot()
     def _on_tab_clicked(self) -> None:
         self.content.shows_new = self.new_tab.isChecked()
@@ -232,9 +229,8 @@ class Results(QWidget):
         empty = "No sprites yet. Press Generate." if content.shows_new else "No kept sprites yet."
         selected = self.grid.selected_count() if has_sprites else 0
         to_save = selected or (len(content.remaining()) if has_sprites else 0)
-        self.buttons.refresh(
-            "" if has_sprites else empty, selected, to_save, is_new=content.shows_new, is_editing=self._is_editing
-        )
+        no_sprites, is_new = "" if has_sprites else empty, content.shows_new
+        self.buttons.refresh(no_sprites, selected, to_save, is_new=is_new, is_editing=self._is_editing)
         count = len(content.kept.of_size(content.size))
         self.kept_tab.setText(f"Kept ({count:,})" if count else "Kept")
         factory.set_enabled(self.back, "" if content.history.can_go(-1) else "No previous batch.")

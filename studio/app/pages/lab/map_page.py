@@ -246,11 +246,11 @@ class MapPage(QWidget):
 
     @Slot()
     def _zoom_in(self) -> None:
-        self.view.zoom(1.5)
+        self.view.camera.zoom(1.5)
 
     @Slot()
     def _zoom_out(self) -> None:
-        self.view.zoom(1 / 1.5)
+        self.view.camera.zoom(1 / 1.5)
 
 
 class _LegendEntry(QWidget):

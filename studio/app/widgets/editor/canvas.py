@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from studio.app import theme
 from studio.app.widgets.input import ARROWS, NOTCH
 from studio.app.widgets.sprites.painting import as_image, checkerboard
-from studio.data.pixels.editing import EditedSprite, Point
+from studio.data.pixels.editing import EditedSprite, Mask, Point
 
 _LARGEST_ZOOM = 64  # device pixels for a sprite pixel
 _GRID_FROM = 8  # smallest zoom with grid lines
@@ -109,7 +109,9 @@ class PixelCanvas(QWidget):
         painter.setBrushOrigin(origin)
         painter.fillRect(target, checkerboard(ratio))
         painter.drawImage(target, as_image(self._edit.sprite), part)
-        self._draw_hidden(painter, target, part)
+        hidden = ~self._edit.keep[part.top() : part.bottom() + 1, part.left() : part.right() + 1]
+        if hidden.any():
+            _draw_hidden(painter, target, hidden, origin)
         if zoom >= _GRID_FROM:
             _draw_grid(painter, target, zoom)
         if self._cursor is not None and self.is_inside(self._cursor):
@@ -124,7 +126,7 @@ class PixelCanvas(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == _MIDDLE:
-            self._pan_start = self._device_point(event) - self._pan
+            self._pan_start = (event.position() * self.devicePixelRatioF()).toPoint() - self._pan
         elif event.button() in (_LEFT, _RIGHT) and not self._stroke:
             self._stroke = True
             alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
@@ -132,7 +134,7 @@ class PixelCanvas(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._pan_start is not None:
-            self._pan = self._device_point(event) - self._pan_start
+            self._pan = (event.position() * self.devicePixelRatioF()).toPoint() - self._pan_start
             self._zoom = self.zoom()
             self.update()
             return
@@ -191,34 +193,28 @@ class PixelCanvas(QWidget):
         self._pan += wanted - self._origin()
         self.update()
 
-    def _device_point(self, event: QMouseEvent) -> QPoint:
-        return (event.position() * self.devicePixelRatioF()).toPoint()
-
     def _set_cursor(self, place: Point | None) -> None:
         for old in (self._cursor, place):
             if old is not None:
                 self.update(self._box(QRect(QPoint(*old), QSize(1, 1))))
         self._cursor = place
 
-    def _draw_hidden(self, painter: QPainter, target: QRect, part: QRect) -> None:
-        """Draw a veil and hatching over the selected pixels."""
-        hidden = ~self._edit.keep[part.top() : part.bottom() + 1, part.left() : part.right() + 1]
-        if not hidden.any():
-            return
-        colours = theme.colours()
-        veil = QImage(target.size(), QImage.Format.Format_ARGB32_Premultiplied)
-        ground = QColor(colours.window)
-        ground.setAlphaF(_VEIL)
-        veil.fill(ground)
-        lines = QPainter(veil)
-        lines.setBrushOrigin(self._origin() - target.topLeft())
+
+def _draw_hidden(painter: QPainter, target: QRect, hidden: Mask, origin: QPoint) -> None:
+    """Draw a veil and hatching over hidden pixels, bool [H, W], at `target`. origin: of the hatching."""
+    colours = theme.colours()
+    veil = QImage(target.size(), QImage.Format.Format_ARGB32_Premultiplied)
+    ground = QColor(colours.window)
+    ground.setAlphaF(_VEIL)
+    veil.fill(ground)
+    mask = np.where(hidden, 255, 0).astype(np.uint8)
+    height, width = mask.shape
+    with QPainter(veil) as lines:
+        lines.setBrushOrigin(origin - target.topLeft())
         lines.fillRect(veil.rect(), QBrush(_hatch(colours.accent)))
-        mask = np.where(hidden, 255, 0).astype(np.uint8)
-        height, width = mask.shape
         lines.setCompositionMode(QPainter.CompositionMode.CompositionMode_DestinationIn)
         lines.drawImage(veil.rect(), QImage(mask.data, width, height, width, QImage.Format.Format_Alpha8))
-        lines.end()
-        painter.drawImage(target.topLeft(), veil)
+    painter.drawImage(target.topLeft(), veil)
 
 
 def _hatch(colour: str) -> QImage:

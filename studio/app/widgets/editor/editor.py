@@ -125,7 +125,11 @@ class SpriteEditor(QWidget):
         self._left = factory.scroll_area(QWidget())
         self._selection_buttons = factory.panel(factory.row(self.select_all, self.deselect, 1, spacing=_STEP))
         self._lay_out(options, foot)
-        self._connect()
+        self.canvas.pressed.connect(self._on_pressed)
+        self.canvas.dragged.connect(self._on_dragged)
+        self.canvas.released.connect(self._on_released)
+        self.layers.idClicked.connect(self._on_layer_clicked)
+        KeyCommands(self, self._commands())
         self.choose_layer("mark")
         self.refresh()
 
@@ -164,7 +168,8 @@ class SpriteEditor(QWidget):
     def replace(self, edit: EditedSprite) -> None:
         """Replace the sprite and its selection as an undoable step, if they differ."""
         if self._history.push(edit):
-            self._refresh_changed()
+            self.refresh()
+            self.changed.emit()
 
     def _toggle_layer(self) -> None:
         self.choose_layer("paint" if self.layer() == "mark" else "mark")
@@ -198,20 +203,15 @@ class SpriteEditor(QWidget):
         right.setFixedWidth(_RIGHT)
         self.setLayout(factory.row(self._left, self.canvas, right, grows=1))
 
-    def _connect(self) -> None:
-        self.canvas.pressed.connect(self._on_pressed)
-        self.canvas.dragged.connect(self._on_dragged)
-        self.canvas.released.connect(self._on_released)
-        self.layers.idClicked.connect(self._on_layer_clicked)
-        zoom_in, zoom_out, fit = self.canvas.zoom_in, self.canvas.zoom_out, self.canvas.fit
-        commands: dict[str, Callable[[], object]] = {
+    def _commands(self) -> dict[str, Callable[[], object]]:
+        zoom_in, zoom_out = self.canvas.zoom_in, self.canvas.zoom_out
+        return {
             **{key: self.tools.button(number).click for number, (_, _, key) in enumerate(_TOOLS.values())},
             "Ctrl+Z": self.undo.click, "Ctrl+Y": self.redo.click, "Ctrl+Shift+Z": self.redo.click,
             "Ctrl+Shift+I": self.invert.click, "[": self.brush.stepDown, "]": self.brush.stepUp,
-            "Q": self._toggle_layer, "0": fit,
+            "Q": self._toggle_layer, "0": self.canvas.fit,
             **dict.fromkeys(("+", "=", "Shift++"), zoom_in), **dict.fromkeys(("-", "_", "Shift+_"), zoom_out),
         }  # fmt: skip
-        KeyCommands(self, commands)
 
     @Slot(tuple, bool, bool)
     def _on_pressed(self, place: Point, right: bool, alt: bool) -> None:
@@ -255,19 +255,17 @@ class SpriteEditor(QWidget):
             widget.setVisible(self.layer() == "mark")
         self.swatches.setVisible(self.layer() == "paint")
 
-    def _refresh_changed(self) -> None:
+    @Slot()
+    def _on_undo_clicked(self) -> None:
+        self._history.undo()
         self.refresh()
         self.changed.emit()
 
     @Slot()
-    def _on_undo_clicked(self) -> None:
-        self._history.undo()
-        self._refresh_changed()
-
-    @Slot()
     def _on_redo_clicked(self) -> None:
         self._history.redo()
-        self._refresh_changed()
+        self.refresh()
+        self.changed.emit()
 
     @Slot()
     def _invert(self) -> None:

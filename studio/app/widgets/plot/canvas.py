@@ -256,6 +256,11 @@ def restyle_plot(widget: pg.PlotWidget, labels: Mapping[str, str]) -> None:
             axis.setLabel(labels[name], **{"color": colours.muted, "font-size": points})
 
 
+def widened(low: float, high: float) -> Range:
+    """Return the range, widened by 0.5 on both sides if it is empty."""
+    return (low, high) if low < high else (low - 0.5, low + 0.5)
+
+
 def pen(colour: str, width: float = 1) -> QPen:
     """Return a pen of a whole number of device pixels."""
     pen: QPen = pg.mkPen(colour, width=max(1, round(width)))

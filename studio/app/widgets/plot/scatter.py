@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Slot
+from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
-from studio.app.widgets.plot.canvas import ThemedPlot, ValueAxis, bare_plot, pen, restyle_plot
+from studio.app.widgets.plot.canvas import ThemedPlot, ValueAxis, bare_plot, pen, restyle_plot, widened
 from studio.core import formatting
 
 _DOT, _DOT_SEEN = 7, 10  # diameters in pixels: a dot, and the hovered dot
@@ -39,10 +39,8 @@ class ScatterDots(ThemedPlot):
         """Show float32 [2, N], predicted and true. Sprites with an unknown true number are skipped."""
         predicted, true = points[:, np.isfinite(points).all(0)].astype(np.float64)
         self.points.setData(x=true, y=predicted)
-        low, high = (
-            (min(predicted.min(), true.min()), max(predicted.max(), true.max())) if len(predicted) else (0.0, 1.0)
-        )
-        low, high = (low, high) if low < high else (low - 0.5, low + 0.5)
+        both = np.concatenate([predicted, true]) if len(predicted) else np.array([0.0, 1.0])
+        low, high = widened(both.min(), both.max())
         self._item.getViewBox().setRange(xRange=(low, high), yRange=(low, high), padding=_MARGIN)
         self.setAccessibleDescription(f"{formatting.count(len(predicted), 'sprite')}, a dot each.")
 
@@ -87,9 +85,8 @@ class ScatterPlot(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._pairs: NDArray[np.float32] = np.zeros((2, 0, 0), np.float32)
-        self.choice = QComboBox()
+        self.choice = factory.combo("Number", "The column of numbers to plot.")
         self.dots = ScatterDots()
-        factory.set_name_and_tip(self.choice, "Number", "The column of numbers to plot.")
         self.setLayout(factory.column(self.choice, self.dots, spacing=factory.GRID // 2))
         self.choice.currentIndexChanged.connect(self._on_number_chosen)
 
@@ -97,9 +94,7 @@ class ScatterPlot(QWidget):
         """Show float32 [2, N, T], predicted and true values of N sprites and T numbers with these names."""
         self._pairs = pairs
         if [self.choice.itemText(index) for index in range(self.choice.count())] != list(names):
-            with QSignalBlocker(self.choice):
-                self.choice.clear()
-                self.choice.addItems(list(names))
+            factory.fill_combo(self.choice, zip(names, names, strict=True), "")
             self.choice.setVisible(len(names) > 1)
         self._on_number_chosen()
 

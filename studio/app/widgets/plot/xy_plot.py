@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QSizePolicy
 
 from studio.app import theme
 from studio.app.widgets import factory
-from studio.app.widgets.plot.canvas import ThemedPlot, Ticks, ValueAxis, bare_plot, pen, restyle_plot
+from studio.app.widgets.plot.canvas import ThemedPlot, Ticks, ValueAxis, bare_plot, pen, restyle_plot, widened
 from studio.core.curves import CURVE_COLOURS
 from studio.core.formatting import number
 from studio.lab.outcome import Axis, Line, Plot
@@ -125,7 +125,7 @@ class XYPlot(ThemedPlot):
         if not len(x):
             return
         low = float(y.min()) if self._plot.y.log else 0.0
-        (left, right), (low, high) = _wide(float(x.min()), float(x.max())), _wide(low, float(y.max()))
+        (left, right), (low, high) = widened(float(x.min()), float(x.max())), widened(low, float(y.max()))
         if len(lines) > _MOST_BELOW_EACH_OTHER:
             high += _ROOM_FOR_NAMES * (high - low)
         self._item.getViewBox().setRange(xRange=(left, right), yRange=(low, high), padding=_MARGIN)
@@ -133,11 +133,6 @@ class XYPlot(ThemedPlot):
 
 def _scaled(values: Sequence[float], log: bool) -> list[float]:
     return [math.log10(value) for value in values] if log else list(values)
-
-
-def _wide(low: float, high: float) -> tuple[float, float]:
-    """Return the range, widened by 0.5 on both sides if it is empty."""
-    return (low, high) if low < high else (low - 0.5, low + 0.5)
 
 
 def _line_pen(colour: str, width: float, *, dashed: bool) -> Any:

@@ -159,10 +159,8 @@ class SheetArea(QAbstractScrollArea):
     def _origin(self) -> QPoint:
         """Return the sheet's top left corner in device pixels of the viewport; a small sheet is centred."""
         margin = round(_ROOM * self.devicePixelRatioF())
-        whole_or_part = (
-            (room - length) // 2 if not bar.maximum() else margin - bar.value() for bar, room, length in self._axes()
-        )
-        return QPoint(*whole_or_part)
+        axes = self._axes()
+        return QPoint(*((room - size) // 2 if not bar.maximum() else margin - bar.value() for bar, room, size in axes))
 
     def _fit_bars(self) -> None:
         margins = 2 * round(_ROOM * self.devicePixelRatioF())

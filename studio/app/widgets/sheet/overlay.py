@@ -81,10 +81,8 @@ def draw_boxes(painter: QPainter, target: QRect, part: SheetPart, boxes: Ints) -
 
 def _veiled(part: SheetPart, cells: GridCells) -> Codes:
     """Return how to shade a sheet, uint8 [h, w] per screen pixel: sprites clear, empty cells hatched, the rest dim."""
-    kind = np.full(
-        (cells.filled.shape[0] + 1, cells.filled.shape[1] + 1), _VEIL, np.uint8
-    )  # last row and column: outside
-    kind[:-1, :-1] = np.where(cells.filled, _CLEAR, _HATCH)
+    kind = np.where(cells.filled, _CLEAR, _HATCH).astype(np.uint8)
+    kind = np.pad(kind, (0, 1), constant_values=_VEIL)  # last row and column: outside
     box = part.box
     columns = _which(cells.lefts, cells.grid.tile_width, box.x(), box.width(), part.zoom)
     rows = _which(cells.tops, cells.grid.tile_height, box.y(), box.height(), part.zoom)

@@ -7,17 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPoint, QPointF, QRect, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-    QWheelEvent,
-)
+from PySide6.QtCore import QPoint, QPointF, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.app import theme
@@ -69,18 +60,21 @@ class MapCamera:
             room = self.size() - 2 * _MARGIN - _SIDE
             self.scale = self.whole = float(max(1.0, (room / np.maximum(high - low, 1e-6)).min()))
             self.middle = (low + high) / 2
+        self._view.update()
 
     def zoom(self, factor: float, at: QPointF | None = None) -> None:
         """Zoom by a factor; the map at point `at` of the view, or at its centre, stays in place."""
         scale = min(max(self.scale * factor, self.whole), _FARTHEST * self.whole)
         off = np.zeros(2) if at is None else np.array(at.toTuple()) - self.size() / 2
-        self.move_to(self.middle + off / self.scale - off / scale)
+        self.move_by(off * (1 - self.scale / scale))
         self.scale = scale
 
-    def move_to(self, middle: NDArray[np.float64]) -> None:
-        """Centre the view here, limited to the map."""
+    def move_by(self, distance: NDArray[np.float64]) -> None:
+        """Move the visible part by logical pixels, within the map."""
         if len(self.positions):
+            middle = self.middle + distance / self.scale
             self.middle = middle.clip(self.positions.min(0), self.positions.max(0))
+        self._view.update()
 
     def factor(self) -> int:
         """Return the device pixels for a sprite pixel."""
@@ -168,14 +162,9 @@ class MapView(QWidget):
         self.camera.scale = max(self.camera.scale, 4 * self.camera.whole)
         self.update()
 
+    @Slot()
     def fit(self) -> None:
         self.camera.fit()
-        self.update()
-
-    def zoom(self, factor: float, at: QPointF | None = None) -> None:
-        """Zoom by a factor; the map at point `at` of the view, or at its centre, stays in place."""
-        self.camera.zoom(factor, at)
-        self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(640, 480)
@@ -201,15 +190,15 @@ class MapView(QWidget):
                 painter.drawRect(0, 0, round(self.width() * ratio), round(self.height() * ratio))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        self.zoom(_STEP ** (event.angleDelta().y() / NOTCH), event.position())
+        self.camera.zoom(_STEP ** (event.angleDelta().y() / NOTCH), event.position())
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
         if key in ARROWS:
-            self._move_by(np.array(ARROWS[key]) * _PAN)
+            self.camera.move_by(np.array(ARROWS[key]) * float(_PAN))
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
-            self.zoom(1 / _STEP if key == Qt.Key.Key_Minus else _STEP)
+            self.camera.zoom(1 / _STEP if key == Qt.Key.Key_Minus else _STEP)
         elif key == Qt.Key.Key_Home:
             self.fit()
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and len(self._rgba):
@@ -233,7 +222,7 @@ class MapView(QWidget):
         if self._is_dragged or moved.manhattanLength() >= QApplication.startDragDistance():
             self._is_dragged, self._pressed = True, event.position()
             self.setCursor(shapes.ClosedHandCursor)
-            self._move_by(-np.array(moved.toTuple()))
+            self.camera.move_by(-np.array(moved.toTuple()))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if self._pressed is not None and not self._is_dragged:
@@ -260,11 +249,6 @@ class MapView(QWidget):
         if index >= 0:
             is_end = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
             (self.end_chosen if is_end else self.chosen).emit(index)
-
-    def _move_by(self, distance: NDArray[np.float64]) -> None:
-        """Move the visible part by logical pixels, within the map."""
-        self.camera.move_to(self.camera.middle + distance / self.camera.scale)
-        self.update()
 
     def _by_colour(self, some: Groups) -> Iterator[tuple[QColor, Groups]]:
         """Yield each colour with its sprites among `some`."""

@@ -49,10 +49,10 @@ def test_sprites_do_not_overlap_at_any_zoom(view: MapView) -> None:
         seen = {i for i, place in places.items() if 40 < place.x() < 460 and 40 < place.y() < 360}
         assert seen <= set(here.tolist())  # sprites drawn before zooming in stay
         before = set(here.tolist())
-        view.zoom(1.5)
-    view.zoom(1 / 1.5)
+        view.camera.zoom(1.5)
+    view.camera.zoom(1 / 1.5)
     assert np.isin(inner, drawn_sprites(view)).sum() > few
-    view.zoom(1e9)
+    view.camera.zoom(1e9)
     assert view.camera.scale == 400 * view.camera.whole
 
 
@@ -70,7 +70,7 @@ def test_whole_device_pixels(view: MapView) -> None:
 def test_wheel_zooms_and_drag_pans(qtbot: QtBot, view: MapView) -> None:
     index = int(drawn_sprites(view)[0])
     at = sprite_position(view, index)
-    view.zoom(2.0, at)
+    view.camera.zoom(2.0, at)
     assert (sprite_position(view, index) - at).manhattanLength() < 1
     start, moved = QPoint(250, 200), QPoint(30, -20)
     chosen: list[int] = []
