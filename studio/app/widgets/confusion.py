@@ -23,9 +23,7 @@ _HOW_TO_READ = "Rows: true class. Columns: predicted. Point at a cell, or use th
 
 
 class ConfusionMatrix(QWidget):
-    """A confusion matrix: a row for each true class, with its name and accuracy.
-
-    Stronger colours are larger shares of the row.
+    """A confusion matrix: a row for each true class, with its name and accuracy. Stronger colours are larger shares.
 
     cell_described: a text about the cell under the mouse or the keyboard cursor; '' outside. cell_reached: the
     rectangle of the cell that the keyboard moved to.

@@ -308,8 +308,7 @@ def fill_splitter(
 ) -> None:
     """Add parts to a splitter and restore its saved layout.
 
-    sizes: in logical pixels, used without a saved layout. stretch: index of the part that grows with the window; -1 for
-    all.
+    sizes: in logical pixels, used without a saved layout. stretch: index of the part that grows with the window.
     """
     for part in parts:
         splitter.addWidget(part)
@@ -361,10 +360,7 @@ def need_focus_for_wheel(widget: QWidget) -> None:
 
 
 class ElidedLabel(QLabel):
-    """A single-line label that elides long text and never resizes its neighbours; the tooltip shows the full text.
-
-    elide: position of the ellipsis.
-    """
+    """A single-line label that elides long text, never resizes its neighbours, and shows the full text as tooltip."""
 
     def __init__(self, role: theme.Role = "", elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
         super().__init__()

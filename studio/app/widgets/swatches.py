@@ -26,10 +26,7 @@ def hex_code(colour: Rgba) -> str:
 
 
 class Swatches(CellView):
-    """Colours in wrapping rows. Tooltips show the hex code and a text.
-
-    colour_pressed: index of the swatch that was clicked or chosen with Space or Enter; needs `choosable`.
-    """
+    """Wrapping colours with tooltips. colour_pressed: index of a swatch clicked or chosen by key, if `choosable`."""
 
     colour_pressed = Signal(int)
 

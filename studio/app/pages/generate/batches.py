@@ -100,10 +100,7 @@ class ResultHistory:
 
 @dataclass(frozen=True, eq=False)
 class Rejection:
-    """An undoable rejection of sprites.
-
-    numbers: indices of the rejected sprites in `batch`. kept: rejected kept sprites, each with its list position.
-    """
+    """An undoable rejection: sprites of `batch` by index, or kept sprites, each with its list position."""
 
     batch: ResultBatch | None
     numbers: Sequence[int] = ()

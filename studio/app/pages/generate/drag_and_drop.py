@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from PySide6.QtCore import QByteArray, QMimeData, QObject, QPoint, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDrag, QGuiApplication, QPixmap
-from PySide6.QtWidgets import QWidget
 
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.state.models.saving import DragFiles
@@ -30,27 +29,8 @@ def mime_data(picked: SpriteSelection, carried: DragFiles) -> QMimeData:
     return data
 
 
-def copy(picked: SpriteSelection, carried: DragFiles) -> None:
-    """Copy sprites to the clipboard. Raises OSError."""
-    QGuiApplication.clipboard().setMimeData(mime_data(picked, carried))
-
-
-def drag(picked: SpriteSelection, carried: DragFiles, source: QWidget) -> None:
-    """Drag sprites; return after the drop. Raises OSError."""
-    dragged = QDrag(source)
-    dragged.setMimeData(mime_data(picked, carried))
-    zoom = max(1, _SHOWN // len(picked.sprites[0]))
-    shown = QPixmap.fromImage(as_image(np.ascontiguousarray(picked.sprites[0].repeat(zoom, 0).repeat(zoom, 1))))
-    dragged.setPixmap(shown)
-    dragged.setHotSpot(QPoint(shown.width() // 2, shown.height() // 2))
-    dragged.exec(Qt.DropAction.CopyAction)
-
-
 class SpriteDragger(QObject):
-    """Drag and drop, and copying, for a list's selected sprites.
-
-    failed: the OSError that stopped the drag or copy.
-    """
+    """Drags or copies the selected sprites of a list. failed: the OSError that stopped the drag or copy."""
 
     failed = Signal(object)
 
@@ -63,17 +43,30 @@ class SpriteDragger(QObject):
 
     @Slot()
     def drag(self) -> None:
-        self._export_selected(lambda picked: drag(picked, self._carried, self._view))
+        """Drag the selected sprites; return after the drop."""
+        data, picked = self._data(), self._picked()
+        if data is not None and picked is not None:
+            dragged = QDrag(self._view)
+            dragged.setMimeData(data)
+            zoom = max(1, _SHOWN // len(picked.sprites[0]))
+            sprite = np.ascontiguousarray(picked.sprites[0].repeat(zoom, 0).repeat(zoom, 1))
+            shown = QPixmap.fromImage(as_image(sprite))
+            dragged.setPixmap(shown)
+            dragged.setHotSpot(QPoint(shown.width() // 2, shown.height() // 2))
+            dragged.exec(Qt.DropAction.CopyAction)
 
     @Slot()
     def copy(self) -> None:
         """Copy the selected sprites; do nothing without a selection."""
-        self._export_selected(lambda picked: copy(picked, self._carried))
+        data = self._data()
+        if data is not None:
+            QGuiApplication.clipboard().setMimeData(data)
 
-    def _export_selected(self, away: Callable[[SpriteSelection], None]) -> None:
+    def _data(self) -> QMimeData | None:
+        """Return data of the selected sprites; None without a selection, or if writing their files failed."""
         picked = self._picked() if len(self._view.spans()) else None
-        if picked is not None:
-            try:
-                away(picked)
-            except OSError as error:
-                self.failed.emit(error)
+        try:
+            return mime_data(picked, self._carried) if picked is not None else None
+        except OSError as error:
+            self.failed.emit(error)
+            return None

@@ -22,10 +22,7 @@ from studio.engine.sampling.settings import MIN_LIKED, GenerateSettings
 
 
 class DrawController(QObject):
-    """Sends drawing requests with the page's settings to the chosen model, and passes results to grid and editor.
-
-    Shows a message if a request is impossible.
-    """
+    """Sends drawing requests to the chosen model, or shows why it can't; passes results to grid and editor."""
 
     def __init__(
         self, session: Session, choice: ModelChoice, request: RequestPanel, results: Results, editing: EditorPanel
@@ -124,10 +121,7 @@ class DrawController(QObject):
 
     @Slot(int)
     def edit(self, number: int) -> None:
-        """Open a result in the editor, if the model can edit sprites.
-
-        A redrawn version of the edited sprite replaces it as an undoable step.
-        """
+        """Open a result in the editor; a redrawn version of the edited sprite replaces it as an undoable step."""
         if "vary" not in self._choice.capabilities():
             return
         sprite, batch = self._results.sprite(number), self._results.content.history.current

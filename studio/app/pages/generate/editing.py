@@ -46,10 +46,7 @@ _LEAVE = "Cancel without opening the image."
 
 
 class EditorPanel(QWidget):
-    """The sprite editor with draw options.
-
-    Asks before it resizes an image to the model's size. changed: the editor opened or closed a sprite or a prompt.
-    """
+    """The sprite editor with draw options. changed: it opened or closed a sprite, or a prompt to resize an image."""
 
     changed = Signal()
 
@@ -264,10 +261,7 @@ class DrawOptions(QWidget):
 
 
 class ResizePrompt(QWidget):
-    """A preview of a resized image, with Resize and Cancel buttons. Hidden without an image.
-
-    fitted: the user accepted this resized sprite, a NamedSprite.
-    """
+    """Offers a resized image, with a preview; hidden without an image. fitted: the NamedSprite the user accepted."""
 
     fitted = Signal(object)
 

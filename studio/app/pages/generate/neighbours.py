@@ -21,10 +21,7 @@ _HINT = "Select a sprite to see it tiled and its nearest training sprites."
 
 
 class NeighboursPanel(QWidget):
-    """Panel with a tiled sprite and its nearest training sprites, or with corner tiles laid out.
-
-    Keeps its width when empty, so that the grid doesn't move.
-    """
+    """A tiled sprite with its nearest training sprites, or corner tiles laid out. Keeps its width when empty."""
 
     def __init__(self, inference: Inference) -> None:
         super().__init__()

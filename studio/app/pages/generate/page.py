@@ -29,10 +29,7 @@ _MODEL = "generate_model"  # settings key: the last used run
 
 
 class GeneratePage(Page):
-    """The Generate page.
-
-    Left: the model and the request. Right: results and editor, or predictions for a model that does not draw.
-    """
+    """Left: the model and the request. Right: results and editor, or predictions for a model that does not draw."""
 
     has_undo = True
 

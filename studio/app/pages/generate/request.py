@@ -41,10 +41,7 @@ _LIVE = "Fast mode is available after the training."
 
 
 class RequestPanel(QWidget):
-    """The settings for generating sprites. Most controls appear once the engine is loaded.
-
-    edited: the user changed a setting in the form.
-    """
+    """The settings for generating sprites, complete once the engine is loaded. edited: the user changed the form."""
 
     edited = Signal()
 
@@ -215,10 +212,7 @@ class RequestPanel(QWidget):
 
 
 class FastMode(QWidget):
-    """A check box for fast mode, and a button that trains the distilled network.
-
-    The check box needs a chosen model with a distilled network. changed: the check box or the model changed.
-    """
+    """A check box for fast mode, and a button that trains its distilled network. changed: the box or the model."""
 
     changed = Signal()
 

@@ -30,10 +30,7 @@ _FRAME_COUNTS = (2, 3, 4, 6, 8)
 
 
 class Results(QWidget):
-    """A grid of new or kept sprites, with buttons to keep, edit, copy and save them.
-
-    undo_changed: sprites were rejected or restored.
-    """
+    """A grid of new or kept sprites, with buttons. undo_changed: sprites were rejected or restored."""
 
     undo_changed = Signal()
 

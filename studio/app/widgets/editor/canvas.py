@@ -21,9 +21,7 @@ _LEFT, _RIGHT, _MIDDLE = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, 
 
 
 class PixelCanvas(QWidget):
-    """Canvas for a sprite that reports strokes on its pixels.
-
-    Positions are sprite pixels (x, y), which may lie outside the sprite during a stroke.
+    """Canvas for a sprite that reports strokes as sprite pixels (x, y), which may lie outside during a stroke.
 
     pressed: start of a stroke: pixel, whether with the right button, whether with Alt. dragged: the next pixel.
     released: end of the stroke.

@@ -43,10 +43,7 @@ _FIRST_COLOUR = np.array([0, 0, 0, 255], np.uint8)
 
 
 class PaintColours(Swatches):
-    """The colours to paint with: the sprite's colours, then a sample of the model's palette.
-
-    colour: the chosen colour, uint8 [4], opaque.
-    """
+    """The colours to paint with, from the sprite and the model's palette. colour: the chosen one, opaque uint8 [4]."""
 
     def __init__(self) -> None:
         super().__init__(choosable=True)

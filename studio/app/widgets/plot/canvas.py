@@ -43,10 +43,9 @@ class ThemedPlot(QWidget):
 
 
 class PlotCanvas(ThemedPlot):
-    """Plot area with lines over steps, thinned to its width.
+    """Plot area with lines over steps, thinned to its width. view_changed: the visible range or the size changed.
 
-    view_changed: the visible range or the size changed. moved_by_user: the user moved the plot; whether the
-    range of steps changed, and whether the range of values changed.
+    moved_by_user: whether the user changed the range of steps, and whether the range of values.
     """
 
     view_changed = Signal()
@@ -102,10 +101,7 @@ class PlotCanvas(ThemedPlot):
         self._item.getAxis("left").setLogMode(y=log)
 
     def draw(self, steps: Range, *, fit_values: bool, detail: int = 1) -> None:
-        """Draw the lines between two steps, with `detail` points for each pixel.
-
-        fit_values: fit the value range to the lines; otherwise keep the range.
-        """
+        """Draw the lines between two steps, `detail` points a pixel. fit_values: fit the value range to the lines."""
         drawn = [line.points(*steps, self.columns() * detail, log=self._log) for line, _, _ in self._lines]
         self.set_ranges(steps, self._fitting(drawn, steps) if fit_values else self.ranges()[1])
         for (line, curve, dots), (xs, values) in zip(self._lines, drawn, strict=True):

@@ -22,11 +22,9 @@ _FITS = (Qt.Key.Key_0, Qt.Key.Key_Home)
 
 
 class PlotView(QObject):
-    """The visible range of a plot.
+    """The visible range of a plot. changed: the plot must be redrawn soon.
 
     Follows new data until the user changes the range of steps. Fits the values until the user changes their range.
-
-    changed: the plot must be redrawn soon.
     """
 
     changed = Signal()

@@ -25,10 +25,9 @@ _ZOOMS = {Qt.Key.Key_Plus: 1, Qt.Key.Key_Equal: 1, Qt.Key.Key_Minus: -1, Qt.Key.
 
 
 class SheetArea(QAbstractScrollArea):
-    """Scroll area for a sheet at whole-number zoom.
+    """Scroll area for a sheet at whole-number zoom. zoom_changed: the zoom changed.
 
-    Scroll bars count device pixels, so that all sprite pixels have the same size on screen. zoom_changed: the zoom
-    changed.
+    Scroll bars count device pixels, so that all sprite pixels have the same size on screen.
     """
 
     zoom_changed = Signal()

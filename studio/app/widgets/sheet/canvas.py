@@ -33,10 +33,7 @@ _LOOKS = {  # accessible name, what a drag changes, cursor
 
 
 class SheetCanvas(SheetArea):
-    """A sheet with its cells and handles.
-
-    grid_moved: (SheetGrid) the user moved a handle; the owner answers with `show_cells`.
-    """
+    """A sheet with its cells and handles. grid_moved: the SheetGrid that the user dragged; `show_cells` answers."""
 
     grid_moved = Signal(object)
 

@@ -1,7 +1,4 @@
-"""Drawing over a sheet: cell lines, and a veil over pixels outside the cells.
-
-Uses whole arrays in device pixels, for the visible part only, so that a million cells are as fast as ten.
-"""
+"""Drawing over the visible part of a sheet with whole arrays, so that a million cells are as fast as ten."""
 
 from __future__ import annotations
 
@@ -31,8 +28,7 @@ S = TypeVar("S", bound=np.generic)
 class SheetPart:
     """The part of an enlarged sheet to draw.
 
-    box: its rectangle on the enlarged sheet in device pixels. zoom: device pixels for a sheet pixel. line: width of
-    lines in device pixels.
+    box: its rectangle on the enlarged sheet. zoom: device pixels for a sheet pixel. line: line width. In device pixels.
     """
 
     box: QRect

@@ -49,10 +49,7 @@ class TextRows(QAbstractListModel):
 
 
 class CellView(QListView):
-    """A QListView that computes the positions of its cells instead of storing them.
-
-    When cells change their size or wrap differently, the top cell stays at the top.
-    """
+    """A QListView that computes its cells' positions. If cells resize or wrap differently, the top cell stays."""
 
     def __init__(self, model: QAbstractListModel) -> None:
         super().__init__()

@@ -24,10 +24,7 @@ _GAP = 6  # logical pixels between sprites
 
 
 class Filmstrip(QWidget):
-    """A training's samples of a fixed seed (`view`), with a slider for earlier steps.
-
-    save_requested: save the samples as an animation.
-    """
+    """A training's samples of a fixed seed, with a slider for earlier steps. save_requested: save an animation."""
 
     save_requested = Signal()
 

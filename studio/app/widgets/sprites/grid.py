@@ -26,10 +26,7 @@ _NO_LABELS = np.zeros(0, np.int64)
 
 
 class SpriteModel(QAbstractListModel):
-    """List model of the visible sprites.
-
-    visible: sprite index by row; None shows all sprites in order. marked: indices of kept sprites.
-    """
+    """List model of sprites. visible: sprite index by row; None: all in order. marked: indices of kept sprites."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -74,10 +71,6 @@ class SpriteDelegate(QStyledItemDelegate):
         side = self._model.rgba.shape[1] * self.zoom + 2 * _MARGIN
         text = metrics.height() if self._model.captions else 0
         return QSize(max(side, 20 if not text else 64), max(side, 20) + text)
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        """Return the size, equal for all rows."""
-        return self.cell(QFontMetrics(option.font))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Draw a row's sprite. Called for thousands of sprites, so keep it fast."""
@@ -124,10 +117,9 @@ def _draw_caption(painter: QPainter, line: QRect, caption: str, selected: bool) 
 
 
 class SpriteGrid(QWidget):
-    """A grid of thumbnails at whole-number zoom.
+    """A grid of thumbnails at whole-number zoom. Indices are positions in the array of `set_sprites`.
 
-    An index is always a position in the array of `set_sprites`. activated: index of a double-clicked sprite, or of the
-    current sprite on Enter.
+    activated: index of a double-clicked sprite, or of the current sprite on Enter.
     """
 
     activated = Signal(int)
@@ -190,10 +182,7 @@ class SpriteGrid(QWidget):
         self.view.go_to(index if visible is None else int(np.flatnonzero(visible == index)[0]))
 
     def set_visible(self, indices: NDArray[np.int64] | Sequence[int] | None, *, stays: bool = False) -> None:
-        """Show only these sprites, in this order; None shows all. Clears the selection.
-
-        stays: keep the scroll position.
-        """
+        """Show only these sprites, in this order; None: all. Clears the selection. stays: keep the scroll position."""
         top = self.view.verticalScrollBar().value() if stays else 0
         self._model.beginResetModel()
         self._model.visible = None if indices is None else np.asarray(indices, np.int64)

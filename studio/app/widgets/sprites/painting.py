@@ -18,8 +18,7 @@ _TILE = 8  # squares on a side of the brush image; a large image is copied fewer
 def draw_sprite(painter: QPainter, box: QRect, sprite: Rgba) -> None:
     """Draw uint8 [H, W, 4] centred in `box` over a checkerboard, at the largest whole zoom in device pixels.
 
-    Logical pixels would give uneven sprite pixels on scaled screens. Called thousands of times for a grid, so keep it
-    fast.
+    Logical pixels would give uneven sprite pixels on scaled screens. Called thousands of times, so keep it fast.
     """
     ratio = painter.device().devicePixelRatioF()
     height, width = sprite.shape[:2]
