@@ -42,8 +42,8 @@ class ConfigForm(QWidget):
 
     changed = Signal()
 
-    def __init__(self, initial: Config, exclude: Collection[str] = (), parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, initial: Config, exclude: Collection[str] = ()) -> None:
+        super().__init__()
         self._initial = initial
         self._showing = False
         self._settings = tuple(item for item in settings_of(type(initial)) if item.name not in exclude)
@@ -73,7 +73,7 @@ class ConfigForm(QWidget):
 
     def tab_order(self) -> list[QWidget]:
         """Return the controls in tab order, from top to bottom."""
-        heading = [self._advanced.heading()] if self._advanced is not None else []
+        heading = [self._advanced.heading] if self._advanced is not None else []
         plain = [self._controls[one.name] for one in self._settings if not one.advanced]
         return [*plain, *heading, *(self._controls[one.name] for one in self._settings if one.advanced)]
 

@@ -32,8 +32,8 @@ class ConfusionMatrix(QWidget):
     cell_described = Signal(str)
     cell_reached = Signal(QRect)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._counts: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self._names: tuple[str, ...] = ()
         self._cell: tuple[int, int] | None = None
@@ -205,8 +205,8 @@ def _paint_columns(painter: QPainter, names: Sequence[str], first: QRect) -> Non
 class ConfusionView(QWidget):
     """A scrollable confusion matrix with a caption."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.matrix = ConfusionMatrix()
         self._hint = _EMPTY
         self._caption = factory.caption(_EMPTY)

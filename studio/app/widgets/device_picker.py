@@ -34,8 +34,8 @@ class DevicePicker(QWidget):
     measure_requested = Signal()
     cancel_requested = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._rows: dict[str, DeviceRow] = {}
         self._measured: Sequence[DeviceMeasured] = ()
         self._selected = ""

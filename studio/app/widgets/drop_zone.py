@@ -23,8 +23,8 @@ class DropZone(QWidget):
     browse_requested = Signal()
     demo_requested = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setAcceptDrops(True)
         self.setAccessibleName("Drop a folder of sprites here")
         self._hovered = False

@@ -12,26 +12,22 @@ from studio.app.widgets import factory
 
 
 class Collapsible(QWidget):
-    """A heading that shows or hides its content on a click. A summary can be shown while collapsed."""
+    """A heading, a button, that shows or hides content. A summary can be shown while collapsed."""
 
     toggled = Signal(bool)
 
-    def __init__(self, text: str, content: QWidget, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, text: str, content: QWidget) -> None:
+        super().__init__()
         self._content = content
         self._about = factory.caption("")
-        self._heading = factory.toggle(text, f"Show or hide: {text.lower()}.")
-        self._heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.setLayout(factory.column(self._heading, self._about, content))
-        self._heading.toggled.connect(self._on_toggled)
+        self.heading = factory.toggle(text, f"Show or hide: {text.lower()}.")
+        self.heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setLayout(factory.column(self.heading, self._about, content))
+        self.heading.toggled.connect(self._on_toggled)
         self._on_toggled(False)
 
     def is_open(self) -> bool:
-        return self._heading.isChecked()
-
-    def heading(self) -> QWidget:
-        """Return the button that shows or hides the content."""
-        return self._heading
+        return self.heading.isChecked()
 
     def set_summary(self, text: str) -> None:
         """Set the line shown while collapsed; '' for no line."""
@@ -39,11 +35,11 @@ class Collapsible(QWidget):
         self._about.setVisible(bool(text) and not self.is_open())
 
     def set_open(self, opened: bool) -> None:
-        self._heading.setChecked(opened)
+        self.heading.setChecked(opened)
 
     @Slot(bool)
     def _on_toggled(self, opened: bool) -> None:
-        self._heading.setIcon(theme.icon("chevron-down" if opened else "chevron-right"))
+        self.heading.setIcon(theme.icon("chevron-down" if opened else "chevron-right"))
         self._content.setVisible(opened)
         self._about.setVisible(not opened and bool(self._about.text()))
         self.toggled.emit(opened)

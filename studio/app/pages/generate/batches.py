@@ -1,4 +1,4 @@
-"""The content of the results grid: generated batches and kept sprites, and which of them were rejected."""
+"""The content of the results grid: generated batches, kept sprites and rejections."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Preview(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         ratio = self.devicePixelRatioF()
-        tiles, each = self._tiles(ratio), self._drawn(ratio)
+        tiles, each = self._tiles(ratio)
         painter = QPainter(self)
         painter.scale(1 / ratio, 1 / ratio)
         image = as_image(self._sprite)
@@ -47,21 +47,16 @@ class Preview(QWidget):
             row, column = divmod(number, tiles)
             painter.drawImage(QRect(column * each, row * each, each, each), image)
 
-    def _tiles(self, ratio: float) -> int:
-        """Return the number of copies in a row."""
-        room = int(self._side * ratio)
-        fits = self._most_tiles * len(self._sprite) <= room
-        return self._most_tiles if fits else min(self._most_tiles, _FEWEST_TILES)
-
-    def _drawn(self, ratio: float) -> int:
-        """Return a copy's side in device pixels."""
-        size, room = len(self._sprite), int(self._side * ratio) // self._tiles(ratio)
-        zoom = min(room // size, round(self._zoom * max(1.0, ratio)))
-        return size * zoom or room
+    def _tiles(self, ratio: float) -> tuple[int, int]:
+        """Return the number of copies in a row, and a copy's side in device pixels."""
+        size, room = len(self._sprite), int(self._side * ratio)
+        tiles = self._most_tiles if self._most_tiles * size <= room else min(self._most_tiles, _FEWEST_TILES)
+        zoom = min(room // tiles // size, round(self._zoom * max(1.0, ratio)))
+        return tiles, size * zoom or room // tiles
 
     def _fit(self) -> None:
-        ratio = self.devicePixelRatioF()
-        side = round(self._tiles(ratio) * self._drawn(ratio) / ratio)
+        tiles, each = self._tiles(self.devicePixelRatioF())
+        side = round(tiles * each / self.devicePixelRatioF())
         self.setFixedSize(side, side)
 
 

@@ -51,8 +51,8 @@ class PlotCanvas(ThemedPlot):
     view_changed = Signal()
     moved_by_user = Signal(bool, bool)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.widget = bare_plot({"bottom": StepAxis("bottom"), "left": ValueAxis("left")})
         self._item: Any = self.widget.getPlotItem()
         self._box: Any = self._item.getViewBox()

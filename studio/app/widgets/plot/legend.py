@@ -32,33 +32,26 @@ class LegendEntry:
     unit: str = ""
 
 
-STEP = LegendEntry("Step")
-
-
 class PlotLegend(QWidget):
     """A legend in wrapping rows. Entries have a fixed width, so that changing values don't move them."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._entries: tuple[LegendEntry, ...] = ()
-        self._values: tuple[str, ...] = ()
+    def __init__(self) -> None:
+        super().__init__()
+        self._entries: list[LegendEntry] = []
+        self._values: list[str] = []
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setAccessibleName("Values under the crosshair")
 
-    def set_entries(self, entries: Sequence[LegendEntry]) -> None:
-        """Show these entries, without values."""
-        if tuple(entries) != self._entries:
-            self._entries = tuple(entries)
-            self._values = ("",) * len(entries)
+    def show_values(self, entries: list[LegendEntry], values: list[str]) -> None:
+        """Show these entries, each with its value."""
+        are_new = entries != self._entries
+        if are_new or values != self._values:
+            self._entries, self._values = entries, values
+            self.update()
+        if are_new:
             self.updateGeometry()
-            self.update()
-
-    def set_values(self, values: Sequence[str]) -> None:
-        if tuple(values) != self._values:
-            self._values = tuple(values)
-            self.update()
 
     def values(self) -> dict[str, str]:
         """Return the shown values by label."""
@@ -142,7 +135,6 @@ class Crosshair(QObject):
     def set_lines(self, lines: Sequence[StyledCurve]) -> None:
         """Show these curves' values in the legend. The crosshair stops at the longest curve's steps."""
         self._lines = tuple(lines)
-        self._legend.set_entries([STEP, *(LegendEntry(line.label, line.style, line.unit) for line in lines)])
         self.refresh()
 
     def step(self) -> float | None:
@@ -183,9 +175,9 @@ class Crosshair(QObject):
         """Update the values, because the data or the view has changed."""
         newest = max((float(line.curve.steps[-1]) for line in self._lines if len(line.curve.steps)), default=None)
         shown = self._step if self._step is not None else newest
-        texts = [formatting.number(int(shown)) if shown is not None else "–"]
-        texts += [line.reading(self._step) for line in self._lines]
-        self._legend.set_values(texts)
+        step = formatting.number(int(shown)) if shown is not None else "–"
+        entries = [LegendEntry("Step"), *(LegendEntry(line.label, line.style, line.unit) for line in self._lines)]
+        self._legend.show_values(entries, [step, *(line.reading(self._step) for line in self._lines)])
         self._canvas.set_cross(self._step, self._note())
 
     def _note(self) -> str:

@@ -83,8 +83,14 @@ class TimePlot(QWidget):
         self._timer.setSingleShot(True)
         factory.set_name_and_tip(self.canvas.widget, name, _TIP)
         self._lay_out(long_legend=long_legend)
-        self._connect()
         PlotInput(self.canvas, self.crosshair, self._view)
+        self.bar.currentChanged.connect(self._on_tab_changed)
+        self._log.toggled.connect(self.set_log)
+        self._smoothing.changed.connect(self.set_smoothing)
+        self._timer.timeout.connect(self.refresh)
+        self._view.changed.connect(self._on_view_changed)
+        self.crosshair.step_hovered.connect(self.step_hovered)
+        self.crosshair.hover_ended.connect(self.hover_ended)
         self.show_lines()
 
     def tab(self) -> PlotTab:
@@ -171,15 +177,6 @@ class TimePlot(QWidget):
             self._top.addWidget(self._smoothing, alignment=Qt.AlignmentFlag.AlignTop)
         self.setLayout(factory.column(head, self._top, self.canvas, spacing=factory.GRID // 2, grows=2))
 
-    def _connect(self) -> None:
-        self.bar.currentChanged.connect(self._on_tab_changed)
-        self._log.toggled.connect(self.set_log)
-        self._smoothing.changed.connect(self.set_smoothing)
-        self._timer.timeout.connect(self.refresh)
-        self._view.changed.connect(self._on_view_changed)
-        self.crosshair.step_hovered.connect(self.step_hovered)
-        self.crosshair.hover_ended.connect(self.hover_ended)
-
     def _schedule_redraw(self, within_ms: int) -> None:
         self._dirty = True
         if self.isVisible() and (not self._timer.isActive() or self._timer.remainingTime() > within_ms):
@@ -199,8 +196,8 @@ class SmoothingSlider(QWidget):
 
     changed = Signal(float)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, _LAST)
         self.slider.setPageStep(_PER_DECADE // 2)

@@ -32,8 +32,8 @@ class SheetArea(QAbstractScrollArea):
 
     zoom_changed = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._rgba: Rgba = _NO_SHEET
         self._zoom = 1
         self._wheel_angle = 0  # since the last whole notch

@@ -37,8 +37,8 @@ class SheetCanvas(SheetArea):
 
     grid_moved = Signal(object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._cells: GridCells | None = None
         self._boxes: NDArray[np.int64] | None = None
         self.handles = {kind: Handle(kind, self) for kind in KINDS}

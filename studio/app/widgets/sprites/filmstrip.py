@@ -28,9 +28,9 @@ class Filmstrip(QWidget):
 
     save_requested = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.view = SpriteSheetView(self)
+    def __init__(self) -> None:
+        super().__init__()
+        self.view = SpriteSheetView()
         self._film: list[_Frame] = []
         self._live = True
         self._held: int | None = None  # the shown step before `peek`; -1 for live
@@ -168,8 +168,8 @@ def thinned(film: list[_Frame], room_bytes: int) -> list[_Frame]:
 class SpriteSheetView(QWidget):
     """Up to some hundred sprites in a grid that fills the widget at the largest whole zoom. Cheap to update."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
         self._captions: tuple[str, ...] = ()
         self._placeholder = ""

@@ -125,8 +125,8 @@ class SpriteGrid(QWidget):
     activated = Signal(int)
     selection_changed = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._model = SpriteModel(self)
         self._delegate = SpriteDelegate(self._model, self)
         self.view = SpriteList(self._model, self._delegate)

@@ -79,8 +79,8 @@ class _PredictionDelegate(QStyledItemDelegate):
 class PredictionsView(QWidget):
     """Sprites with bars for the most probable classes, or for numbers."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._rows, self._delegate = TextRows(), _PredictionDelegate(self)
         self.view = QListView(self)
         self.view.setModel(self._rows)
