@@ -137,7 +137,7 @@ class GridContent:
         return [number for number in range(count) if number not in rejected]
 
     def selection(self, chosen: Sequence[int]) -> SpriteSelection | None:
-        """Return the sprites at these indices, or all except rejected ones if there are no indices; None for none."""
+        """Return the sprites at these indices, or all remaining sprites without indices; None for an empty grid."""
         shown, chosen = self.sprites(), chosen or self.remaining()
         if shown is None or not chosen:
             return None
@@ -200,7 +200,7 @@ def _as_shown(result: SpritesColoured, request: DrawRequest) -> SpriteSelection:
 
 
 def _shown_kept(kept: Sequence[SavedEdit]) -> SpriteSelection:
-    """Return kept sprites for the grid. kept: at least one sprite, all of one size."""
+    """Return kept sprites of one size for the grid. kept: not empty."""
     sprites = np.stack([each.edit.sprite for each in kept])
     names, classes, sources = zip(*((each.name, each.class_name, each.source) for each in kept), strict=True)
     return SpriteSelection(sprites, names, {}, classes, sources=sources)

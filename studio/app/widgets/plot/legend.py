@@ -45,7 +45,7 @@ class PlotLegend(QWidget):
         self.setAccessibleName("Values under the crosshair")
 
     def show_values(self, entries: list[LegendEntry], values: list[str]) -> None:
-        """Show these entries, each with its value."""
+        """Show entries with their values."""
         are_new = entries != self._entries
         if are_new or values != self._values:
             self._entries, self._values = entries, values
@@ -181,7 +181,7 @@ class Crosshair(QObject):
         self._canvas.set_cross(self._step, self._note())
 
     def _note(self) -> str:
-        """Return the text of the nearest mark, if it is near; '' without one."""
+        """Return the text of a mark near the crosshair; '' for none."""
         if self._step is None or not self._marks:
             return ""
         (left, right), _ = self._canvas.ranges()

@@ -48,7 +48,7 @@ class _PredictionDelegate(QStyledItemDelegate):
         self.top = _MOST_CLASSES
 
     def text_of(self, row: int) -> str:
-        """Return all predictions of a row as text."""
+        """Return a row's predictions as text."""
         return ", ".join(f"{bar.what} {bar.much}" for bar in self.bars(row))
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
