@@ -103,17 +103,12 @@ class RunNotesRow(QWidget):
             self.store()
 
     @Slot()
-    def store(self) -> None:
-        """Store the typed text in the background."""
+    def store(self, *, now: bool = False) -> None:
+        """Store the typed text in the background. now: store before returning, since the window is closing."""
         tags, note = self._typed()
         if self._shown is not None and (tags is not None or note is not None):
-            self._runs.change_notes(self._shown.path, note=note, tags=tags)
-
-    def store_now(self) -> None:
-        """Store the typed text before returning, since the window is closing."""
-        tags, note = self._typed()
-        if self._shown is not None and (tags is not None or note is not None):
-            self._runs.change_notes_now(self._shown.path, note=note, tags=tags)
+            change = self._runs.change_notes_now if now else self._runs.change_notes
+            change(self._shown.path, note=note, tags=tags)
 
     def _mark(self) -> None:
         """Show an error under each invalid field. Without a run, disable the fields."""

@@ -68,7 +68,7 @@ class RunsPage(Page):
 
     def save_before_close(self) -> None:
         """Store half-typed notes and the splitter positions. Raises OSError."""
-        self.notes.store_now()
+        self.notes.store(now=True)
         self.save_state()
 
     def selected(self) -> list[RunSummary]:

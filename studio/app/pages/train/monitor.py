@@ -47,7 +47,7 @@ class Monitor(QWidget):
         self._plot_box = factory.column()
         self._lay_out()
         self._handlers: dict[type[Event], Callable[..., None]] = {
-            RunStarted: self._on_run_started,
+            RunStarted: self._update_redraw_interval,
             RunDescribed: self._describe,
             HistoryRead: self._restore_history,
             LossChunk: self._show_readings,
@@ -87,8 +87,8 @@ class Monitor(QWidget):
 
     def set_plot(self, plot: LossPlot) -> None:
         """Add the loss plot, which is created once pyqtgraph is loaded."""
-        self._update_redraw_interval(plot)
         self.curves.set_plot(plot)
+        self._update_redraw_interval()
         self._plot_box.addWidget(plot)
         plot.step_hovered.connect(self.filmstrip.peek)
         plot.hover_ended.connect(self.filmstrip.end_peek)
@@ -114,13 +114,9 @@ class Monitor(QWidget):
         elif training.chunk is not None:
             self._show_readings(training.chunk)
 
-    def _on_run_started(self, event: RunStarted) -> None:
-        if self.plot is not None:
-            self._update_redraw_interval(self.plot)
-
-    def _update_redraw_interval(self, plot: LossPlot) -> None:
-        if self._session.training.is_busy():
-            plot.set_redraw_interval_ms(round(1000 * self._session.training.wakeup_interval_s()))
+    def _update_redraw_interval(self, _: RunStarted | None = None) -> None:
+        if self.plot is not None and self._session.training.is_busy():
+            self.plot.set_redraw_interval_ms(round(1000 * self._session.training.wakeup_interval_s()))
 
     def _describe(self, event: RunDescribed) -> None:
         self._class_names, self._target_names = event.record.class_names, event.record.target_names
