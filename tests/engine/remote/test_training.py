@@ -242,9 +242,8 @@ def test_deleted_remote_folder_ends_the_training(what: str, run: Path, far: FarM
 
 
 def test_an_ipv6_address_is_in_brackets_for_rsync_alone(run: Path, far: FarMachine) -> None:
-    far.tell("enough")
-    *_, end = list(train_remotely(run, RemoteTarget.parse("me@[fe80::1%eth0]:runs"), Control()))
-    assert isinstance(end, RunFinished)
+    *_, end = train_remotely(run, RemoteTarget.parse("me@[fe80::1%eth0]:runs"), Control(stop=True))
+    assert isinstance(end, RunFinished)  # after the run was sent
     assert far.hosts() == {"me@fe80::1%eth0", "me@[fe80::1%eth0]"}
 
 
