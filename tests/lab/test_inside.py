@@ -38,8 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made, sprites = tmp_path_factory.mktemp("inside"), make_sprites(size=16)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
-        run_to_end(train_generator(made / "generator", sprites, log_layer_stats=True))
-        run_to_end(train_classifier(made / "classifier", sprites, steps=3))
+        run_to_end(train_generator(made / "generator", sprites, steps=3, log_layer_stats=True))
+        run_to_end(train_classifier(made / "classifier", sprites, steps=2))
         run_to_end(train_classifier(made / "perceptron", sprites, steps=3, network="perceptron"))
         run_to_end(train_classifier(made / "all learnt", sprites, steps=3, holdout=0.0))
     return made
@@ -158,7 +158,7 @@ def test_strongest_channels_come_first_in_full_contrast() -> None:
 def test_chosen_checkpoint_is_reported(folder: Path) -> None:
     context = context_of_run(folder / "generator", "last")
     result = result_of(layers.Layers(), context, _outcome(layers.Layers(), context), 1.0)
-    assert (result.run, result.checkpoint, result.examined()) == ("generator", "last", "generator, last (step 8)")
+    assert (result.run, result.checkpoint, result.examined()) == ("generator", "last", "generator, last (step 3)")
     with pytest.raises(UsageError, match="no checkpoint at step 999"):
         _outcome(layers.Layers(), context_of_run(folder / "generator", "999"))
 

@@ -125,7 +125,7 @@ def test_no_byte_of_a_picture_can_be_changed(run: Path, tmp_path: Path, every: i
     assert not verified(path, run).holds
 
 
-@pytest.mark.parametrize("every", [41, pytest.param(7, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [23, pytest.param(7, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("form", ["gif", "aseprite", "godot"])
 def test_no_byte_of_a_saved_animation_can_be_changed(run: Path, form: str, tmp_path: Path, every: int) -> None:
     source = model_provenance(load_model(run, "last", CPU))

@@ -84,11 +84,7 @@ def test_marker_spacing_avoids_overlaps() -> None:
         assert (apart[:, drawn].min(1) < side).all()
 
 
-@pytest.mark.parametrize(
-    "recipe",
-    [Autoencoder(), Classifier(), pytest.param(Regression(), marks=pytest.mark.slow), Generator()],
-    ids=lambda each: each.name,
-)
+@pytest.mark.parametrize("recipe", [Autoencoder(), Classifier(), Regression(), Generator()], ids=lambda each: each.name)
 def test_every_recipe_has_a_map(recipe: Recipe, run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.quality.features._STEPS", 2)
     model = _model(run_path, recipe, make_sprites())

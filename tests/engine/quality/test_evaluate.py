@@ -30,7 +30,8 @@ SPRITES = make_sprites(60)
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(features, "_STEPS", 60)
+    monkeypatch.setattr(features, "_BATCH", 16)
+    monkeypatch.setattr(features, "_STEPS", 20)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,10 @@ def model(run: Path) -> TrainedModel:
 
 
 @pytest.mark.slow
-def test_untrained_generator_scores_badly(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_untrained_generator_scores_badly(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(features, "_STEPS", 60)
     run = kept_run(tmp_path_factory, SPRITES, steps=2)
     model = load_model(run, "last", CPU)
     (found,) = of_kind(list(evaluate(model, run, EvaluateSettings(count=24, steps=2))), Evaluated)

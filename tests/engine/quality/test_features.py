@@ -25,6 +25,7 @@ def learnt(sprites: Sprites) -> tuple[TrainedFeatures, int]:
 
 @pytest.fixture
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BATCH", 8)
     monkeypatch.setattr(module, "_STEPS", 6)
     monkeypatch.setattr(module, "_WARM_UP", 2)
 

@@ -243,6 +243,14 @@ def test_figures_can_be_added_to_a_checkpoint_that_is_still_there(tmp_path: Path
     assert torch.equal(load_tensors(path, info, "average")["weight"], PARTS["average"]["weight"])
 
 
+def test_distilled_network_is_added_to_its_own_checkpoint(tmp_path: Path) -> None:
+    paths = [_save(tmp_path, step, number) for number, step in enumerate((10, 20, 30), 1)]
+    checkpoints.add_distilled(tmp_path, 20, PARTS["average"])
+    assert [(path / "distilled.safetensors").exists() for path in paths] == [False, True, False]
+    (_, (path, info), _) = list_checkpoints(tmp_path)
+    assert torch.equal(load_tensors(path, info, "distilled")["weight"], PARTS["average"]["weight"])
+
+
 def test_weights_that_dont_fit_or_are_nan_are_refused() -> None:
     network = nn.Linear(4, 3)
     before = network.weight.clone()
