@@ -66,8 +66,9 @@ def _no_background_delay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _few_feature_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Train the feature network for a few steps only."""
-    monkeypatch.setattr("studio.engine.quality.features._STEPS", 3)
+    """Train the feature network for one small step only."""
+    monkeypatch.setattr("studio.engine.quality.features._STEPS", 1)
+    monkeypatch.setattr("studio.engine.quality.features._BATCH", 4)
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from PIL import Image
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDrag, QDropEvent, QGuiApplication, QImage
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QSpinBox
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
@@ -39,6 +40,9 @@ def page(qtbot: QtBot, own_run: Path, opened: Window) -> GeneratePage:
     page = opened.generate
     qtbot.waitUntil(page.generate.isEnabled, timeout=LONG_MS)
     qtbot.waitUntil(lambda: page.choice.checkpoints.count() > 1, timeout=LONG_MS)
+    steps = page.request.findChild(QSpinBox, "steps")
+    assert steps is not None
+    steps.setValue(1)  # no test looks at the sprites' quality
     drawn(qtbot, page, page.generate.click)
     return page
 

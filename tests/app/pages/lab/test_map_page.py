@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +23,6 @@ from studio.engine.quality import embedding_map
 from studio.engine.quality.embedding_map import decode
 from studio.engine.training.loop import train_new
 from studio.recipes.autoencoder import Autoencoder
-from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
 from tests.app.conftest import LONG_MS, click, endless
 from tests.app.widgets.tools import drawn_sprites, sprite_position
@@ -32,16 +32,20 @@ from tests.engine.tools import CPU
 ShownSprites = Callable[[str], MapPage]
 
 
-def _train(recipe: Recipe, name: str) -> None:
-    config = recipe.small.replace(steps=2, batch_size=8, precision="fp32", holdout=0.2, sample_every_s=1e3)
-    list(train_new(paths.runs() / name, make_sprites(), recipe, config, CPU, Control()))
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with an autoencoder and a newer classifier, trained once."""
+    folder = tmp_path_factory.mktemp("map")
+    for recipe, name in ((Autoencoder(), "codes"), (Classifier(), "classes")):
+        config = recipe.small.replace(steps=2, batch_size=8, precision="fp32", holdout=0.2, sample_every_s=1e3)
+        list(train_new(folder / name, make_sprites(), recipe, config, CPU, Control()))
+    return folder
 
 
 @pytest.fixture
-def runs() -> None:
-    """Write an autoencoder and a newer classifier. Request this fixture before the window."""
-    _train(Autoencoder(), "codes")
-    _train(Classifier(), "classes")
+def runs(trained: Path) -> None:
+    """Copy the trained runs to the runs folder. Request this fixture before the window."""
+    shutil.copytree(trained, paths.runs())
 
 
 @pytest.fixture
