@@ -7,6 +7,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from studio.app import theme
 from studio.app.background import jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.jobs import TrainingRequest
+from studio.app.pages.base import Page
 from studio.app.pages.sprites.page import SpritesPage
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
@@ -35,6 +37,8 @@ from tests.engine.tools import kept_run
 
 _DEVICES_FOUND: list[Event] = []
 _find_devices = jobs.find_devices
+
+PageKind = TypeVar("PageKind", bound=Page)
 
 LONG_MS = 60_000  # for importing torch and training a model on a busy machine
 
@@ -186,6 +190,18 @@ def opened(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
     """The window with the sprites open."""
     open_sprites(qtbot, window.session, sprite_folder)
     return window
+
+
+def show_alone(qtbot: QtBot, session: Session, kind: type[PageKind]) -> PageKind:
+    """Show a page without the window, which takes long to create, and wait for the engine."""
+    page = kind(session)
+    qtbot.addWidget(page)
+    page.resize(1200, 700)
+    session.open()
+    qtbot.waitUntil(lambda: bool(session.catalog.recipes and session.catalog.devices), timeout=LONG_MS)
+    page.before_show()
+    page.show()
+    return page
 
 
 def open_sprites(qtbot: QtBot, session: Session, *paths: Path) -> None:

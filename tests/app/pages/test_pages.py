@@ -423,6 +423,8 @@ def test_measuring_fills_in_the_estimate(qtbot: QtBot, opened: Window, monkeypat
 
 
 def test_every_control_has_name_and_tooltip(opened: Window) -> None:
+    for name in opened.pages:  # a page joins the window when it is first shown
+        opened.show_page(name)
     nameless, compound = [], QAbstractSpinBox | QComboBox | QTabBar | QMenuBar | QTableView | QLineEdit
     for kind in (QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit):
         for control in opened.findChildren(kind):

@@ -20,6 +20,7 @@ from studio.app.background.model_jobs import SpriteSelection
 from studio.app.pages.generate.drag_and_drop import mime_data
 from studio.app.pages.generate.page import GeneratePage
 from studio.app.state.models.kept_sprites import KeptSprites
+from studio.app.state.session import Session
 from studio.app.window import Window
 from studio.core import paths
 from studio.core.events import Notice, SpritesGenerated
@@ -28,23 +29,41 @@ from studio.data.pixels.editing import NamedSprite, SavedEdit, rectangle_mask
 from studio.engine.sampling.settings import GenerateSettings
 from studio.exports.sprites.base import SpriteExport
 from studio.exports.sprites.formats import sprite_exports
-from tests.app.conftest import LONG_MS, click, sprites_of
+from tests.app.conftest import LONG_MS, click, open_sprites, show_alone, sprites_of
 
 SIZE = 8
 
 
 @pytest.fixture
-def page(qtbot: QtBot, own_run: Path, opened: Window) -> GeneratePage:
-    """Return the Generate page with a trained model and 64 generated sprites."""
+def page(qtbot: QtBot, own_run: Path, session: Session, sprite_folder: Path) -> GeneratePage:
+    """Return the Generate page alone, with a trained model and 64 generated sprites."""
+    page = show_alone(qtbot, session, GeneratePage)
+    open_sprites(qtbot, session, sprite_folder)
+    return with_sprites(qtbot, page)
+
+
+@pytest.fixture
+def in_window(qtbot: QtBot, own_run: Path, opened: Window) -> Window:
+    """Return the window, which shows the Generate page with a trained model and 64 generated sprites."""
     opened.show_page("generate")
-    page = opened.generate
+    with_sprites(qtbot, opened.generate)
+    return opened
+
+
+def with_sprites(qtbot: QtBot, page: GeneratePage) -> GeneratePage:
+    """Generate 64 sprites with the trained model; return the page."""
     qtbot.waitUntil(page.generate.isEnabled, timeout=LONG_MS)
     qtbot.waitUntil(lambda: page.choice.checkpoints.count() > 1, timeout=LONG_MS)
-    steps = page.request.findChild(QSpinBox, "steps")
-    assert steps is not None
-    steps.setValue(1)  # no test looks at the sprites' quality
+    set_steps(page, 1)
     drawn(qtbot, page, page.generate.click)
     return page
+
+
+def set_steps(page: GeneratePage, steps: int) -> None:
+    """Set the number of solver steps: 1 is fast, and few tests look at the sprites' quality."""
+    box = page.request.findChild(QSpinBox, "steps")
+    assert box is not None
+    box.setValue(steps)
 
 
 def drawn(qtbot: QtBot, page: GeneratePage, ask: object) -> SpritesGenerated:
@@ -185,7 +204,8 @@ def test_keep_reject_and_reroll(qtbot: QtBot, page: GeneratePage) -> None:
     assert KeptSprites().of_size(SIZE) == []
 
 
-def test_undo_restores_rejected_sprites(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+def test_undo_restores_rejected_sprites(qtbot: QtBot, in_window: Window) -> None:
+    opened, page = in_window, in_window.generate
     """Several undo levels for new and kept sprites, by menu and key."""
     results, undo = page.results, opened.menus.undo
     view = results.grid.view
@@ -359,7 +379,8 @@ def test_open_images_from_file_clipboard_and_drop(
     assert page.session.editing._unsaved() is None
 
 
-def test_edited_sprite_survives_closing(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+def test_edited_sprite_survives_closing(qtbot: QtBot, in_window: Window) -> None:
+    opened, page = in_window, in_window.generate
     opened.show_page("sprites")
     opened.sprites.grid.select([3])
     click(opened.sprites.selection.edit)
@@ -422,7 +443,8 @@ def test_waiting_image_opens_once_its_model_is_chosen(page: GeneratePage, monkey
     assert not editing.is_asking() and editing.sprite().name == "large" and editing.editor.isVisible()
 
 
-def test_undo_restores_edits_after_opening_and_closing(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+def test_undo_restores_edits_after_opening_and_closing(qtbot: QtBot, in_window: Window) -> None:
+    opened, page = in_window, in_window.generate
     editing, editor, notices, undo = page.editing, page.editing.editor, opened.notices, opened.menus.undo
     data, colour = sprites_of(page.session).rgba, np.array([200, 30, 30, 255], np.uint8)
     editing.open_sprite(NamedSprite(data[0].copy(), "first"))
@@ -456,7 +478,8 @@ def test_undo_restores_edits_after_opening_and_closing(qtbot: QtBot, page: Gener
     assert not notices.cards()
 
 
-def test_undo_key_belongs_to_the_editor_except_in_text_fields(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+def test_undo_key_belongs_to_the_editor_except_in_text_fields(qtbot: QtBot, in_window: Window) -> None:
+    opened, page = in_window, in_window.generate
     editing, editor, undo = page.editing, page.editing.editor, opened.menus.undo
     control = Qt.KeyboardModifier.ControlModifier
     opened.activateWindow()
@@ -489,7 +512,8 @@ def test_undo_key_belongs_to_the_editor_except_in_text_fields(qtbot: QtBot, page
     assert undo.isEnabled() and len(sprites_of(page.session).names) == len(data.names) - 1
 
 
-def test_sketch_starts_empty_and_keeps_its_shape(qtbot: QtBot, page: GeneratePage) -> None:
+def test_sketch_starts_empty_and_keeps_its_shape(qtbot: QtBot, in_window: Window) -> None:
+    page = in_window.generate
     editing, editor = page.editing, page.editing.editor
     click(page.results.buttons.new_sprite)
     assert editing.isVisible() and not editing.sprite()[0].any() and editor.layer() == "paint"
@@ -508,7 +532,8 @@ def test_sketch_starts_empty_and_keeps_its_shape(qtbot: QtBot, page: GeneratePag
     assert "No semi-transparency" in [label.text() for label in page.results.badges.labels]
 
 
-def test_undo_reverts_the_last_action_first(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+def test_undo_reverts_the_last_action_first(qtbot: QtBot, in_window: Window) -> None:
+    opened, page = in_window, in_window.generate
     editing, results, undo = page.editing, page.results, opened.menus.undo
     editing.open_sprite(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
     drawn(qtbot, page, editing.draw.click)

@@ -17,21 +17,19 @@ from studio.app.pages.generate.batches import origin_of
 from studio.app.pages.generate.page import GeneratePage
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
-from studio.app.window import Window
 from studio.core import paths
 from studio.core.events import Notice
 from studio.data.pixels.editing import NamedSprite
-from tests.app.conftest import LONG_MS, click
+from tests.app.conftest import LONG_MS, click, show_alone
 from tests.app.widgets.tools import turn_wheel
 
 
 @pytest.fixture
-def page(qtbot: QtBot, trained_run: Path, window: Window) -> GeneratePage:
-    """Return the page with two models; the second was used last."""
+def page(qtbot: QtBot, trained_run: Path, session: Session) -> GeneratePage:
+    """Return the page alone with two models; the second was used last."""
     for name in ("tiles", "monsters"):
         shutil.copytree(trained_run, paths.runs() / name)
-    window.show_page("generate")
-    made = window.generate
+    made = show_alone(qtbot, session, GeneratePage)
     made.choice._before = str(paths.runs() / "monsters")
     made.session.runs.list_runs()
     qtbot.waitUntil(made.generate.isEnabled, timeout=LONG_MS)

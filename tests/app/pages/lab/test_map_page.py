@@ -13,7 +13,8 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from studio.app.pages.lab.map_page import MapPage
-from studio.app.window import Window
+from studio.app.pages.lab.page import LabPage
+from studio.app.state.session import Session
 from studio.core import paths
 from studio.core.events import Events
 from studio.engine.control.control import Control
@@ -24,7 +25,7 @@ from studio.engine.quality.embedding_map import decode
 from studio.engine.training.loop import train_new
 from studio.recipes.autoencoder import Autoencoder
 from studio.recipes.classifier import Classifier
-from tests.app.conftest import LONG_MS, click, endless
+from tests.app.conftest import LONG_MS, click, endless, show_alone
 from tests.app.widgets.tools import drawn_sprites, sprite_position
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU
@@ -44,18 +45,22 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def runs(trained: Path) -> None:
-    """Copy the trained runs to the runs folder. Request this fixture before the window."""
+    """Copy the trained runs to the runs folder. Request this fixture before the session opens."""
     shutil.copytree(trained, paths.runs())
 
 
 @pytest.fixture
-def page(qtbot: QtBot, runs: None, window: Window) -> MapPage:
+def lab(qtbot: QtBot, runs: None, session: Session) -> LabPage:
+    """Return the Lab page alone."""
+    return show_alone(qtbot, session, LabPage)
+
+
+@pytest.fixture
+def page(qtbot: QtBot, lab: LabPage) -> MapPage:
     """Return the map page with the runs listed."""
-    window.show_page("lab")
-    window.lab.tabs.setCurrentIndex(1)
-    page = window.lab.map
-    qtbot.waitUntil(page.show_map.isEnabled, timeout=LONG_MS)
-    return page
+    lab.tabs.setCurrentIndex(1)
+    qtbot.waitUntil(lab.map.show_map.isEnabled, timeout=LONG_MS)
+    return lab.map
 
 
 def _show(qtbot: QtBot, page: MapPage, run: str = "codes") -> None:
@@ -155,6 +160,7 @@ def test_cancel_making_the_map(qtbot: QtBot, page: MapPage, monkeypatch: pytest.
     assert page._map.shown is None
 
 
-def test_page_without_runs(window: Window, tmp_path: Path) -> None:
-    page = window.lab.map
+def test_page_without_runs(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
+    lab = show_alone(qtbot, session, LabPage)
+    page = lab.map
     assert not page.show_map.isEnabled() and "Autoencoder" in page.show_map.toolTip()

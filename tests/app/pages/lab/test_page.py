@@ -16,7 +16,6 @@ from studio.app import dialogs
 from studio.app.pages.lab.page import _ROLE, LabPage
 from studio.app.pages.lab.result_view import PictureStrip
 from studio.app.state.session import Session
-from studio.app.window import Window
 from studio.core.config import Value
 from studio.core.events import Events, Progress
 from studio.engine.runs.folder import RunProgress, RunRecord
@@ -26,7 +25,7 @@ from studio.lab.experiments.base import Experiment
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
 from studio.lab.results import Result
 from studio.lab.running import result_of
-from tests.app.conftest import LONG_MS, click, start_endless, tiny
+from tests.app.conftest import LONG_MS, click, open_sprites, show_alone, start_endless, tiny
 from tests.lab.fake_experiments import FakeExperiment
 from tests.lab.tools import InProcess, small_context
 
@@ -36,14 +35,14 @@ PLOT = Plot("Speed", Axis("threads", log=True), Axis("sprites/s"), (Line("measur
 
 
 @pytest.fixture
-def page(qtbot: QtBot, opened: Window) -> LabPage:
+def page(qtbot: QtBot, session: Session, sprite_folder: Path) -> LabPage:
     """Return the Lab page with sprites, a small network and the threads experiment chosen."""
-    session = opened.session
+    page = show_alone(qtbot, session, LabPage)
+    open_sprites(qtbot, session, sprite_folder)
     session.setup.choose_recipe("classifier")
     session.setup.set_config(tiny(session, "classifier"))
-    opened.show_page("lab")
-    choose(opened.lab, "threads")
-    return opened.lab
+    choose(page, "threads")
+    return page
 
 
 def choose(page: LabPage, name: str) -> Experiment:
@@ -176,11 +175,10 @@ def test_compare_two_results(page: LabPage) -> None:
 
 
 def test_inspect_a_run_without_sprites(
-    qtbot: QtBot, own_run: Path, window: Window, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, own_run: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "_Process", InProcess)
-    window.show_page("lab")
-    page, session = window.lab, window.session
+    page = show_alone(qtbot, session, LabPage)
     qtbot.waitUntil(lambda: page.run_choice.checkpoints.count() > 0, timeout=LONG_MS)
     assert not page.run_choice.isVisible()  # the first experiment uses sprites
     choose(page, "layers")
@@ -220,10 +218,10 @@ def test_list_heading_is_not_selectable(page: LabPage) -> None:
     assert subjects == ["sprites"] * place + ["run"] * (len(names) - place - 1)
 
 
-def test_missing_sprites_are_reported(window: Window) -> None:
-    window.show_page("lab")
-    assert not window.lab.start.isEnabled()
-    assert window.lab.about.text() == "Open a folder of sprites first."
+def test_missing_sprites_are_reported(qtbot: QtBot, session: Session) -> None:
+    page = show_alone(qtbot, session, LabPage)
+    assert not page.start.isEnabled()
+    assert page.about.text() == "Open a folder of sprites first."
 
 
 def test_images_in_a_result_are_shown(page: LabPage) -> None:
