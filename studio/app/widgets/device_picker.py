@@ -45,8 +45,9 @@ class DevicePicker(QWidget):
         self._empty = factory.caption("Searching for devices…")
         self._progress = factory.caption("")
         self._button = factory.button("Measure", _MEASURE, "measure", slot=self._on_button_clicked)
-        self._box = factory.column(self._empty, spacing=12)
-        self.setLayout(factory.column(self._box, factory.row(self._button, self._progress, grows=1)))
+        self._box = factory.column(spacing=12)
+        foot = factory.row(self._button, self._progress, grows=1)
+        self.setLayout(factory.column(self._empty, self._box, foot))
         self._group.idToggled.connect(self._on_device_toggled)
         self._enable()
 
@@ -54,9 +55,7 @@ class DevicePicker(QWidget):
         """Show these devices. Keep the selection if possible; otherwise select the first working device."""
         for row in self._rows.values():
             self._group.removeButton(row.radio)
-            self._box.removeWidget(row)
-            row.hide()  # else visible until Qt deletes the row
-            row.deleteLater()
+        factory.clear(self._box)
         self._rows = {}
         for index, device in enumerate(devices):
             row = self._rows[device.id] = DeviceRow(device)

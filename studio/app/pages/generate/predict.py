@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.app import dialogs
 from studio.app.pages.model_choice import ModelChoice
@@ -38,11 +38,9 @@ class PredictPanel(QWidget):
         open_sprites = "Predict the sprites that are open on the Sprites page."
         self.open_sprites = factory.button("Use open sprites", open_sprites, slot=self._on_open_sprites_clicked)
         self._title = factory.heading("")
-        self._stack = QStackedWidget()
         empty = factory.caption("Drop image files here to predict each sprite's class or numbers.")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
-        self._stack.addWidget(factory.scroll_area(self.view))
+        self._stack = factory.stack(factory.panel(factory.column(1, empty, 1)), factory.scroll_area(self.view))
         buttons = FlowLayout(factory.GRID, factory.GRID, self.browse, self.open_sprites)
         head = factory.row(self._title, buttons, grows=0)
         self.setLayout(factory.column(head, self._stack, spacing=2 * factory.GRID))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QLabel, QMenu, QStackedWidget, QWidget
+from PySide6.QtWidgets import QButtonGroup, QLabel, QMenu, QWidget
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import MOST_RECENT, MOST_RECENT_MB, SpriteSelection
@@ -51,7 +51,8 @@ class Results(QWidget):
         self._title, self._facts = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
         self.badges = Badges()
         self._empty = factory.caption(_EMPTY)
-        self._stack = QStackedWidget()
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack = factory.stack(factory.panel(factory.column(1, self._empty, 1)), self.grid)
         self._lay_out(neighbours)
         self.grid.selection_changed.connect(self._refresh)
         self.buttons.copy.clicked.connect(self.dragger.copy)
@@ -153,9 +154,6 @@ class Results(QWidget):
         self.grid.set_marked(self.content.kept.indices_of(batch.result.sprites) if batch is not None else ())
 
     def _lay_out(self, neighbours: QWidget) -> None:
-        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._stack.addWidget(factory.panel(factory.column(1, self._empty, 1)))
-        self._stack.addWidget(self.grid)
         tabs = QButtonGroup(self)
         tabs.addButton(self.new_tab)
         tabs.addButton(self.kept_tab)

@@ -168,9 +168,6 @@ class SpriteEditor(QWidget):
             self.refresh()
             self.changed.emit()
 
-    def _toggle_layer(self) -> None:
-        self.choose_layer("paint" if self.layer() == "mark" else "mark")
-
     def _lay_out(self, options: QWidget | None, foot: QWidget | None) -> None:
         self.brush.setRange(1, _WIDEST_BRUSH)
         self.brush.setSuffix(" px")
@@ -206,7 +203,7 @@ class SpriteEditor(QWidget):
             **{key: self.tools.button(number).click for number, (_, _, key) in enumerate(_TOOLS.values())},
             "Ctrl+Z": self.undo.click, "Ctrl+Y": self.redo.click, "Ctrl+Shift+Z": self.redo.click,
             "Ctrl+Shift+I": self.invert.click, "[": self.brush.stepDown, "]": self.brush.stepUp,
-            "Q": self._toggle_layer, "0": self.canvas.fit,
+            "Q": lambda: self.choose_layer("paint" if self.layer() == "mark" else "mark"), "0": self.canvas.fit,
             **dict.fromkeys(("+", "=", "Shift++"), zoom_in), **dict.fromkeys(("-", "_", "Shift+_"), zoom_out),
         }  # fmt: skip
 

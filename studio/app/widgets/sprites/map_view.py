@@ -250,16 +250,10 @@ class MapView(QWidget):
             is_end = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
             (self.end_chosen if is_end else self.chosen).emit(index)
 
-    def _by_colour(self, some: Groups) -> Iterator[tuple[QColor, Groups]]:
-        """Yield each colour with its sprites among `some`."""
-        colours = group_colours()
-        group = self._groups[some] % len(colours)
-        return ((colour, some[group == number]) for number, colour in enumerate(colours))
-
     def _draw_dots(self, painter: QPainter, some: Groups, centres: NDArray[np.int64]) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
         side = max(1, round(_DOT * self.camera.ratio()))
-        for colour, mine in self._by_colour(some):
+        for colour, mine in _by_colour(some, self._groups):
             painter.setBrush(colour)
             painter.drawRects([QRect(x, y, side, side) for x, y in (centres[mine] - side // 2).tolist()])
 
@@ -268,7 +262,7 @@ class MapView(QWidget):
         side, frame = self.camera.side(), max(1, round(_FRAME * self.camera.ratio()))
         corners, around = centres - side // 2, side + 2 * frame
         painter.setPen(Qt.PenStyle.NoPen)
-        for colour, mine in self._by_colour(some):
+        for colour, mine in _by_colour(some, self._groups):
             painter.setBrush(colour)
             painter.drawRects([QRect(x - frame, y - frame, around, around) for x, y in corners[mine].tolist()])
         colours = theme.colours()
@@ -299,6 +293,13 @@ class MapView(QWidget):
                 painter.drawEllipse(box)
                 painter.setPen(QColor(colours.on_accent))
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, letter)
+
+
+def _by_colour(some: Groups, groups: Groups) -> Iterator[tuple[QColor, Groups]]:
+    """Yield each colour with its sprites among `some`. groups: int64 [N], index of a colour; -1 for grey."""
+    colours = group_colours()
+    group = groups[some] % len(colours)
+    return ((colour, some[group == number]) for number, colour in enumerate(colours))
 
 
 def group_colours() -> list[QColor]:
