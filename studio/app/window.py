@@ -152,7 +152,7 @@ class Window(QMainWindow):
 
     def _exportable_state(self) -> tuple[object, ...]:
         """Return a value that changes when samples to save or a model to export may have become available."""
-        training, chosen = self.session.training, [run.path for run in self.runs.selected()]
+        training, chosen = self.session.training, [run.path for run in self.runs.table.selected()]
         made = self.generate.results.result()
         return self.page(), made, chosen, training.path, training.samples is None, training.has_checkpoint
 

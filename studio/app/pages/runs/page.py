@@ -16,7 +16,6 @@ from studio.app.pages.runs.table_view import RunTableView
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core.formatting import count, memory
-from studio.engine.runs.listing import RunSummary
 from studio.engine.runs.maintenance.disk_use import SpaceFreed
 
 _EMPTY = "No runs yet. Start one on the Train page."
@@ -71,10 +70,6 @@ class RunsPage(Page):
         self.notes.store(now=True)
         self.save_state()
 
-    def selected(self) -> list[RunSummary]:
-        """Return the selected runs, from top to bottom."""
-        return self.table.selected()
-
     @Slot()
     def export_model(self) -> bool:
         """Open the export dialog for the selected run's best model. Return False if not possible."""
@@ -128,7 +123,7 @@ class RunsPage(Page):
 
     @Slot()
     def _on_selection_changed(self) -> None:
-        chosen = self.selected()
+        chosen = self.table.selected()
         self.actions_row.set_runs(chosen)
         self.notes.show_runs(chosen)
         self._no_match.setVisible(not self.table.model().rowCount())
@@ -157,7 +152,7 @@ class RunsPage(Page):
 
     @Slot()
     def _on_free_space_clicked(self) -> None:
-        FreeSpaceDialog(self.session, self.selected(), self).open()
+        FreeSpaceDialog(self.session, self.table.selected(), self).open()
 
     @Slot(object)
     def _on_freed(self, freed: SpaceFreed) -> None:

@@ -198,12 +198,12 @@ def test_trash_and_restore_a_run(qtbot: QtBot, page: RunsPage, runs: list[Path],
     assert card.texts[0] == "Moved 2 runs to the trash." and card.expires
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         click(next(found for found in card.findChildren(QPushButton) if found.text() == "Undo"))
-    assert _names(page) == ["b", "c"] and sorted(run.title for run in page.selected()) == ["b", "c"]
+    assert _names(page) == ["b", "c"] and sorted(run.title for run in page.table.selected()) == ["b", "c"]
     assert not bar.cards()
     page.table.setFocus()
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         QTest.keyClick(page.table, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    assert [run.title for run in page.selected()] == ["Fire"]
+    assert [run.title for run in page.table.selected()] == ["Fire"]
     assert not page.session.run_trash.can_undo() and not list(own_trash.glob("*/*"))
 
 
@@ -291,7 +291,7 @@ def test_free_space_by_checked_kinds(qtbot: QtBot, page: RunsPage, runs: list[Pa
         (run / "exports").mkdir()
         (run / "exports" / "model.onnx").write_bytes(b"x" * 4096)
     _choose(page, "a")
-    dialog = FreeSpaceDialog(page.session, page.selected(), page)
+    dialog = FreeSpaceDialog(page.session, page.table.selected(), page)
     qtbot.addWidget(dialog)
     dialog.show()
     qtbot.waitUntil(lambda: not page.session.run_space.is_busy(), timeout=LONG_MS)

@@ -97,7 +97,7 @@ def choose(qtbot: QtBot, page: RunsPage, *names: str) -> TimePlot:
 
 
 def chosen(page: RunsPage) -> list[str]:
-    return sorted(run.path.name for run in page.selected())
+    return sorted(run.path.name for run in page.table.selected())
 
 
 def current(page: RunsPage) -> str:
