@@ -18,7 +18,6 @@ from studio.core import paths
 if TYPE_CHECKING:
     from studio.app.pages.base import Page
 
-PAGES = ("sprites", "train", "generate", "runs", "lab")
 _TIPS = {
     "sprites": "Open and check the training sprites.",
     "train": "Train a model and watch its progress.",
@@ -26,6 +25,7 @@ _TIPS = {
     "runs": "Compare and manage your runs.",
     "lab": "Run experiments on your sprites and devices.",
 }
+PAGES = tuple(_TIPS)
 _SCHEMES = (("system", "Follow system"), ("light", "Light"), ("dark", "Dark"))
 
 
@@ -184,8 +184,8 @@ class NavigationRail(QFrame):
         super().__init__()
         self._group = QButtonGroup(self)
         self._buttons: dict[str, QToolButton] = {}
-        for number, name in enumerate(PAGES, 1):
-            button = factory.tool_button(name, name.capitalize(), f"{_TIPS[name]} (Ctrl+{number})")
+        for number, (name, tip) in enumerate(_TIPS.items(), 1):
+            button = factory.tool_button(name, name.capitalize(), f"{tip} (Ctrl+{number})")
             button.setText(name.capitalize())
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
             button.setIconSize(QSize(24, 24))

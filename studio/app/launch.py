@@ -23,12 +23,12 @@ _LEVELS = {
     "QtDebugMsg": logging.DEBUG, "QtInfoMsg": logging.INFO, "QtWarningMsg": logging.WARNING,
     "QtCriticalMsg": logging.ERROR, "QtFatalMsg": logging.CRITICAL,
 }  # fmt: skip
-_PACKAGES = (
+_INSTALL = (
+    "On Debian and Ubuntu: sudo apt install "
     "libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libglib2.0-0 libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 "
     "libxcb-image0 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xfixes0 libxcb-xkb1 libxkbcommon-x11-0 "
     "libx11-xcb1 fonts-dejavu-core"
 )
-_INSTALL = f"On Debian and Ubuntu: sudo apt install {_PACKAGES}"
 _QT_LIBRARIES = ("Qt6Core", "Qt6Gui", "Qt6Widgets", "Qt6Svg")
 _MISSING = re.compile(r"(lib[\w.+-]+\.so[.\d]*): cannot open shared object")
 

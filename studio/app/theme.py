@@ -123,10 +123,7 @@ def colours() -> Colours:
 
 
 def icon(name: str, colour: str = "") -> QIcon:
-    """Return an icon by its file name in assets/icons.
-
-    colour: '#rrggbb', or 'on_accent', 'accent' or 'muted', which follow the theme; by default the text colour.
-    """
+    """Return an icon of assets/icons. colour: '#rrggbb', 'on_accent', 'accent' or 'muted'; '' for the text colour."""
     return QIcon(SvgIconEngine(paths.assets() / "icons" / f"{name}.svg", colour))
 
 

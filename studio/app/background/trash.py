@@ -49,10 +49,7 @@ def _for_each(move: Callable[[A], B], runs: Sequence[A]) -> Generator[Event, Non
 
 
 def _move_to_trash(path: Path) -> TrashedRun:
-    """Move a run to the trash.
-
-    Raises StudioError if a process trains the run, or there is no trash (network drives, some containers).
-    """
+    """Move a run to the trash. Raises StudioError if a process trains the run, or if there is no trash."""
     if not path.is_dir():
         title = f"The folder of '{path.name}' does not exist."
         raise StudioError(title, "Check whether the folder was moved or its drive removed.")
@@ -62,7 +59,7 @@ def _move_to_trash(path: Path) -> TrashedRun:
         data = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericDataLocation)
         Path(data).mkdir(parents=True, exist_ok=True)
     folder = QFile(str(path))
-    if not folder.moveToTrash():  # the system's error ('Bad file descriptor') helps nobody
+    if not folder.moveToTrash():  # network drives and some containers have no trash
         title = f"Can't move '{path.name}' to the trash: its drive has no writable trash."
         raise StudioError(title, f"Nothing was deleted. To delete the run, delete the folder {path}.")
     place = Path(folder.fileName()) if folder.fileName() else path

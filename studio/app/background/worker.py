@@ -218,10 +218,7 @@ class Worker(QThread):
 
 
 class Mailbox:
-    """A thread-safe queue of events with a limited size.
-
-    `put` merges consecutive losses, replaces progress by newer progress, and waits briefly while the queue is full.
-    """
+    """A thread-safe, limited queue of events. It merges consecutive losses and replaces progress by newer progress."""
 
     def __init__(self) -> None:
         self._lock = threading.Condition()

@@ -27,18 +27,17 @@ _TITLES = {"best": "Best", "last": "Last"}
 
 
 class ModelChoice(QWidget):
-    """Combo boxes for a model and its checkpoint.
+    """Combo boxes for a model and its checkpoint."""
 
-    only_runs: omit the live training's model, and place the boxes side by side. first: list runs with this ability
-    first. before: path of the run to choose initially. changed: another model or checkpoint was chosen, or the list was
-    updated.
-    """
-
-    changed = Signal()
+    changed = Signal()  # another model or checkpoint was chosen, or the list was updated
 
     def __init__(
         self, session: Session, *, only_runs: bool = False, first: Capability | None = None, before: str = ""
     ) -> None:
+        """Create the boxes. only_runs: omit the live training's model. before: path of the run to choose initially.
+
+        first: list runs with this ability first.
+        """
         super().__init__()
         self._before = before
         self._checkpoints: dict[str, str] = {}  # the user's choice for each run

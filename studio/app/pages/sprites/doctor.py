@@ -141,7 +141,7 @@ class DoctorView(QWidget):
         cut = f" Only the first {_MOST_SHOWN:,} are shown." if len(finding.items) > _MOST_SHOWN else ""
         self._advice.setText(finding.advice + ("" if finding.left_out else cut))
         self.threshold.setVisible(any(_THRESHOLD in fix.changes and fix.changes[_THRESHOLD] for fix in finding.fixes))
-        self.threshold.reset()
+        self.threshold.preview.setChecked(False)
         self._show_items(finding)
         noun = ("sprite", "sprites") if self._pages.currentWidget() is self.grid else ("entry", "entries")
         noun = ("file", "files") if finding.left_out else noun
@@ -239,9 +239,6 @@ class AlphaThreshold(QWidget):
         self.setLayout(FlowLayout(2 * factory.GRID, factory.GRID, alpha, self.preview))
         self.slider.valueChanged.connect(self._on_slider_moved)
         self.preview.toggled.connect(self._emit_threshold)
-
-    def reset(self) -> None:
-        self.preview.setChecked(False)
 
     @Slot(int)
     def _on_slider_moved(self, value: int) -> None:
