@@ -100,6 +100,11 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "studio.recipes.unet": {"WithAllOdds": "SoftColours"},
 }  # fmt: skip
+# Settings in run.json, by recipe; "" for all recipes. They equal the `former_name` of each setting, but need no torch.
+SETTINGS: dict[str, dict[str, str]] = {
+    "": {"watch_layers": "log_layer_stats"},
+    "generator": {"filling": "inpaint_share", "label_drop": "class_dropout"},
+}
 # Methods and class attributes that a plug-in's subclass may define, by the module and name of their base.
 MEMBERS: dict[str, dict[str, str]] = {
     "studio.lab.experiments.base.Experiment": {"misfit": "unsupported_reason", "told": "template_values"},

@@ -35,12 +35,12 @@ def _three_decimals(value: float) -> str:
 
 LOSS = Metric("loss", "loss")
 ACCURACY = Metric(
-    "accuracy", "accuracy", percent, "high", "The accuracy on held-out sprites still rises.",
-    "The accuracy on held-out sprites has not risen above {value} since step {step}.",
+    "accuracy", "accuracy", percent, "high", "The accuracy on validation sprites still rises.",
+    "The accuracy on validation sprites has not risen above {value} since step {step}.",
 )  # fmt: skip
 R2 = Metric(
-    "r2", "R\u00b2", _three_decimals, "high", "The predictions for held-out sprites still improve.",
-    "The predictions for held-out sprites have not improved since step {step}.",
+    "r2", "R\u00b2", _three_decimals, "high", "The predictions for validation sprites still improve.",
+    "The predictions for validation sprites have not improved since step {step}.",
 )  # fmt: skip
 MAE = Metric("mae", "mean error")  # of each predicted number: 'mae price'
 PIXELS = Metric("pixels", "pixels right", percent, "high")  # of reconstructed sprites
@@ -86,8 +86,8 @@ class Figure:
 
 
 FIGURES = (
-    Figure("kid_heldout", "KID, held out", "low"),
-    Figure("fd_heldout", "Fréchet, held out", "low"),
+    Figure("kid_heldout", "KID, validation", "low"),
+    Figure("fd_heldout", "Fréchet, validation", "low"),
     Figure("kid_training", "KID, training", "low"),
     Figure("fd_training", "Fréchet, training", "low"),
     Figure("precision", "Precision", "high", "%"),
@@ -99,8 +99,8 @@ FIGURES = (
     Figure("surprisal", "Patch surprisal", "low"),
     Figure("class_agreement", "Class match", "as real", "%"),
     Figure("copies", "Copies", "low", "%"),
-    Figure("nearer", "Closer than held out", "as real", "%"),
-    Figure("loss_gap", "Loss gap, held out", "low", "%"),
+    Figure("nearer", "Closer than validation", "as real", "%"),
+    Figure("loss_gap", "Loss gap, validation", "low", "%"),
     Figure("half_transparent", "Half-transparent", "as real", "%"),
     Figure("colours", "Colours per sprite", "as real"),
     Figure("off_palette", "Off palette", "as real", "%"),

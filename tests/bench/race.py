@@ -42,7 +42,7 @@ COLUMNS = ("kid_heldout", "kid_training", "fd_heldout", "fd_training", "precisio
 
 
 def load(folder: Path) -> tuple[Sprites, Sprites]:
-    """The training and the held-out sprites of a folder."""
+    """The training and the validation sprites of a folder."""
     sprites, config = imported(folder).sprites, GeneratorConfig()
     is_heldout = _heldout(sprites, config.holdout, config.seed)
     return sprites.take(np.flatnonzero(~is_heldout)), sprites.take(np.flatnonzero(is_heldout))
@@ -107,7 +107,7 @@ def table(results: list[dict[str, Any]]) -> str:
 
 
 def marks(results: list[dict[str, Any]]) -> str:
-    """For each result, the minutes after which each racer was as near to held-out sprites; '-' where it never was."""
+    """For each result, the minutes after which each racer was as near to validation sprites; '-' where it never was."""
     rows = [row for row in results if row["minutes"]]
     racers = sorted({row["racer"] for row in rows})
     lines = ["minutes until as good as", f"{'minutes':>8}  {'racer':<26}" + "".join(f"{name:>26}" for name in racers)]

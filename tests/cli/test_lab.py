@@ -61,7 +61,7 @@ def test_a_run_is_looked_into(
     done = studio("lab", "hardest", *words, "--out", str(report), "--json").objects()[-2]
     assert (done["result"]["run"], done["result"]["checkpoint"]) == ("trial", "4")
     assert "<td>trial, step 4</td>" in report.read_text()
-    assert "Hardest sprites, trial, step 4: The hardest of 4 held-out sprites" in studio("lab").out
+    assert "Hardest sprites, trial, step 4: The hardest of 4 validation sprites" in studio("lab").out
     said = studio("lab", "from-noise", str(run), code=2).err
     assert "'From noise to sprite' can't" in said and "can't draw sprites" in said
     assert "its own recipe" in studio("lab", "layers", str(run), "--batch-size", "4", code=2).err

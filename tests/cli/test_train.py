@@ -129,11 +129,11 @@ def test_more_minutes_go_on_with_a_finished_run(
 
 @pytest.mark.slow
 def test_early_stopping_prints_its_reason(folder: Path, run_path: Path, studio: Studio) -> None:
-    """All held-out sprites are soon named right."""
+    """All validation sprites are soon named right."""
     words = ["train", folder, "--out", run_path, "--recipe", "classifier", *TINY, *SMALL["classifier"]]
     out, err = studio(*words, "--steps", "1000", "--stop-early")
-    assert "Done: " in out and "Done: 1,000" not in out and "good enough. The accuracy on held-out sprites" in err
-    assert "Ended early. The accuracy on held-out sprites" in studio("resume", run_path).err
+    assert "Done: " in out and "Done: 1,000" not in out and "good enough. The accuracy on validation sprites" in err
+    assert "Ended early. The accuracy on validation sprites" in studio("resume", run_path).err
     assert "finished: Ended early. The accuracy" in studio("runs").out
 
 

@@ -258,11 +258,11 @@ def test_faulty_trainings_are_compared_with_the_correct_one() -> None:
     ]
     said = list(break_it._sentences(runs, (0.1, 0.2, 3 << 20)))
     assert said == [
-        "The correct training ends with a loss of 1 after 30 steps, 2 on held-out sprites.",
+        "The correct training ends with a loss of 1 after 30 steps, 2 on validation sprites.",
         "Learning rate x 100: the loss became NaN or infinite after 20 steps.",
-        "No zero_grad: 3 on held-out sprites, 50 % worse.",
-        "20 sprites: 0.5 on these, 2.02 on held-out sprites, no difference in a training this short.",
-        "Weights not averaged: 1 on held-out sprites, 50 % better: 30 steps are too few to show the damage.",
+        "No zero_grad: 3 on validation sprites, 50 % worse.",
+        "20 sprites: 0.5 on these, 2.02 on validation sprites, no difference in a training this short.",
+        "Weights not averaged: 1 on validation sprites, 50 % better: 30 steps are too few to show the damage.",
         "Without torch.no_grad(), an evaluation takes 2 times as long and wastes 3 MB per batch.",
     ]
     assert break_it._table(runs).columns[-1] == ">accuracy"

@@ -96,7 +96,7 @@ def test_loss_of_a_sprite_equals_its_loss_in_a_batch(folder: Path) -> None:
 def test_training_sprites_replace_missing_held_out_sprites(folder: Path) -> None:
     context = context_of_run(folder / "all learnt")
     assert not context.is_heldout and len(context.sprites) == 24
-    assert "24 training sprites (without held-out sprites)" in _outcome(hardest.Hardest(), context).sentences[0]
+    assert "24 training sprites (without validation sprites)" in _outcome(hardest.Hardest(), context).sentences[0]
 
 
 class _OnePixel(nn.Module):

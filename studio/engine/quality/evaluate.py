@@ -1,7 +1,7 @@
 """Evaluate a generator with a fixed protocol, which makes runs and other programs comparable.
 
-New sprites, with the class proportions of the training set, are compared with held-out and training sprites by learned
-features. The report also shows these scores for real sprites and for a cheat that returns training sprites.
+New sprites, with the class proportions of the training set, are compared with validation and training sprites by
+learned features. The report also shows these scores for real sprites and for a cheat that returns training sprites.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from studio.engine.steps.batches import DeviceSprites, stride_subsample, subsamp
 from studio.engine.steps.timing import with_progress
 from studio.recipes.base import Recipe
 
-MIN_EVALUATIONS = 128  # evaluations of held-out sprites for a stable generator loss
+MIN_EVALUATIONS = 128  # evaluations of validation sprites for a stable generator loss
 MIN_SPRITES = 20  # sprites on each side: with fewer, scores are noise
-MAX_HELDOUT = 4096  # held-out sprites, at most: all pairs are compared
+MAX_HELDOUT = 4096  # validation sprites, at most: all pairs are compared
 MAX_TRAINING = 8192  # training sprites, at most, for distances
 _MAX_BATCH = 256  # sprites, at most
 _FITTED = 1024  # training sprites that the likelihood divergence is fitted to
@@ -85,13 +85,13 @@ class RealSprites:
 def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Events:
     """Evaluate a run's model: yields Progress, then Evaluated for a generator, Validated for other recipes.
 
-    The scores are saved with the run; yields a Notice if that fails. Raises UsageError if too few sprites are held out,
+    The scores are saved with the run; yields a Notice if that fails. Raises UsageError for too few validation sprites,
     RunError if the run's data are gone, and DeviceError.
     """
     real = yield from _load_real_sprites(run, model)
     if model.recipe.makes != "sprites":
         if not len(real.heldout):
-            raise UsageError("No sprites are held out.", "Train with a held-out share above 0.")
+            raise UsageError("The run has no validation sprites.", "Train with a validation share above 0.")
         with detection.wrap_device_errors(model.device):
             heldout = DeviceSprites(real.heldout, model.device)
             figures = evaluate_heldout(model, heldout, heldout_batch_size(heldout, model.recipe))
@@ -114,9 +114,9 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
 
 
 def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
-    """Return the relative excess of the loss on held-out sprites over the loss on training sprites.
+    """Return the relative excess of the loss on validation sprites over the loss on training sprites.
 
-    0.1: the held-out loss is 10 % higher, for equal numbers, times and noise. The gap rises when the model memorizes
+    0.1: the validation loss is 10 % higher, for equal numbers, times and noise. The gap rises when the model memorizes
     sprites, before it draws copies.
     """
     losses = []
@@ -132,12 +132,12 @@ def sample_classes(training: Sprites, count: int, seed: int) -> Labels:
 
 
 def heldout_batch_size(heldout: DeviceSprites, recipe: Recipe) -> AutoBatchSize:
-    """Return the batch size for evaluating the held-out sprites; it shrinks when the device is full."""
+    """Return the batch size for evaluating the validation sprites; it shrinks when the device is full."""
     return AutoBatchSize(heldout.device, min(_MAX_BATCH, _evaluations(heldout, recipe)), heldout.rgba.shape[-1])
 
 
 def evaluate_heldout(model: TrainedModel, heldout: DeviceSprites, batch_size: AutoBatchSize) -> Validated:
-    """Compute the recipe's metrics on held-out sprites. Raises DeviceFullError if one sprite does not fit."""
+    """Compute the recipe's metrics on validation sprites. Raises DeviceFullError if one sprite does not fit."""
     count = _evaluations(heldout, model.recipe)
     found = None
     while found is None:
@@ -150,7 +150,7 @@ def evaluate_heldout(model: TrainedModel, heldout: DeviceSprites, batch_size: Au
 
 
 def _evaluations(heldout: DeviceSprites, recipe: Recipe) -> int:
-    """Return how many sprites to evaluate: all held-out sprites, for a generator at least MIN_EVALUATIONS.
+    """Return how many sprites to evaluate: all validation sprites, for a generator at least MIN_EVALUATIONS.
 
     A generator sees each of few sprites several times, with different noise.
     """
@@ -244,7 +244,7 @@ class Scorer:
         """Return the scores of single sprites, averaged: pixel art, copies, class agreement.
 
         asked: the requested classes int64 [N], if any. nearest, heldout: the nearest training sprites of `sprites` and
-        of the held-out sprites.
+        of the validation sprites.
         """
         found: dict[str, float] = dict(vars(measure_pixel_art(sprites, self._real.training.rgba)))
         found["copies"] = float(nearest.is_copy.mean())
@@ -264,9 +264,9 @@ def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, flo
 
 
 def _load_real_sprites(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]:
-    """Load a run's training and held-out sprites for its report.
+    """Load a run's training and validation sprites for its report.
 
-    Yields Progress, and a Notice if the held-out sprites also selected the best checkpoint.
+    Yields Progress, and a Notice if the validation sprites also selected the best checkpoint.
     """
     folder = RunDir(run)
     sprites, _ = yield from with_progress(packed.load_in_slices(folder.data), 0, "sprites checked")
@@ -274,26 +274,25 @@ def _load_real_sprites(run: Path, model: TrainedModel) -> Generator[Event, None,
     split = split_sprites(record, model.config, sprites)
     heldout = split.report
     if len(heldout) and not split.is_report_apart:
-        hint = f"With {MIN_REPORT_SPRITES} or more held out, the report gets a third of its own."
+        hint = f"With {MIN_REPORT_SPRITES} or more, the report gets a third of its own."
         if sprites.is_test.any():
-            hint = "Hold out a share of the other sprites: the test set then serves only the report."
-        yield Notice("info", "The held-out sprites also selected the best checkpoint.", hint)
+            hint = "Use a share of the other sprites for validation: the test set then serves only the report."
+        yield Notice("info", "The validation sprites also selected the best checkpoint.", hint)
     if len(heldout) > MAX_HELDOUT and model.recipe.makes == "sprites":
         heldout = np.sort(np.random.default_rng(0).choice(heldout, MAX_HELDOUT, replace=False))
     return RealSprites(subsample(sprites, split.training), subsample(sprites, heldout), sprites, split.training)
 
 
 def _check_counts(real: RealSprites) -> None:
-    """Raise UsageError if there are too few training or held-out sprites."""
+    """Raise UsageError if there are too few training or validation sprites."""
     training, heldout = real.training, real.heldout
     if min(len(training), len(heldout)) >= MIN_SPRITES:
         return
     total = len(training) + len(heldout)
     if total < 2 * MIN_SPRITES:
-        hint = f"An evaluation needs {2 * MIN_SPRITES} sprites, half of them held out."
+        hint = f"An evaluation needs {2 * MIN_SPRITES} sprites, half of them for validation."
     else:
         share = math.ceil(100 * MIN_SPRITES / total) / 100
-        hint = f"Train with more sprites, or hold out a share of {share:g}: at least {MIN_SPRITES} sprites."
-    raise UsageError(
-        f"{formatting.count(len(heldout), 'sprite')} held out of {total}: too few for an evaluation.", hint
-    )
+        hint = f"Train with more sprites, or a validation share of {share:g}: at least {MIN_SPRITES} sprites."
+    found = formatting.count(len(heldout), "validation sprite")
+    raise UsageError(f"{found} of {total} in all: too few for an evaluation.", hint)

@@ -1,8 +1,7 @@
 """Features of sprites for KID and Fréchet distances, from a small network trained on the training sprites.
 
-Features of photographs say little about pixel art, so each training set has a network of its own, trained without
-held-out sprites. The network is saved under the training set's fingerprint: runs on equal data are measured with equal
-features.
+Features of photographs say little about pixel art, so each training set has its own network, trained without validation
+sprites and saved under the training set's fingerprint: runs on equal data are measured with equal features.
 
 A network that only classifies ignores degraded sprites: noise with a tenth of the range changed no distance. So the
 network also classifies how a sprite was corrupted (specks, blotches, blur), and its features come from every level.

@@ -113,10 +113,10 @@ def probability_below(first: NDArray[np.floating], second: NDArray[np.floating])
 
 
 def likelihood_divergence(new: Features, training: Features, heldout: Features) -> float:
-    """Return how badly new sprites predict held-out sprites, in nats per feature; lower is better.
+    """Return how badly new sprites predict validation sprites, in nats per feature; lower is better.
 
     A normal distribution around each new sprite forms a mixture (after Jiralerspong et al. 2023); its widths maximize
-    the likelihood of the training sprites. The score is the held-out sprites' negative log likelihood. Unrealistic
+    the likelihood of the training sprites. The score is the validation sprites' negative log likelihood. Unrealistic
     sprites raise it, and so do copies, whose width shrinks towards 0. Compare only sets of equal size.
     """
     to_training, to_heldout = _distances(training, new), _distances(heldout, new)

@@ -22,7 +22,7 @@ class CheckpointEvaluation:
     """The results of evaluating one checkpoint.
 
     figures: metrics by name. beside: metrics of a baseline, either real sprites or predicting the mean; may be empty.
-    heldout_count, training_count: number of held-out and training sprites. count: number of new sprites; 0 for a
+    heldout_count, training_count: number of validation and training sprites. count: number of new sprites; 0 for a
     classifier or regression. settings: how the new sprites were drawn.
     """
 

@@ -29,7 +29,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from filelock import BaseFileLock
 
-from studio.core import file_systems, files, records
+from studio.core import file_systems, files, former_names, records
 from studio.core.errors import DamagedError, RunError, RunGoneError, UnwritableError
 from studio.core.events import LossChunk, QualityMeasured, Validated
 from studio.engine.runs.metrics import LayerStats, line_of
@@ -183,7 +183,10 @@ class RunDir:
         return self._lock is not None or file_systems.is_locked(self.path / _LOCK_FILE)
 
     def record(self) -> RunRecord:
-        """Read run.json. Raises RunError if the file is missing, damaged, unreadable or of another version."""
+        """Read run.json, with former names of settings replaced by their current names.
+
+        Raises RunError if the file is missing, damaged, unreadable or of another version.
+        """
         try:
             values = self._read(RECORD_FILE, dict[str, Any])
         except FileNotFoundError:
@@ -196,7 +199,10 @@ class RunDir:
                 "Retrain with the same settings.",
             )
         with self._wrap_parse_errors(RECORD_FILE):
-            return records.convert(values, RunRecord)
+            record = records.convert(values, RunRecord)
+        current = former_names.SETTINGS[""] | former_names.SETTINGS.get(record.recipe, {})
+        config = {current.get(name, name): value for name, value in record.config.items()}
+        return dataclasses.replace(record, config=config)
 
     def progress(self) -> RunProgress:
         """Read state.json; return step 0 if the file does not exist yet. Raises RunError."""

@@ -15,7 +15,7 @@ from studio.engine.runs.folder import RunRecord, newer_version_error
 Indices = NDArray[np.int64]
 
 BY_GROUP: Literal["group"] = "group"  # rule of `split_by_group`, stored in run.json
-MIN_REPORT_SPRITES = 400  # held-out sprites; a third of fewer would be too small a test set
+MIN_REPORT_SPRITES = 400  # validation sprites; a third of fewer would be too small a test set
 
 
 @dataclass(frozen=True, eq=False)

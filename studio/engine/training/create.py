@@ -290,7 +290,7 @@ def _assemble(
     train_set, notices = make_train_set(sprites, split.training, target, config, ranks.on_device)
     on_error.callback(train_set.close)
     if not len(split.validation) and int(config.holdout * len(sprites)):
-        title = "No sprites are held out, because every class has a single animation or group of near duplicates."
+        title = "No sprites are left for validation: every class has one animation or group of near duplicates."
         notices.append(Notice("info", title, "Memorization can't be measured. Add different sprites to each class."))
     sample = subsample(sprites, split.training)  # enough for statistics and measurements
     for name, values in recipe.statistics(sample, config).items():

@@ -1,4 +1,4 @@
-"""Live samples of a training: new sprites from a fixed seed, or held-out sprites with the model's predictions."""
+"""Live samples of a training: new sprites from a fixed seed, or validation sprites with the model's predictions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAMPLE_SEED = 7
 
 
 def live_samples(training: Training, control: Control) -> Events:
-    """Draw new sprites from the fixed seed; with a model that draws none, predict held-out sprites.
+    """Draw new sprites from the fixed seed; with a model that draws none, predict validation sprites.
 
     Yields Progress, then one SamplesReady. The samples are saved in the run folder. Stops early, without samples, when
     `control.stop` is set.
@@ -57,7 +57,7 @@ def _drawn_samples(training: Training, model: TrainedModel, control: Control) ->
 
 
 def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
-    """Return some held-out sprites with the model's prediction for each: a class or numbers."""
+    """Return some validation sprites with the model's prediction for each: a class or numbers."""
     places = slice(None, None, max(1, len(training.heldout_sprites) // SAMPLE_COUNT))
     chosen = training.heldout_sprites[places][:SAMPLE_COUNT]
     *_, found = predict(model, chosen)

@@ -285,7 +285,7 @@ def _save_metrics(training: Training, step: int, figures: Mapping[str, float]) -
 def _make_reference(training: Training, features: SpriteFeatures) -> Generator[Event, None, _Reference]:
     """Compute the features and scores of real sprites, for comparison with new ones; yields Progress.
 
-    With too few held-out sprites, new sprites are compared with training sprites instead, and one half of the training
+    With too few validation sprites, new sprites are compared with training sprites, and one half of the training
     sprites with the other half.
     """
     yield Progress(0, 3, "real sprites measured")

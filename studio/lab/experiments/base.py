@@ -45,7 +45,7 @@ class ExperimentContext:
 
     seconds: the planned duration; an experiment may need more.
     run: the run folder to examine, or None. checkpoint: 'best', 'last' or a step.
-    is_heldout: whether `sprites` are held-out sprites of the run; runs without held-out sprites give training sprites.
+    is_heldout: whether `sprites` are validation sprites of the run, or training sprites because it has none.
     """
 
     recipe: Recipe
@@ -100,8 +100,8 @@ class ExperimentContext:
     sprites_in_words = former_names.alias("ExperimentContext.sprites_in_words", "describe_sprites")
 
     def describe_sprites(self) -> str:
-        """Return whether the sprites are held-out or training sprites, as a text for findings."""
-        return "held-out sprites" if self.is_heldout else "training sprites (without held-out sprites)"
+        """Return whether the sprites are validation or training sprites, as a text for findings."""
+        return "validation sprites" if self.is_heldout else "training sprites (without validation sprites)"
 
     @property
     def target(self) -> torch.device:

@@ -121,7 +121,7 @@ class BreakIt(Experiment):
 
 @dataclass(eq=False)
 class _Variant:
-    """A correct or faulty training. rate: learning rate. validations: metrics on held-out sprites, by step."""
+    """A correct or faulty training. rate: learning rate. validations: metrics on validation sprites, by step."""
 
     title: str
     training: BenchmarkTrainer
@@ -136,7 +136,7 @@ class _Variant:
 
     @torch.no_grad()
     def validate(self, network: nn.Module, heldout: DeviceSprites) -> None:
-        """Evaluate a network on held-out sprites and record the metrics."""
+        """Evaluate a network on validation sprites and record the metrics."""
         self.validations[len(self.losses)] = _figures(self.training, network, heldout)
 
     def curve(self) -> Line:
@@ -144,12 +144,12 @@ class _Variant:
         return loss_curve(self.title, self.losses, _SMOOTHED)
 
     def validation_curve(self) -> Line:
-        """Return the curve of losses on held-out sprites, without NaN and infinity."""
+        """Return the curve of losses on validation sprites, without NaN and infinity."""
         losses = {step: figures["loss"] for step, figures in self.validations.items() if math.isfinite(figures["loss"])}
         return Line(self.title, tuple(map(float, losses)), tuple(losses.values()))
 
     def ends(self) -> tuple[float, float]:
-        """Return the final training loss and the loss on held-out sprites; NaN if the training loss diverged."""
+        """Return the final training loss and the loss on validation sprites; NaN if the training loss diverged."""
         curve = self.curve().y
         return curve[-1] if len(curve) == len(self.losses) else math.nan, list(self.validations.values())[-1]["loss"]
 
@@ -171,7 +171,7 @@ class _WithoutZeroGrad(BenchmarkTrainer):
 
 
 def _split(context: ExperimentContext) -> tuple[ExperimentContext, DeviceSprites]:
-    """Split a context into training sprites with smaller settings, and held-out sprites.
+    """Split a context into training sprites with smaller settings, and validation sprites.
 
     Raises TrainingError if there are too few sprites.
     """
@@ -252,14 +252,14 @@ def _pictures(runs: Iterable[_Variant], network: nn.Module | None = None) -> Ite
 
 def _plots(runs: list[_Variant]) -> tuple[Plot, ...]:
     return (
-        loss_plot("Loss on held-out sprites", tuple(run.validation_curve() for run in runs)),
+        loss_plot("Loss on validation sprites", tuple(run.validation_curve() for run in runs)),
         loss_plot("Training loss", tuple(run.curve() for run in runs)),
     )
 
 
 def _table(runs: list[_Variant]) -> Table:
     headline = runs[0].training.recipe.headline
-    columns = ("fault", ">training loss", ">loss on held-out sprites")
+    columns = ("fault", ">training loss", ">loss on validation sprites")
     rows = [(run.title, *map(decimal, run.ends())) for run in runs]
     if headline is LOSS:
         return Table(columns, tuple(rows))
@@ -274,8 +274,8 @@ def _sentences(runs: list[_Variant], costs: tuple[float, float, int]) -> Iterato
     in_training, usual = sound.ends()
     steps = count(len(sound.losses), "step")
     yield (
-        f"The correct training ends with a loss of {decimal(in_training)} after {steps}, {decimal(usual)} on held-out "
-        "sprites."
+        f"The correct training ends with a loss of {decimal(in_training)} after {steps}, {decimal(usual)} on "
+        "validation sprites."
     )
     for run in others:
         in_training, loss = run.ends()
@@ -284,9 +284,9 @@ def _sentences(runs: list[_Variant], costs: tuple[float, float, int]) -> Iterato
             yield f"{title}the loss became NaN or infinite after {count(len(run.curve().x), 'step')}."
         elif run.title == _FEW_SPRITES:
             compared = _compared(loss, usual, steps)
-            yield f"{title}{decimal(in_training)} on these, {decimal(loss)} on held-out sprites, {compared}."
+            yield f"{title}{decimal(in_training)} on these, {decimal(loss)} on validation sprites, {compared}."
         else:
-            yield f"{title}{decimal(loss)} on held-out sprites, {_compared(loss, usual, steps)}."
+            yield f"{title}{decimal(loss)} on validation sprites, {_compared(loss, usual, steps)}."
     without_s, with_s, kept = costs
     times = "as long" if abs(with_s / without_s - 1) < _SAME else f"{with_s / without_s:.2g} times as long"
     yield f"Without torch.no_grad(), an evaluation takes {times} and wastes {memory(kept)} per batch."

@@ -114,7 +114,7 @@ def test_watcher_yields_the_trainings_events(
     losses = [*known, *np.concatenate([chunk.losses for chunk in of_kind(seen_later, LossChunk)]).tolist()]
     np.testing.assert_allclose(losses, np.concatenate([chunk.losses for chunk in of_kind(said, LossChunk)]), rtol=1e-6)
     seen_samples = [*read.samples, *of_kind(seen_later, SamplesReady)]
-    if train is train_toy:  # what others say of held-out sprites is not kept
+    if train is train_toy:  # what others say of validation sprites is not kept
         assert [samples.step for samples in seen_samples] == [samples.step for samples in of_kind(said, SamplesReady)]
     saved = [event.step for event in of_kind(seen_later, CheckpointSaved)]
     assert saved == [event.step for event in of_kind(said, CheckpointSaved)]

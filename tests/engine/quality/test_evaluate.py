@@ -84,7 +84,7 @@ def test_equal_seeds_give_equal_scores(run: Path, model: TrainedModel) -> None:
 
 def test_evaluation_needs_held_out_sprites(run_path: Path) -> None:
     list(train_classifier(run_path, SPRITES, steps=1, holdout=0.0))
-    with pytest.raises(UsageError, match="held out"):
+    with pytest.raises(UsageError, match="validation sprite"):
         list(evaluate(load_model(run_path, "last", CPU), run_path, EvaluateSettings()))
 
 
@@ -95,7 +95,7 @@ def test_too_few_held_out_sprites_raise_usage_error(run_path: Path) -> None:
     for job in (evaluate(model, run_path, settings), evaluate_sprites(model, run_path, SPRITES.rgba, "all", settings)):
         with pytest.raises(UsageError, match="too few") as refusal:
             list(job)
-        assert refusal.value.hint == "An evaluation needs 40 sprites, half of them held out."
+        assert refusal.value.hint == "An evaluation needs 40 sprites, half of them for validation."
 
 
 @pytest.mark.slow

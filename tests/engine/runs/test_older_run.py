@@ -5,6 +5,7 @@ There `losses.json` holds what that version went on with, and `drawn.png` what i
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -14,11 +15,16 @@ import pytest
 import torch
 from PIL import Image
 
+from studio.core import former_names
+from studio.core.config import settings_of
 from studio.core.events import Exported, LossChunk, SpritesGenerated
 from studio.core.pictures import untile
+from studio.engine.catalog import recipes
 from studio.engine.control.control import Control
 from studio.engine.models.exporting import export
 from studio.engine.models.loading import load_model
+from studio.engine.runs.analysis.comparison import differences
+from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import RunsListed, list_runs
 from studio.engine.sampling.generate import generate
@@ -42,6 +48,19 @@ def test_it_is_listed_and_its_curves_are_read(older: Path) -> None:
     (summary,) = listed.runs
     assert summary.progress is not None and (summary.progress.state, summary.progress.step) == ("stopped", 6)
     np.testing.assert_array_equal(read_history(older).series["loss"].steps, np.arange(6))
+
+
+def test_it_is_compared_by_the_current_names_of_its_settings(older: Path) -> None:
+    record = RunDir(older).record()
+    current = dataclasses.replace(record, config={**record.config, "class_dropout": 0.2})
+    (row,) = differences([record, current])
+    assert (row.title, row.texts) == ("Class dropout", ("0.1", "0.2"))
+
+
+def test_run_json_is_read_with_all_former_names_of_settings() -> None:
+    for name, recipe in recipes().items():
+        declared = {item.former_name: item.name for item in settings_of(recipe.Config) if item.former_name}
+        assert declared == former_names.SETTINGS[""] | former_names.SETTINGS.get(name, {})
 
 
 def test_it_goes_on_as_it_would_have(older: Path) -> None:

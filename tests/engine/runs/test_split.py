@@ -153,7 +153,7 @@ def test_where_each_class_is_one_animation_nothing_is_held_out_and_that_is_said(
     sprites = dataclasses.replace(make_sprites(12), groups=np.repeat([0, 12], 12))
     events = list(train_classifier(run_path, sprites, steps=1, holdout=0.2))
     (notice,) = of_kind(events, Notice)
-    assert "No sprites are held out" in notice.title and not of_kind(events, Validated)
+    assert "No sprites are left for validation" in notice.title and not of_kind(events, Validated)
 
 
 def _animations(folder: Path, count: int, frames: int) -> Sprites:

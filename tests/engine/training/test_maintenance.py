@@ -59,7 +59,7 @@ def test_early_stop_waits_for_a_share_of_the_budget(run_path: Path, monkeypatch:
     ("train", "changes", "why"),
     [
         (train_toy, {}, "the loss alone is not enough"),  # sixteen sprites are too few
-        (train_classifier, {"holdout": 0.0}, "No sprites are held out"),
+        (train_classifier, {"holdout": 0.0}, "The run has no validation sprites"),
         (train_classifier, {}, ""),
         (train_toy, {"stop_early": False}, ""),
     ],

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.config import TrainingConfig, Value, legacy_defaults, settings_of, with_current_names
+from studio.core.config import TrainingConfig, Value, legacy_defaults, settings_of
 from studio.core.events import SamplesReady
 from studio.core.formatting import duration, number, percent, rate
 from studio.core.metrics import BETTER, FIGURES, LOSS, METRICS, Better, Figure, Quality, format_metric, metric_title
@@ -25,6 +25,7 @@ TimelineAxis = Literal["step", "time"]
 NOTHING_DIFFERS = "No differences: equal settings, sprites and device."
 
 _SETTINGS = {item.name: item for item in settings_of(TrainingConfig)}  # common to all recipes
+_LEGACY = legacy_defaults(TrainingConfig)
 _FINGERPRINT = 12  # leading digits to show
 _BY_CHANCE = 2.0  # standard errors; chance exceeds them once in twenty times
 
@@ -97,9 +98,8 @@ def settings_texts(record: RunRecord) -> dict[str, str]:
 
     Settings that did not exist when the run was made have the value that the run was trained with.
     """
-    config = with_current_names(TrainingConfig, record.config)
-    newer = {name: value for name, value in legacy_defaults(TrainingConfig).items() if name not in config}
-    return {_label(name): _setting(name, value) for name, value in {**config, **newer}.items()}
+    config = {**record.config, **{name: value for name, value in _LEGACY.items() if name not in record.config}}
+    return {_label(name): _setting(name, value) for name, value in config.items()}
 
 
 def data_texts(record: RunRecord) -> dict[str, str]:

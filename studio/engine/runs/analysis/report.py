@@ -200,7 +200,7 @@ def _mistakes(run: ComparedRun) -> Iterator[str]:
     ]
     if rows:
         yield "<h2>Most common mistakes</h2>"
-        yield numeric_table(("class", "predicted", ">held-out sprites"), rows)
+        yield numeric_table(("class", "predicted", ">validation sprites"), rows)
 
 
 def _provenance(run: ComparedRun) -> Iterator[tuple[str, str]]:

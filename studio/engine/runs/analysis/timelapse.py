@@ -39,7 +39,7 @@ def timelapse(run: Path, scale: int | None = None, seconds: float | None = None)
         raise RunError(f"{name} has no live samples.", "Resume the run: training saves live samples.")
     if not samples_change(samples):
         title = f"The samples of {name} never change, so a timelapse would show nothing."
-        raise RunError(title, "A classifier or regression shows the same held-out sprites in all samples.")
+        raise RunError(title, "A classifier or regression shows the same validation sprites in all samples.")
     frames = _enlarge(_grids(samples), scale)
     about = {"model": record.name, "recipe": record.recipe, "steps": f"{samples[0].step} to {samples[-1].step}"}
     about |= provenance_metadata([provenance_at(RunDir(run), samples[-1].step).to_json()])
@@ -50,7 +50,7 @@ def timelapse(run: Path, scale: int | None = None, seconds: float | None = None)
 def samples_change(samples: Sequence[SamplesReady]) -> bool:
     """Return whether the sprites differ between samples; True for a single sample.
 
-    They never change for a classifier or regression, whose samples always show the same held-out sprites.
+    They never change for a classifier or regression, whose samples always show the same validation sprites.
     """
     return len(samples) == 1 or any(
         not np.array_equal(samples[0].sprites, sample.sprites) for sample in reversed(samples[1:])
