@@ -40,9 +40,9 @@ def until_stopped(events: Events, control: Control) -> Events:
 def retry_until_writable(
     control: Control, write: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> Generator[Event, None, T]:
-    """Call `write` until the disk accepts the data, and return its result.
+    """Call `write` until it succeeds, and return its result; yields Blocked after each UnwritableError.
 
-    Yields Blocked after each failure. Raises UnwritableError when `control.give_up` is set.
+    Raises UnwritableError when `control.give_up` is set.
     """
     while True:
         try:

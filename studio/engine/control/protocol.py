@@ -47,10 +47,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
 
 
 class ControlRequest(msgspec.Struct, frozen=True):
-    """The content of asked.json: what other processes request from a training.
-
-    saves, samples: number of checkpoints and live samples requested since the start.
-    """
+    """The content of asked.json. saves, samples: how many checkpoints and live samples were requested so far."""
 
     stop: bool = False
     pause: bool = False
@@ -92,10 +89,7 @@ def read_requests(run: Path, known: ControlRequest) -> ControlRequest:
 def send_request(
     run: Path, *, stop: bool | None = None, pause: bool | None = None, save: bool = False, sample: bool = False
 ) -> None:
-    """Send a request to the training of a run, by writing asked.json.
-
-    stop, pause: None leaves the flag unchanged. Raises RunError.
-    """
+    """Request something from a run's training by writing asked.json; None keeps a flag. Raises RunError."""
     before = _asked_before(run / REQUEST_FILE)
     asked = ControlRequest(
         before.stop if stop is None else stop,
@@ -109,10 +103,7 @@ def send_request(
 
 
 def _asked_before(path: Path) -> ControlRequest:
-    """Return the requests in asked.json; no requests if the file is missing.
-
-    Raises RunError for an unreadable file: replacing the file would end a requested pause.
-    """
+    """Return the requests in asked.json, none without the file. Raises RunError if it is unreadable or damaged."""
     try:
         with wrap_read_errors(path):
             return records.parse(files.retry_in_use(path.read_bytes), ControlRequest)

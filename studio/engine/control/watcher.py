@@ -1,7 +1,4 @@
-"""Watch a run that another process trains, through the files in its run folder.
-
-The folder may be on a shared drive, or be synchronized from another machine.
-"""
+"""Watch a run that another process trains, through the files in its folder, which may be on a shared drive."""
 
 from __future__ import annotations
 
@@ -47,10 +44,7 @@ _DEAD_S = 60.0  # without a heartbeat, on drives without locks
 
 @dataclass(frozen=True)
 class TrainingSeen(Event):
-    """The last event of a poll while the training runs.
-
-    live: the heartbeat; None before the first one. silent_s: seconds since the heartbeat last changed.
-    """
+    """The last event of a poll while a training runs. live: None before a heartbeat. silent_s: its age in seconds."""
 
     live: Heartbeat | None
     silent_s: float

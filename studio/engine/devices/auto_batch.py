@@ -27,10 +27,7 @@ class AutoBatchSize:
         self._was_full = False
 
     def slices(self, total: int) -> Iterator[slice]:
-        """Yield slices of `total` sprites in order, each with at most `count` sprites.
-
-        If `halve_if_full` has halved `count`, starts again at the failed slice.
-        """
+        """Yield slices of at most `count` of `total` sprites in order, the failed one again after `halve_if_full`."""
         start, self.count = 0, max(1, min(self.count, total))  # a batch size above `total` would survive a halving
         while start < total:
             part = slice(start, min(start + self.count, total))
@@ -53,10 +50,7 @@ class AutoBatchSize:
 
     @contextlib.contextmanager
     def halve_if_full(self) -> Iterator[None]:
-        """Halve the batch size if a `with` block runs out of device memory; the caller then repeats the block.
-
-        Raises DeviceFullError if a single sprite doesn't fit.
-        """
+        """Halve `count` if the block, to be repeated then, fills the device. Raises DeviceFullError at one sprite."""
         if self._was_full:  # now, not in `except`: there the traceback still holds tensors of the failed block
             detection.empty_cache(self._device)
         self._was_full = False

@@ -92,10 +92,7 @@ def find_device(wanted: str, *, probe: bool = False) -> Device:
 
 
 def choose_device(devices: tuple[Device, ...], wanted: str) -> Device:
-    """Return the device with the id `wanted`, or the fastest for 'auto'. Raises UsageError, DeviceError.
-
-    A kind such as 'cuda' selects its first device.
-    """
+    """Return the device with an id, the first of a kind, or for 'auto' the fastest. Raises UsageError, DeviceError."""
     usable = [device for device in devices if not device.problem]
     if wanted == AUTO:
         if not usable:
@@ -125,10 +122,7 @@ def resolve_precision(device: Device, wanted: str) -> str:
 
 @contextlib.contextmanager
 def wrap_device_errors(device: torch.device, full: type[DeviceFullError] = DeviceFullError) -> Iterator[None]:
-    """Turn torch's errors about a full or lost device in a `with` block into a DeviceError.
-
-    full: the error class to raise for a full device.
-    """
+    """Turn torch's errors about a full or lost device in a block into `full` or DeviceError."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -260,10 +254,7 @@ def _probe(device: Device) -> Device:
 
 
 def _with_fastest_precision(device: Device) -> Device:
-    """Time large batches on a GPU in each precision, and return the device with the fastest precision.
-
-    Prefers bf16 to a faster fp16, because bf16 needs no loss scaling.
-    """
+    """Return the GPU with its fastest precision on large batches, preferably bf16, which needs no loss scaling."""
     speeds = dict.fromkeys(("fp32", "bf16", "fp16"), 0.0)
     for _ in range(_PROBE_REPEATS):
         for precision, speed in speeds.items():

@@ -26,10 +26,7 @@ def autocast(device_type: str, precision: str) -> contextlib.AbstractContextMana
 
 @functools.cache
 def honours_found_inf(device: torch.device) -> bool:
-    """Return whether torch's fused AdamW skips its step if `found_inf` is 1.
-
-    Tries a step on one weight: AdamW for Apple GPUs ignored `found_inf` until mid-2026.
-    """
+    """Return whether fused AdamW skips a step if `found_inf` is 1, by a trial: MPS ignored it until mid-2026."""
     weight = nn.Parameter(torch.ones(1, device=device))
     weight.grad = torch.ones(1, device=device)
     optimizer = AdamW([weight], lr=0.5, fused=True)

@@ -111,10 +111,7 @@ class Ranks:
         return value
 
     def wrap_ddp(self, network: nn.Module, loss: Loss) -> Loss:
-        """Wrap the loss function for DistributedDataParallel: its backward pass averages gradients over the ranks.
-
-        Return `loss` itself in a training of a single process.
-        """
+        """Return `loss`, wrapped so that its backward pass averages gradients over several ranks."""
         return loss
 
     def scale_for_ddp_mean(self, loss: Tensor) -> Tensor:
@@ -155,10 +152,7 @@ ALONE = Ranks()
 
 
 class _LossModule(nn.Module):
-    """A loss function as a torch module.
-
-    DistributedDataParallel averages gradients only for calls of a module's `forward`.
-    """
+    """A loss function as a module, because DistributedDataParallel averages gradients only for calls of `forward`."""
 
     def __init__(self, network: nn.Module, loss: Loss) -> None:
         super().__init__()
@@ -274,10 +268,7 @@ class Group(Ranks):
         self._persistent.set("ended", "")
 
     def has_ended(self) -> bool:
-        """Return whether the training ended before torchrun restarted this process.
-
-        No exit code keeps torchrun from restarting.
-        """
+        """Return whether the training ended before torchrun restarted this process, as every exit code makes it do."""
         return self._persistent.check(["ended"])
 
     def report_oom(self, title: str) -> None:
@@ -359,8 +350,5 @@ def _own_device(wanted: str, local_count: int) -> torch.device:
 
 
 def _attempt() -> str:
-    """Return how often torchrun has restarted the processes.
-
-    The store outlives restarts, so keys must include this number.
-    """
+    """Return how often torchrun has restarted the processes. The store outlives restarts, so its keys need this."""
     return os.environ["TORCHELASTIC_RESTART_COUNT"]

@@ -192,10 +192,7 @@ def check_difference(form: ModelExport, model: ExportableModel, config: Config, 
 
 
 def _with_suffix(form: ModelExport, model: ExportableModel, target: Path) -> Path:
-    """Return the path of the file to write: `target` with the suffix of the format.
-
-    If `target` is a folder, returns a file in it, named after the run.
-    """
+    """Return `target` with the format's suffix; in a folder, a file named after the run."""
     if target.is_dir():
         return target / f"{files.safe_name(model.title, 'model')}{form.suffix}"
     return target if target.suffix.lower() == form.suffix else target.with_name(target.name + form.suffix)

@@ -95,10 +95,7 @@ def find_checkpoint(path: Path, checkpoint: str) -> tuple[Path, CheckpointInfo]:
 
 
 def checkpoint_names(path: Path, *, distilled: bool = False) -> list[str]:
-    """Return the names of a run's checkpoints: 'best', 'last', then the steps; empty without a checkpoint.
-
-    distilled: only checkpoints with a distilled network. Raises RunError.
-    """
+    """Return 'best', 'last' and all steps; none without a checkpoint. distilled: with a network. Raises RunError."""
     run = RunDir(path)
     with wrap_read_errors(run.checkpoints):
         found = checkpoints.list_checkpoints(run.checkpoints)
@@ -110,10 +107,7 @@ def checkpoint_names(path: Path, *, distilled: bool = False) -> list[str]:
 
 
 def _require_checkpoints(run: RunDir) -> tuple[checkpoints.Checkpoints, list[Path]]:
-    """Return the valid checkpoints of a run, and the paths of damaged checkpoints.
-
-    Raises RunError if the run has no valid checkpoint.
-    """
+    """Return the valid checkpoints of a run, and the paths of damaged ones. Raises RunError without valid ones."""
     with wrap_read_errors(run.checkpoints):
         found, damaged = checkpoints.scan(run.checkpoints)
     if not found and damaged:

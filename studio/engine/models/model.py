@@ -27,10 +27,7 @@ from studio.recipes.capabilities import Student
 
 @dataclass(eq=False)
 class TrainedModel:
-    """A trained network with its recipe (kind of model), settings and pixel style; in eval mode.
-
-    Loaded from a checkpoint, or live in a training: then the weights change while it trains.
-    """
+    """A trained network in eval mode, from a checkpoint, or live in a training, where its weights change."""
 
     recipe: Recipe
     config: TrainingConfig
@@ -54,10 +51,7 @@ def save_style(run: RunDir, record: RunRecord, sprites: Sprites) -> None:
 
 
 def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
-    """Load the pixel style of a run's training sprites from style.json. Raises RunError, DamagedError.
-
-    Measures the style again if the file is missing or of an older version.
-    """
+    """Load style.json, or measure again what is missing or of an older version. Raises RunError, DamagedError."""
     try:
         with wrap_read_errors(run.path / STYLE_FILE):
             text = (run.path / STYLE_FILE).read_bytes()

@@ -73,10 +73,7 @@ def model_card(model: TrainedModel) -> Card | None:
 
 
 def write_card(card: Card, paths: tuple[Path, ...]) -> tuple[Path, Path]:
-    """Write the model card beside the exported files, as JSON and HTML, and return both paths. Raises ExportError.
-
-    paths: the exported files, main file first.
-    """
+    """Write a model card, as JSON and HTML, beside `paths`, the exported files, main file first. Raises ExportError."""
     (target, page_path), sums = model_cards.card_paths(paths[0]), _file_hashes(paths)
     page = model_cards.card_page(dataclasses.replace(card, files=sums))
     # The JSON also lists the hash of the page; the page can't contain its own.
@@ -142,18 +139,13 @@ def _read_origin(path: Path) -> tuple[list[ModelSource], list[Check]]:
 
 
 def _check_sprite_file(path: Path, sources: list[ModelSource], is_whole: bool) -> tuple[list[ModelSource], list[Check]]:
-    """Return the provenance entries of a sprite file, and a check that says whether the file is unchanged.
-
-    is_whole: whether the checksum in the file matches its content.
-    """
+    """Return a sprite file's provenance, and a check of `is_whole`, whether the file's checksum matches."""
     verdict = "is unchanged since it was saved" if is_whole else "was changed after it was saved"
     return sources, [Check(f"{path.name} {verdict}.", is_whole)]
 
 
 def _check_export(path: Path) -> tuple[list[ModelSource], list[Check]]:
-    """Compare the files of an exported model with its model card; return provenance and checks. Raises
-    BadInputError.
-    """
+    """Return an exported model's provenance, and checks of its files against its card. Raises BadInputError."""
     card_path = _find_card(path)
     try:
         card = model_cards.read_card(card_path)
@@ -175,10 +167,7 @@ def _check_export(path: Path) -> tuple[list[ModelSource], list[Check]]:
 
 
 def _find_card(path: Path) -> Path:
-    """Return the path of the model card for an exported file. Raises BadInputError without a model card.
-
-    If `path` is a model card, returns it.
-    """
+    """Return the model card of an exported file, or `path` if it is a card. Raises BadInputError without a card."""
     if path.name.endswith(model_cards.JSON_ENDING):
         return path
     if not path.exists():
@@ -202,10 +191,7 @@ def _find_card(path: Path) -> Path:
 
 
 def _check_run(source: ModelSource, run: RunDir) -> Iterator[Check]:
-    """Compare run.json, sprites and weights of a run with a provenance; yields a check for each.
-
-    Raises RunError, BadInputError.
-    """
+    """Compare a run's run.json, sprites and weights with a provenance. Raises RunError, BadInputError."""
     own = provenance_at(run, source.step)
     is_run = own.run_sha256 == source.run_sha256
     verdict = "is the source run" if is_run else "is a different run, or its run.json was changed"

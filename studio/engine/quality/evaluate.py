@@ -150,10 +150,7 @@ def evaluate_heldout(model: TrainedModel, heldout: DeviceSprites, batch_size: Au
 
 
 def _evaluations(heldout: DeviceSprites, recipe: Recipe) -> int:
-    """Return how many sprites to evaluate: all validation sprites, for a generator at least MIN_EVALUATIONS.
-
-    A generator sees each of few sprites several times, with different noise.
-    """
+    """Return how many sprites to evaluate; a generator sees each of few sprites several times, with different noise."""
     return max(len(heldout), MIN_EVALUATIONS) if recipe.makes == "sprites" else len(heldout)
 
 
@@ -264,10 +261,7 @@ def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, flo
 
 
 def _load_real_sprites(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]:
-    """Load a run's training and validation sprites for its report.
-
-    Yields Progress, and a Notice if the validation sprites also selected the best checkpoint.
-    """
+    """Load the sprites for a run's report; yields Progress, and a Notice if they also selected the checkpoint."""
     folder = RunDir(run)
     sprites, _ = yield from with_progress(packed.load_in_slices(folder.data), 0, "sprites checked")
     record = folder.record()

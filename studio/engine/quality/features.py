@@ -168,10 +168,7 @@ def learn_features(training: Sprites, device: torch.device, precision: str) -> G
 
 
 def _learn(found: TrainedFeatures, training: Sprites, precision: str) -> Generator[Event, None, None]:
-    """Train the feature network to classify corruptions and classes; yields Progress.
-
-    With a single class, rotations replace the classes (Gidaris et al. 2018).
-    """
+    """Train the features to tell corruptions and classes, or turns (Gidaris et al. 2018); yields Progress."""
     precision = "fp32" if precision == "fp16" else precision  # fp16 would need a loss scaler
     network, data = found.taught.train(), DeviceSprites(training, found.device)
     optimizers = make_optimizers(network, TrainingConfig(weight_decay=0.05), precision)
@@ -194,10 +191,7 @@ def _learn(found: TrainedFeatures, training: Sprites, precision: str) -> Generat
 def _add_gradients(
     network: PretrainingNetwork, x: Tensor, y: Tensor, kind: Tensor, precision: str, at_once: int
 ) -> None:
-    """Add the gradients of a batch, in micro-batches of `at_once` sprites.
-
-    y: classes or rotations, int64 [B]. kind: corruptions, int64 [B].
-    """
+    """Add a batch's gradients, in micro-batches of `at_once`. y: classes or turns, kind: corruptions, int64 [B]."""
     for x_part, y_part, kind_part in zip(x.split(at_once), y.split(at_once), kind.split(at_once), strict=True):
         with autocast(x.device.type, precision):
             features = network(x_part)
@@ -228,10 +222,7 @@ def corrupt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def _turned(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Rotate the quarters of a batch by 0, 1, 2 and 3 quarter turns.
-
-    Returns the batch and the number of turns of each sprite, int64 [B].
-    """
+    """Turn the quarters of a batch 0, 1, 2 and 3 times. Returns the batch and each sprite's turns, int64 [B]."""
     turns = torch.arange(len(x), device=x.device) * _TURNS // len(x)
     parts = [x[turns == turn].rot90(turn, (2, 3)) for turn in range(_TURNS)]
     return torch.cat(parts), turns

@@ -56,10 +56,7 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
 def nearest_neighbours(
     features: NDArray[np.float32],
 ) -> Generator[Event, None, tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """Return the indices and distances of the ten rows nearest to each row: both [N, 10].
-
-    features: float32 [N, D]. Yields Progress.
-    """
+    """Return indices and distances, [N, 10], of the rows nearest to each of float32 [N, D]; yields Progress."""
     wanted = min(_NEIGHBOURS, len(features) - 1)
     squares = (features**2).sum(1)
     near = np.empty((len(features), wanted), np.int64)
@@ -78,10 +75,7 @@ def nearest_neighbours(
 
 
 def relative_distances(distances: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return each row's mean distance, divided by the median of all rows: float32 [N].
-
-    distances: float32 [N, n], from each sprite to its neighbours.
-    """
+    """Return each row's mean of `distances` [N, n] to neighbours, over the median of all rows: float32 [N]."""
     mean = distances.mean(1)
     return np.asarray(mean / max(float(np.median(mean)), 1e-9), np.float32)
 

@@ -78,10 +78,7 @@ def likeness_scores(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[
 
 
 def best_of_each_class(scores: NDArray[np.float64], labels: Labels, count: int) -> list[int]:
-    """Return the indices of the `count` best sprites, chosen within each class.
-
-    The chosen sprites have the classes of the first `count` sprites.
-    """
+    """Return indices of the `count` best sprites, with the classes of the first `count` sprites."""
     best_first = {label: _best_first(scores, labels == label) for label in np.unique(labels).tolist()}
     return [best_first[label].pop(0) for label in labels[:count].tolist()]
 
@@ -93,10 +90,7 @@ def _best_first(scores: NDArray[np.float64], which: NDArray[np.bool_]) -> list[i
 
 
 def _descriptors(sprites: Rgba) -> NDArray[np.float64]:
-    """Return a vector that describes each sprite: float64 [N, 133].
-
-    It holds features, mean and spread of the visible pixels in OKLab, and the visible share.
-    """
+    """Return features, mean and spread of visible colours in OKLab, and the visible share: float64 [N, 133]."""
     return np.concatenate([fixed_features(torch.device("cpu")).of(sprites), _colours(sprites)], 1)
 
 

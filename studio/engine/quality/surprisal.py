@@ -63,10 +63,7 @@ class PatchSurprisal:
         self.of_real = self._bits(patches, folds)
 
     def of(self, sprites: Rgba, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Return the surprisal of sprites, uint8 [M, S, S, 4], in bits per pixel: float64 [M]; 0 for an empty sprite.
-
-        where: bool [M, S, S], the pixels that count; None for all.
-        """
+        """Return bits per pixel of sprites uint8 [M, S, S, 4]: float64 [M]. where: bool [M, S, S] to count."""
         step = max(1, _MAX_PIXELS // sprites[0, ..., 0].size)
         found = []
         for start in range(0, len(sprites), step):
@@ -143,10 +140,7 @@ class _Counts:
         self._outside = in_fold.sum(1, keepdims=True) - in_fold  # [numbers, folds]
 
     def outside(self, fold_of: Indices, numbers: Codes) -> NDArray[np.int64]:
-        """Return how often each of `numbers` occurs in all folds but one: int64 [P].
-
-        fold_of: int64 [P], the fold to leave out for each number.
-        """
+        """Return how often each number occurs in all folds but its fold in `fold_of`, int64 [P]: int64 [P]."""
         if not len(self._numbers):
             return np.zeros_like(numbers)
         indices = np.searchsorted(self._numbers, numbers).clip(max=len(self._numbers) - 1)

@@ -39,19 +39,13 @@ def mark_remote(run: Path, target: str) -> None:
 
 
 def unmark_remote(run: Path) -> None:
-    """Delete the marker file of a run. Raises UnwritableError.
-
-    Call this once the remote training has ended and its files are copied back.
-    """
+    """Delete the marker file, once the ended training's files are copied back. Raises UnwritableError."""
     with wrap_write_errors(run):
         files.remove(run / REMOTE_FILE)
 
 
 def raise_if_remote(run: Path) -> None:
-    """Raise RunError if the run trains on another machine.
-
-    A second training of the same run would overwrite the first.
-    """
+    """Raise RunError if the run trains on another machine, whose training would overwrite one here."""
     if target := remote_target_of(run):
         again = command_line("studio", "resume", str(run), "--on", target)
         raise RunError(

@@ -71,8 +71,7 @@ _TARGET = re.compile(  # user and host don't begin with '-': ssh would read an o
 class RemoteTarget:
     """A folder on another machine.
 
-    host: machine with optional user, in ssh's notation; IPv6 addresses without brackets. folder: absolute, or relative
-    to the remote home folder.
+    host: in ssh's notation, IPv6 without brackets. folder: absolute, or relative to the remote home folder.
     """
 
     host: str
@@ -80,10 +79,7 @@ class RemoteTarget:
 
     @classmethod
     def parse(cls, text: str) -> RemoteTarget:
-        """Parse 'user@host:folder', 'host:folder', or 'host' for the remote home folder. Raises UsageError.
-
-        An IPv6 address is in brackets: 'user@[fe80::1]:folder'.
-        """
+        """Parse 'user@host:folder', 'user@[fe80::1]:folder', or 'host' for its home folder. Raises UsageError."""
         parts = _TARGET.fullmatch(text)
         address, name, folder = (parts["address"], parts["name"], parts["folder"] or "") if parts else ("", "", "")
         is_ambiguous = name and (folder.startswith(":") or _is_ipv6(f"{name}:{folder}"))
@@ -111,10 +107,7 @@ class ConnectionLostError(RunError):
 
 
 class SshConnection:
-    """Runs commands and copies run folders to and from another machine. Create it with `connect`.
-
-    target: the machine and the folder of its runs.
-    """
+    """Runs commands and copies run folders to and from the folder `target` on a machine. Create it with `connect`."""
 
     def __init__(self, target: RemoteTarget, sockets: Path) -> None:
         self.target = target
@@ -156,10 +149,7 @@ class SshConnection:
         return output
 
     def send(self, run: Path, rules: Sequence[str]) -> None:
-        """Copy a run folder to the machine, and delete remote files that the local folder lacks. Raises RunError.
-
-        rules: rsync filter options; other files are neither copied nor deleted.
-        """
+        """Copy a run folder there by rsync filter `rules`, and delete files that are gone here. Raises RunError."""
         code, stderr = self._rsync([*rules, "--delete", "--", f"{run.absolute()}/", self._remote_folder(run)])
         if any(message in stderr for message in _DISK_FULL):
             raise RunError(
@@ -170,10 +160,7 @@ class SshConnection:
             raise command_error(self.target, stderr)
 
     def fetch(self, run: Path, rules: Sequence[str]) -> None:
-        """Copy new files of a run from the machine into the local run folder; delete no files. Raises RunError.
-
-        rules: rsync filter options.
-        """
+        """Copy new files of a run here by rsync filter `rules`; delete no files. Raises RunError, UnwritableError."""
         code, stderr = self._rsync([*rules, "--", self._remote_folder(run), f"{run.absolute()}/"])
         if full := next((message for message in _DISK_FULL if message in stderr), ""):
             raise UnwritableError(run, full)
@@ -222,9 +209,7 @@ class SshConnection:
 
 @contextlib.contextmanager
 def connect(target: RemoteTarget) -> Iterator[SshConnection]:
-    """Yield a connection to the target, opened on first use. Raises RunError if ssh or a usable rsync is missing
-    here.
-    """
+    """Yield a connection, opened on first use. Raises RunError if ssh or a usable rsync is missing here."""
     if missing := [tool for tool in ("ssh", "rsync") if shutil.which(tool) is None]:
         title = f"Remote training needs {' and '.join(missing)} on this machine."
         raise RunError(title, "Install OpenSSH's client and rsync.")
@@ -274,10 +259,7 @@ def command_error(target: RemoteTarget, stderr: str) -> RunError:
 
 
 def _error_line(text: str) -> str:
-    """Return the error message in a program's output: its last line, ended with a period.
-
-    Skips rsync's closing summary; empty for empty output.
-    """
+    """Return a program's last line of output, ended with a period, without rsync's summary; '' for no output."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if not line.startswith("rsync error:")] or lines
     return f"{errors[-1].rstrip('.')}." if errors else ""

@@ -187,10 +187,7 @@ def _steps_in(names: Iterable[str], pattern: re.Pattern[str]) -> frozenset[int]:
 
 
 class RemoteTraining:
-    """Sends one run to another machine, starts its training, and copies results back.
-
-    The caller must hold the local lock of the run.
-    """
+    """Sends a run to another machine, trains it there, copies results back. The caller holds the run's local lock."""
 
     def __init__(self, run: RunDir, connection: SshConnection, control: Control) -> None:
         self._run, self._connection, self._control = run, connection, control
@@ -237,10 +234,7 @@ class RemoteTraining:
         return True
 
     def follow(self) -> Events:
-        """Copy new files here and forward control requests until the remote training has ended: yields its events.
-
-        Raises RunError if the remote run folder was deleted.
-        """
+        """Copy files here and forward requests until the training ends; yields its events. Raises RunError."""
         while self._exit_code is None:
             try:
                 found = self._sync_once()
@@ -263,10 +257,7 @@ class RemoteTraining:
             self._exit_code = found.exit_code
 
     def end(self) -> RunFinished:
-        """Unmark the run after its remote training has ended, and return RunFinished.
-
-        Raises TrainingError, RunError if the training failed or was killed.
-        """
+        """Unmark the run after its remote training; return RunFinished. Raises RunError, TrainingError if it failed."""
         path, progress = self._run.path, self._run.progress()
         clear_control_files(path)
         marker.unmark_remote(path)
@@ -281,10 +272,7 @@ class RemoteTraining:
         raise RunError(title, self._last_words)
 
     def _gone_error(self) -> RunError:
-        """Return the error for a run folder that was deleted on the other machine.
-
-        Keeps the local elsewhere.json: an unplugged drive of the other machine may come back.
-        """
+        """Return the error for a deleted remote folder. Keeps elsewhere.json: an unplugged drive may come back."""
         path = self._run.path
         clear_control_files(path)
         again = command_line("studio", "resume", str(path), "--on", self._target)

@@ -121,19 +121,13 @@ def quarantine(path: Path) -> None:
 
 
 def remove_quarantined(folder: Path) -> None:
-    """Delete the renamed damaged checkpoints of a run. Raises OSError.
-
-    Call this once a newer valid checkpoint exists.
-    """
+    """Delete renamed damaged checkpoints, once a newer valid one exists. Raises OSError."""
     for path in folder.glob(f"{_QUARANTINE_PREFIX}*"):
         files.remove(path)
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Return the paths of damaged and half-written checkpoints of a run. Raises OSError.
-
-    They may be deleted while no training runs.
-    """
+    """Return damaged and half-written checkpoints, to delete while no training runs. Raises OSError."""
     return sorted(
         path for path in folder.iterdir() if path.name.startswith(_QUARANTINE_PREFIX) or files.is_temporary(path)
     )
@@ -276,10 +270,7 @@ def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:
 
 
 def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensors) -> None:
-    """Load saved optimizer state, as returned by `optimizer_tensors`, into the optimizers.
-
-    Raises RunError if the state belongs to another network or optimizer.
-    """
+    """Load state from `optimizer_tensors` into the optimizers. Raises RunError if it belongs to another run."""
     by_name = {type(optimizer).__name__: optimizer for optimizer in optimizers}
     parts: dict[str, Tensors] = {name: {} for name in by_name}
     for key, value in tensors.items():
@@ -301,10 +292,7 @@ def _measurements(found: Checkpoints) -> list[advice.Measurement]:
 
 
 def _write_record(path: Path, info: CheckpointInfo) -> None:
-    """Write checkpoint.json, replacing an older file.
-
-    Converts integers to floats before the checksum is computed, because the file is read back as floats.
-    """
+    """Write checkpoint.json, with floats for integers before the checksum: they are read back as floats."""
     metrics = {name: float(value) for name, value in info.metrics.items()}
     info = dataclasses.replace(info, elapsed_s=float(info.elapsed_s), metrics=metrics)
     values = dataclasses.asdict(dataclasses.replace(info, seal=_seal(info)))

@@ -76,10 +76,7 @@ def _require_free(path: Path) -> None:
 
 
 def _has_start_mark(path: Path) -> bool:
-    """Return whether the folder holds a run that is being created, or that a killed process left half-created.
-
-    Raises OSError.
-    """
+    """Return whether a run is being created here, or was when its process was killed. Raises OSError."""
     mark = path / START_MARK
     return not (path / RECORD_FILE).exists() and mark.is_file() and mark.read_bytes() == _START_MARK_TEXT
 
@@ -96,9 +93,7 @@ def _remove_start_files(run: RunDir) -> None:
 
 
 def _undo_start(run: RunDir, *, is_new: bool) -> None:
-    """Delete the files of a failed creation and release the lock; also delete the folder if it is new and otherwise
-    empty.
-    """
+    """Delete a failed creation's files, release the lock, and delete the folder if it is new and otherwise empty."""
     with contextlib.suppress(OSError):  # report the error that ended the start, not this one
         _remove_start_files(run)
         run.release()

@@ -134,10 +134,7 @@ class RunDir:
         self._lock: BaseFileLock | None = None  # None while this object does not hold the lock
 
     def create(self, record: RunRecord) -> None:
-        """Write run.json, which turns the folder into a run. Raises UnwritableError.
-
-        All other files of the run must exist before.
-        """
+        """Write run.json, last of a new run's files: it turns the folder into a run. Raises UnwritableError."""
         with wrap_write_errors(self.path):
             self.write_file(RECORD_FILE, _to_json(dataclasses.asdict(record)))  # atomic: run.json is always complete
 
@@ -183,10 +180,7 @@ class RunDir:
         return self._lock is not None or file_systems.is_locked(self.path / _LOCK_FILE)
 
     def record(self) -> RunRecord:
-        """Read run.json, with former names of settings replaced by their current names.
-
-        Raises RunError if the file is missing, damaged, unreadable or of another version.
-        """
+        """Read run.json, settings by their current names. Raises RunError, also for another version's file."""
         try:
             values = self._read(RECORD_FILE, dict[str, Any])
         except FileNotFoundError:

@@ -117,10 +117,7 @@ def trained_so_far(history: RunHistory) -> tuple[int, float]:
 
 
 def budget_used(record: RunRecord, steps: int, elapsed_s: float) -> float:
-    """Return the used share of a run's training budget, 0 to 1.
-
-    steps, elapsed_s: trained so far. The budget is read from the settings in `record`; 1 if they are damaged.
-    """
+    """Return the used share, 0 to 1, of the budget in a run's settings; 1 if the settings are damaged."""
     names = ("minutes", "steps", "epochs", "batch_size")
     try:
         config = TrainingConfig(**{name: record.config[name] for name in names if name in record.config})
@@ -131,10 +128,7 @@ def budget_used(record: RunRecord, steps: int, elapsed_s: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class HistoryRead(Event):
-    """The curves, live samples and evaluations of a run, yielded when they were read.
-
-    samples: oldest first. used_up: used share of the training budget, 0 to 1.
-    """
+    """The curves, samples (oldest first) and evaluations of a run. used_up: share of the training budget, 0 to 1."""
 
     path: Path
     history: RunHistory
@@ -278,10 +272,7 @@ def _step_of(line: ValidationLine | QualityLine | LayerStats | CheckpointLine | 
 
 
 class _LossColumns:
-    """Losses per step and other values per tick, in compact arrays with 8 bytes per number.
-
-    A night of training has millions of steps.
-    """
+    """Losses per step and other values per tick, 8 bytes per number: a night of training has millions of steps."""
 
     def __init__(self) -> None:
         # A value per step, and the first and the last step + 1 of each tick; "q" is int64, "d" is float64.
@@ -334,10 +325,7 @@ def read_confusion(path: Path) -> ConfusionAtStep | None:
 
 
 def _curves_by_name(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, MetricCurve]:
-    """Return the curves by metric name. entries: pairs of step and metrics, oldest first.
-
-    Skips metrics that the last entry lacks.
-    """
+    """Return curves by metric name, of the last entry's metrics. entries: (step, metrics), oldest first."""
     curves = {}
     for name in entries[-1][1] if entries else ():
         having = [(step, figures[name]) for step, figures in entries if name in figures]
@@ -347,10 +335,7 @@ def _curves_by_name(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[
 
 
 def _layer_curves(lines: Sequence[LayerStats]) -> dict[str, dict[str, MetricCurve]]:
-    """Return a curve per layer for each layer statistic: {statistic: {layer: curve}}.
-
-    Skips layers that the newest line lacks.
-    """
+    """Return {statistic: {layer: curve}} for the layers of the newest line."""
     found: dict[str, dict[str, MetricCurve]] = {}
     for index, figure in enumerate(LAYER_FIGURES if lines else ()):
         rows = [(line.step, {name: row[index] for name, row in line.layers.items()}) for line in lines]

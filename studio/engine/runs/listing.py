@@ -63,29 +63,20 @@ class RunsListed(Event):
 
 
 def runs_by_name(paths: Iterable[Path]) -> dict[str, Path]:
-    """Return run folders by display name, without duplicates.
-
-    Runs with the same display name are named 'parent folder/folder'.
-    """
+    """Return run folders by display name, as 'parent folder/folder' if several runs have the name."""
     found = {path: display_name(path) for path in {path.resolve(): path for path in paths}}
     short = list(found.values())
     return {name if short.count(name) == 1 else f"{path.parent.name}/{path.name}": path for path, name in found.items()}
 
 
 def data_label(record: RunRecord) -> str:
-    """Return the title and number of a run's training sprites: 'items (60)'.
-
-    A run that started from another model adds its name: 'items (60), from starter'.
-    """
+    """Return a run's sprites and their number, and its parent model, as text: 'items (60), from starter'."""
     start = f", from {record.parent}" if record.parent else ""
     return f"{record.data_title} ({formatting.number(record.data_count)}){start}"
 
 
 def list_runs(extra: Iterable[Path] = ()) -> Events:
-    """List the runs in the studio's folder and at the `extra` paths, newest first; yields one RunsListed.
-
-    Raises RunError if the studio's folder is unreadable.
-    """
+    """List runs in the studio's folder and `extra`, newest first; yields RunsListed. Raises RunError."""
     runs = [summarise(path) for path in run_folders(extra)]
     runs.sort(key=lambda run: run.record.created if run.record else "", reverse=True)  # ISO 8601 sorts by time
     yield RunsListed(tuple(runs))
@@ -131,10 +122,7 @@ def summarise(path: Path) -> RunSummary:
 
 
 def _trained_so_far(path: Path) -> tuple[int, float] | None:
-    """Return the steps and seconds of a running training from metrics.jsonl.
-
-    Returns None without new steps, or if the file is unreadable.
-    """
+    """Return the steps and seconds of a running training; None without new steps or a readable file."""
     try:
         tick = newest_loss_line(path / METRICS_FILE)
     except OSError:
@@ -143,20 +131,14 @@ def _trained_so_far(path: Path) -> tuple[int, float] | None:
 
 
 def resume_hint(saved_step: int) -> str:
-    """Return a sentence for users: the step from which Resume continues.
-
-    saved_step: step of the newest checkpoint, 0 without a checkpoint.
-    """
+    """Return a text on where Resume continues. saved_step: of the newest checkpoint, 0 without one."""
     if saved_step:
         return f"Resume continues from the checkpoint at step {formatting.number(saved_step)}."
     return "No checkpoint was saved: Resume starts again from step 0."
 
 
 def remembered_runs() -> list[Path]:
-    """Return the remembered runs outside the studio's runs folder, newest first.
-
-    Some may be deleted or on an unplugged drive.
-    """
+    """Return the remembered runs, newest first; some may be deleted or on an unplugged drive."""
     try:
         return _read_remembered()
     except OSError:
@@ -164,10 +146,7 @@ def remembered_runs() -> list[Path]:
 
 
 def remember(run: Path) -> None:
-    """Remember a run folder outside the studio's runs folder, for the list of runs.
-
-    Does nothing if the file of remembered runs is unreadable, to keep its other entries, or can't be written.
-    """
+    """Add a run folder elsewhere to the list of runs, unless the file of remembered runs can't be read and written."""
     path = run.resolve()
     if path.parent == paths.runs().resolve():  # always listed
         return
@@ -184,10 +163,7 @@ def remember(run: Path) -> None:
 
 
 def _read_remembered() -> list[Path]:
-    """Return the remembered run folders; empty if their file is missing or damaged.
-
-    Raises OSError if the file is unreadable.
-    """
+    """Return the remembered run folders, none without a valid file. Raises OSError if it is unreadable."""
     try:
         found = records.parse(_file().read_bytes(), list[Any])
     except (FileNotFoundError, ValueError):

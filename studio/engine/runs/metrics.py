@@ -96,10 +96,7 @@ def parse_line(text: bytes) -> MetricsLine | None:
 
 
 def newest_loss_line(path: Path) -> LossLine | None:
-    """Return the newest training steps of a metrics.jsonl; None without steps since the last resume or rollback.
-
-    Reads only the end of the file. Raises OSError.
-    """
+    """Return the newest steps since a resume or rollback at the end of metrics.jsonl, or None. Raises OSError."""
     with path.open("rb") as file:
         start = max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES)
         file.seek(start)

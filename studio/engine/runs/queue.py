@@ -36,10 +36,7 @@ class RunQueued(Event):
 
 @dataclass(frozen=True)
 class _QueueEntry:
-    """An entry of queue.json.
-
-    created: time of creation from run.json; tells the run from a later run in the same folder.
-    """
+    """An entry of queue.json. created: from run.json; tells the run from a later run in the same folder."""
 
     run: str
     created: str
@@ -60,10 +57,7 @@ def queued_runs(runs: Iterable[RunSummary]) -> tuple[RunSummary, ...]:
 
 
 def next_run(queue: Iterable[RunSummary], passed: Collection[Path] = ()) -> RunSummary | None:
-    """Return the next run of the queue to train; None if there is none.
-
-    Skips runs that a process already trains, and the run folders in `passed`.
-    """
+    """Return the next run of the queue that no process trains and whose folder is not in `passed`; or None."""
     return next((run for run in queue if run.standing != "training" and run.path not in passed), None)
 
 
@@ -75,10 +69,7 @@ def append(run: Path) -> None:
 
 
 def move(run: Path, to: int, queue: Collection[RunSummary]) -> None:
-    """Move a run to index `to` of the queue, counted from 0. Raises RunError.
-
-    queue: the current queue, from `queued_runs`.
-    """
+    """Move a run to index `to`, from 0, of the current queue, from `queued_runs`. Raises RunError."""
     shown = [_entry_of(queued.path, queued.record.created) for queued in queue if queued.record is not None]
     moved = next((entry for entry in shown if entry.run == str(run.resolve())), None)
     if moved is None:
@@ -97,10 +88,7 @@ def remove(run: Path) -> None:
 
 
 def mark_failed(run: Path, why: str) -> None:
-    """Mark a run that could not start as failed, with the reason, and remove it from the queue.
-
-    Does nothing if another process trains the run or the run has already ended. Raises RunError.
-    """
+    """Mark a run that could not start as failed, and unqueue it, unless it trains or has ended. Raises RunError."""
     if not RunDir(run).is_busy():
         _set_state(run, "failed", why, only=("queued", "training", "stopped"))
         remove_entry(run)
@@ -137,10 +125,7 @@ def _set_state(path: Path, state: RunState, message: str = "", *, only: Collecti
 
 @contextlib.contextmanager
 def _locked_entries() -> Iterator[list[_QueueEntry]]:
-    """Lock queue.json and yield its entries for a `with` block to change; write them if the block succeeds.
-
-    Raises RunError. An unreadable file is not overwritten.
-    """
+    """Lock queue.json and yield its entries to change; written if the block succeeds. Raises RunError."""
     with wrap_write_errors(paths.home()):
         paths.home().mkdir(parents=True, exist_ok=True)
         lock = file_systems.acquire_lock(paths.home() / ".queue.lock", _WAIT_S)

@@ -44,10 +44,7 @@ def save_samples(run: RunDir, samples: SamplesReady) -> Path:
 
 
 def thin_samples(run: RunDir, in_use: Collection[int] = ()) -> None:
-    """Delete sample images so that at most MAX_SAMPLE_IMAGES remain, evenly spaced over the run. Raises OSError.
-
-    in_use: steps whose images stay.
-    """
+    """Delete all but MAX_SAMPLE_IMAGES evenly spaced sample images and those of steps `in_use`. Raises OSError."""
     found = sample_paths(run)
     for step in found.keys() - {*thin_steps(list(found), MAX_SAMPLE_IMAGES), *in_use}:
         files.remove(found[step])
@@ -87,10 +84,7 @@ def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
 
 
 class SampleReader:
-    """Reads the live samples of a run repeatedly; each time, loads only new images.
-
-    path: the run folder. size: width of a sprite in pixels.
-    """
+    """Reads a run's live samples repeatedly, only new images each time. size: width of a sprite in pixels."""
 
     def __init__(self, path: Path, size: int) -> None:
         self._run, self._size = RunDir(path), size
@@ -112,10 +106,7 @@ class SampleReader:
 
 
 def _load(path: Path, step: int, size: int) -> SamplesReady | None:
-    """Load the live samples of one step from a PNG; return None for a damaged image.
-
-    size: width of a sprite in pixels. Raises OSError, also for some damaged images.
-    """
+    """Load a step's samples of `size` pixels from a PNG; None if damaged. Raises OSError, also for some damage."""
     try:
         with Image.open(path) as image:
             if max(image.size) > _MAX_SIDE_PX:

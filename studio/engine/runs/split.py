@@ -101,9 +101,6 @@ def split_in_halves(groups: Indices) -> tuple[Indices, Indices]:
 
 
 def shuffle_by_group(groups: Indices, seed: int) -> Indices:
-    """Return the indices of the sprites in random order, with the sprites of a group in one block.
-
-    groups: int64 [N], group of each sprite.
-    """
+    """Return sprite indices in random order, each group in one block. groups: int64 [N], of each sprite."""
     _, group = np.unique(groups, return_inverse=True)
     return np.argsort(np.random.default_rng(seed).permutation(len(groups))[group], kind="stable")

@@ -33,10 +33,7 @@ def find_class(names: Sequence[str], wanted: str) -> int:
 
 
 def read_mixture(text: str) -> list[tuple[str, float]]:
-    """Parse 'sword:0.6,potion:0.4' into pairs (class name, share). Raises UsageError.
-
-    A class name with a comma is quoted like a cell of a CSV file.
-    """
+    """Parse 'sword:0.6,potion:0.4' into (class, share) pairs; commas are quoted as in CSV. Raises UsageError."""
     try:
         parts = next(csv.reader([text], skipinitialspace=True))
     except csv.Error:

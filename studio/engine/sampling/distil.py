@@ -105,10 +105,7 @@ def _train_student(model: TrainedModel, settings: DistilSettings) -> Generator[E
 
 
 class _StudentTrainer:
-    """Trains the student, the network that draws in few steps.
-
-    step, steps: trained and total steps. average: the student's EMA weights, which are the result.
-    """
+    """Trains the student, the few-step network. step, steps: done and in all. average: its EMA weights."""
 
     def __init__(self, model: TrainedModel, rounds: int) -> None:
         assert isinstance(model.recipe, Distils)

@@ -40,10 +40,7 @@ _BLENDED_SPRITES = 2  # source sprites per similar sprite
 
 @dataclass(frozen=True, eq=False)
 class EditInput:
-    """The sprites that an edit starts from.
-
-    sprites: uint8 [M, S, S, 4]. labels: int64 [M], the class of each sprite, -1 if unknown.
-    """
+    """Sprites that an edit starts from. sprites: uint8 [M, S, S, 4]. labels: int64 [M], class or -1 if unknown."""
 
     sprites: Rgba
     labels: Labels
@@ -128,10 +125,7 @@ def tween(model: TrainedModel, settings: GenerateSettings, ends: EditInput) -> E
 
 
 def draw_similar(model: TrainedModel, settings: GenerateSettings, source: EditInput) -> Events:
-    """Draw new sprites, each a blend of two random source sprites: yields Progress, then one SpritesGenerated.
-
-    Raises UsageError, DeviceError.
-    """
+    """Draw blends of two random source sprites; yields Progress, SpritesGenerated. Raises UsageError, DeviceError."""
     count = len(source.sprites)
     if count < _BLENDED_SPRITES:
         raise UsageError(
@@ -196,10 +190,7 @@ def _check_mask(model: TrainedModel, keep: NDArray[np.bool_]) -> None:
 def _classes(
     model: TrainedModel, settings: GenerateSettings, source: EditInput
 ) -> tuple[Labels, NDArray[np.float32] | None]:
-    """Return the class of each new sprite, int64 [N], and the shares of a class mixture, float32 [K], or None.
-
-    If the settings choose no class, each sprite has the class of its start sprite.
-    """
+    """Return each new sprite's class, its start sprite's if unset, int64 [N], and mixture shares, float32 [K]."""
     wanted = chosen_classes(model, settings)
     if wanted is None:
         return source.labels[np.arange(settings.count) % len(source.labels)], None

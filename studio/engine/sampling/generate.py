@@ -88,10 +88,7 @@ def generate(
 
 
 def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
-    """Draw 16 corner tiles of two classes: yields Progress after each step, then SpritesGenerated.
-
-    Draws all tiles as one image, with equal border pixels where tiles must fit together.
-    """
+    """Draw 16 corner tiles of two classes as one image, with equal borders; yields Progress, SpritesGenerated."""
     recipe = model.recipe
     require_capability(model, "map")
     assert isinstance(recipe, DrawsMaps)
@@ -120,10 +117,7 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
 
 
 def _corner_classes(model: TrainedModel, settings: GenerateSettings) -> list[int]:
-    """Return the indices of the two classes of corner tiles.
-
-    Raises UsageError for settings without a mixture of two classes, or with options that corner tiles don't support.
-    """
+    """Return the two classes of corner tiles. Raises UsageError without two, or for unsupported options."""
     wanted = chosen_classes(model, settings)
     shares = None if wanted is None else wanted.shares
     if shares is None or np.count_nonzero(shares) != 2:
@@ -185,10 +179,7 @@ def draw(
 
 
 def check_constraints(model: TrainedModel, constraints: Constraints) -> bool:
-    """Return whether the solver must apply the constraints, such as symmetry, while it draws.
-
-    Raises UsageError if the model can't draw with them.
-    """
+    """Return whether the solver must apply the constraints. Raises UsageError if the model can't draw with them."""
     alpha = constraints.alpha
     wanted: dict[Capability, bool] = {
         "mirror": any(constraints.mirror_axes),
@@ -337,10 +328,7 @@ def _require_student(model: TrainedModel, solver: SolverSettings) -> None:
 
 
 def proportional_labels(class_counts: Sequence[int], count: int, first: int = 0) -> Labels:
-    """Return a class for each sprite, in proportion to `class_counts` and evenly spread: int64 [count].
-
-    first: index of the first sprite, to draw part of a longer list.
-    """
+    """Return classes for sprites from index `first` on, in proportion to `class_counts`: int64 [count]."""
     shares = np.cumsum(class_counts) / sum(class_counts)  # [K], upper ends of the class intervals in [0, 1]
     return np.searchsorted(shares, evenly_spread(first, count).numpy(), side="right")
 

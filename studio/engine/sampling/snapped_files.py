@@ -38,10 +38,7 @@ _LOSSLESS: dict[str, dict[str, bool]] = {"BMP": {}, "TGA": {}, "TIFF": {}, "WEBP
 
 @dataclass(frozen=True, eq=False)
 class FilesSnapped(Event):
-    """Yielded by `snap_files` when all copies are written.
-
-    paths: all new files. pictures: number of images. left_out: skipped files with reasons.
-    """
+    """All copies are written. paths: new files. pictures: number of images. left_out: skipped files with reasons."""
 
     paths: tuple[Path, ...]
     pictures: int
@@ -70,10 +67,7 @@ class _Snapper:
             self._copy_parts(file, source)
 
     def _picture(self, file: SourceFile, data: bytes) -> tuple[str, bytes]:
-        """Return the name and bytes of an image's copy.
-
-        Keeps the format, or uses PNG if the format would lose pixels.
-        """
+        """Return the name and bytes of an image's copy, as PNG if its own format would lose pixels."""
         kind, film = read_header(data, file.suffix).kind, read_animation(data, file.suffix)
         rgba = self._snapped(film.rgba)
         sprites = SpriteSet(rgba, own_durations_ms=film.durations_ms, is_animation=True)

@@ -58,10 +58,7 @@ def unpremultiply(x: Tensor) -> Tensor:
 
 
 def subsample(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
-    """Return the sprites at `indices`, or a fixed random sample if there are too many.
-
-    The sample has at most 20,480 sprites and 256 MB, which is enough for stable statistics.
-    """
+    """Return the sprites at `indices`, or a fixed random sample of at most 20,480 sprites and 256 MB."""
     most = max_sampled(sprites.size)
     if len(indices) > most:
         indices = np.sort(np.random.default_rng(0).choice(indices, most, replace=False))
@@ -111,10 +108,7 @@ def augment(
 
 
 class TrainSet(ABC):
-    """A training set, whose batches depend only on the seed and the step.
-
-    indices: int64, the sprites that belong to the set; None for all.
-    """
+    """A training set whose batches depend only on seed and step. indices: int64, its part of the sprites, or None."""
 
     def __init__(
         self, sprites: Sprites, device: torch.device, seed: int, indices: NDArray[np.int64] | None = None
@@ -172,10 +166,7 @@ class DeviceSprites(TrainSet):
         return rgba, labels, targets
 
     def plain_batches(self, size: int, count: int) -> Iterator[Batch]:
-        """Yield batches with `count` sprites in total, in order and without augmentation.
-
-        After the last sprite, it starts again with the first.
-        """
+        """Yield batches of `count` sprites in total, in order, repeated if necessary, without augmentation."""
         for start in range(0, count, size):
             part = torch.arange(start, min(start + size, count), device=self.device) % len(self)
             x, y = to_input(self.rgba[part]), self.labels[part]
@@ -195,10 +186,7 @@ class DeviceSprites(TrainSet):
 
 
 def _upload(values: Tensor, device: torch.device) -> Tensor:
-    """Copy a tensor to the device.
-
-    On CUDA the copy is asynchronous, from pinned memory; later kernels wait for it.
-    """
+    """Copy a tensor to the device; on CUDA asynchronously from pinned memory, and later kernels wait for it."""
     if device.type == "cuda":
         return values.pin_memory().to(device, non_blocking=True)
     return values.to(device)

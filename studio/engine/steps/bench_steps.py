@@ -151,10 +151,7 @@ class BenchmarkTrainer:
         return total
 
     def _add_gradients(self, raw: RawBatch, most: int, total: Tensor, timer: _PartTimer) -> None:
-        """Run forward and backward passes in micro-batches of at most `most` sprites.
-
-        Adds the batch's loss to `total`, and the time of each part to `timer`.
-        """
+        """Add a batch's loss to `total` and its gradients, in micro-batches of at most `most` sprites."""
         config, recipe = self.config, self.recipe
         batch = augment(raw, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=self._graphed_step.rng)
         timer.lap("batch_s")

@@ -25,10 +25,7 @@ MIN_S = 1.0
 def training_budget(
     recipe: Recipe, sprites: Sprites | None, device: Device | None, given: Mapping[str, Value] | None, alike: int = 1
 ) -> TrainingBudget:
-    """Return the budget with which a training of these sprites on `alike` equal devices is planned.
-
-    The training speed is estimated from the device's probe. Unknown values are 0.
-    """
+    """Return the budget for these sprites on `alike` equal devices, by the probe's speed; 0 for unknown values."""
     size = sprites.size if sprites else detection.PROBE_SIZE
     probed = device.steps_per_s * detection.PROBE_BATCH if device else 0.0
     speed = probed / recipe.cost(size) if recipe.relative_cost else 0.0
@@ -36,10 +33,7 @@ def training_budget(
 
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
-    """Time real training steps in fp32 and in mixed precision.
-
-    Yields Progress after each step and a DeviceMeasured for each precision. Raises DeviceError.
-    """
+    """Time real steps in fp32 and mixed precision; yields Progress, DeviceMeasured for each. Raises DeviceError."""
     with detection.wrap_device_errors(device.torch):
         yield from _measured(recipe, config, spec, device)
 

@@ -54,10 +54,7 @@ class GraphedStep:
         return self._graph.replay(batch)
 
     def run_eager(self, step: Step, batch: RawBatch, seed: int) -> Tensor:
-        """Train one step on a raw batch without a graph.
-
-        For steps that differ from the recorded step: with layer statistics, or with a batch split into micro-batches.
-        """
+        """Train a step without a graph: one with layer statistics or micro-batches differs from the recorded step."""
         self._eager_steps += 1
         self.rng.manual_seed(seed)
         if not self._enabled or self._graph is not None:
@@ -69,10 +66,7 @@ class GraphedStep:
         return result
 
     def release(self) -> bool:
-        """Delete the CUDA graph, which holds a whole step's memory, and stop recording.
-
-        Returns whether there was a graph.
-        """
+        """Delete the CUDA graph, which holds a step's memory, and record none; return whether there was one."""
         had_one, self._graph, self._enabled = self._graph is not None, None, False
         return had_one
 

@@ -153,10 +153,7 @@ class EMA:
         self._share = torch.ones((), device=self._target[0].device)  # weight of the current weights in the new average
 
     def begin_step(self, seen_sprites: int, batch_size: int) -> None:
-        """Set the decay of the next `update`.
-
-        seen_sprites: sprites trained on so far, including this step's batch.
-        """
+        """Set the decay of the next `update`. seen_sprites: trained on so far, including this step's batch."""
         self._share.fill_(1 - ema_decay(self.halflife_sprites, seen_sprites, batch_size))
 
     @torch.no_grad()

@@ -35,10 +35,7 @@ _HINT = "Checkpoints are saved. Check the drive, then resume the run."
 
 
 class StreamedSprites(TrainSet):
-    """A training set that stays on disk or in CPU memory; a thread reads its batches ahead.
-
-    Its batches equal those of DeviceSprites. `close` ends the thread.
-    """
+    """A training set on disk or in CPU memory with DeviceSprites' batches; a thread reads ahead until `close`."""
 
     def __init__(
         self, sprites: Sprites, device: torch.device, seed: int = 0, indices: NDArray[np.int64] | None = None
@@ -153,10 +150,7 @@ class _Buffers:
 
 
 class _SpriteReader:
-    """Reads sprites at any index, from their file or from memory.
-
-    A file is read with seek: a drive error in a memory map would kill the process instead of raising OSError.
-    """
+    """Reads sprites from memory or, with seek, from their file: an error in a memory map kills the process."""
 
     def __init__(self, sprites: Sprites, indices: NDArray[np.int64]) -> None:
         self._rgba, self._source_indices = sprites.rgba, indices

@@ -1,6 +1,4 @@
-"""Timing of a training: a stopwatch without pauses, intervals of periodic work, speed, and throttled
-Progress events.
-"""
+"""Timing of a training: a stopwatch without pauses, periodic work, speed, and throttled Progress events."""
 
 from __future__ import annotations
 
@@ -49,10 +47,7 @@ def throttle_events(work: Generator[Event, None, T]) -> Generator[Event, None, T
 
 
 class Stopwatch(Observer):
-    """Measures the seconds of a training without pauses.
-
-    It stands still while the receiver of an event handles the event.
-    """
+    """Measures the seconds of a training, without the time in which the receiver of an event handles the event."""
 
     def __init__(self) -> None:
         self._before_s = 0.0

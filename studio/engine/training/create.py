@@ -76,10 +76,7 @@ class NewRun(NamedTuple):
 
 
 def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Training]:
-    """Create a run folder and return its training, ready for the first step.
-
-    Yields Progress. Raises TrainingError, RunError, UsageError.
-    """
+    """Create a run; return its training, at step 0. Yields Progress. Raises TrainingError, RunError, UsageError."""
     ranks.check_batch_size(new.config)
     plan, run = _make_plan(new), RunDir(new.path)
     remove_failed_starts()
@@ -112,10 +109,7 @@ def create_run(new: NewRun, state: RunState = "stopped") -> Events:
 
 
 def create_queued_run(new: NewRun) -> Events:
-    """Create a run and append it to the queue of waiting trainings.
-
-    Yields Progress and Notices, and RunQueued last. Raises TrainingError, RunError.
-    """
+    """Create a run and queue it; yields Progress, Notices, last RunQueued. Raises TrainingError, RunError."""
     yield from create_run(new, "queued")
     queue.append(new.path)
     yield queue.RunQueued(new.path)
@@ -136,10 +130,7 @@ class _Plan:
 
 
 def _make_plan(new: NewRun) -> _Plan:
-    """Select a new run's sprites, build its network, and copy the parent model's weights into the network.
-
-    Raises TrainingError, UnwritableError.
-    """
+    """Select sprites, and build the network with the parent's weights. Raises TrainingError, UnwritableError."""
     config, parent = new.config, new.parent
     with wrap_write_errors(new.path):
         chosen, notes = new.recipe.select(new.sprites, config)
@@ -235,10 +226,7 @@ def worker_training(start: StartCommand, device: Device, ranks: Ranks) -> Traini
 
 
 def _load_step(training: Training, step: int) -> None:
-    """Load the training's optimizer state from the checkpoint of `step`.
-
-    Raises RunError if the checkpoint is missing.
-    """
+    """Load the optimizer state from the checkpoint of `step`. Raises RunError if it is missing."""
     folder = training.run.checkpoints
     with wrap_read_errors(folder):
         found = [(path, info) for path, info in checkpoints.list_checkpoints(folder) if info.step == step]

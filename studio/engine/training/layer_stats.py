@@ -116,10 +116,7 @@ class LayerMonitor:
 
     @contextlib.contextmanager
     def probe_step(self) -> Iterator[None]:
-        """Compute the statistics of the optimizer step inside the block, if this step is probed.
-
-        Reads unclipped gradients on entry, and the weights' update on exit.
-        """
+        """Compute a probed step's statistics, from unclipped gradients on entry and the weights' update on exit."""
         probe = self._probe
         if probe is None:
             yield

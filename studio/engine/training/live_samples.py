@@ -38,10 +38,7 @@ def live_samples(training: Training, control: Control) -> Events:
 
 
 def _drawn_samples(training: Training, model: TrainedModel, control: Control) -> Events:
-    """Draw sprites of the most common classes, from the same noise in every call.
-
-    Before the first training step, show the noise.
-    """
+    """Draw sprites of the most common classes, from equal noise every time; at step 0, show the noise."""
     names = training.spec.class_names
     counts = np.bincount(training.train_set.labels_host, minlength=len(names))  # sprites per class: [classes]
     common = np.argsort(-counts, kind="stable")[:SAMPLE_COUNT]  # the most common classes

@@ -44,10 +44,7 @@ class Maintenance:
         return self._adviser.stop_advice if self._may_stop_early and is_early else None
 
     def after_tick(self) -> Events:
-        """Run the work that is due after a tick of steps.
-
-        Yields Validated, CheckpointSaved, SamplesReady, QualityMeasured, Advised.
-        """
+        """Run the due work; yields Validated, CheckpointSaved, SamplesReady, QualityMeasured, Advised."""
         yield from self._adviser.follow(self._due_work())  # yields Advised after new measurements
 
     def finish(self) -> Events:

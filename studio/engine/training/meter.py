@@ -93,10 +93,7 @@ class QualityMeter:
         return self._slices is not None
 
     def wants_checkpoint(self, saving: Throttle) -> bool:
-        """Return whether to save a checkpoint for the next measurement.
-
-        saving: when checkpoints were saved, which limits their rate to spare the disk.
-        """
+        """Return whether to save one for the next measurement. saving: limits the rate, to spare the disk."""
         if not self._waits_for_checkpoint or not self._is_affordable():
             return False
         return saving.is_affordable() and saving.since_last_s() >= CHECKPOINT_SHARE * self._training.planned_s()
@@ -118,10 +115,7 @@ class QualityMeter:
         self._slices = None
 
     def cannot_finish(self, learning: Progress) -> bool:
-        """Return whether the run will end before its first measurement.
-
-        learning: the progress of training the feature network.
-        """
+        """Return whether the run will end before its first measurement. learning: progress of the features."""
         if learning.done == _WARM_UP:
             self._warm_up_s = self._spent_s
         if learning.done != _FORECAST:
@@ -256,10 +250,7 @@ def _draw(model: TrainedModel, training: Training, count: int) -> Generator[Prog
 def _within(
     most_s: float, drawing: Generator[Progress, None, Rgba], clock: Stopwatch
 ) -> Generator[Event, None, Rgba | None]:
-    """Run the generator `drawing` and return its sprites.
-
-    Returns None as soon as drawing is expected to take more than `most_s` seconds.
-    """
+    """Return the sprites of the generator `drawing`; None once it would take more than `most_s` seconds."""
     start_s = clock.now_s()
     while True:
         try:

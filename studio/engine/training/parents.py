@@ -33,10 +33,7 @@ _HINT = "Train from scratch, or start from another model."
 
 @dataclass(frozen=True, eq=False)
 class Parent:
-    """A trained model that gives its weights to a new run.
-
-    settings: fixed by the weights, such as the width. ancestors: this model, its own parent, and so on.
-    """
+    """A trained model whose weights start a run. settings: fixed by them. ancestors: this model, its parent, ..."""
 
     settings: Mapping[str, Value]
     spec: Spec
@@ -69,10 +66,7 @@ class Parent:
 
 @dataclass(frozen=True)
 class StarterInfo:
-    """The description of the starter, the bundled model, as JSON in its file.
-
-    settings: fixed by the starter's weights.
-    """
+    """The description of the starter, the bundled model, in its file. settings: fixed by its weights."""
 
     recipe: str
     settings: Mapping[str, Value]
@@ -93,10 +87,7 @@ def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
 
 
 def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
-    """Load a parent model: the bundled one for STARTER, or the best checkpoint of the run folder `source`.
-
-    Raises UsageError, RunError.
-    """
+    """Load the bundled model for STARTER, or a run folder's best checkpoint. Raises UsageError, RunError."""
     if source == STARTER:
         return _load_starter(recipe)
     run = RunDir(source)
@@ -114,10 +105,7 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
 
 
 def save_start(run: RunDir, network: nn.Module) -> str:
-    """Write a new run's start weights to its folder, because the parent model may be deleted.
-
-    Returns the SHA-256 of the file. Raises UnwritableError.
-    """
+    """Write a new run's start weights, as the parent may be deleted; return their SHA-256. Raises UnwritableError."""
     content = checkpoints.serialize(network.state_dict())
     with wrap_write_errors(run.path):
         run.write_file(run.start.name, content)
@@ -125,10 +113,7 @@ def save_start(run: RunDir, network: nn.Module) -> str:
 
 
 def load_start(run: RunDir, record: RunRecord, network: nn.Module) -> None:
-    """Load a run's start weights from its folder into the network.
-
-    Raises DamagedError, and RunError if the file can't be read.
-    """
+    """Load a run's start weights into the network. Raises DamagedError, and RunError if they can't be read."""
     name, hint = f"{run.start.name} of {record.name}", "Train a new run with the same settings."
     try:
         with wrap_read_errors(run.start):
@@ -141,10 +126,7 @@ def load_start(run: RunDir, record: RunRecord, network: nn.Module) -> None:
 
 
 def settings_fixed_by(record: RunRecord, recipe: Recipe) -> dict[str, Value]:
-    """Return the settings that a run's weights fix for every training that starts from them.
-
-    Raises UsageError.
-    """
+    """Return the settings that a run's weights fix for trainings that start from them. Raises UsageError."""
     config = recipe.Config.from_json(record.config)
     return {name: getattr(config, name) for name in recipe.fixed_by_weights}
 
@@ -183,10 +165,7 @@ def _starter_licence() -> str:
 
 
 def _copy_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Sequence[str]) -> None:
-    """Copy the embedding rows whose names match from `given` to `own`.
-
-    Embeddings have shape [names, ...] or [names + 1, ...]; the extra last row stands for any name.
-    """
+    """Copy rows of embeddings [names, ...], or [names + 1, ...] with a last one for any name, to equal names."""
     parent_row = {name: row for row, name in enumerate(given_names)}
     for row, name in enumerate(names):
         if name in parent_row:

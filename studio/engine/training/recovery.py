@@ -24,10 +24,7 @@ class MicroBatches:
         self._on_trial = False  # larger micro-batches were set since the last checkpoint
 
     def double(self, ranks: int = 1) -> bool:
-        """Double the number of micro-batches per batch, to at least two per rank.
-
-        Returns False if this ends a failed trial of larger micro-batches, which needs no notice.
-        """
+        """Double the count, to two per rank or more; False after a failed trial, which needs no notice."""
         was_trial = self._on_trial
         if was_trial:
             self._patience *= 2
@@ -35,10 +32,7 @@ class MicroBatches:
         return not was_trial
 
     def on_checkpoint_saved(self) -> bool:
-        """Count a saved checkpoint; after enough of them, try half as many micro-batches.
-
-        Returns True after a successful trial.
-        """
+        """Count a saved checkpoint, and after enough try larger micro-batches; True if a trial succeeded."""
         has_succeeded, self._on_trial = self._on_trial, False
         if has_succeeded:
             self._patience = SOUND_CHECKPOINTS
@@ -69,10 +63,7 @@ class Recovery:
         self.nan_rollbacks, self._sound_checkpoints = self.nan_rollbacks + 1, 0
 
     def on_checkpoint_saved(self) -> list[Event]:
-        """Count a saved checkpoint; after enough of them, undo a rollback or try larger micro-batches.
-
-        Returns the notices about these changes.
-        """
+        """Count a checkpoint; after enough, undo a rollback or try larger micro-batches. Returns notices."""
         notices = list[Event]()
         if self.micro_batches.on_checkpoint_saved():
             title = f"Batches are trained {self.micro_batches.describe()} again: the device has enough memory."
@@ -86,10 +77,7 @@ class Recovery:
 
 
 class SideWork:
-    """Skips work beside the training steps, for example live samples, if the device has no memory for it.
-
-    notices: receives a Notice when a kind of work is skipped for the first time.
-    """
+    """Skips work such as live samples if the device has no memory; `notices` receives one Notice per kind of work."""
 
     def __init__(self, device: torch.device, notices: list[Event]) -> None:
         self._device, self._notices = device, notices
@@ -98,10 +86,7 @@ class SideWork:
 
     @contextlib.contextmanager
     def skip_if_full(self, what: str) -> Iterator[None]:
-        """Catch a DeviceFullError in the block, so that training continues without this work.
-
-        what: the work's name, for the notice.
-        """
+        """Catch a DeviceFullError in the block, so that training continues without this work, named `what`."""
         try:
             with detection.wrap_device_errors(self._device):
                 yield
@@ -114,10 +99,7 @@ class SideWork:
         self._holds_memory = True
 
     def give_back_memory(self) -> None:
-        """Release the memory of skipped work to other programs.
-
-        Call it after the error was handled, because the error's traceback holds the memory.
-        """
+        """Release the memory of skipped work, after its error was handled: the traceback holds the memory."""
         if self._holds_memory:
             detection.empty_cache(self._device)
             self._holds_memory = False

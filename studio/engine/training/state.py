@@ -29,10 +29,7 @@ from studio.recipes.base import Recipe, Spec
 
 @dataclass(eq=False)
 class Training:
-    """A training's mutable state: network, optimizers, data, progress and run folder.
-
-    Lives on the engine thread and holds the run's lock until `close`.
-    """
+    """A training's mutable state, used on the engine thread. It holds the run's lock until `close`."""
 
     run: RunDir
     record: RunRecord
@@ -140,10 +137,7 @@ class Training:
         return self.validated is not None and self.validated.step == self.step
 
     def split_micro_batches(self, why: str) -> None:
-        """Split each batch into twice as many micro-batches, and accumulate their gradients.
-
-        why: the reason, for the notice.
-        """
+        """Split batches into twice as many micro-batches, adding up gradients. why: for the notice."""
         if self.recovery.micro_batches.double(self.ranks.world_size):
             self.notices.append(self.continue_notice(why, f"with batches {self.recovery.micro_batches.describe()}"))
 
@@ -165,10 +159,7 @@ class Training:
         return notices
 
     def continue_notice(self, why: str, how: str) -> Notice:
-        """Return a warning that training continues after a problem.
-
-        why: the problem. how: what changed for the next steps.
-        """
+        """Return a warning that training continues. why: the problem. how: what changed for the next steps."""
         return Notice("warning", why, f"Training continues from step {formatting.number(self.step)}, {how}.")
 
     def close(self) -> None:

@@ -48,10 +48,7 @@ def _loss(recipe: Recipe, network: nn.Module, config: TrainingConfig, batch: Bat
 
 
 class StepRunner:
-    """Runs training steps: forward pass, backward pass, clipping, optimizers, EMA.
-
-    In a distributed run, all ranks must create it at the same time.
-    """
+    """Runs training steps: passes, clipping, optimizers, EMA. All ranks of a distributed run create it together."""
 
     def __init__(self, training: Training) -> None:
         self._training = training
@@ -89,10 +86,7 @@ class StepRunner:
             return graphed.run(self._step, batch, seed, bisect.bisect(training.recipe.stages, training.budget_share()))
 
     def _step(self, raw: RawBatch) -> Tensor:
-        """Train on one raw batch; returns the loss and the gradient norm, float32 [2] on the device.
-
-        CUDA graphs capture this function, so reading back is not allowed.
-        """
+        """Train on a raw batch; returns loss and gradient norm, float32 [2]. CUDA graphs capture it: no read-back."""
         training = self._training
         loss = self._accumulate_gradients(raw)
         training.scaler.unscale_gradients()  # before clipping, which compares real norms with the limit

@@ -61,10 +61,7 @@ class ExperimentContext:
     def of(
         cls, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device, seconds: float
     ) -> ExperimentContext:
-        """Create a context with at most 4,096 sprites that suit the recipe, evenly chosen from `sprites`.
-
-        Raises TrainingError if too few sprites suit the recipe.
-        """
+        """Create a context with 4,096 evenly chosen, suitable sprites. Raises TrainingError if too few suit."""
         chosen, _ = recipe.select(sprites, config)
         if len(chosen) > _MOST_SPRITES:
             chosen = chosen.take(_spread(np.arange(len(chosen))))
@@ -180,10 +177,7 @@ def evenly_spaced(count: int, most: int) -> list[int]:
 
 
 def kept_bytes(work: Callable[[], object]) -> int:
-    """Run `work`; return the bytes that autograd keeps in forward passes for backward passes.
-
-    Tensors with shared memory count once.
-    """
+    """Return the bytes that `work`'s forward passes keep for backward passes, counting shared memory once."""
     kept: dict[int, int] = {}
 
     def keep(tensor: Tensor) -> Tensor:
@@ -202,10 +196,7 @@ def seconds_in_turns(passed_s: float, seconds: float) -> Progress:
 
 
 def loss_curve(name: str, losses: list[Tensor], smoothed: float) -> Line:
-    """Return a curve of the smoothed losses, up to the first NaN or infinity.
-
-    losses: float32 [] on the device. smoothed: time constant of the smoothing, as a share of all losses.
-    """
+    """Smooth losses, float32 [] each, up to a NaN or infinity. smoothed: time constant, share of all losses."""
     values = finite_prefix(torch.stack(losses).cpu().numpy())
     steps = np.arange(1, len(values) + 1, dtype=np.float64)
     curve = smooth_curve(steps, values, max(1.0, len(losses) * smoothed))

@@ -114,10 +114,7 @@ def _stop_reason(timings: list[BatchTiming], left_s: float, target: torch.device
 
 
 def _measure(context: ExperimentContext, precision: str, size: int) -> Generator[Progress, None, BatchTiming | None]:
-    """Time training steps of one batch size; yields Progress.
-
-    Returns None if the batch fits into memory only in parts. Raises DeviceFullError.
-    """
+    """Time steps of one batch size; None if it fits only in parts. Yields Progress. Raises DeviceFullError."""
     backend, seconds = torch.get_device_module(context.target), context.seconds / 2 / len(SIZES)
     has_peak = hasattr(backend, "reset_peak_memory_stats")
     detection.empty_cache(context.target)
@@ -137,10 +134,7 @@ def _measure(context: ExperimentContext, precision: str, size: int) -> Generator
 
 
 def _knee(rising: list[BatchTiming]) -> BatchTiming:
-    """Return the batch size from which on larger batches hardly gain speed.
-
-    At this knee, speed over log2(size) is farthest above a straight line (Satopaa et al. 2011).
-    """
+    """Return the size where speed over log2(size) is farthest above a line: the knee (Satopaa et al. 2011)."""
     first, last = rising[0].speed, rising[-1].speed
     if len(rising) < 3 or last <= first:
         return rising[-1]

@@ -171,10 +171,7 @@ class _WithoutZeroGrad(BenchmarkTrainer):
 
 
 def _split(context: ExperimentContext) -> tuple[ExperimentContext, DeviceSprites]:
-    """Split a context into training sprites with smaller settings, and validation sprites.
-
-    Raises TrainingError if there are too few sprites.
-    """
+    """Return training sprites with smaller settings, and validation sprites. Raises TrainingError if too few."""
     values = context.config.to_json()
     small = {name: min(values[name], most) for name, most in _LIMITS.items() if name in values}
     split = split_by_group(context.sprites, _HELD_OUT, context.config.seed)
@@ -212,10 +209,7 @@ def _figures(training: BenchmarkTrainer, network: nn.Module, heldout: DeviceSpri
 
 
 def _evaluated(training: BenchmarkTrainer, network: nn.Module, heldout: DeviceSprites) -> tuple[float, float, int]:
-    """Measure the cost of gradients in an evaluation.
-
-    Returns the seconds without gradients, the seconds with gradients, and the bytes per batch that gradients keep.
-    """
+    """Return an evaluation's seconds without and with gradients, and the bytes per batch that gradients keep."""
     warnings.filterwarnings("ignore", "Converting a tensor with requires_grad", UserWarning)  # deliberate
     seconds = []
     for keeps in (False, True, False, True):  # each once as warm-up
@@ -235,10 +229,7 @@ def _evaluated(training: BenchmarkTrainer, network: nn.Module, heldout: DeviceSp
 
 @torch.no_grad()
 def _pictures(runs: Iterable[_Variant], network: nn.Module | None = None) -> Iterator[Picture]:
-    """Draw new sprites with each training's averaged weights, from the same noise.
-
-    network: draws instead of the network with averaged weights.
-    """
+    """Draw sprites from equal noise with each training's averaged weights, or with `network` instead."""
     for run in runs:
         training = run.training
         if training.recipe.makes != "sprites":
@@ -301,10 +292,7 @@ def _about_size(asked: TrainingConfig, used: TrainingConfig) -> Iterator[str]:
 
 
 def _compared(loss: float, usual: float, steps: str) -> str:
-    """Describe a loss in relation to the correct training's loss `usual`, which may be negative.
-
-    steps: length of the training as text, '30 steps'.
-    """
+    """Compare a loss with the correct one, `usual`, which may be negative. steps: '30 steps', for the text."""
     if abs(loss - usual) <= _SAME * abs(usual):
         return "no difference in a training this short"
     by = f"{percent(abs(loss - usual) / abs(usual))} " if usual else ""

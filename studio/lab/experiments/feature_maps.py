@@ -155,10 +155,7 @@ def _strongest(maps: Tensor) -> NDArray[np.float32]:
 
 
 def _as_grey(maps: NDArray[np.float32]) -> Rgba:
-    """Convert feature maps float32 [N, H, W] to grey pixels uint8 [N, H, W, 4].
-
-    Each map is scaled from its lowest value (black) to its highest value (white); constant maps are black.
-    """
+    """Convert maps float32 [N, H, W] to grey, uint8 [N, H, W, 4]: lowest value black, highest white."""
     low, high = maps.min((1, 2), keepdims=True), maps.max((1, 2), keepdims=True)
     grey = 255 * (maps - low) / np.maximum(high - low, 1e-12)
     return np.stack([*[grey.astype(np.uint8)] * 3, np.full(maps.shape, 255, np.uint8)], -1)

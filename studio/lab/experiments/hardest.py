@@ -282,10 +282,7 @@ def _probability_drops(model: TrainedModel, x: Tensor, predicted: int) -> tuple[
 
 
 def _glowing(sprite: Rgba, drops: NDArray[np.float64]) -> Rgba:
-    """Draw a sprite uint8 [S, S, 4] in dark grey, with its decisive pixels in orange.
-
-    drops: float64 [S, S], how much hiding a pixel lowers the probability of the predicted class.
-    """
+    """Draw a sprite uint8 [S, S, 4] in dark grey; pixels whose hiding matters, by float64 [S, S], in orange."""
     grey = sprite[..., :3].mean(-1) * sprite[..., 3] / 255 * 0.5 + 24
     share = (drops / max(float(drops.max()), 1e-12))[..., None]
     colour = (1 - share) * grey[..., None] + share * _GLOW

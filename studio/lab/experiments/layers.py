@@ -143,10 +143,7 @@ def _ends(values: Mapping[str, float]) -> tuple[str, str]:
 
 
 def _at(curves: Mapping[str, MetricCurve], step: int) -> tuple[int, dict[str, float]]:
-    """Return the last logged step up to `step`, and each layer's value at the logged step.
-
-    curves: a statistic's values by layer. Returns the first logged step if all are later.
-    """
+    """Return the last logged step up to `step`, else the first, and each layer's value there."""
     known = sorted({int(logged) for curve in curves.values() for logged in curve.steps})
     chosen = max((logged for logged in known if logged <= step), default=known[0] if known else step)
     found = {name: curve.values[curve.steps == chosen] for name, curve in curves.items()}

@@ -83,10 +83,7 @@ def _affordable_steps(context: ExperimentContext, precision: str) -> Generator[P
 
 
 def _smoothed(losses: list[float], steps: int) -> NDArray[np.float64]:
-    """Smooth the losses up to the first NaN or infinity: float64 [n].
-
-    Averages forward and backward smoothing, because forward smoothing alone lags behind.
-    """
+    """Smooth losses up to NaN or infinity, float64 [n]; both ways, because forward smoothing lags behind."""
     values = finite_prefix(losses)
     indices = np.arange(len(values), dtype=np.float64)
     forward, backward = (smooth_curve(indices, each, steps * _SMOOTHING) for each in (values, values[::-1]))

@@ -137,10 +137,7 @@ class GradientNoise:
         self._batches = 0
 
     def add(self, parts: Iterator[tuple[int, Tensor]]) -> None:
-        """Add the gradients of a batch.
-
-        parts: for each micro-batch the number of sprites, and the gradient of their mean loss, float32 [P].
-        """
+        """Add a batch's gradients: of each micro-batch its size, and its mean loss's gradient float32 [P]."""
         block = self._batches % _BLOCKS
         total, squares, sprites, seen = torch.zeros_like(self._sums[0]), 0.0, 0, 0
         for size, gradient in parts:
@@ -215,10 +212,7 @@ class _Gradients:
 
 
 class _WithReplacement(DeviceSprites):
-    """Training sprites, drawn with replacement for each batch.
-
-    Drawing each sprite once per epoch would lower the noise of an epoch's last batches.
-    """
+    """Training sprites drawn with replacement: an epoch's last batches would have less noise otherwise."""
 
     def raw_batch(self, step: int, size: int, rows: slice) -> RawBatch:
         places = np.random.default_rng((self.seed, step)).integers(0, len(self), size)[rows]

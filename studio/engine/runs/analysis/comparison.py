@@ -32,10 +32,7 @@ _BY_CHANCE = 2.0  # standard errors; chance exceeds them once in twenty times
 
 @dataclass(frozen=True, eq=False)
 class SampleTimeline:
-    """The live samples of a run, oldest first, with the training step and time of each.
-
-    steps, seconds: float64 [n].
-    """
+    """A run's live samples, oldest first. steps, seconds: float64 [n], training step and time of each."""
 
     samples: Sequence[SamplesReady]
     steps: NDArray[np.float64]
@@ -94,10 +91,7 @@ class ComparisonRow:
 
 
 def settings_texts(record: RunRecord) -> dict[str, str]:
-    """Return the settings of a run as texts by label.
-
-    Settings that did not exist when the run was made have the value that the run was trained with.
-    """
+    """Return a run's settings as texts by label, with the former behaviour of settings newer than the run."""
     config = {**record.config, **{name: value for name, value in _LEGACY.items() if name not in record.config}}
     return {_label(name): _setting(name, value) for name, value in config.items()}
 
@@ -131,10 +125,7 @@ def side_by_side(columns: Sequence[Mapping[str, str]]) -> list[ComparisonRow]:
 
 
 def comparison_rows(runs: Sequence[ComparedRun]) -> list[ComparisonRow]:
-    """Return the metrics of runs as table rows: progress, metrics measured during training, and the latest evaluations.
-
-    Marks the best values if the runs are comparable.
-    """
+    """Return rows of progress, of metrics while training, and of evaluations; marks the best if runs compare."""
     return [row for row in (*_speed_rows(runs), *_training_rows(runs), *_evaluation_rows(runs)) if any(row.texts)]
 
 
@@ -149,10 +140,7 @@ def explain_best(runs: Sequence[ComparedRun]) -> str:
 
 
 def shared_positions(films: Sequence[SampleTimeline], by: TimelineAxis) -> list[float]:
-    """Return the steps or times at which any run has a sample, up to the end of the shortest run.
-
-    Ignores runs without samples.
-    """
+    """Return the steps or times of any run's samples, up to the end of the shortest run with samples."""
     found = [film.positions(by) for film in films if len(film.samples)]
     if not found:
         return []
@@ -242,19 +230,13 @@ def _validation_rows(
 
 
 def _value_with_real(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> str:
-    """Return the value of a metric as text, for example '0.12 (real 0.10)'.
-
-    Adds the value of real sprites only for metrics that should equal it.
-    """
+    """Return a metric as text; one that should equal that of real sprites as '0.12 (real 0.10)'."""
     text, aim = figure.format(new), figure.format(real) if figure.better == "as real" else ""
     return f"{text} (real {aim})" if text and aim else text
 
 
 def _rank(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> float | None:
-    """Return the value of new sprites for ranking; None if it is missing.
-
-    For metrics that are best if equal to real sprites, returns the distance from real sprites.
-    """
+    """Return the value to rank by; the distance from real sprites for metrics that should equal theirs."""
     if figure.name not in new or figure.better != "as real":
         return new.get(figure.name)
     return abs(new[figure.name] - real[figure.name]) if figure.name in real else None

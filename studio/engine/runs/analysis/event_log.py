@@ -69,10 +69,7 @@ def _write(folder: Path, record: RunRecord, read: HistoryRead) -> Events:
 
 
 def _curves(read: HistoryRead) -> dict[str, MetricCurve]:
-    """Return all curves of a run by TensorBoard tag, such as 'training/loss'.
-
-    TensorBoard groups tags by the part before the slash.
-    """
+    """Return a run's curves by TensorBoard tag, such as 'training/loss'; the part before the slash is a group."""
     history = read.history
     kinds = {"training": history.series, "held-out": history.validation, "quality": history.quality}
     kinds |= {f"layers-{figure}": curves for figure, curves in history.layers.items()}

@@ -90,10 +90,7 @@ def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> 
 
 
 def plot_line(figure: PlottedCurve, history: RunHistory, label: str) -> PlotLine | None:
-    """Return a run's curve as a line for a plot; None without values.
-
-    A line of the training loss also holds the validation loss.
-    """
+    """Return a run's curve as a line; None without values. The training loss includes the validation loss."""
     curve = figure.curve(history)
     heldout = VALIDATION_LOSS.curve(history) if figure is TRAINING_LOSS else None
     if curve is None and heldout is None:

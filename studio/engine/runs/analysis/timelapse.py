@@ -48,10 +48,7 @@ def timelapse(run: Path, scale: int | None = None, seconds: float | None = None)
 
 
 def samples_change(samples: Sequence[SamplesReady]) -> bool:
-    """Return whether the sprites differ between samples; True for a single sample.
-
-    They never change for a classifier or regression, whose samples always show the same validation sprites.
-    """
+    """Return whether sprites differ between samples, as a generator's do; True for a single sample."""
     return len(samples) == 1 or any(
         not np.array_equal(samples[0].sprites, sample.sprites) for sample in reversed(samples[1:])
     )
@@ -78,10 +75,7 @@ def _enlarge(frames: Rgba, scale: int | None) -> Rgba:
 
 
 def _frame_ms(frames: int, seconds: float | None) -> int:
-    """Return the duration of a frame in ms. frames: number of frames. seconds: total length; None uses the default.
-
-    Raises UsageError if frames would be too short or too long.
-    """
+    """Return milliseconds per frame, for `seconds` in all or by default. Raises UsageError if too short or long."""
     if seconds is None:
         return _FRAME_MS
     least, most = frames * _SHORTEST_MS / 1000, frames * _LONGEST_MS / 1000

@@ -20,10 +20,7 @@ from studio.engine.runs.samples import sample_paths, thin_steps
 
 
 def find_space(runs: Sequence[Path], *, with_cache: bool = False) -> Events:
-    """Find deletable files of runs: yields Progress after each run, then one SpaceFound.
-
-    with_cache: also list cached imports. Skips runs in training.
-    """
+    """Find deletable files of runs not in training; yields Progress, SpaceFound. with_cache: and cached imports."""
     found, busy = list[Removable](), list[Path]()
     for done, path in enumerate(runs, 1):
         if RunDir(path).is_busy():
