@@ -135,14 +135,13 @@ def leftovers(folder: Path) -> list[Path]:
 
 def add_distilled(folder: Path, step: int, tensors: Tensors) -> None:
     """Add a distilled network to the checkpoint of `step`. Raises OSError, and RunError if the checkpoint is gone."""
-    for path, info in list_checkpoints(folder):
-        if info.step == step:
-            content = serialize(tensors)
-            files.write_atomic(path / f"{DISTILLED}.safetensors", content)
-            hashes = {**info.sha256, DISTILLED: hashlib.sha256(content).hexdigest()}
-            _write_record(path, dataclasses.replace(info, sha256=hashes))
-            return
-    raise RunError(f"The checkpoint at step {step:,} was deleted.", "Choose another checkpoint of this run.")
+    found = next(((path, info) for path, info in list_checkpoints(folder) if info.step == step), None)
+    if found is None:
+        raise RunError(f"The checkpoint at step {step:,} was deleted.", "Choose another checkpoint of this run.")
+    (path, info), content = found, serialize(tensors)
+    files.write_atomic(path / f"{DISTILLED}.safetensors", content)
+    hashes = {**info.sha256, DISTILLED: hashlib.sha256(content).hexdigest()}
+    _write_record(path, dataclasses.replace(info, sha256=hashes))
 
 
 def add_metrics(folder: Path, step: int, metrics: Mapping[str, float]) -> None:
@@ -215,11 +214,9 @@ def rotate(folder: Path, best_by: Metric | None, *, in_use: Container[int | None
 
 
 def essential_checkpoints(found: Checkpoints, best_by: Metric | None) -> set[Path]:
-    """Return the checkpoints that must stay: the newest, the best, and candidates for the best.
+    """Return the checkpoints that must stay: the newest, the best, and those that a measurement may make the best.
 
-    Candidates: the checkpoint with the best new sprites, the one with the lowest KID, and the newest with a measured
-    quality. A later measurement may make each of them the best. Without measurements: the checkpoint with the lowest
-    validation loss.
+    Candidates: the best new sprites, the lowest KID, and the newest measured; unmeasured, the lowest validation loss.
     """
     steps = {found[-1][1].step} if found else set()
     if measured := _measurements(found):
@@ -231,10 +228,9 @@ def essential_checkpoints(found: Checkpoints, best_by: Metric | None) -> set[Pat
 
 
 def best_checkpoint(found: Checkpoints, best_by: Metric | None) -> Path | None:
-    """Return the path of the best checkpoint; None without a checkpoint.
+    """Return the path of the best checkpoint by the quality of new sprites or the metric `best_by`; None without one.
 
-    Judges by the quality of new sprites, or else by the validation metric `best_by`. If neither was measured, looks
-    from the checkpoint with the lowest validation loss on: returns the newest without too many copies of training
+    If neither was measured: from the lowest validation loss on, the newest without too many copies of training
     sprites, or else the one with the fewest copies.
     """
     paths = {info.step: path for path, info in found}
@@ -276,10 +272,8 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
     for key, value in tensors.items():
         name, _, rest = key.partition("/")
         if name not in parts:
-            raise RunError(
-                "The optimizer's state does not fit this run.",
-                "The state belongs to another optimizer. Retrain with the same settings.",
-            )
+            hint = "The state belongs to another optimizer. Retrain with the same settings."
+            raise RunError("The optimizer's state does not fit this run.", hint)
         parts[name][rest] = value
     for name, part in parts.items():
         _load_optimizer(by_name[name], part)

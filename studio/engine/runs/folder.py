@@ -46,10 +46,8 @@ EXPORTS_FOLDER = "exports"
 RunState = Literal["queued", "training", "finished", "stopped", "failed"]
 T = TypeVar("T")
 
-MAX_ROLLBACKS = 3
-Rollbacks = Annotated[
-    int, msgspec.Meta(ge=0, le=MAX_ROLLBACKS)
-]  # to an earlier checkpoint, after a NaN or infinite loss
+MAX_ROLLBACKS = 3  # to an earlier checkpoint, after a NaN or infinite loss
+Rollbacks = Annotated[int, msgspec.Meta(ge=0, le=MAX_ROLLBACKS)]
 
 RECORD_FILE, PROGRESS_FILE, _LOCK_FILE = "run.json", "state.json", ".lock"
 LOCK_FILES = (_LOCK_FILE, f"{_LOCK_FILE}-file")  # the second is used on file systems without locks
@@ -60,10 +58,10 @@ _LOCK_WAIT_S = 1.0  # longer than listing runs holds the lock; a training holds 
 
 @dataclass(frozen=True)
 class Ancestor:
-    """An earlier model that a run builds on: its parent, the parent's parent, and so on.
+    """A model that a run builds on: its parent, whose weights it started from, the parent's parent, and so on.
 
-    A parent is the model whose weights a run starts from. title, step: run and checkpoint of this model. data_title,
-    data_fingerprint, licence: of its training sprites. sha256: of its weights file.
+    title, step: its run and checkpoint. data_title, data_fingerprint, licence: of its training sprites. sha256: of its
+    weights file.
     """
 
     title: str
@@ -163,11 +161,19 @@ class RunDir:
             self._lock = None
 
     @contextlib.contextmanager
+    def held(self, wait_s: float = _LOCK_WAIT_S) -> Iterator[None]:
+        """Hold the lock during a `with` block. Raises RunError."""
+        self.acquire(wait_s)
+        try:
+            yield
+        finally:
+            self.release()
+
+    @contextlib.contextmanager
     def held_on_success(self, *, is_new: bool = False) -> Iterator[contextlib.ExitStack]:
         """Lock the run before a `with` block; release the lock only if the block fails. Raises RunError.
 
-        Yields an ExitStack for callbacks that run if the block fails. is_new: create a missing folder; otherwise the
-        folder must hold a run.
+        Yields an ExitStack for callbacks that run if the block fails. is_new: as in `acquire`.
         """
         self.acquire(is_new=is_new)
         with contextlib.ExitStack() as on_error:
@@ -188,10 +194,8 @@ class RunDir:
         if isinstance(made := values.get("format"), int) and made > FORMAT:
             raise newer_version_error(self.path.name)
         if "split" not in values:  # version 0.1.0 wrote none
-            raise RunError(
-                f"{self.path.name} was made by an older version of the studio.",
-                "Retrain with the same settings.",
-            )
+            title = f"{self.path.name} was made by an older version of the studio."
+            raise RunError(title, "Retrain with the same settings.")
         with self._wrap_parse_errors(RECORD_FILE):
             record = records.convert(values, RunRecord)
         current = former_names.SETTINGS[""] | former_names.SETTINGS.get(record.recipe, {})
@@ -223,8 +227,8 @@ class RunDir:
     def write_file(self, name: str, data: bytes, *, durable: bool = True) -> None:
         """Write or replace a file of this folder, durable or not as in `files.atomic_path`.
 
-        Never creates a deleted run folder again, and never writes into another folder that took its place meanwhile.
-        Raises OSError, and RunGoneError if the run was deleted.
+        Never creates a deleted run folder again, and never writes into a folder that took its place. Raises OSError,
+        RunGoneError.
         """
         with files.atomic_path(self.path / name, durable=durable, create_folder=False) as temporary:
             temporary.write_bytes(data)

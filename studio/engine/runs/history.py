@@ -66,10 +66,7 @@ class RunHistory:
 
 @dataclass(frozen=True)
 class PlottedCurve:
-    """A kind of curve that the window and the command line can plot, such as the training loss.
-
-    name: for the option --curve. title: for users. kind, key: attribute of RunHistory and key in it.
-    """
+    """A curve to plot. name: for the option --curve. title: for users. kind, key: attribute of RunHistory, its key."""
 
     name: str
     title: str
@@ -157,18 +154,15 @@ class RunReader:
         """Read the curves and samples of a run; yields one HistoryRead. Raises RunError."""
         record = RunDir(path).record()
         known = self._known.pop(path, None)
-        if (
-            known is None or known[0] != record
-        ):  # a new run in the same folder: its files may have the same inode numbers
+        if known is None or known[0] != record:  # a new run in the same folder may have equal inode numbers
             known = (record, CurveReader(path), SampleReader(path, record.size))
         self._known[path] = known
         _, curves, samples = known
         for oldest in list(self._known)[:-_MOST_KNOWN]:  # a dict keeps insertion order: least recently used first
             del self._known[oldest]
         history = curves.read()
-        yield HistoryRead(
-            path, history, samples.read(), read_evaluations(path), budget_used(record, *trained_so_far(history))
-        )
+        used_up = budget_used(record, *trained_so_far(history))
+        yield HistoryRead(path, history, samples.read(), read_evaluations(path), used_up)
 
 
 @dataclass(frozen=True)
@@ -206,10 +200,7 @@ class MetricsTail:
         self._read_bytes = 0
 
     def read(self) -> tuple[bool, Iterator[MetricsLine]]:
-        """Return whether the file was replaced since the last call, and an iterator of the added valid lines.
-
-        Use up the iterator before the next call. Raises RunError.
-        """
+        """Return whether the file was replaced, and the added valid lines, to use up first. Raises RunError."""
         try:
             with wrap_read_errors(self._path):
                 about = self._path.stat()
@@ -234,12 +225,15 @@ class MetricsTail:
                     yield line
 
 
+_OtherLine = ValidationLine | QualityLine | LayerStats | CheckpointLine | RolledBack
+
+
 class _HistoryBuilder:
     """Collects the lines of metrics.jsonl and turns them into a RunHistory."""
 
     def __init__(self) -> None:
         self._losses = _LossColumns()
-        self._others: list[ValidationLine | QualityLine | LayerStats | CheckpointLine | RolledBack] = []
+        self._others: list[_OtherLine] = []
 
     def add(self, line: MetricsLine) -> None:
         """Add a parsed line of metrics.jsonl. A ResumeLine removes the steps that are trained again."""
@@ -256,18 +250,16 @@ class _HistoryBuilder:
         validations = [(line.step, line.metrics) for line in self._others if isinstance(line, ValidationLine)]
         qualities = [(line.step, asdict(line.quality)) for line in self._others if isinstance(line, QualityLine)]
         is_current = confusion is not None and any(step == confusion[0] for step, _ in validations)
+        layers = [line for line in self._others if isinstance(line, LayerStats)]
+        checkpoints = [line.checkpoint for line in self._others if isinstance(line, CheckpointLine)]
         return RunHistory(
-            self._losses.series(),
-            _curves_by_name(validations),
-            _curves_by_name(qualities),
-            _layer_curves([line for line in self._others if isinstance(line, LayerStats)]),
-            confusion[1] if confusion is not None and is_current else None,
-            [line.checkpoint for line in self._others if isinstance(line, CheckpointLine)],
+            self._losses.series(), _curves_by_name(validations), _curves_by_name(qualities), _layer_curves(layers),
+            confusion[1] if confusion is not None and is_current else None, checkpoints,
             [line for line in self._others if isinstance(line, RolledBack)],
-        )
+        )  # fmt: skip
 
 
-def _step_of(line: ValidationLine | QualityLine | LayerStats | CheckpointLine | RolledBack) -> int:
+def _step_of(line: _OtherLine) -> int:
     return line.checkpoint if isinstance(line, CheckpointLine) else line.step
 
 
@@ -308,10 +300,8 @@ class _LossColumns:
         if not self._starts:
             return {}
         steps, ends = np.array(self._steps, dtype=np.int64), np.array(self._ends, dtype=np.int64)
-        return {
-            **{name: MetricCurve(steps, np.array(values, dtype=np.float64)) for name, values in self._a_step.items()},
-            **{name: MetricCurve(ends, np.array(values, dtype=np.float64)) for name, values in self._a_tick.items()},
-        }
+        columns = [(steps, self._a_step), (ends, self._a_tick)]
+        return {name: MetricCurve(at, np.array(kept)) for at, values in columns for name, kept in values.items()}
 
 
 def read_confusion(path: Path) -> ConfusionAtStep | None:

@@ -116,9 +116,7 @@ def summarise(path: Path) -> RunSummary:
     step, elapsed_s = progress.step, progress.elapsed_s
     if standing == "training":
         step, elapsed_s = _trained_so_far(path) or (step, elapsed_s)
-    return RunSummary(
-        path, record, progress, standing, notes=notes, saved_step=run.saved_step(), step=step, elapsed_s=elapsed_s
-    )
+    return RunSummary(path, record, progress, standing, "", notes, run.saved_step(), step, elapsed_s)
 
 
 def _trained_so_far(path: Path) -> tuple[int, float] | None:

@@ -53,10 +53,9 @@ LAYER_FIGURES = ("update", "gradient", "dead")  # the values of a layer in Layer
 
 @dataclass(frozen=True)
 class LayerStats:
-    """A line of metrics.jsonl with three statistics of each layer, for the step before `step`.
+    """A line of metrics.jsonl with three statistics of each layer, by name, for the step before `step`.
 
-    layers: by layer name: norm of the update / norm of the weights, norm of the gradient, and share of dead units (with
-    a constant output) among the layer's inputs; None if the inputs were not measured.
+    They are: update norm / weight norm, gradient norm, and share of dead (constant) inputs; None if not measured.
     """
 
     step: records.Count

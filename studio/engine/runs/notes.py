@@ -48,21 +48,16 @@ def read_notes(run: Path) -> RunNotes:
 
 
 def change_notes(
-    run: Path,
-    *,
-    name: str | None = None,
-    note: str | None = None,
-    starred: bool | None = None,
+    run: Path, *, name: str | None = None, note: str | None = None, starred: bool | None = None,
     tags: Iterable[str] | None = None,
-) -> RunNotes:
+) -> RunNotes:  # fmt: skip
     """Change the notes of a run and return the new notes; None leaves a field unchanged.
 
-    A damaged file is not overwritten, because it may still hold a note. Raises RunError, and UsageError for texts that
-    are too long or too many tags.
+    A damaged file is kept: it may still hold a note. Raises RunError, UsageError as in `check_notes`.
     """
     before = _read(run)
     notes = RunNotes(
-        before.name if name is None else _one_line(name),
+        before.name if name is None else nfc(" ".join(name.split())),  # on one line
         before.note if note is None else note.strip(),
         before.starred if starred is None else starred,
         before.tags if tags is None else split_tags(" ".join(tags)),
@@ -80,20 +75,14 @@ def change_notes(
 def split_tags(text: str) -> tuple[str, ...]:
     """Split text into tags without duplicates: 'boss, dark #wip Boss' -> ('boss', 'dark', 'wip')."""
     found: dict[str, str] = {}
-    for word in re.split(r"[#,;\s]+", nfc(text)):
-        if word:
-            found.setdefault(word.casefold(), word)
+    for word in filter(None, re.split(r"[#,;\s]+", nfc(text))):
+        found.setdefault(word.casefold(), word)
     return tuple(found.values())
 
 
 def display_name(run: Path) -> str:
     """Return the run's display name: the name that the user gave it, or its folder's."""
     return read_notes(run).name or nfc(run.resolve().name)
-
-
-def _one_line(text: str) -> str:
-    """Replace line breaks and repeated spaces with single spaces."""
-    return nfc(" ".join(text.split()))
 
 
 def check_notes(notes: RunNotes) -> None:

@@ -43,10 +43,7 @@ class _QueueEntry:
 
 
 def queued_runs(runs: Iterable[RunSummary]) -> tuple[RunSummary, ...]:
-    """Return the runs of the queue in order, including runs in training; leaves out ended and deleted runs.
-
-    runs: all known runs. If queue.json is unreadable, the order is the order of creation.
-    """
+    """Return those of all known `runs` that are queued or in training, in order; if unreadable, of creation."""
     known = {_entry_of(run.path, run.record.created): run for run in runs if run.record is not None}
     listed: list[_QueueEntry] = []
     with contextlib.suppress(OSError):
@@ -114,13 +111,10 @@ def remove_entry(run: Path) -> None:
 def _set_state(path: Path, state: RunState, message: str = "", *, only: Collection[str]) -> None:
     """Set the state in state.json if the current state is in `only`. Raises RunError."""
     run = RunDir(path)
-    run.acquire()
-    try:
+    with run.held():
         progress = run.progress()
         if progress.state in only:
             run.write_progress(msgspec.structs.replace(progress, state=state, message=message))
-    finally:
-        run.release()
 
 
 @contextlib.contextmanager

@@ -27,10 +27,9 @@ _Key = tuple[int, int, int]  # step, modification time in ns, and size in bytes 
 
 
 def save_samples(run: RunDir, samples: SamplesReady) -> Path:
-    """Write live samples as a PNG and return its path. Raises UnwritableError.
+    """Write live samples as a PNG, with captions in a text chunk, and return its path. Raises UnwritableError.
 
-    Stores the captions in a text chunk of the PNG. Deletes some older images beyond MAX_SAMPLE_IMAGES. The write is
-    atomic but not durable: a power failure may lose the newest image.
+    Deletes images beyond MAX_SAMPLE_IMAGES. Atomic but not durable: a power failure may lose the newest image.
     """
     target = run.samples / f"{samples.step:08d}.png"
     text = PngInfo()
@@ -75,10 +74,9 @@ def thin_steps(steps: Sequence[int], most: int) -> list[int]:
 
 
 def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
-    """Return the live samples of a run, oldest first. Raises RunError.
+    """Return the live samples of a run, oldest first, without unreadable images. size: width of a sprite in pixels.
 
-    path: the run folder. size: width of a sprite in pixels. Skips unreadable images, and some images in between if
-    memory would not hold all.
+    Skips some images in between if memory would not hold all. Raises RunError.
     """
     return SampleReader(path, size).read()
 

@@ -17,16 +17,8 @@ def provenance_at(run: RunDir, step: int, weights_sha256: str = "") -> ModelSour
     with wrap_read_errors(run.path / RECORD_FILE):
         run_sha256 = sha256_of(run.path / RECORD_FILE)
     return ModelSource(
-        made_by=f"Sprite Training Studio {studio.__version__}",
-        run=record.name,
-        recipe=record.recipe,
-        step=step,
-        run_sha256=run_sha256,
-        weights_sha256=weights_sha256,
-        data=record.data_title,
-        data_count=record.data_count,
-        data_fingerprint=record.data_fingerprint,
-        licence=rights.licence,
-        credits=rights.credits,
+        made_by=f"Sprite Training Studio {studio.__version__}", run=record.name, recipe=record.recipe, step=step,
+        run_sha256=run_sha256, weights_sha256=weights_sha256, data=record.data_title, data_count=record.data_count,
+        data_fingerprint=record.data_fingerprint, licence=rights.licence, credits=rights.credits,
         started_from=tuple(dataclasses.asdict(one) for one in record.ancestors),
-    )
+    )  # fmt: skip

@@ -88,10 +88,9 @@ def heldout_groups(
 
 
 def split_in_halves(groups: Indices) -> tuple[Indices, Indices]:
-    """Split sprites into two halves and return the indices of each half.
+    """Return the indices of two halves of sprites, to compare real sprites with others. groups: int64 [N].
 
-    Used to compare real sprites with other real sprites. groups: int64 [N], group of each sprite. The halves share no
-    group of similar sprites, unless the groups are too few or too large.
+    The halves share no group of similar sprites, unless the groups are too few or too large.
     """
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     is_second = sizes.argsort(kind="stable").argsort()[group] % 2 == 1  # [N]; every second group by size

@@ -9,6 +9,7 @@ from collections.abc import Generator
 from typing import TypeVar
 
 from studio.core.events import Event, Events, Progress
+from studio.core.generators import Steps
 from studio.core.observers import Observer
 
 T = TypeVar("T")
@@ -24,11 +25,9 @@ def with_progress(work: Generator[int, None, T], total: int, what: str) -> Gener
     """
 
     def progress() -> Generator[Event, None, T]:
-        while True:
-            try:
-                yield Progress(next(work), total, what)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
+        for done in (steps := Steps(work)):
+            yield Progress(done, total, what)
+        return steps.result
 
     return (yield from throttle_events(progress()))
 
@@ -36,14 +35,11 @@ def with_progress(work: Generator[int, None, T], total: int, what: str) -> Gener
 def throttle_events(work: Generator[Event, None, T]) -> Generator[Event, None, T]:
     """Run a generator and return its return value; yields at most one of the events every 50 ms."""
     last_s = time.perf_counter()
-    while True:
-        try:
-            event = next(work)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
+    for event in (steps := Steps(work)):
         if time.perf_counter() - last_s > _PROGRESS_EVERY_S:
             last_s = time.perf_counter()
             yield event
+    return steps.result
 
 
 class Stopwatch(Observer):
@@ -78,7 +74,8 @@ class Throttle:
     def __init__(self, every_s: float, clock: Stopwatch, first_s: float = math.inf) -> None:
         self._every_s, self._clock = every_s, clock
         self._wait_s = min(every_s, first_s)
-        self._done_s, self._cost_s = clock.now_s(), 0.0
+        self._done_s = clock.now_s()
+        self.cost_s = 0.0  # seconds that the work took the last time
 
     def since_last_s(self) -> float:
         """Return the seconds since the periodic work last ended."""
@@ -86,16 +83,11 @@ class Throttle:
 
     def is_affordable(self) -> bool:
         """Return whether the periodic work would stay within SIDE_SHARE of the training time."""
-        return self.since_last_s() >= self._cost_s / SIDE_SHARE
-
-    @property
-    def cost_s(self) -> float:
-        """The seconds that the periodic work took the last time."""
-        return self._cost_s
+        return self.since_last_s() >= self.cost_s / SIDE_SHARE
 
     def interval_s(self) -> float:
         """Return the seconds between two starts of the work, more than `every_s` if the work is slow."""
-        return max(self._every_s, self._cost_s / SIDE_SHARE)
+        return max(self._every_s, self.cost_s / SIDE_SHARE)
 
     def is_due(self) -> bool:
         """Return whether the periodic work is due and affordable."""
@@ -106,7 +98,7 @@ class Throttle:
         start_s = self._clock.now_s()
         yield from events
         self._done_s = self._clock.now_s()
-        self._cost_s = self._done_s - start_s
+        self.cost_s = self._done_s - start_s
         self._wait_s = self._every_s
 
 

@@ -11,8 +11,8 @@ from collections import deque
 
 import torch
 
-from studio.core import formatting
 from studio.core.events import Events, Notice
+from studio.core.formatting import count
 
 _WINDOW_S, _FEWEST_TICKS = 2.0, 3  # window for the usual time of a step
 _TRIAL_S = 0.5  # window for a trial
@@ -33,8 +33,7 @@ class ThreadTuner:
     def __init__(self, most: int, *, may_change: bool = True) -> None:
         self.threads = most
         self.is_reported = False  # the notice about fewer threads was yielded
-        self._most, self._may_change = most, may_change
-        self._chosen = most
+        self._most, self._chosen, self._may_change = most, most, may_change
         self._ticks: deque[tuple[float, float]] = deque()  # (seconds per step, seconds) of each tick
         self._usual_s = float("inf")  # of a step
         self._to_try: list[int] = []
@@ -68,9 +67,7 @@ class ThreadTuner:
             torch.set_num_threads(self.threads)
         if self.uses_fewer() and not self.is_reported:
             self.is_reported = True
-            title = (
-                f"Training uses {formatting.count(self.threads, 'CPU thread')} for now, because more would be slower."
-            )
+            title = f"Training uses {count(self.threads, 'CPU thread')} for now, because more would be slower."
             hint = "Another program probably keeps the cores busy. Training will try more threads later."
             yield Notice("info", title, hint)
 
@@ -90,7 +87,7 @@ class ThreadTuner:
         self._usual_s = min(self._usual_s, step_s)
         if is_first or is_slow:
             everything = [self._most >> halvings for halvings in range(self._most.bit_length())]
-            self._start_trial([count for count in everything if count != self._chosen], step_s)
+            self._start_trial([threads for threads in everything if threads != self._chosen], step_s)
         elif self._chosen < self._most and rested_s >= self._retry_s:
             self._start_trial([self._most], step_s)
 
@@ -112,7 +109,7 @@ class ThreadTuner:
             self._finish_trial()
 
     def _finish_trial(self) -> None:
-        best = min(self._tried, key=lambda count: self._tried[count])
+        best = min(self._tried, key=self._tried.__getitem__)
         is_changed = self._tried[best] * _FASTER < self._tried[self._chosen]
         self._chosen = best if is_changed else self._chosen
         self._retry_s = _RETRY_S if is_changed else min(2 * self._retry_s, _MAX_RETRY_S)

@@ -6,7 +6,7 @@ import datetime
 import platform
 from collections.abc import Generator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,8 +63,7 @@ MAX_VALIDATION = 1024  # most sprites per validation: enough for a steady metric
 class NewRun(NamedTuple):
     """The arguments for creating a run.
 
-    path: the run's folder, empty or missing. parent: the model whose weights the run starts from; it also fixes some
-    settings, such as the width.
+    path: its folder, empty or missing. parent: gives the start weights, and fixes some settings, such as the width.
     """
 
     path: Path
@@ -94,9 +93,8 @@ def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Tr
 def create_run(new: NewRun, state: RunState = "stopped") -> Events:
     """Create a run for later training, here or in another process.
 
-    The run folder holds the settings, the sprites and the parent model's weights, so later changes to the originals
-    have no effect. Nothing is moved to the device. state: written to state.json. Yields Progress and Notices. Raises
-    TrainingError, RunError.
+    The run folder holds settings, sprites and the parent's weights, so later changes to the originals have no effect.
+    Nothing is moved to the device. Yields Progress and Notices. Raises TrainingError, RunError.
     """
     plan, run = _make_plan(new), RunDir(new.path)
     remove_failed_starts()
@@ -115,13 +113,8 @@ def create_queued_run(new: NewRun) -> Events:
     yield queue.RunQueued(new.path)
 
 
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """A new run before its files are written: the selected sprites, the settings and the network.
-
-    config: with the settings that the parent model's weights require. network: on the CPU, with the parent model's
-    weights if the run has a parent.
-    """
+class _Plan(NamedTuple):
+    """A new run before its files are written: selected sprites, and settings and weights, of its parent if any."""
 
     sprites: Sprites
     config: TrainingConfig
@@ -206,8 +199,7 @@ def resumed_training(
 def worker_training(start: StartCommand, device: Device, ranks: Ranks) -> Training:
     """Create the training of a worker rank, for the run that rank 0 announced with `start`.
 
-    A worker only reads the run folder, and does not lock it. The optimizer state comes from the announced checkpoint;
-    rank 0 sends the weights later. Raises RunError, BadInputError.
+    It only reads the run folder, without a lock; rank 0 sends the weights later. Raises RunError, BadInputError.
     """
     run = RunDir(Path(start.path))
     record = run.record()
@@ -216,9 +208,7 @@ def worker_training(start: StartCommand, device: Device, ranks: Ranks) -> Traini
     sprites = packed.load(run.data)
     network = recipe.build(config, Spec.of(sprites))
     with ExitStack() as on_error:
-        training = _assemble(
-            run, record, recipe, config, sprites, network, device, ranks, on_error, precision=start.precision
-        )
+        training = _assemble(run, record, recipe, config, sprites, network, device, ranks, on_error, start.precision)
         if start.step >= 0:
             _load_step(training, start.step)
         on_error.pop_all()
@@ -266,8 +256,7 @@ def _assemble(
 ) -> Training:  # fmt: skip
     """Create a Training: split the sprites, and move data and network to the device.
 
-    on_error: receives the callback that closes the train set if a later step fails. precision: as rank 0 announced; ''
-    for the run's own.
+    on_error: receives a callback that closes the train set. precision: as rank 0 announced; '' for the run's own.
     """
     if device.kind == "cpu":
         torch.set_num_threads(ranks.thread_share(config.threads or device.threads))  # local ranks share the cores
@@ -328,9 +317,8 @@ def _load_newest(training: Training) -> None:
     with training.run.wrap_write_errors():
         for broken in damaged:
             checkpoints.quarantine(broken)
-            training.notices.append(
-                Notice("warning", f"Checkpoint {broken.name} is damaged.", "Training uses an older checkpoint.")
-            )
+            title = f"Checkpoint {broken.name} is damaged."
+            training.notices.append(Notice("warning", title, "Training uses an older checkpoint."))
     if found:
         checkpoints.load_into(training.network, parts["model"], path.name)
         checkpoints.load_into(training.ema.network, parts["average"], path.name)  # EMA weights
@@ -338,8 +326,7 @@ def _load_newest(training: Training) -> None:
         training.checkpoint_number = number
         set_headline(training, info.metrics)
     elif file_exists(training.run.path / METRICS_FILE):
-        title = "No checkpoint was saved. Training starts at step 0."
-        training.notices.append(Notice("warning", title))
+        training.notices.append(Notice("warning", "No checkpoint was saved. Training starts at step 0."))
 
 
 def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
@@ -353,23 +340,15 @@ def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
 
 def _new_record(new: NewRun, sprites: Sprites, plan: _Plan) -> RunRecord:
     """Return the record of a new run, which becomes run.json."""
+    device = new.device
     return RunRecord(
-        name=nfc(new.path.name),
-        recipe=new.recipe.name,
-        config=plan.config.to_json(),
-        size=sprites.size,
-        class_names=sprites.class_names,
-        target_names=sprites.target_names,
-        data_title=sprites.title,
-        data_count=len(sprites),
-        data_fingerprint=sprites.fingerprint,
-        data_origin=sprites.origin,
-        split=BY_GROUP,
-        device=new.device.id,
-        device_name=new.device.name,
-        precision=detection.resolve_precision(new.device, plan.config.precision),
+        name=nfc(new.path.name), recipe=new.recipe.name, config=plan.config.to_json(),
+        size=sprites.size, class_names=sprites.class_names, target_names=sprites.target_names,
+        data_title=sprites.title, data_count=len(sprites), data_fingerprint=sprites.fingerprint,
+        data_origin=sprites.origin, split=BY_GROUP, device=device.id, device_name=device.name,
+        precision=detection.resolve_precision(device, plan.config.precision),
         parameters=sum(weight.numel() for weight in plan.network.parameters()),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         ancestors=() if new.parent is None else new.parent.ancestors,
         versions={"studio": studio.__version__, "torch": torch.__version__, "python": platform.python_version()},
-    )
+    )  # fmt: skip

@@ -11,7 +11,7 @@ import functools
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -42,27 +42,20 @@ def group_layers(network: nn.Module) -> Layers:
     for depth in range(max(1, deepest), 0, -1):
         groups = Layers()
         for name, weight in weights.items():
-            groups.setdefault(_cut(name.rpartition(".")[0] or name, depth), []).append(weight)
+            module = (name.rpartition(".")[0] or name).split(".")[:depth]
+            groups.setdefault(".".join(module), []).append(weight)
         if len(groups) <= MAX_LAYERS:
             break
     return groups
 
 
-def _cut(name: str, depth: int) -> str:
-    """Return the first `depth` parts of a module name: ('down.0.conv1', 2) -> 'down.0'."""
-    return ".".join(name.split(".")[:depth])
-
-
 @dataclass(eq=False)
 class LayerProbe:
-    """The ranges of each module's inputs during one probed step, on the device.
+    """The range of each input unit of each module in one probed step, float32 [units], and the hooks that record it."""
 
-    lowest, highest: float32 [units], the range of each input unit. hooks: the forward hooks that record the ranges.
-    """
-
-    lowest: dict[nn.Module, Tensor]
-    highest: dict[nn.Module, Tensor]
-    hooks: list[RemovableHandle]
+    lowest: dict[nn.Module, Tensor] = field(default_factory=dict)
+    highest: dict[nn.Module, Tensor] = field(default_factory=dict)
+    hooks: list[RemovableHandle] = field(default_factory=list)
 
 
 class LayerMonitor:
@@ -89,10 +82,9 @@ class LayerMonitor:
         self.values: list[Tensor] = []  # float32 []; one statistic for every layer, then the next statistic
 
     def begin_tick(self, elapsed_s: float, planned_s: float) -> None:
-        """Add forward hooks that probe the next step, if a probe is due.
+        """Add forward hooks that probe the next step, if a probe is due. The first step is never probed.
 
-        The first step is never probed. elapsed_s: seconds of training so far. planned_s: estimated seconds of the whole
-        training.
+        elapsed_s, planned_s: seconds of training so far, and estimated seconds of the whole training.
         """
         self.values = []
         if not self._layers:
@@ -104,10 +96,9 @@ class LayerMonitor:
         if not is_due or self._cost_s > _SHARE * (elapsed_s - self._start_s):
             return
         self._probed_s = elapsed_s
-        self._probe = probe = LayerProbe({}, {}, [])
-        for module in self._units:
-            hook = module.register_forward_pre_hook(functools.partial(self._record_inputs, probe))
-            probe.hooks.append(hook)
+        self._probe = probe = LayerProbe()
+        record = functools.partial(self._record_inputs, probe)
+        probe.hooks += [module.register_forward_pre_hook(record) for module in self._units]
 
     @property
     def is_probing(self) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 import torch
 
@@ -179,7 +178,7 @@ def _train_with_recovery(
     """
     prepare: Callable[[Training], None] = Training.report_micro_batches
     if oom_title := ranks.pop_oom_report():
-        prepare = functools.partial(Training.split_micro_batches, why=oom_title)
+        prepare = partial(Training.split_micro_batches, why=oom_title)
     kept: tuple[Recovery, AutoBatchSize] | None = None
     while True:
         with detection.wrap_device_errors(device.torch):
@@ -198,13 +197,13 @@ def _train_with_recovery(
         except NotFiniteError as error:
             if training.recovery.nan_rollbacks == MAX_ROLLBACKS:
                 raise
-            prepare = functools.partial(roll_back, why=error.title, failed_step=error.step)
+            prepare = partial(roll_back, why=error.title, failed_step=error.step)
         except StepTooLargeError as error:
             if training.has_smallest_micro_batch():
                 raise DeviceFullError(error.title, error.hint) from error
             if not ranks.is_alone:
                 raise
-            prepare = functools.partial(Training.split_micro_batches, why=error.title)
+            prepare = partial(Training.split_micro_batches, why=error.title)
         finally:
             kept = training.recovery, training.heldout_batch_size
             del training
@@ -214,35 +213,21 @@ def _train_with_recovery(
 
 @contextlib.contextmanager
 def _opened(training: Training, control: Control) -> Iterator[None]:
-    """Hold a training open for the block.
-
-    On exit, write a failure to state.json and release the run's lock.
-    """
-    with contextlib.ExitStack() as at_the_end:
-        at_the_end.callback(torch.set_num_threads, torch.get_num_threads())  # restored at the end
-        at_the_end.callback(_release, training, control)
-        at_the_end.push(functools.partial(_record_failure, training))
+    """Hold a training open for the block; then write a failure to state.json and release the run's lock."""
+    threads = torch.get_num_threads()
+    try:
         yield
-
-
-def _record_failure(
-    training: Training, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-) -> None:
-    """Write the error that ended a training to state.json.
-
-    Closing the generator and KeyboardInterrupt are not failures.
-    """
-    if isinstance(error, StepTooLargeError) and not (training.ranks.is_alone or training.has_smallest_micro_batch()):
-        training.recovery.micro_batches.double(training.ranks.world_size)  # the next start of torchrun reads the count
-    if isinstance(error, Exception):
+    except Exception as error:  # not KeyboardInterrupt, and not the end of the generator
+        is_alone, recovery = training.ranks.is_alone, training.recovery
+        if isinstance(error, StepTooLargeError) and not (is_alone or training.has_smallest_micro_batch()):
+            recovery.micro_batches.double(training.ranks.world_size)  # the next start of torchrun reads the count
         words = formatting.describe_error(error, otherwise="Something went wrong inside the studio.")
         with contextlib.suppress(UnwritableError):  # report the error that ended the run, not this one
             write_state(training, "failed", " ".join(words).strip())
-
-
-def _release(training: Training, control: Control) -> None:
-    """End a training: detach the live model, stop other ranks and background threads, release the run's lock."""
-    control.live = None
-    with contextlib.suppress(ProcessGoneError, StepTooLargeError):  # the other ranks have ended already
-        training.send_tick(0)
-    training.close()
+        raise
+    finally:
+        torch.set_num_threads(threads)
+        control.live = None
+        with contextlib.suppress(ProcessGoneError, StepTooLargeError):  # the other ranks have ended already
+            training.send_tick(0)
+        training.close()

@@ -15,6 +15,7 @@ from studio.core.arrays import Rgba
 from studio.core.errors import RunError
 from studio.core.events import Blocked, Event, Events, Notice, Progress, QualityMeasured
 from studio.core.formatting import percent
+from studio.core.generators import Steps
 from studio.core.metrics import Quality
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control, retry_until_writable, until_stopped
@@ -49,8 +50,7 @@ _FORECAST = 30  # slices after which the rest can be estimated
 class QualityMeter:
     """Measures the quality of new sprites again and again during a training.
 
-    Does nothing for models that don't draw sprites. Measures only steps with a checkpoint, so that the best measured
-    model can be loaded later.
+    Does nothing for models that don't draw sprites. Measures only checkpoints, so that the best can be loaded later.
     """
 
     def __init__(self, training: Training, control: Control, clock: Stopwatch) -> None:
@@ -65,16 +65,12 @@ class QualityMeter:
         self._waits_for_checkpoint = False
         self._retry_at_s = 0.0  # after the device was full
         self._reference: _Reference | None = None  # None until the features are trained
-        self._slices: Events | None = None  # the running measurement; advanced one slice at a time
         self._can_measure = training.recipe.makes == "sprites" and len(training.train_sample) >= MIN_SPRITES
-        if self._can_measure:
-            self._slices = self.measure_forever()
+        # The running measurement, advanced one slice at a time.
+        self._slices: Events | None = self.measure_forever() if self._can_measure else None
 
     def advance(self) -> Events:
-        """Run the next slice of a measurement, unless measuring has used up its share of the training time.
-
-        Yields QualityMeasured after a measurement, and Blocked while the disk is full.
-        """
+        """Run a slice of a measurement, if affordable; yields QualityMeasured, and Blocked while the disk is full."""
         if self._slices is None or not self._is_affordable():
             return
         start_s = self._clock.now_s()
@@ -165,8 +161,7 @@ class QualityMeter:
     def _measure(self, reference: _Reference) -> Events:
         """Draw sprites with a copy of the current weights and compute their quality.
 
-        Classes, noise and settings are equal in every measurement. Yields Progress after each slice, then
-        QualityMeasured.
+        Equal classes, noise and settings every time. Yields Progress after each slice, then QualityMeasured.
         """
         training = self._training
         model = _frozen_copy(training.model())
@@ -252,14 +247,11 @@ def _within(
 ) -> Generator[Event, None, Rgba | None]:
     """Return the sprites of the generator `drawing`; None once it would take more than `most_s` seconds."""
     start_s = clock.now_s()
-    while True:
-        try:
-            progress = next(drawing)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
+    for progress in (steps := Steps(drawing)):
         if progress.done and (clock.now_s() - start_s) * progress.total > most_s * progress.done:
             return None
         yield progress
+    return steps.result
 
 
 def _save(training: Training, measured: QualityMeasured) -> None:
@@ -281,32 +273,29 @@ def _make_reference(training: Training, features: SpriteFeatures) -> Generator[E
     """
     yield Progress(0, 3, "real sprites measured")
     known, heldout = training.train_sample.rgba, training.heldout_sprites
-    learnt = training.split.training
     enough = len(heldout) >= MIN_SPRITES
     first, second = split_in_halves(training.train_sample.groups)
     seen, unseen = (known, heldout) if enough else (known[first], known[second])
     real = features.of(stride_subsample(heldout if enough else known, MAX_REFERENCE))  # float64 [N, 128]
     yield Progress(1, 3, "real sprites measured")
-    kid_real = kid(
-        features.of(stride_subsample(unseen, MAX_REFERENCE)), features.of(stride_subsample(seen, QUALITY_SPRITES))
-    ).value
+    others, own = stride_subsample(unseen, MAX_REFERENCE), stride_subsample(seen, QUALITY_SPRITES)
+    kid_real = kid(features.of(others), features.of(own)).value
     yield Progress(2, 3, "real sprites measured")
     copies_real = yield from _copies_among_unseen(training)
     yield Progress(3, 3, "real sprites measured")
     against: Literal["held-out", "training"] = "held-out" if enough else "training"
-    return _Reference(features, real, training.sprites, learnt, against, kid_real, copies_real)
+    return _Reference(features, real, training.sprites, training.split.training, against, kid_real, copies_real)
 
 
 def _copies_among_unseen(training: Training) -> Generator[Event, None, float]:
     """Return the share of unseen real sprites that look like copies of training sprites by chance."""
     learnt, heldout = training.split.training, training.heldout_sprites
-    if len(heldout) >= MIN_SPRITES:
-        return (
-            yield from _copies(stride_subsample(heldout, QUALITY_SPRITES), training.sprites, learnt, training.device)
-        )
-    first, second = split_in_halves(training.sprites.groups[learnt])
-    unseen = training.sprites.rgba[learnt[stride_subsample(second, QUALITY_SPRITES)]]
-    return (yield from _copies(unseen, training.sprites, learnt[first], training.device))
+    unseen = stride_subsample(heldout, QUALITY_SPRITES)
+    if len(heldout) < MIN_SPRITES:
+        first, second = split_in_halves(training.sprites.groups[learnt])
+        unseen = training.sprites.rgba[learnt[stride_subsample(second, QUALITY_SPRITES)]]
+        learnt = learnt[first]
+    return (yield from _copies(unseen, training.sprites, learnt, training.device))
 
 
 def _copies(sprites: Rgba, known: Sprites, learnt: Indices, device: torch.device) -> Generator[Event, None, float]:

@@ -97,9 +97,8 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
     chosen, info, weights, _ = load_average_weights(run, "best", recipe)
     checkpoints.check_finite(weights, chosen.name)  # NaN weights would spread to the new run
     licence = Rights.from_origin(record.data_origin).licence
-    itself = Ancestor(
-        record.name, info.step, record.data_title, record.data_fingerprint, info.sha256["average"], licence
-    )
+    weights_hash = info.sha256["average"]
+    itself = Ancestor(record.name, info.step, record.data_title, record.data_fingerprint, weights_hash, licence)
     spec = Spec(record.size, record.class_names, record.target_names)
     return Parent(settings_fixed_by(record, recipe), spec, weights, (itself, *record.ancestors))
 
@@ -151,17 +150,11 @@ def _load_starter(recipe: Recipe) -> Parent:
         raise UsageError(f"The starter is a {info.recipe}, not a {recipe.name}.", _HINT)
     content = _starter_path().read_bytes()
     weights = {name: tensor.float() for name, tensor in parse_tensors(content).items()}  # to float32
-    itself = Ancestor(
-        STARTER, info.step, info.data_title, info.data_fingerprint, hashlib.sha256(content).hexdigest(),
-        _starter_licence(),
-    )  # fmt: skip
-    return Parent(info.settings, Spec(info.size, ()), weights, (itself,))
-
-
-def _starter_licence() -> str:
-    """Return the licences of the bundled model's training sprites."""
     listed = records.parse(_starter_path().with_name("sources.json").read_bytes(), dict[str, list[dict[str, str]]])
-    return ", ".join(sorted({source["licence"] for source in listed["sources"]}))
+    licences = ", ".join(sorted({source["licence"] for source in listed["sources"]}))  # of its training sprites
+    sha256 = hashlib.sha256(content).hexdigest()
+    itself = Ancestor(STARTER, info.step, info.data_title, info.data_fingerprint, sha256, licences)
+    return Parent(info.settings, Spec(info.size, ()), weights, (itself,))
 
 
 def _copy_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Sequence[str]) -> None:

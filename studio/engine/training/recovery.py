@@ -64,16 +64,14 @@ class Recovery:
 
     def on_checkpoint_saved(self) -> list[Event]:
         """Count a checkpoint; after enough, undo a rollback or try larger micro-batches. Returns notices."""
-        notices = list[Event]()
+        titles = []
         if self.micro_batches.on_checkpoint_saved():
-            title = f"Batches are trained {self.micro_batches.describe()} again: the device has enough memory."
-            notices.append(Notice("info", title))
+            titles = [f"Batches are trained {self.micro_batches.describe()} again: the device has enough memory."]
         self._sound_checkpoints += 1
         if self.nan_rollbacks and self._sound_checkpoints >= SOUND_CHECKPOINTS:
             self.nan_rollbacks, self._sound_checkpoints = self.nan_rollbacks - 1, 0
-            title = f"The learning rate is back at {self.lr_scale():.0%}: the loss has stayed finite."
-            notices.append(Notice("info", title))
-        return notices
+            titles.append(f"The learning rate is back at {self.lr_scale():.0%}: the loss has stayed finite.")
+        return [Notice("info", title) for title in titles]
 
 
 class SideWork:

@@ -26,10 +26,9 @@ def validate(training: Training, control: Control) -> Events:
 
 
 def save(training: Training, control: Control) -> Events:
-    """Write a checkpoint, and validate the model unless this step is validated already.
+    """Write a checkpoint, unless this step has one, and then validate the model, unless this step is validated.
 
-    Yields Validated and CheckpointSaved. The weights are written first, because validation may fail. Does nothing if
-    this step was saved already: replacing a valid checkpoint would put it at risk.
+    Yields Validated and CheckpointSaved. The weights are written first, because validation may fail.
     """
     if training.saved_step == training.step:
         return
@@ -89,12 +88,11 @@ def write_state(training: Training, state: RunState, message: str = "") -> None:
     """Write the training's progress to state.json. Raises UnwritableError."""
     if training.validated is not None:
         set_headline(training, training.validated.metrics)
-    training.run.write_progress(
-        RunProgress(
-            state, training.step, training.elapsed_s, training.headline, message, training.recovery.nan_rollbacks,
-            training.recovery.micro_batches.count, training.device_name, training.extended_min,
-        )
-    )  # fmt: skip
+    recovery, elapsed_s = training.recovery, training.elapsed_s
+    training.run.write_progress(RunProgress(
+        state, training.step, elapsed_s, training.headline, message, recovery.nan_rollbacks,
+        recovery.micro_batches.count, training.device_name, training.extended_min,
+    ))  # fmt: skip
 
 
 def set_headline(training: Training, metrics: Mapping[str, float]) -> None:

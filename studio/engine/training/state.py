@@ -72,19 +72,16 @@ class Training:
 
     def broadcast_start(self) -> None:
         """Announce the training to the other ranks and send them this rank's weights. Raises ProcessGoneError."""
-        self.ranks.send_command(
-            StartCommand(str(self.run.path.absolute()), self.saved_step, self.precision, self.extended_min)
-        )
+        path = str(self.run.path.absolute())
+        self.ranks.send_command(StartCommand(path, self.saved_step, self.precision, self.extended_min))
         with self.ranks.wrap_rank_errors(), self.ranks.collective():
             self.ranks.broadcast_weights(self.network)
             self.ranks.broadcast_weights(self.ema.network)
 
     def send_tick(self, steps: int) -> None:
         """Tell the other ranks to train for `steps` steps; 0 ends their training. Raises ProcessGoneError."""
-        recovery = self.recovery
-        self.ranks.send_command(
-            TickCommand(steps, self.elapsed_s, recovery.nan_rollbacks, recovery.micro_batches.count)
-        )
+        rollbacks, micro_batches = self.recovery.nan_rollbacks, self.recovery.micro_batches.count
+        self.ranks.send_command(TickCommand(steps, self.elapsed_s, rollbacks, micro_batches))
 
     def apply_tick(self, tick: TickCommand) -> None:
         """Set the elapsed time and the recovery state from rank 0's command."""
@@ -114,8 +111,8 @@ class Training:
     def may_change_threads(self) -> bool:
         """Return whether the training may compute with fewer CPU threads for a while.
 
-        The number of threads changes results by rounding errors. So it must stay if the run must be reproducible (a
-        budget in steps or epochs), if the user set it, or in a distributed run.
+        It changes rounding errors: not if the run must be reproducible (a budget in steps), the user set the number,
+        or several ranks train.
         """
         is_free = self.device.type == "cpu" and self.ranks.is_alone
         return is_free and not self.budget_steps() and not self.config.threads

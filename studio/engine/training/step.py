@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-import functools
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from studio.core.config import TrainingConfig
 from studio.core.errors import NotFiniteError, StepTooLargeError
 from studio.engine.devices import detection
 from studio.engine.devices.precision import autocast
@@ -20,7 +18,7 @@ from studio.engine.steps.batches import RawBatch, augment, step_seed
 from studio.engine.steps.graphed_step import GraphedStep
 from studio.engine.steps.optim import set_learning_rate
 from studio.engine.training.state import Training
-from studio.recipes.base import Batch, BatchRng, Recipe
+from studio.recipes.base import Batch, BatchRng
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +41,6 @@ class TickResult:
             raise NotFiniteError(self.first_step + int(not_finite[0]))
 
 
-def _loss(recipe: Recipe, network: nn.Module, config: TrainingConfig, batch: Batch, rng: BatchRng) -> Tensor:
-    return recipe.loss(network, batch, config, rng)
-
-
 class StepRunner:
     """Runs training steps: passes, clipping, optimizers, EMA. All ranks of a distributed run create it together."""
 
@@ -55,9 +49,13 @@ class StepRunner:
         # Frozen weights have no gradient and don't count in the gradient norm.
         self._weights = [weight for weight in training.network.parameters() if weight.requires_grad]
         self._graphed_step = GraphedStep(training.device, training.network, training.notices)
+        recipe, network, config = training.recipe, training.network, training.config
+
+        def loss(batch: Batch, rng: BatchRng) -> Tensor:  # holds no runner: a cycle would keep its memory
+            return recipe.loss(network, batch, config, rng)
+
         with training.ranks.wrap_rank_errors(), training.ranks.collective():
-            loss = functools.partial(_loss, training.recipe, training.network, training.config)
-            self._loss = training.ranks.wrap_ddp(training.network, loss)
+            self._loss = training.ranks.wrap_ddp(network, loss)
 
     def run(self, count: int) -> TickResult:
         """Run `count` steps. Raises StepTooLargeError if the device has no memory for a step."""

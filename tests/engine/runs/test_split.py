@@ -177,5 +177,5 @@ def test_a_test_set_judges_even_where_nothing_else_is_held_out(run_path: Path) -
     started = of_kind(list(train_classifier(run_path, marked, steps=1, holdout=0.0)), RunStarted)[0]
     assert (started.train_count, started.heldout_count) == (40, 20)
     notice, found = evaluate(load_model(run_path, "last", CPU), run_path, EvaluateSettings())
-    assert isinstance(notice, Notice) and "Hold out a share of the other sprites" in notice.hint
+    assert isinstance(notice, Notice) and "a share of the other sprites for validation" in notice.hint
     assert isinstance(found, Validated) and found.confusion is not None and found.confusion.sum() == 20

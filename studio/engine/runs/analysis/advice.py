@@ -30,11 +30,7 @@ _ADVISING = [metric for metric in METRICS.values() if metric.improving_text]
 
 @dataclass(frozen=True)
 class _Evidence:
-    """The number of measurements required before giving advice.
-
-    Validations may be frequent, so their metrics must also not improve from the best step until step `long` * best
-    step.
-    """
+    """The measurements required for advice; metrics must also not improve until `long` times the best step."""
 
     fewest: int  # measurements
     in_a_row: int  # newest measurements in agreement
@@ -139,10 +135,7 @@ class Adviser:
         return sorted({*self._saved, *(one.step for one in self._measured)})
 
     def _is_new(self, advised: Advised) -> bool:
-        """Return whether to announce the advice: its verdict changed, or an older checkpoint became the best.
-
-        While new sprites still improve, only a changed verdict counts.
-        """
+        """Return whether the verdict changed, or unless improving, an older checkpoint became the best."""
         if self.advice is None or advised.verdict != self.advice.verdict:
             return True
         moves_along = advised.verdict == "improving" or advised.best_step in (advised.step, *self._all_saved()[-1:])
@@ -254,11 +247,9 @@ def advice_by_loss(curve: StepValues) -> Advised | None:
 
 
 def _newest_advice(
-    measured: Sequence[Measurement],
-    curves: Mapping[Metric, StepValues],
-    losses: StepValues,
+    measured: Sequence[Measurement], curves: Mapping[Metric, StepValues], losses: StepValues,
     evidence: _Evidence = _SHOW,
-) -> Advised | None:
+) -> Advised | None:  # fmt: skip
     """Return the advice by the quality of new sprites, or by validation metrics after too few quality measurements."""
     by_metrics = (advice_by_metric(metric, curve, losses, evidence) for metric, curve in curves.items())
     return advice_by_quality(measured, evidence) or next(filter(None, by_metrics), None)
@@ -285,12 +276,8 @@ def _not_copying(measured: Sequence[Measurement]) -> Sequence[Measurement]:
     First leaves out measurements with sprites unlike any real sprite, such as noise.
     """
     alike = [one for one in measured if one.quality.kid < _UNLIKE_ANY_KID] or measured
-    return [one for one in alike if not one.copies_too_much] or [min(alike, key=_copies)]
+    return [one for one in alike if not one.copies_too_much] or [min(alike, key=lambda one: one.quality.copies)]
 
 
 def _distance(measured: Measurement) -> float:
     return measured.quality.kid
-
-
-def _copies(measured: Measurement) -> float:
-    return measured.quality.copies

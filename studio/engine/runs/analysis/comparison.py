@@ -75,10 +75,7 @@ class ComparedRun:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """A row of a comparison: one text per run, empty where a run has no value.
-
-    better: which values are better, in words; may be empty. best: indices of the runs with the best values.
-    """
+    """A row with a text per run, maybe empty. better: which values are better, in words. best: indices of the best."""
 
     title: str
     texts: tuple[str, ...]
@@ -174,18 +171,15 @@ def _training_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
     compared = _have_same_sprites(runs)
     yield from _validation_rows([_latest(run.read.history.validation) for run in runs], "Validation {}", runs)
     last = [run.read.history.quality.get("kid") for run in runs]
-    yield ComparisonRow(
-        "Last measured at step", tuple("" if curve is None else number(int(curve.steps[-1])) for curve in last)
-    )
+    steps = tuple("" if curve is None else number(int(curve.steps[-1])) for curve in last)
+    yield ComparisonRow("Last measured at step", steps)
     found = [Quality.from_figures(_latest(run.read.history.quality)) for run in runs]
     texts = [f"{each.kid:.3f} ± {each.kid_error:.3f}" if each else "" for each in found]
     kids, errors = [each.kid if each else None for each in found], [each.kid_error if each else 0.0 for each in found]
     yield _ranked_row("KID while training", texts, "low", kids, errors, compared=compared)
     yield ComparisonRow("KID of real sprites", tuple(f"{each.kid_real:.3f}" if each else "" for each in found))
-    texts, copies = (
-        [percent(each.copies) if each else "" for each in found],
-        [each.copies if each else None for each in found],
-    )
+    texts = [percent(each.copies) if each else "" for each in found]
+    copies = [each.copies if each else None for each in found]
     yield _ranked_row("Copies while training", texts, "low", copies, compared=compared)
     yield ComparisonRow("Copies among real sprites", tuple(percent(each.copies_real) if each else "" for each in found))
 
@@ -204,11 +198,10 @@ def _evaluation_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
     yield ComparisonRow("Validation sprites", heldout)
     counts = {each.count for each in found if each is not None and each.count}
     compared = _have_same_sprites(runs) and len(counts) == 1  # comparable only for equal numbers of new sprites
+    new = [each.figures if each is not None and each.count else {} for each in found]
+    pairs = [(own, {} if each is None else each.beside) for own, each in zip(new, found, strict=True)]
     for figure in FIGURES:
-        new = [each.figures if each is not None and each.count else {} for each in found]
-        real = [each.beside if each is not None else {} for each in found]
-        texts = [_value_with_real(figure, *pair) for pair in zip(new, real, strict=True)]
-        ranks = [_rank(figure, *pair) for pair in zip(new, real, strict=True)]
+        texts, ranks = [_value_with_real(figure, *pair) for pair in pairs], [_rank(figure, *pair) for pair in pairs]
         errors = [each.get(f"{figure.name}_error", 0.0) for each in new]
         yield _ranked_row(figure.title, texts, figure.better, ranks, errors, compared=compared)
     figures = [each.figures if each is not None and not each.count else {} for each in found]
@@ -221,12 +214,12 @@ def _validation_rows(
     """Yield a row for each validation metric. columns: metrics of each run by name."""
     for name in dict.fromkeys(name for column in columns for name in column):
         metric, values = METRICS.get(name.partition(" ")[0]), [column.get(name) for column in columns]
-        texts = ["" if value is None else format_metric(name, value) for value in values]
+        texts, full = ["" if value is None else format_metric(name, value) for value in values], metric_title(name)
         if metric is None:
-            yield ComparisonRow(title.format(metric_title(name)), tuple(texts))
+            yield ComparisonRow(title.format(full), tuple(texts))
         else:
             compared = _have_same_sprites(runs) and (metric is not LOSS or _have_same_recipe(runs))
-            yield _ranked_row(title.format(metric_title(name)), texts, metric.better, values, compared=compared)
+            yield _ranked_row(title.format(full), texts, metric.better, values, compared=compared)
 
 
 def _value_with_real(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> str:
@@ -243,14 +236,9 @@ def _rank(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -
 
 
 def _ranked_row(
-    title: str,
-    texts: Sequence[str],
-    better: Better,
-    values: Sequence[float | None],
-    errors: Sequence[float] = (),
-    *,
+    title: str, texts: Sequence[str], better: Better, values: Sequence[float | None], errors: Sequence[float] = (), *,
     compared: bool = True,
-) -> ComparisonRow:
+) -> ComparisonRow:  # fmt: skip
     """Return a row of numbers with the best marked. errors: standard errors. compared: whether to mark the best."""
     ranks = [None if value is None else -value if better == "high" else value for value in values]  # lowest is best
     best = _best_positions(ranks, errors or [0.0] * len(ranks)) if compared else frozenset[int]()
@@ -258,15 +246,14 @@ def _ranked_row(
 
 
 def _best_positions(ranks: Sequence[float | None], errors: Sequence[float]) -> frozenset[int]:
-    """Return the indices of the best values: the lowest rank, and ranks above it by no more than chance.
+    """Return the indices of the lowest rank, and of ranks above it by no more than chance; none if these are all.
 
-    ranks: one number per run, lower is better. errors: their standard errors. Returns no indices for fewer than two
-    finite ranks, or if all are equally good.
+    ranks: one number per run, lower is better. errors: their standard errors.
     """
     known = {index: rank for index, rank in enumerate(ranks) if rank is not None and math.isfinite(rank)}
     if not known:
         return frozenset()
-    least = min(known, key=lambda index: known[index])  # index of the best value
+    least = min(known, key=known.__getitem__)  # index of the best value
     chance = [_BY_CHANCE * math.hypot(error, errors[least]) for error in errors]  # of a difference of two values
     near = {index for index, rank in known.items() if rank - known[least] <= chance[index]}
     return frozenset() if len(near) == len(known) else frozenset(near)

@@ -51,11 +51,8 @@ def _write(folder: Path, record: RunRecord, read: HistoryRead) -> Events:
     total = sum(len(curve.steps) for curve in curves.values())
     with closing(TensorBoardLog(folder, begun_s)) as log:
         log.add_text("settings", _table({**data_texts(record), **settings_texts(record)}), begun_s)
-        log.add_settings(
-            {name: value for name, value in record.config.items() if isinstance(value, bool | int | float | str)},
-            read.path.name,
-            begun_s,
-        )
+        plain = {name: value for name, value in record.config.items() if isinstance(value, bool | int | float | str)}
+        log.add_settings(plain, read.path.name, begun_s)
         for tag, curve in curves.items():
             times_s = begun_s + elapsed_at(read.history, curve.steps)
             for count in log.add_curve(tag, curve.steps, curve.values, times_s):

@@ -151,9 +151,8 @@ def _timelapse_frames(run: ComparedRun) -> Iterator[str]:
     """Yield a row of live samples as HTML, to show the progress of a run."""
     if _has_timelapse(run):
         steps = {sample.step: sample for sample in run.read.samples}
-        frames = (
-            _picture(f"step {number(step)}", steps[step].sprites, _FRAME_PX) for step in thin_steps([*steps], _FRAMES)
-        )
+        shown = thin_steps([*steps], _FRAMES)
+        frames = (_picture(f"step {number(step)}", steps[step].sprites, _FRAME_PX) for step in shown)
         yield f'<h2>Timelapse</h2><div class="film">{"".join(frames)}</div>'
 
 

@@ -49,9 +49,8 @@ def timelapse(run: Path, scale: int | None = None, seconds: float | None = None)
 
 def samples_change(samples: Sequence[SamplesReady]) -> bool:
     """Return whether sprites differ between samples, as a generator's do; True for a single sample."""
-    return len(samples) == 1 or any(
-        not np.array_equal(samples[0].sprites, sample.sprites) for sample in reversed(samples[1:])
-    )
+    others = reversed(samples[1:])
+    return len(samples) == 1 or not all(np.array_equal(samples[0].sprites, other.sprites) for other in others)
 
 
 def _grids(samples: Sequence[SamplesReady]) -> Rgba:

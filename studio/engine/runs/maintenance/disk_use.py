@@ -17,8 +17,7 @@ KEPT_SAMPLES = 32  # live samples kept in each run
 class DiskUse:
     """The disk space of a file or folder.
 
-    own_bytes: size of files that are not hard-linked. shared: hard-linked files as (device, inode, bytes). A run often
-    shares its sprites with the import cache and other runs by hard links.
+    own_bytes: of files without hard links, by which runs share sprites. shared: other files, as (device, inode, bytes).
     """
 
     own_bytes: int = 0
@@ -39,10 +38,7 @@ class UseMeasured(Event):
 
 @dataclass(frozen=True)
 class CleanupKind:
-    """A kind of deletable files, for example old checkpoints.
-
-    title, loses: texts for users; `loses` says what the user loses. is_usual: whether the kind is selected by default.
-    """
+    """A kind of deletable files. title, loses: texts for users on it and on the loss. is_usual: chosen by default."""
 
     name: str
     title: str
@@ -50,18 +46,15 @@ class CleanupKind:
     is_usual: bool = False
 
 
+_CHECKPOINTS_LOSE = (
+    "Keeps the best and the newest checkpoint, enough to resume, draw and export. You can no longer draw or export "
+    "from other steps."
+)
+_SAMPLES_LOSE = f"Keeps {KEPT_SAMPLES} per run, evenly spaced. The timelapse gets coarser."
 CLEANUP_KINDS = (
-    CleanupKind(
-        "checkpoints",
-        "Intermediate checkpoints",
-        "Keeps the best and the newest checkpoint, enough to resume, draw and export. You can no longer draw or export "
-        "from other steps.",
-        is_usual=True,
-    ),
+    CleanupKind("checkpoints", "Intermediate checkpoints", _CHECKPOINTS_LOSE, is_usual=True),
     CleanupKind("leftovers", "Leftovers of crashes", "Damaged and half-written checkpoints.", is_usual=True),
-    CleanupKind(
-        "samples", "Most live samples", f"Keeps {KEPT_SAMPLES} per run, evenly spaced. The timelapse gets coarser."
-    ),
+    CleanupKind("samples", "Most live samples", _SAMPLES_LOSE),
     CleanupKind("exports", "Exports in run folders", "Deletes the exported files. You can export again."),
     CleanupKind("cache", "Import cache", "Opening sprites takes longer next time. Your files stay."),
 )

@@ -56,14 +56,11 @@ def _free_in(run: RunDir, chosen: Sequence[Removable]) -> Iterator[int]:
     """Delete files of one run: yields the freed bytes of each file. Raises RunError."""
     if not run.path.is_dir():
         return
-    run.acquire(wait_s=0.0)
-    try:
+    with run.held(wait_s=0.0):
         still = {item.path for item in _removable(run)}  # the run may have trained since the search
         if any(item.kind == "checkpoints" for item in chosen):
             _verify_essential(run)
         yield from _remove([item for item in chosen if item.path in still])
-    finally:
-        run.release()
 
 
 def _remove(items: Sequence[Removable]) -> Iterator[int]:
@@ -92,9 +89,11 @@ def _removable(run: RunDir) -> list[Removable]:
             }
     except (RunError, UsageError, FileNotFoundError):
         return []
-    return [
-        Removable(kind, run.path, path, disk_use(path).own_bytes) for kind, each in by_kind.items() for path in each
-    ]
+    return [_removable_at(path, kind, run.path) for kind, paths in by_kind.items() for path in paths]
+
+
+def _removable_at(path: Path, kind: str, run: Path | None) -> Removable:
+    return Removable(kind, run, path, disk_use(path).own_bytes)
 
 
 def _checkpoints(run: RunDir) -> tuple[checkpoints.Checkpoints, set[Path]]:
@@ -115,7 +114,6 @@ def _verify_essential(run: RunDir) -> None:
 def _removable_cache() -> list[Removable]:
     """Return all cached imports as deletable files; an empty list if the cache is unreadable."""
     try:
-        found = sorted(paths.cache().iterdir())
+        return [_removable_at(path, "cache", None) for path in sorted(paths.cache().iterdir())]
     except OSError:
         return []
-    return [Removable("cache", None, path, disk_use(path).own_bytes) for path in found]
