@@ -49,11 +49,9 @@ def _section(result: Result) -> str:
         *(plot_image(plot.title, draw_plot(plot)) for plot in outcome.plots),
         *(_figure(picture) for picture in outcome.pictures),
         *(numeric_table(table.columns, table.rows) for table in outcome.tables),
-        "<h2>Measurement</h2>",
-        key_value_table(_details(result)),
-        "<h2>In plain PyTorch</h2>",
-        f"<pre><code>{html.escape(result.code)}</code></pre>",
     ]
+    parts += ["<h2>Measurement</h2>", key_value_table(_details(result))]
+    parts += ["<h2>In plain PyTorch</h2>", f"<pre><code>{html.escape(result.code)}</code></pre>"]
     name, address = result.read_on
     if address:
         parts.append(f'<p>PyTorch documentation: <a href="{html.escape(address)}">{html.escape(name)}</a></p>')
@@ -61,10 +59,8 @@ def _section(result: Result) -> str:
 
 
 def _details(result: Result) -> Iterable[tuple[str, str]]:
-    yield (
-        "Sprites",
-        f"{result.data_title}, {count(result.data_count, 'sprite')} of {result.size} x {result.size} pixels",
-    )
+    sprites = count(result.data_count, "sprite")
+    yield "Sprites", f"{result.data_title}, {sprites} of {result.size} x {result.size} pixels"
     if result.run:
         yield "Run", result.examined()
     yield "Recipe", result.recipe
@@ -83,9 +79,8 @@ def draw_plot(plot: Plot) -> bytes:
     """Draw an experiment's plot; return the SVG file."""
     figure, axes = new_axes(_HEIGHT)
     for line, tint in zip(plot.lines, CURVE_COLOURS, strict=False):
-        axes.plot(
-            line.x, line.y, color=tint, label=line.name, linewidth=1.6, marker="o" if line.dots else "", markersize=4
-        )
+        marker = "o" if line.dots else ""
+        axes.plot(line.x, line.y, color=tint, label=line.name, linewidth=1.6, marker=marker, markersize=4)
     for mark in plot.marks:
         axes.axvline(mark.x, color="#6a727c", linewidth=1, linestyle=":")
         axes.annotate(

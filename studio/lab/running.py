@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 import psutil
 import torch
@@ -36,11 +35,10 @@ _SHUTDOWN_S = 0.1
 
 
 def run_experiment(experiment: Experiment, context: ExperimentContext) -> Events:
-    """Run an experiment in a child process and store its result.
+    """Run an experiment in a child process and store its result; closing the generator kills it within 100 ms.
 
-    Yields Progress, an Outcome whenever there are new results, and ExperimentDone at the end. Closing the generator
-    kills the experiment within 100 ms. Raises UsageError if the device or the run does not suit the experiment, and
-    StudioError.
+    Yields Progress, an Outcome whenever there are new results, and ExperimentDone at the end. Raises UsageError if the
+    device or the run does not suit the experiment, and StudioError.
     """
     if obstacle := experiment.obstacle(context.device) or experiment.unsupported_reason(context.recipe):
         raise UsageError(f"'{experiment.title}' can't run here.", obstacle)
@@ -59,10 +57,9 @@ def run_experiment(experiment: Experiment, context: ExperimentContext) -> Events
 
 
 def examine_run(experiment: Experiment, run: Path, checkpoint: str, device: Device, seconds: float) -> Events:
-    """Run an experiment on a checkpoint of a run; yields Progress, Outcomes and ExperimentDone.
+    """Run an experiment on a checkpoint of a run, 'best', 'last' or a step, for about `seconds`.
 
-    checkpoint: 'best', 'last' or a step. seconds: the planned duration.
-    Raises UsageError, RunError, StudioError.
+    Yields Progress, Outcomes and ExperimentDone. Raises UsageError, RunError, StudioError.
     """
     context = yield from ExperimentContext.of_run(run, checkpoint, device, seconds)
     yield from run_experiment(experiment, context)
@@ -82,9 +79,8 @@ class _Process:
             self._scratch.cleanup()
             raise StudioError("The experiment's process can't be started.", f"{error}.") from error
         self._requests, self._answers = worker_process.streams_of(self._process)
-        self._thread = threading.Thread(
-            target=self._exchange, args=(experiment, context), name="experiment", daemon=True
-        )
+        arguments = (experiment, context)
+        self._thread = threading.Thread(target=self._exchange, args=arguments, name="experiment", daemon=True)
         self._thread.start()
 
     def events(self) -> Iterator[Event]:
@@ -122,9 +118,8 @@ class _Process:
 
     def _exchange(self, experiment: Experiment, context: ExperimentContext) -> None:
         """Send the experiment to the child process and queue the events that arrive; runs on a thread."""
-        requests: BinaryIO = self._requests
         try:
-            worker_process.send(requests, (experiment, context))
+            worker_process.send(self._requests, (experiment, context))
             while True:
                 self._messages.put(worker_process.receive(self._answers))
         except CONNECTION_ERRORS:
@@ -132,7 +127,7 @@ class _Process:
         finally:
             self._answers.close()
             with suppress(OSError):
-                requests.close()
+                self._requests.close()
 
     def _death_reason(self) -> str:
         """Return a hint on why the child process died, or what to do if the cause is unknown."""
@@ -149,23 +144,13 @@ class _Remote(Exception):  # noqa: N818 - a cause, never caught
 
 def result_of(experiment: Experiment, context: ExperimentContext, outcome: Outcome, took_s: float) -> Result:
     """Create the result of an experiment from its context and outcome. took_s: duration in seconds."""
+    device, sprites, run = context.device, context.sprites, context.run
     return Result(
-        experiment=experiment.name,
-        title=experiment.title,
-        question=experiment.question,
-        outcome=outcome,
-        code=experiment.code(context),
-        read_on=experiment.read_on,
-        recipe=context.recipe.name,
-        settings=context.config.to_json(),
-        data_title=context.sprites.title,
-        data_count=len(context.sprites),
-        size=context.sprites.size,
-        device=context.device.id,
-        device_name=context.device.name,
-        took_s=took_s,
+        experiment=experiment.name, title=experiment.title, question=experiment.question, outcome=outcome,
+        code=experiment.code(context), read_on=experiment.read_on, recipe=context.recipe.name,
+        settings=context.config.to_json(), data_title=sprites.title, data_count=len(sprites), size=sprites.size,
+        device=device.id, device_name=device.name, took_s=took_s,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        run="" if context.run is None else context.run.name,
-        checkpoint="" if context.run is None else context.checkpoint,
+        run="" if run is None else run.name, checkpoint="" if run is None else context.checkpoint,
         versions={"studio": studio.__version__, "torch": torch.__version__, "python": platform.python_version()},
-    )
+    )  # fmt: skip

@@ -1,10 +1,9 @@
-"""The two files in a run folder through which a training and other processes communicate.
+"""The two files in a run folder through which a training and other processes communicate, also on other machines.
 
     live.json    the training's heartbeat and state; removed when the training ends
     asked.json   requests from other processes: pause, stop, save
 
-This works for trainings on this machine and on machines that share the folder. Clocks of different machines are never
-compared.
+Clocks of different machines are never compared.
 """
 
 from __future__ import annotations

@@ -13,14 +13,9 @@ import msgspec
 from studio.core.errors import UnwritableError
 from studio.core.events import Blocked, Event, Events, LossChunk, Notice, RunStarted
 from studio.core.observers import Observer
+from studio.engine.control import protocol
 from studio.engine.control.control import Control
-from studio.engine.control.protocol import (
-    ControlRequest,
-    Heartbeat,
-    clear_control_files,
-    read_requests,
-    write_heartbeat,
-)
+from studio.engine.control.protocol import ControlRequest, Heartbeat, clear_control_files
 
 BEAT_S = 2.0  # between two heartbeats
 POLL_S = 0.25  # between two reads of asked.json
@@ -111,7 +106,7 @@ class RunControlServer(Observer):
             now_s = time.monotonic()
             if self._run is not None and not self._has_ended.is_set() and now_s - self._polled_s >= POLL_S:
                 self._polled_s = now_s
-                self.apply_requests(read_requests(self._run, self._done))
+                self.apply_requests(protocol.read_requests(self._run, self._done))
 
     def _write_heartbeat(self, *, at_once: bool = False) -> None:
         """Write live.json, if `at_once` or if BEAT_S have passed since the last time."""
@@ -126,7 +121,7 @@ class RunControlServer(Observer):
                 is_paused=self._is_pausing or control.is_paused,
             )  # fmt: skip
             with contextlib.suppress(UnwritableError):  # an unwritable disk halts the training itself
-                write_heartbeat(self._run, heartbeat)
+                protocol.write_heartbeat(self._run, heartbeat)
 
     def apply_requests(self, asked: ControlRequest) -> None:
         """Set the training's control flags for requests that are new since the last call."""

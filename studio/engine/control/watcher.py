@@ -22,18 +22,11 @@ from studio.core.events import (
     Validated,
 )
 from studio.engine.control.protocol import Heartbeat, read_heartbeat
+from studio.engine.runs import history
 from studio.engine.runs.analysis.advice import Adviser
 from studio.engine.runs.evaluation import read_evaluations
 from studio.engine.runs.folder import CONFUSION_FILE, RunDir, RunRecord
-from studio.engine.runs.history import (
-    CurveReader,
-    HistoryRead,
-    MetricsTail,
-    RunHistory,
-    budget_used,
-    read_confusion,
-    trained_so_far,
-)
+from studio.engine.runs.history import HistoryRead, MetricsTail, RunHistory
 from studio.engine.runs.listing import resume_hint
 from studio.engine.runs.metrics import CheckpointLine, LossLine, MetricsLine, QualityLine, ResumeLine, ValidationLine
 from studio.engine.runs.samples import SampleReader
@@ -85,8 +78,7 @@ class RunWatcher:
         """
         if self._tail is None:
             yield self._read_history()
-        is_first_beat = self._read_heartbeat()
-        if is_first_beat and self._live is not None:
+        if self._read_heartbeat() and self._live is not None:
             yield self._started(self._live)
         has_ended = self._has_ended()  # checked first: files written before the end are still read
         yield from self._adviser.follow(self._new_events())
@@ -104,15 +96,15 @@ class RunWatcher:
         return is_first_beat
 
     def _read_history(self) -> HistoryRead:
-        curves, path = CurveReader(self._run.path), self._run.path
-        history, samples = curves.read(), self._samples.read()
-        self._reached = trained_so_far(history)
-        self._tail, self._adviser = curves.tail, Adviser(history, self._used_up)
+        curves, path = history.CurveReader(self._run.path), self._run.path
+        past, samples = curves.read(), self._samples.read()
+        self._reached = history.trained_so_far(past)
+        self._tail, self._adviser = curves.tail, Adviser(past, self._used_up)
         self._shown_step = samples[-1].step if samples else -1
-        return HistoryRead(path, history, samples, read_evaluations(path), self._used_up())
+        return HistoryRead(path, past, samples, read_evaluations(path), self._used_up())
 
     def _used_up(self) -> float:
-        return budget_used(self.record, *self._reached)
+        return history.budget_used(self.record, *self._reached)
 
     def _new_events(self) -> Events:
         """Yield the events in new lines of metrics.jsonl, and new live samples."""
@@ -155,17 +147,16 @@ class RunWatcher:
 
     def _with_confusion(self) -> Iterator[Validated]:
         """Yield the newest Validated once more as soon as its confusion matrix has been written."""
-        validated, found = self._validated, read_confusion(self._run.path / CONFUSION_FILE)
+        validated, found = self._validated, history.read_confusion(self._run.path / CONFUSION_FILE)
         if validated is not None and found is not None and found[0] == validated.step:
             self._validated = None
             yield replace(validated, confusion=found[1])
 
     def _started(self, live: Heartbeat) -> RunStarted:
-        record = self.record
+        record, precision = self.record, live.precision or self.record.precision
         return RunStarted(
-            self._run.path, record.recipe, record.device, live.precision or record.precision, record.parameters,
-            live.train_count, live.heldout_count, live.first_step, live.elapsed_s,
-            record.parent,
+            self._run.path, record.recipe, record.device, precision, record.parameters, live.train_count,
+            live.heldout_count, live.first_step, live.elapsed_s, record.parent,
         )  # fmt: skip
 
     def _silent_s(self) -> float:
@@ -190,6 +181,5 @@ class RunWatcher:
                 return RunFinished(reason, progress.step, progress.elapsed_s, self._run.path)
             case "failed":
                 return TrainingLost(f"{self._run.path.name} has failed.", progress.message)
-        return TrainingLost(
-            f"The training of {self._run.path.name} no longer responds.", resume_hint(self._run.saved_step())
-        )
+        title = f"The training of {self._run.path.name} no longer responds."
+        return TrainingLost(title, resume_hint(self._run.saved_step()))

@@ -15,16 +15,14 @@ _PIXELS_PER_BATCH = 256 * 32 * 32  # enough pixels to keep a GPU busy, with smal
 
 
 class AutoBatchSize:
-    """A batch size that is halved whenever the device runs out of memory.
+    """A batch size, `count`, that is halved whenever the device runs out of memory. No result may depend on it.
 
-    most: maximum batch size. size: width of a sprite in pixels; larger sprites get smaller batches. count: the current
-    batch size. Results must not depend on the batch size.
+    most: maximum batch size. size: width of a sprite in pixels; larger sprites get smaller batches.
     """
 
     def __init__(self, device: torch.device, most: int, size: int = 1) -> None:
         self.count = max(1, min(most, _PIXELS_PER_BATCH // size**2))
-        self._device = device
-        self._was_full = False
+        self._device, self._was_full = device, False
 
     def slices(self, total: int) -> Iterator[slice]:
         """Yield slices of at most `count` of `total` sprites in order, the failed one again after `halve_if_full`."""

@@ -42,13 +42,8 @@ _NAMES = {"cpu": "This computer", "cuda": "The graphics card", "xpu": "The Intel
 _HOST_ALLOCATOR = "DefaultCPUAllocator"
 _OUT_OF_MEMORY = ("out of memory", "ALLOC_FAILED", "OUT_OF_DEVICE_MEMORY", _HOST_ALLOCATOR)
 _DEVICE_LOST = (
-    "CUDA error",
-    "cuDNN error",
-    "HIP error",
-    "MIOpen Error",
-    "level_zero backend failed",
-    "Native API failed",
-)
+    "CUDA error", "cuDNN error", "HIP error", "MIOpen Error", "level_zero backend failed", "Native API failed",
+)  # fmt: skip
 _OUT_OF_MEMORY_HINT = (
     "Close other programs or choose another device. A smaller batch size or width also needs less memory."
 )
@@ -63,10 +58,7 @@ def find_devices() -> Events:
 
 def probe_devices() -> tuple[Device, ...]:
     """Return every device, GPUs and CPU, with its measured speed. A failing device has a problem text."""
-    probed = tuple(_probe(device) for device in list_devices())
-    for device in probed:
-        _log.info("%s", device)
-    return probed
+    return tuple(_probe(device) for device in list_devices())
 
 
 def list_devices() -> tuple[Device, ...]:
@@ -132,9 +124,8 @@ def wrap_device_errors(device: torch.device, full: type[DeviceFullError] = Devic
             title = f"{_NAMES['cpu'] if is_host_memory else _device_title(device)} has no memory left."
             raise full(title, _OUT_OF_MEMORY_HINT) from error
         if isinstance(error, torch.AcceleratorError) or message.startswith(_DEVICE_LOST):
-            lost = (
-                _NAMES["cuda"] if device.type == "cpu" else _device_title(device)
-            )  # a GPU lost earlier breaks CPU work too
+            # A GPU lost earlier breaks CPU work too.
+            lost = _NAMES["cuda"] if device.type == "cpu" else _device_title(device)
             title = f"{lost} has stopped working: {_first_line(error).rstrip('.')}."
             raise DeviceError(title, _DEVICE_LOST_HINT) from error
         raise
@@ -222,20 +213,21 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
 
 def _require_working(device: Device) -> Device:
     """Return the device with its probe results; probe it if needed. Raises DeviceError if it doesn't work."""
-    if device.probed:
-        return device
-    probed = _probe(device)
-    _log.info("%s", probed)
-    return choose_device((probed,), probed.id)
+    return device if device.probed else choose_device((_probe(device),), device.id)
 
 
 def _probe(device: Device) -> Device:
+    """Measure a device, log the results, and return the device with them."""
+    probed = _measured(replace(device, probed=True))
+    _log.info("%s", probed)
+    return probed
+
+
+def _measured(device: Device) -> Device:
     """Time training steps on a device in fp32 and bf16, and return the device with the results.
 
-    Alternates the precisions and keeps the best of _PROBE_REPEATS, so that other programs hardly influence the
-    comparison.
+    Alternates and keeps the best of _PROBE_REPEATS, so that other programs hardly influence the comparison.
     """
-    device = replace(device, probed=True)
     if device.problem:
         return device
     fp32 = bf16 = 0.0

@@ -44,9 +44,8 @@ class _StepUndo:
 
     def __init__(self, skip_step: Tensor) -> None:
         self._skip_step = skip_step
-        self._kept: dict[
-            tuple[Tensor, str], Tensor
-        ] = {}  # key: weight, and name of its state or '' for the weight itself
+        # By weight, and the name of its state or '' for the weight itself.
+        self._kept: dict[tuple[Tensor, str], Tensor] = {}
 
     def keep(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         """Copy the weights and the optimizer state before a step."""

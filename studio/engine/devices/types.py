@@ -59,8 +59,7 @@ class DevicesFound(Event):
 class DeviceMeasured(Event):
     """The measured speed of training steps on one device in one precision.
 
-    transfer_ms: time to copy a batch from pageable memory, for comparison with a data loader on the CPU. The studio
-    itself copies the data set to the device once, or streams it behind the computation if it doesn't fit.
+    transfer_ms: to copy a batch from pageable memory, as a data loader would. The studio copies the data set once.
     """
 
     device_id: str

@@ -73,14 +73,11 @@ class TrainingProcesses:
     def _start_torchrun(self, log: int) -> subprocess.Popen[bytes]:
         """Start torchrun and return its process. log: file descriptor for the output."""
         command = ["-m", "torch.distributed.run", *self._torchrun_words, "-m", "studio", *self._studio_words]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONSAFEPATH": "1"}
         return subprocess.Popen(
-            [sys.executable, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONSAFEPATH": "1"},
+            [sys.executable, *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env,
             start_new_session=True,  # no Ctrl+C or hang-up from this terminal
-        )
+        )  # fmt: skip
 
 
 def last_output_lines(log: str) -> str:

@@ -55,10 +55,9 @@ class StartCommand(msgspec.Struct, frozen=True, tag=True):
 
 
 class TickCommand(msgspec.Struct, frozen=True, tag=True):
-    """Rank 0's command to take training steps. steps: 0 ends the training.
+    """Rank 0's command to take training steps; 0 `steps` end the training.
 
-    elapsed_s: seconds of training before the steps. nan_rollbacks: how often the learning rate is halved.
-    micro_batches: number of parts per batch.
+    elapsed_s: of training before. nan_rollbacks: how often the learning rate is halved. micro_batches: per batch.
     """
 
     steps: int
@@ -68,10 +67,9 @@ class TickCommand(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ranks:
-    """The processes of a distributed training, seen from this process.
+    """The processes of a distributed training. This base class is a single process and returns values unchanged.
 
-    This base class stands for a single process and returns values unchanged. on_device: number of ranks on this rank's
-    device. is_alone: False under torchrun, even with one process.
+    on_device: number of ranks on this rank's device. is_alone: False under torchrun, even with one process.
     """
 
     def __init__(self, rank: int = 0, world_size: int = 1, on_device: int = 1, *, is_alone: bool = True) -> None:
@@ -107,11 +105,11 @@ class Ranks:
         return events
 
     def all_reduce_sum(self, value: V, device: torch.device) -> V | Tensor:
-        """Return the sum of a number or scalar over the ranks."""
+        """Return the sum of a number or scalar over the ranks. Collective."""
         return value
 
     def wrap_ddp(self, network: nn.Module, loss: Loss) -> Loss:
-        """Return `loss`, wrapped so that its backward pass averages gradients over several ranks."""
+        """Return `loss`, wrapped so that its backward pass averages gradients over several ranks. Collective."""
         return loss
 
     def scale_for_ddp_mean(self, loss: Tensor) -> Tensor:
@@ -123,7 +121,7 @@ class Ranks:
         return contextlib.nullcontext()
 
     def broadcast_weights(self, network: nn.Module) -> None:
-        """Copy rank 0's weights and buffers into the network of every rank."""
+        """Copy rank 0's weights and buffers into the network of every rank. Collective."""
 
     def collective(self) -> contextlib.AbstractContextManager[None]:
         """Mark a block for all ranks at once: after an error in the block, `in_sync` is False."""
@@ -192,13 +190,11 @@ class Group(Ranks):
             torch.set_num_threads(own)
 
     def all_reduce_sum(self, value: V, device: torch.device) -> V | Tensor:
-        """Return the sum of a number or scalar over all ranks. Collective."""
         total = torch.zeros((), device=device) + value  # does not wait for a copy to the device
         dist.all_reduce(total)
         return total
 
     def wrap_ddp(self, network: nn.Module, loss: Loss) -> Loss:
-        """Wrap the loss in DistributedDataParallel. Collective."""
         with warnings.catch_warnings():  # torch 2.15 renamed the argument
             warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
             return DistributedDataParallel(_LossModule(network, loss), broadcast_buffers=False)
@@ -212,7 +208,6 @@ class Group(Ranks):
 
     @torch.no_grad()
     def broadcast_weights(self, network: nn.Module) -> None:
-        """Copy rank 0's state_dict to all ranks. Collective."""
         for tensor in network.state_dict().values():
             held = tensor.contiguous()  # broadcast needs contiguous memory, unlike channels_last
             dist.broadcast(held, 0)
@@ -233,10 +228,9 @@ class Group(Ranks):
         self._next, self._has_ended = self._next + 1, message is None
 
     def receive_command(self, control: Control) -> StartCommand | TickCommand | None:
-        """Wait for rank 0's next command and return it; None means no more commands.
+        """Wait for rank 0's next command and return it; None means no more commands. Raises ProcessGoneError.
 
-        Raises ProcessGoneError. Raises KeyboardInterrupt if `control.stop` is set and rank 0 sends no command for a
-        while.
+        Raises KeyboardInterrupt if `control.stop` is set and rank 0 sends no command for a while.
         """
         poll_s, give_up_s = _SHORTEST_POLL_S, float("inf")
         with self.wrap_rank_errors():
@@ -341,11 +335,9 @@ def _own_device(wanted: str, local_count: int) -> torch.device:
         raise UsageError(title, "Choose --device cuda, with a GPU for each process, or --device cpu.")
     if kind == "cpu":
         return torch.device(kind)
-    if torch.cuda.device_count() < local_count:
-        raise UsageError(
-            f"{local_count} processes need one GPU each; this machine has {torch.cuda.device_count()}.",
-            "Start fewer processes.",
-        )
+    if (found := torch.cuda.device_count()) < local_count:
+        title = f"{local_count} processes need one GPU each; this machine has {found}."
+        raise UsageError(title, "Start fewer processes.")
     return torch.device(kind, int(os.environ["LOCAL_RANK"]))
 
 

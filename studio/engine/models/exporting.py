@@ -16,6 +16,7 @@ from studio.core.config import Config
 from studio.core.discovery import find_plugin
 from studio.core.errors import ExportError
 from studio.core.events import Event, Events, Exported, Notice, Progress
+from studio.core.generators import Steps
 from studio.engine import catalog
 from studio.engine.devices import detection
 from studio.engine.models import provenance
@@ -82,12 +83,9 @@ def _read_back(
     if isinstance(reading, Tensor):
         return reading
     with contextlib.closing(reading):
-        while True:
-            try:
-                share = next(reading)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
+        for share in (steps := Steps(reading)):
             yield _progress(_WRITTEN_PERCENT + share * (_COMPARED_PERCENT - _WRITTEN_PERCENT), what)
+        return steps.result
 
 
 def exportable_copy(model: TrainedModel) -> ExportableModel:
@@ -111,33 +109,20 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
         return last  # [N, 4, S, S]
 
     return ExportableModel(
-        title=model.title,
-        recipe=recipe.name,
-        makes=recipe.makes,
-        config=config.to_json(),
-        size=spec.size,
-        class_names=spec.class_names,
-        target_names=spec.target_names,
+        title=model.title, recipe=recipe.name, makes=recipe.makes, config=config.to_json(), size=spec.size,
+        class_names=spec.class_names, target_names=spec.target_names,
         architecture={"class": network_class.__name__, "arguments": recipe.arguments(config, spec)},
-        step=model.step,
-        ancestors=[asdict(ancestor) for ancestor in model.ancestors],
+        step=model.step, ancestors=[asdict(ancestor) for ancestor in model.ancestors],
         network=network.eval().requires_grad_(False),
         # Functions and classes whose source code exported scripts contain.
         portable=(network_class, *((recipe.draw, to_rgba) if recipe.makes == "sprites" else (to_input,))),
         # A network with random weights, to load exported weights into.
         fresh=lambda: recipe.build(config, spec).eval().requires_grad_(False),
-        outputs=outputs,
-        capabilities=recipe.capabilities,
-        solver=recipe.solver,
-        style=model.style.to_json(),
+        outputs=outputs, capabilities=recipe.capabilities, solver=recipe.solver, style=model.style.to_json(),
         noise=recipe.noise(network, PROBE.count, PROBE.seed) if isinstance(recipe, DrawsFromNoise) else None,
-        draw_from=draw_from,
-        predict=recipe.predict,
-        training=_training_code(model, source),
-        source=source,
-        premultiplied=premultiply,
-        straight=unpremultiply,
-    )
+        draw_from=draw_from, predict=recipe.predict, training=_training_code(model, source), source=source,
+        premultiplied=premultiply, straight=unpremultiply,
+    )  # fmt: skip
 
 
 def _training_code(model: TrainedModel, source: ModelSource | None) -> TrainingCode:
@@ -198,15 +183,10 @@ def _with_suffix(form: ModelExport, model: ExportableModel, target: Path) -> Pat
     return target if target.suffix.lower() == form.suffix else target.with_name(target.name + form.suffix)
 
 
-def _written_paths(form: ModelExport, target: Path, config: Config) -> tuple[Path, ...]:
-    """Return the other files written beside `target`: companion files of the format, and the model card."""
-    return *form.companions(target, config), *card_paths(target)
-
-
 def _unused_path(form: ModelExport, wanted: Path, config: Config) -> Path:
-    """Return `wanted`, or a numbered variant if the file or one of its companion files exists."""
+    """Return `wanted`, or a numbered variant if the file, a companion file or its model card exists."""
     candidate, number = files.free_path(wanted), 2
-    while any(path.exists() for path in _written_paths(form, candidate, config)):
+    while any(path.exists() for path in (*form.companions(candidate, config), *card_paths(candidate))):
         candidate = files.free_path(wanted.with_name(f"{wanted.stem} {number}{wanted.suffix}"))
         number += 1
     return candidate

@@ -20,10 +20,9 @@ from studio.recipes.capabilities import Distils
 
 
 def precision_for(record: RunRecord, device: Device, wanted: str) -> str:
-    """Return the precision for resuming or using a run on a device.
+    """Return the precision for using a run on a device: that of its training on its own device, for equal results.
 
-    On the device that trained the run, returns the precision of the training, for equal results. On other devices,
-    resolves `wanted`; 'fp16' then becomes 'auto'.
+    On other devices, resolves `wanted`, with 'auto' for 'fp16'.
     """
     if (device.id, device.name) == (record.device, record.device_name):
         return record.precision  # even if a new probe finds another one faster: the same seed gives the same run
@@ -66,10 +65,10 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
 def load_average_weights(
     run: RunDir, wanted: str, recipe: Recipe
 ) -> tuple[Path, CheckpointInfo, checkpoints.Tensors, list[Notice]]:
-    """Load the EMA weights of a checkpoint: 'best', 'last' or a step.
+    """Load the EMA weights of a checkpoint: 'best', 'last', with another one if it is damaged, or a step.
 
-    Returns the path, checkpoint.json, the weights, and notices about skipped damaged checkpoints. A damaged 'best' or
-    'last' is replaced by another checkpoint. Raises DamagedError, RunError, UsageError.
+    Returns the path, checkpoint.json, the weights, and notices about skipped damaged checkpoints. Raises DamagedError,
+    RunError, UsageError.
     """
     found, damaged = _require_checkpoints(run)
     notices = [_fallback_notice(f"Checkpoint {path.name} is damaged.") for path in damaged]

@@ -77,11 +77,9 @@ def load_training_set(run: RunDir) -> tuple[Sprites, Indices]:
 
 
 def _training_style(record: RunRecord, sprites: Sprites) -> PixelStyle:
-    """Measure and return the pixel style of the training set. Validation sprites are left out."""
     return measure_style(subsample(sprites, _training_indices(record, sprites)))
 
 
 def _training_indices(record: RunRecord, sprites: Sprites) -> Indices:
-    """Return the indices of the sprites in the training set."""
     config = catalog.recipe(record.recipe).Config.from_json(record.config)
     return split_sprites(record, config, sprites).training

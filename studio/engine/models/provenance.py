@@ -40,8 +40,7 @@ def model_provenance(model: TrainedModel) -> ModelSource | None:
 
 def provenance_json(model: TrainedModel) -> str:
     """Return the provenance of a model as JSON; '' for a model without a run. Raises RunError."""
-    source = model_provenance(model)
-    return "" if source is None else source.to_json()
+    return source.to_json() if (source := model_provenance(model)) else ""
 
 
 def weights_sha256(weights: Mapping[str, Tensor]) -> str:
@@ -66,28 +65,22 @@ def model_card(model: TrainedModel) -> Card | None:
     if curves and (before := int(np.searchsorted(curves["copies"].steps, model.step, "right"))):
         step = int(curves["copies"].steps[before - 1])
         copies = Copies(step, *(float(curves[name].values[before - 1]) for name in ("copies", "copies_real")))
-    return Card(
-        source, record.created, record.device_name, record.size, record.class_names, record.config, record.versions,
-        copies,
-    )  # fmt: skip
+    size, names = record.size, record.class_names
+    return Card(source, record.created, record.device_name, size, names, record.config, record.versions, copies)
 
 
 def write_card(card: Card, paths: tuple[Path, ...]) -> tuple[Path, Path]:
     """Write a model card, as JSON and HTML, beside `paths`, the exported files, main file first. Raises ExportError."""
-    (target, page_path), sums = model_cards.card_paths(paths[0]), _file_hashes(paths)
+    target, page_path = model_cards.card_paths(paths[0])
+    try:
+        sums = {path.name: model_cards.sha256_of(path) for path in paths}
+    except OSError as error:
+        raise ExportError("The exported file can't be read back.", str(error)) from error
     page = model_cards.card_page(dataclasses.replace(card, files=sums))
     # The JSON also lists the hash of the page; the page can't contain its own.
     whole = dataclasses.replace(card, files={**sums, page_path.name: hashlib.sha256(page).hexdigest()})
     files.export_together({target: whole.to_json(), page_path: page})
     return target, page_path
-
-
-def _file_hashes(paths: tuple[Path, ...]) -> dict[str, str]:
-    """Return the SHA-256 of each file by name. Raises ExportError."""
-    try:
-        return {path.name: model_cards.sha256_of(path) for path in paths}
-    except OSError as error:
-        raise ExportError("The exported file can't be read back.", str(error)) from error
 
 
 def verify(path: Path, run: Path | None = None) -> Events:
@@ -132,10 +125,8 @@ def _read_origin(path: Path) -> tuple[list[ModelSource], list[Check]]:
         data = path.read_bytes()
     except OSError as error:
         raise BadInputError(f"{path.name} can't be read.", f"{error.strerror or error}.") from error
-    note = provenance_note.provenance_in(form.note_in(data))
-    return _check_sprite_file(
-        path, provenance_note.parse_sources(path.name, note), provenance_note.checksum_matches(data)
-    )
+    sources = provenance_note.parse_sources(path.name, provenance_note.provenance_in(form.note_in(data)))
+    return _check_sprite_file(path, sources, provenance_note.checksum_matches(data))
 
 
 def _check_sprite_file(path: Path, sources: list[ModelSource], is_whole: bool) -> tuple[list[ModelSource], list[Check]]:
@@ -184,10 +175,8 @@ def _find_card(path: Path) -> Path:
         title = f"{path.name} has no card beside it."
         raise BadInputError(title, f"Keep {path.name}{model_cards.JSON_ENDING} in the same folder.")
     *others, last = sorted({*_PNG_SUFFIXES, *(form.suffix for form in sprite_exports().values() if form.has_note)})
-    raise BadInputError(
-        f"Files like {path.name} contain no provenance.",
-        f"Sprites have it in {', '.join(others)} and {last} files, exported models in the model card beside them.",
-    )
+    hint = f"Sprites have it in {', '.join(others)} and {last} files, exported models in the model card beside them."
+    raise BadInputError(f"Files like {path.name} contain no provenance.", hint)
 
 
 def _check_run(source: ModelSource, run: RunDir) -> Iterator[Check]:

@@ -37,17 +37,16 @@ class Nearest:
 def find_copies(
     sprites: Rgba, training: Sprites, indices: Indices | None, device: torch.device
 ) -> Generator[Event, None, Nearest]:
-    """Find the nearest training sprite of each sprite, uint8 [N, S, S, 4], and detect copies.
+    """Find the nearest training sprite of each sprite, uint8 [N, S, S, 4], and detect copies; yields Progress.
 
     indices: the training sprites to search; None for all. Distances are between premultiplied pixels, also of mirrored
     sprites and of sprites moved by a pixel. A sprite is a copy if its nearest training sprite is at less than a third
     of the distance to the nearest one outside the group: near duplicates within a group can be copied, too. A single
-    group has no copies. Training sprites are uploaded in parts, so their number is not limited. Yields Progress;
-    returns indices into `training`.
+    group has no copies. Returns indices into `training`.
     """
     indices = np.arange(len(training)) if indices is None else indices
     variants, groups = _variants(sprites), training.groups[indices]  # 18 variants, each uint8 [N, S, S, 4]
-    total, at_once = (len(variants) + 1) * len(indices), _max_sprites(4 * training.size**2)
+    total, at_once = (len(variants) + 1) * len(indices), _max_sprites(training.size)
     nearest, nearest_index = np.full(len(sprites), np.inf, np.float32), np.zeros(len(sprites), np.int64)
     variant_of = np.zeros(len(sprites), np.int64)  # index of each sprite's nearest variant
     batch_size = AutoBatchSize(device, at_once)
@@ -67,10 +66,8 @@ def find_copies(
     batch_size = AutoBatchSize(device, at_once)
     for part in batch_size.slices(len(indices)):
         with batch_size.halve_if_full():
-            known, same_group = (
-                _flat(training.rgba[indices[part]], device),
-                groups[nearest_index][:, None] == groups[part],
-            )
+            known = _flat(training.rgba[indices[part]], device)
+            same_group = groups[nearest_index][:, None] == groups[part]
             others = np.minimum(others, _nearest(best_variants, known, batch_size.count, same_group)[0])
         yield Progress(len(variants) * len(indices) + part.stop, total, "sprites compared")
     return Nearest(indices[nearest_index], nearest, np.isfinite(others) & (nearest < _COPY * others))
@@ -84,7 +81,7 @@ def nearest_sprites(sprite: Rgba, training: Sprites, indices: Indices, count: in
     """
     variants = _flat(np.concatenate(_variants(sprite[None])), device)
     distances = np.zeros(len(indices), np.float32)
-    step = _max_sprites(4 * training.size**2)
+    step = _max_sprites(training.size)
     for start in range(0, len(indices), step):
         known = _flat(training.rgba[indices[start : start + step]], device)
         distances[start : start + step] = torch.cdist(variants, known).amin(0).cpu().numpy()
@@ -133,6 +130,6 @@ def _flat(sprites: Rgba, device: torch.device) -> Tensor:
     return to_input(to_device(sprites, device)).flatten(1)
 
 
-def _max_sprites(numbers_each: int) -> int:
-    """Return how many sprites with `numbers_each` float32 numbers fit into _MAX_BYTES bytes, at least one."""
-    return max(1, _MAX_BYTES // (4 * numbers_each))
+def _max_sprites(size: int) -> int:
+    """Return how many sprites of `size` x `size` pixels, as float32, fit into _MAX_BYTES bytes, at least one."""
+    return max(1, _MAX_BYTES // (4 * 4 * size**2))

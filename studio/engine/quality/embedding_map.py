@@ -99,10 +99,8 @@ def marker_spacing(positions: Floats) -> Floats:
     O(N^2) time: 0.1 s for 5,000.
     """
     x, y = positions.T
-    spacing = np.full(len(positions), np.inf, np.float32)
-    nearest = np.full(
-        len(positions), np.inf, np.float32
-    )  # distance to the nearest selected marker; -1 for selected markers
+    # spacing, and distance to the nearest selected marker, -1 for selected markers: [N]
+    spacing, nearest = np.full((2, len(positions)), np.inf, np.float32)
     selected = int(np.abs(positions - 0.5).max(1).argmin())
     for _ in range(len(positions)):
         spacing[selected] = nearest[selected]

@@ -53,12 +53,9 @@ class EvaluateSettings(Config):
     """The settings for drawing and evaluating new sprites."""
 
     count: int = setting(
-        2048,
-        "Number of sprites to evaluate. More give more stable scores.",
-        unit="sprites",
-        low=MIN_SPRITES,
-        high=10_000,
-    )
+        2048, "Number of sprites to evaluate. More give more stable scores.",
+        unit="sprites", low=MIN_SPRITES, high=10_000,
+    )  # fmt: skip
     seed: int = setting(0, "The same seed draws the same sprites.", low=0, high=2**31 - 1)
     guidance: float = setting(
         GenerateSettings().guidance, "Guidance scale: how strongly the class shapes the sprite.", low=0.0, high=10.0
@@ -70,10 +67,9 @@ class EvaluateSettings(Config):
 
 @dataclass(frozen=True, eq=False)
 class RealSprites:
-    """The real sprites that an evaluation compares new sprites with.
+    """The real sprites that an evaluation compares new sprites with. training: the training set, or a sample from it.
 
-    training: the training set, or a sample from it. known, learnt: the sprites and indices, int64, to search for
-    copies; None for all.
+    known, learnt: the sprites to search for copies, and their indices, int64; None for all.
     """
 
     training: Sprites
@@ -95,9 +91,8 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
         with detection.wrap_device_errors(model.device):
             heldout = DeviceSprites(real.heldout, model.device)
             figures = evaluate_heldout(model, heldout, heldout_batch_size(heldout, model.recipe))
-        yield from save_evaluation(
-            run, CheckpointEvaluation.from_validation(figures, len(real.heldout), len(real.training))
-        )
+        found = CheckpointEvaluation.from_validation(figures, len(real.heldout), len(real.training))
+        yield from save_evaluation(run, found)
         yield figures
         return
     _check_counts(real)
@@ -108,9 +103,9 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
         new = yield from draw(model, labels, settings)
         judged = yield from judge(title, new, labels, real, features)
         of_new = {**judged.figures["new"], "loss_gap": loss_gap(model, real.training, real.heldout)}
-    found = replace(judged, figures={**judged.figures, "new": of_new})
-    yield from save_evaluation(run, CheckpointEvaluation.from_generator(found, model.step, settings.to_json()))
-    yield found
+    evaluated = replace(judged, figures={**judged.figures, "new": of_new})
+    yield from save_evaluation(run, CheckpointEvaluation.from_generator(evaluated, model.step, settings.to_json()))
+    yield evaluated
 
 
 def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
@@ -163,9 +158,8 @@ def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, 
     real = yield from _load_real_sprites(run, model)
     _check_counts(real)
     if len(sprites) < MIN_SPRITES:
-        raise UsageError(
-            f"{formatting.count(len(sprites), 'sprite')}: too few to evaluate.", f"Give at least {MIN_SPRITES} sprites."
-        )
+        title = f"{formatting.count(len(sprites), 'sprite')}: too few to evaluate."
+        raise UsageError(title, f"Give at least {MIN_SPRITES} sprites.")
     if len(sprites) > settings.count:
         rng = np.random.default_rng(settings.seed)
         sprites = sprites[np.sort(rng.choice(len(sprites), settings.count, replace=False))]
@@ -188,11 +182,8 @@ def judge(
     others = training.take(stride_subsample(order[half:], MAX_TRAINING))
     scorer = Scorer(real, features)
     nearest = partial(find_copies, training=real.known, indices=real.learnt, device=features.device)
-    nearest_to_new, nearest_to_heldout, nearest_to_cheat = (
-        (yield from nearest(new)),
-        (yield from nearest(heldout.rgba)),
-        (yield from nearest(second.rgba)),
-    )
+    nearest_to_new, nearest_to_heldout = (yield from nearest(new)), (yield from nearest(heldout.rgba))
+    nearest_to_cheat = yield from nearest(second.rgba)
     # Real against real: distances between disjoint sets, as large as the new set if possible, because Fréchet's
     # distance is larger for smaller sets.
     apart, known = features.of(first.rgba[:half]), features.of(others.rgba)
@@ -202,14 +193,9 @@ def judge(
         "likelihood": likelihood_divergence(apart, stride_subsample(known, _FITTED), features.of(heldout.rgba)),
         **scorer.sprite_scores(heldout.rgba, heldout.labels, nearest_to_heldout, nearest_to_heldout),
     }
-    table = {
-        "new": {**scorer.distances(new), **scorer.sprite_scores(new, labels, nearest_to_new, nearest_to_heldout)},
-        "real": as_real,
-        "cheat": {
-            **scorer.distances(second.rgba),
-            **scorer.sprite_scores(second.rgba, second.labels, nearest_to_cheat, nearest_to_heldout),
-        },
-    }
+    as_new = scorer.distances(new) | scorer.sprite_scores(new, labels, nearest_to_new, nearest_to_heldout)
+    cheat_scores = scorer.sprite_scores(second.rgba, second.labels, nearest_to_cheat, nearest_to_heldout)
+    table = {"new": as_new, "real": as_real, "cheat": scorer.distances(second.rgba) | cheat_scores}
     return Evaluated(title, len(new), len(heldout), len(training), table)
 
 
@@ -252,12 +238,8 @@ class Scorer:
 
 
 def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, float]:
-    distance = kid(real, values)
-    return {
-        f"kid_{name}": distance.value,
-        f"kid_{name}_error": distance.error,
-        f"fd_{name}": frechet_distance(real, values),
-    }
+    found, frechet = kid(real, values), frechet_distance(real, values)
+    return {f"kid_{name}": found.value, f"kid_{name}_error": found.error, f"fd_{name}": frechet}
 
 
 def _load_real_sprites(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]:

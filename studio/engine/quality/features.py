@@ -47,8 +47,7 @@ _MAX_BATCH = 256
 class FeatureNetwork(nn.Module):
     """A small residual network (He et al. 2016) from x [B, 4, S, S] to features [B, 128].
 
-    The features are means over positions at four levels. A pixel unshuffle first folds `patch` x `patch` pixels into
-    one position.
+    They are means over positions at four levels. First `patch` x `patch` pixels are folded into one position.
     """
 
     mean: Tensor
@@ -104,8 +103,7 @@ class SpriteFeatures:
     def of(self, rgba: Rgba) -> NDArray[np.float64]:
         """Return features float64 [N, 128] of sprites uint8 [N, S, S, 4].
 
-        They are standardized by the training sprites. Then each vector is scaled to one length, so no outlier
-        dominates.
+        They are standardized by the training sprites and scaled to one length, so that no outlier dominates.
         """
         scaled = ((self._raw(rgba) - self.network.mean) / self.network.deviation).cpu().double()  # MPS has no float64
         return np.asarray((F.normalize(scaled) * scaled.shape[1] ** 0.5).numpy())  # length sqrt(128): RMS 1 per feature
@@ -138,10 +136,9 @@ class TrainedFeatures(SpriteFeatures):
 
 
 def fixed_features(device: torch.device) -> SpriteFeatures:
-    """Return features that are equal for every run, trained on the studio's own art.
+    """Return features that are equal for every run, trained on the studio's own art by assets/demo/make_features.py.
 
-    assets/demo/make_features.py trained them. They select no checkpoint: features that steer a training judge it too
-    well.
+    They select no checkpoint: features that steer a training judge it too well.
     """
     network = FeatureNetwork()
     network.load_state_dict(parse_tensors((paths.assets() / "features.safetensors").read_bytes()))
@@ -156,9 +153,10 @@ def learn_features(training: Sprites, device: torch.device, precision: str) -> G
         torch.manual_seed(0)
         network = PretrainingNetwork(training.size, classes)
     path = paths.features() / f"{training.fingerprint} {PROTOCOL}.safetensors"
-    if _load(network, path):
-        return TrainedFeatures(network, device, knows_classes=knows_classes)
+    is_known = _load(network, path)
     found = TrainedFeatures(network, device, knows_classes=knows_classes)
+    if is_known:
+        return found
     yield from _learn(found, training, precision)
     found.fit_standardization(stride_subsample(training.rgba, _SCALED_BY))
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}

@@ -30,14 +30,11 @@ def best_of(
     each solver step, then one SpritesGenerated. Raises UsageError, DeviceError.
     """
     if len(liked.sprites) < MIN_LIKED:
-        raise UsageError(
-            f"Best-of needs more liked sprites: {len(liked.sprites)} is too few.",
-            f"Keep or name at least {MIN_LIKED} sprites, or draw without best-of.",
-        )
+        title = f"Best-of needs more liked sprites: {len(liked.sprites)} is too few."
+        raise UsageError(title, f"Keep or name at least {MIN_LIKED} sprites, or draw without best-of.")
     if settings.corner_tiles:
-        raise UsageError(
-            "Best-of doesn't work with corner tiles, which form a set.", "Draw corner tiles without best-of."
-        )
+        title = "Best-of doesn't work with corner tiles, which form a set."
+        raise UsageError(title, "Draw corner tiles without best-of.")
     found, best_of = list[SpritesGenerated](), settings.best_of
     for part in _parts(settings.count, MAX_SPRITES // best_of, len(model.spec.class_names)):
         many, first = settings.replace(count=len(part) * best_of), part.start * best_of

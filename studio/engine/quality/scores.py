@@ -38,17 +38,12 @@ def kid(first: Features, second: Features) -> Estimate:
     np.fill_diagonal(within_second, 0)
     across = _kernel(first, second)
     a, b, c = within_first.sum(), within_second.sum(), across.sum()
-    value = a / (n * (n - 1)) + b / (m * (m - 1)) - 2 * c / (n * m)  # MMD^2
-    without_first = (
-        (a - 2 * within_first.sum(1)) / ((n - 1) * (n - 2))
-        + b / (m * (m - 1))
-        - 2 * (c - across.sum(1)) / ((n - 1) * m)
-    )
-    without_second = (
-        a / (n * (n - 1))
-        + (b - 2 * within_second.sum(1)) / ((m - 1) * (m - 2))
-        - 2 * (c - across.sum(0)) / (n * (m - 1))
-    )
+    mean_a, mean_b = a / (n * (n - 1)), b / (m * (m - 1))
+    value = mean_a + mean_b - 2 * c / (n * m)  # MMD^2
+    a_without = (a - 2 * within_first.sum(1)) / ((n - 1) * (n - 2))  # leaving out each sprite of `first`: [n]
+    b_without = (b - 2 * within_second.sum(1)) / ((m - 1) * (m - 2))  # [m]
+    without_first = a_without + mean_b - 2 * (c - across.sum(1)) / ((n - 1) * m)
+    without_second = mean_a + b_without - 2 * (c - across.sum(0)) / (n * (m - 1))
     variance = (n - 1) * without_first.var() + (m - 1) * without_second.var()
     return Estimate(float(value), float(np.sqrt(variance)))
 

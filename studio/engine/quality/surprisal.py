@@ -1,5 +1,4 @@
-"""How improbable the pixels of sprites are, given their neighbours. Needs no network and works at every
-size.
+"""How improbable the pixels of sprites are, given their neighbours, without a network and at every size.
 
 A network's features are means over a sprite, so a few wrong pixels hardly change them. People see wrong pixels first:
 specks, broken outlines, a pixel too many. Here a 3 x 3 patch predicts its last corner pixel, by how often real sprites
@@ -25,16 +24,7 @@ _MAX_COLOURS = 32
 _MAX_PIXELS = 1 << 22  # pixels per part of the work; more real sprites are subsampled, because patches repeat
 _FOLDS = 4
 _WEIGHT = 2.0  # weight of the prediction from fewer neighbours, counted in pixels
-_NEIGHBOURS = (
-    (0, 1),
-    (1, 0),
-    (1, 1),
-    (0, 2),
-    (2, 0),
-    (1, 2),
-    (2, 1),
-    (2, 2),
-)  # (rows above, columns left) of the pixel
+_NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (0, 2), (2, 0), (1, 2), (2, 1), (2, 2))  # (rows above, columns left)
 _ORDERS = (0, 1, 2, 3, 8)  # numbers of neighbours that predict; a 2 x 2 patch has three, a 3 x 3 patch eight
 _REACH = 2
 

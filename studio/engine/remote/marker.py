@@ -48,8 +48,6 @@ def raise_if_remote(run: Path) -> None:
     """Raise RunError if the run trains on another machine, whose training would overwrite one here."""
     if target := remote_target_of(run):
         again = command_line("studio", "resume", str(run), "--on", target)
-        raise RunError(
-            f"{run.name} is being trained on {target}.",
-            f"Reconnect with: {again}. If that machine is lost for good, delete {REMOTE_FILE} from the run folder "
-            "and resume here from the last checkpoint that was copied back.",
-        )
+        hint = f"Reconnect with: {again}. If that machine is lost for good, delete {REMOTE_FILE} from the run folder "
+        hint += "and resume here from the last checkpoint that was copied back."
+        raise RunError(f"{run.name} is being trained on {target}.", hint)

@@ -27,13 +27,7 @@ _SSH_COMMAND = (
     "-o", "ServerAliveCountMax=3", "-o", "ControlMaster=auto", "-o", "ControlPersist=60",
 )  # fmt: skip
 _SSH_FAILED = 255  # exit code of ssh if it can't connect
-_RSYNC_LOST = (
-    _SSH_FAILED,
-    10,
-    12,
-    30,
-    35,
-)  # exit codes of rsync if the connection breaks: sockets, data stream, timeouts
+_RSYNC_LOST = (_SSH_FAILED, 10, 12, 30, 35)  # of rsync if the connection breaks: sockets, data stream, timeouts
 _RSYNC_OK = (0, 24)  # 24: a file was deleted during the copy; the next copy corrects this
 _DISK_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _NO_STUDIO, _NO_RSYNC = 3, 4
@@ -138,10 +132,10 @@ class SshConnection:
             self._remote_rsync = path[1]
 
     def run(self, script: str, *arguments: str, login: bool = False) -> bytes:
-        """Run a shell script on the machine and return its output.
+        """Run a shell script, with the remote folder as $1 and then `arguments`, and return its output.
 
-        The script gets the remote folder as $1, then `arguments`. login: use a login shell, which has the full PATH but
-        may print extra text. Raises ConnectionLostError, and RunError if the script fails.
+        login: use a login shell, which has the full PATH but may print extra text. Raises ConnectionLostError, and
+        RunError if the script fails.
         """
         code, output, stderr = self._run(script, self.target.folder, *arguments, login=login)
         if code:
@@ -152,10 +146,8 @@ class SshConnection:
         """Copy a run folder there by rsync filter `rules`, and delete files that are gone here. Raises RunError."""
         code, stderr = self._rsync([*rules, "--delete", "--", f"{run.absolute()}/", self._remote_folder(run)])
         if any(message in stderr for message in _DISK_FULL):
-            raise RunError(
-                f"The disk of {self.target.host} is full.",
-                "Free some space on that machine. The local run folder is complete.",
-            )
+            hint = "Free some space on that machine. The local run folder is complete."
+            raise RunError(f"The disk of {self.target.host} is full.", hint)
         if code not in _RSYNC_OK:
             raise command_error(self.target, stderr)
 
@@ -193,10 +185,9 @@ class SshConnection:
         return code, stderr
 
     def _call(self, arguments: Sequence[str], stdin: bytes = b"") -> tuple[int, bytes, str]:
-        """Run a local program and return its exit code, output and error output.
+        """Run a local program, out of reach of Ctrl+C, and return its exit code, output and error output.
 
-        Ctrl+C in the terminal doesn't reach the program. Error output goes to a file, because the shared ssh connection
-        stays open and would keep a pipe open too.
+        Errors go to a file, because the shared ssh connection stays open and would keep a pipe open too.
         """
         with tempfile.TemporaryFile() as errors:
             done = subprocess.run(

@@ -24,14 +24,9 @@ from studio.core import files, records
 from studio.core.errors import RunError, TrainingError, UnwritableError
 from studio.core.events import Blocked, Event, Events, Notice, RunFinished, RunStarted
 from studio.core.shell import command_line
+from studio.engine.control import protocol
 from studio.engine.control.control import Control
-from studio.engine.control.protocol import (
-    ControlRequest,
-    Heartbeat,
-    clear_control_files,
-    read_requests,
-    write_heartbeat,
-)
+from studio.engine.control.protocol import ControlRequest, Heartbeat, clear_control_files
 from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
 from studio.engine.remote import marker
 from studio.engine.remote.ssh import FIND_STUDIO, RENAME_LAST, ConnectionLostError, RemoteTarget, SshConnection, connect
@@ -69,11 +64,8 @@ _FETCH_RULES = [
     *(f"--include={name}" for name in ("/state.json", "/confusion.json", *_FOLDERS)),
     "--exclude=*",
 ]  # fmt: skip
-_FETCH_LAST_RULES = [
-    "--inplace",
-    f"--include=/{METRICS_FILE}",
-    "--exclude=*",
-]  # in place: watchers continue to read at their position
+# In place: watchers continue to read at their position.
+_FETCH_LAST_RULES = ["--inplace", f"--include=/{METRICS_FILE}", "--exclude=*"]
 
 _MAKE_FOLDER_SCRIPT = 'mkdir -p "$1/$2"'
 _START_SCRIPT = f"""\
@@ -131,23 +123,18 @@ def train_remotely(
     if marker.remote_target_of(path) != str(target):
         marker.raise_if_remote(path)
     run = RunDir(path)
-    run.acquire()
-    try:
-        with connect(target) as connection:
-            connection.check()
-            training = RemoteTraining(run, connection, control)
-            if (yield from training.begin(device, more_min)):
-                yield from training.follow()
-            yield training.end()
-    finally:
-        run.release()
+    with run.held(), connect(target) as connection:
+        connection.check()
+        training = RemoteTraining(run, connection, control)
+        if (yield from training.begin(device, more_min)):
+            yield from training.follow()
+        yield training.end()
 
 
 class _RemoteState(msgspec.Struct, frozen=True):
     """The state of a run on the other machine, printed there by _STATE_SCRIPT.
 
-    exit_code: of the training process; None before and during a training. steps, samples: steps of the remote
-    checkpoints and sample images.
+    exit_code: of a training that has ended. steps, samples: steps of the remote checkpoints and sample images.
     """
 
     has_folder: bool = False
@@ -172,14 +159,9 @@ class _RemoteState(msgspec.Struct, frozen=True):
         live: Heartbeat | None = None
         with contextlib.suppress(ValueError):  # a missing or damaged live.json is soon rewritten
             live = records.parse(record, Heartbeat)
-        return cls(
-            has_folder=word != "missing",
-            trains=word == "trains",
-            exit_code=int(code) if code.isdecimal() else None,
-            steps=_steps_in(found, _CHECKPOINT_PATH),
-            samples=_steps_in(found, _SAMPLE_PATH),
-            live=live,
-        )
+        exit_code = int(code) if code.isdecimal() else None
+        steps, samples = _steps_in(found, _CHECKPOINT_PATH), _steps_in(found, _SAMPLE_PATH)
+        return cls(word != "missing", word == "trains", exit_code, steps, samples, live)
 
 
 def _steps_in(names: Iterable[str], pattern: re.Pattern[str]) -> frozenset[int]:
@@ -299,7 +281,6 @@ class RemoteTraining:
             raise RunError(title, "Add time after this training has ended.")
 
     def _read_state(self) -> _RemoteState:
-        """Read the state of the run on the other machine."""
         return _RemoteState.parse(self._connection.run(_STATE_SCRIPT, self._name))
 
     def _send(self) -> None:
@@ -342,14 +323,14 @@ class RemoteTraining:
         self._fetch(found)
         if found.live is not None and found.exit_code is None:
             with contextlib.suppress(UnwritableError):  # only delays the displayed progress; the next round retries
-                write_heartbeat(self._run.path, found.live)
+                protocol.write_heartbeat(self._run.path, found.live)
         if found.exit_code not in (None, _EXIT_DONE, _EXIT_STOPPED):
             self._last_words = self._connection.run(_LOG_TAIL_SCRIPT, self._name).decode(errors="replace").strip()
         return found
 
     def _local_request(self) -> ControlRequest:
         """Return the newest local control request, from the run folder or from Ctrl+C."""
-        asked = read_requests(self._run.path, self._sent_request)
+        asked = protocol.read_requests(self._run.path, self._sent_request)
         return msgspec.structs.replace(asked, stop=asked.stop or self._control.stop)
 
     def _new_events(self, found: _RemoteState) -> Events:

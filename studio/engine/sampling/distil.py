@@ -50,8 +50,7 @@ class DistilSettings(Config):
 
     count: int = setting(
         4096, "Number of sprites to train on. More take longer and match the full model better.",
-        unit="sprites",
-        low=_ROUND_SPRITES, high=1_000_000,
+        unit="sprites", low=_ROUND_SPRITES, high=1_000_000,
     )  # fmt: skip
     seed: int = setting(0, "Random seed of the training noise.", low=0, high=2**31 - 2)
 
@@ -63,8 +62,8 @@ def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings
     distilled, RunError for a run in training, UnwritableError and DeviceError.
     """
     run = RunDir(path)
-    run.acquire()  # fail now rather than after minutes of training
-    run.release()
+    with run.held():  # fail now rather than after minutes of training
+        pass
     model = load_model(path, checkpoint, device)
     yield from model.notices
     if not isinstance(model.recipe, Distils):
@@ -74,17 +73,13 @@ def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings
         checkpoints.check_finite(student.state_dict(), "The distilled network")
         model.distilled = student
         found = _benchmark(model)
-    run.acquire()
-    try:
-        with run.wrap_write_errors():
-            checkpoints.add_distilled(run.checkpoints, model.step, student.state_dict())
-    finally:
-        run.release()
+    with run.held(), run.wrap_write_errors():
+        checkpoints.add_distilled(run.checkpoints, model.step, student.state_dict())
     yield found
 
 
 def _train_student(model: TrainedModel, settings: DistilSettings) -> Generator[Event, None, Student]:
-    """Train the student and return its EMA weights as a network in eval mode. Yields Progress."""
+    """Train the student and return its EMA weights as a network in eval mode; yields Progress."""
     rounds = -(-settings.count // _ROUND_SPRITES)  # rounded up
     learner = _StudentTrainer(model, rounds)
     rng = torch.Generator().manual_seed(settings.seed)
@@ -118,10 +113,9 @@ class _StudentTrainer:
         self._batch_size = AutoBatchSize(model.device, _BATCH, model.spec.size)
 
     def follow(self, paths: Tensor, labels: Tensor) -> Iterator[None]:
-        """Train the student to follow the teacher's paths from noise to sprite; yields after each training step.
+        """Train the student one step for each stride of the teacher's paths from noise to sprite; yields after each.
 
-        Takes one training step for each stride of the paths. paths: float32 [B, strides + 1, 4, S, S]. labels: int64
-        [B].
+        paths: float32 [B, strides + 1, 4, S, S]. labels: int64 [B].
         """
         x = paths[:, 0]  # [B, 4, S, S], pure noise
         for number in range(self.network.steps):
@@ -129,10 +123,9 @@ class _StudentTrainer:
             yield
 
     def _learn(self, x: Tensor, number: int, before: Tensor, after: Tensor, labels: Tensor) -> Tensor:
-        """Train one of the student's few sampling steps (a stride) from noisy sprites x; return the sprites it reaches.
+        """Train the student's sampling step (stride) `number` from noisy sprites x; return the sprites it reaches.
 
-        number: index of the stride. before, after: the sprites of the teacher model at the start and end of the stride.
-        All sprites: float32 [B, 4, S, S].
+        before, after: the teacher's sprites at the start and end of the stride. All sprites: float32 [B, 4, S, S].
         """
         way, parts = (after - before).square().mean(), list[Tensor]()  # way: squared length of the stride, []
 
@@ -183,8 +176,9 @@ def _teacher_paths(model: TrainedModel, labels: Labels, seed: int, first: int) -
 def _benchmark(model: TrainedModel) -> Distilled:
     """Compare the speed and the sprites of the student with those of its teacher."""
     labels = proportional_labels(model.style.class_counts, _COMPARED)
-    usual_s, usual = _time_drawing(model, labels, GenerateSettings(seed=_COMPARED_SEED, true_pixels=False))
-    quick_s, quick = _time_drawing(model, labels, GenerateSettings(seed=_COMPARED_SEED, true_pixels=False, quick=True))
+    settings = GenerateSettings(seed=_COMPARED_SEED, true_pixels=False)
+    usual_s, usual = _time_drawing(model, labels, settings)
+    quick_s, quick = _time_drawing(model, labels, settings.replace(quick=True))
     # Share of pixels with nearly the same colour.
     alike = np.abs(usual.astype(int) - quick.astype(int)).max(-1) <= _MAX_COLOUR_DISTANCE
     return Distilled(model.step, _COMPARED / quick_s, _COMPARED / usual_s, float(alike.mean()))

@@ -47,12 +47,9 @@ class EditInput:
 
 
 def redraw(
-    model: TrainedModel,
-    settings: GenerateSettings,
-    source: EditInput,
-    keep: NDArray[np.bool_] | None = None,
+    model: TrainedModel, settings: GenerateSettings, source: EditInput, keep: NDArray[np.bool_] | None = None,
     silhouette: NDArray[np.uint8] | None = None,
-) -> Events:
+) -> Events:  # fmt: skip
     """Draw variations of sprites, or inpaint them: yields Progress per solver step, then SpritesGenerated.
 
     source: the sprites to start from, repeated in turn for `count` results. keep: bool [S, S], pixels to keep when
@@ -91,9 +88,8 @@ def redraw(
     def postprocess(drawn: Rgba, part: slice) -> Rgba:
         before = start[indices[part]]
         if settings.strength < 1:
-            keep_masks[part] |= ~is_new[indices[part]] & ~_visible_changes(
-                before, drawn, ~keep_masks[part], settings.strength
-            )
+            changes = _visible_changes(before, drawn, ~keep_masks[part], settings.strength)
+            keep_masks[part] |= ~is_new[indices[part]] & ~changes
         drawn = np.where(keep_masks[part][..., None], before, drawn)  # the solver keeps these pixels only roughly
         made = to_pixel_art(drawn, labels[part], model.style, keep_masks[part]) if settings.true_pixels else drawn
         return constraints.apply(made, keep_masks[part])
@@ -112,9 +108,8 @@ def tween(model: TrainedModel, settings: GenerateSettings, ends: EditInput) -> E
         raise UsageError(f"Tweening needs two sprites, not {len(ends.sprites)}.", "Choose two sprites.")
     if settings.count > MAX_TWEENS:
         raise UsageError(f"{settings.count:,} tweens are too many.", f"Choose {MAX_TWEENS} or fewer.")
-    angles = np.linspace(0, np.pi / 2, settings.count + 2)[
-        1:-1
-    ]  # spherical interpolation: two noises are nearly orthogonal
+    # Spherical interpolation: two noises are nearly orthogonal.
+    angles = np.linspace(0, np.pi / 2, settings.count + 2)[1:-1]
     shares = np.stack([np.cos(angles), np.sin(angles)], 1)
     drawn, labels = yield from _blend(model, settings, ends, shares / shares.sum(1, keepdims=True))
     keep = np.zeros((settings.count + 2, *drawn.shape[1:3]), bool)  # [N + 2, S, S]
@@ -128,9 +123,8 @@ def draw_similar(model: TrainedModel, settings: GenerateSettings, source: EditIn
     """Draw blends of two random source sprites; yields Progress, SpritesGenerated. Raises UsageError, DeviceError."""
     count = len(source.sprites)
     if count < _BLENDED_SPRITES:
-        raise UsageError(
-            "Drawing similar sprites needs two or more source sprites.", "Choose more sprites, or draw variations."
-        )
+        title = "Drawing similar sprites needs two or more source sprites."
+        raise UsageError(title, "Choose more sprites, or draw variations.")
     shares = np.zeros((settings.count, count))  # [N, M], weight of each source sprite in each new sprite
     for index, row in enumerate(shares):
         rng = np.random.default_rng((settings.seed, index))
@@ -155,7 +149,7 @@ def _blend(
     wanted = chosen_classes(model, settings)
     of_source = source.labels if wanted is None else np.full(len(source.labels), wanted.labels[0])
     labels = of_source[shares.argmax(1)]
-    known, sprites = class_tensor(model, of_source, None), _input_tensor(source.sprites, model)
+    known, sprites = class_tensor(model, of_source, None), to_input(to_device(source.sprites, model.device))
     rows = torch.from_numpy(shares).float().to(model.device)  # float32 [N, M]
 
     def states_of(part: slice) -> Iterator[Tensor]:
@@ -197,16 +191,11 @@ def _classes(
     return wanted.labels, wanted.shares
 
 
-def _input_tensor(sprites: Rgba, model: TrainedModel) -> Tensor:
-    """Return the sprites as network input: float32 [N, 4, S, S] on the model's device."""
-    return to_input(to_device(sprites, model.device))
-
-
 def _visible_changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength: float) -> NDArray[np.bool_]:
-    """Return a mask of the pixels that change visibly from `before` to `drawn`: bool [N, S, S].
+    """Return the pixels that change visibly, over black, from `before` to `drawn`, uint8 [N, S, S, 4]: bool [N, S, S].
 
-    before, drawn: uint8 [N, S, S, 4], compared over black. At a low strength, the share of changed visible pixels stays
-    below `strength`. The mask then has the regions that change most, because scattered changes would look like noise.
+    At a low strength, their share stays below `strength`: the regions that change most, because scattered changes
+    would look like noise.
     """
     apart = np.abs(_premultiplied(before) - _premultiplied(drawn)).max(-1)  # [N, S, S]
     changes = (apart > _MIN_CHANGE * (1 - strength)) & may_change

@@ -27,7 +27,7 @@ from studio.engine.sampling.class_choice import find_class, read_mixture
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_device, to_input, to_rgba
 from studio.recipes.base import evenly_spread
-from studio.recipes.capabilities import Capability, Distils, DrawsMaps, EditCondition, EditsSprites, Student
+from studio.recipes.capabilities import Capability, Distils, DrawsMaps, EditCondition, EditsSprites
 
 Labels = NDArray[np.int64]
 
@@ -35,14 +35,10 @@ _DRAW_BATCH = 64  # maximum; enough to fill a GPU, few enough to stop quickly
 _PROGRESS_UNIT = "sprites drawn"
 _PREDICT_BATCH = 256
 _CAPABILITY_TEXTS: dict[Capability, str] = {
-    "vary": "start from a sprite",
-    "fill": "fill in part of a sprite",
-    "blend": "draw between sprites",
-    "map": "draw corner tiles",
-    "mirror": "draw symmetric sprites",
-    "seamless": "draw seamless tiles",
+    "vary": "start from a sprite", "fill": "fill in part of a sprite", "blend": "draw between sprites",
+    "map": "draw corner tiles", "mirror": "draw symmetric sprites", "seamless": "draw seamless tiles",
     "silhouette": "draw inside a silhouette",
-}
+}  # fmt: skip
 
 
 class SolverSettings(Protocol):
@@ -70,9 +66,8 @@ def generate(
     UsageError, DeviceError.
     """
     if model.recipe.makes != "sprites":
-        raise UsageError(
-            f"{model.title} is a {model.recipe.title.lower()} and can't draw sprites.", "Choose a generator."
-        )
+        title = f"{model.title} is a {model.recipe.title.lower()} and can't draw sprites."
+        raise UsageError(title, "Choose a generator.")
     if settings.corner_tiles:
         if silhouette is not None:
             raise UsageError("Corner tiles can't have a silhouette.", "Remove the silhouette or turn off corner tiles.")
@@ -92,7 +87,7 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
     recipe = model.recipe
     require_capability(model, "map")
     assert isinstance(recipe, DrawsMaps)
-    classes = _corner_classes(model, settings)
+    classes, count = _corner_classes(model, settings), corner_tiles.TILE_COUNT
     # kinds: bool [16, 4], the class of each corner of each tile
     picture, kinds = corner_tiles.TileMap.of(model.spec.size), corner_tiles.corner_kinds()
     # [4 S, 4 S] each: the share of the second class, and pixel numbers; pixels with equal numbers must be equal.
@@ -101,11 +96,7 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
     with detection.wrap_device_errors(model.device):
         states = recipe.draw_map(model.network, shares, ties, settings.guidance, settings.steps, settings.seed)
         for step, state in enumerate(run_in_precision(model, states), 1):
-            yield Progress(
-                min(step, settings.steps) * corner_tiles.TILE_COUNT // settings.steps,
-                corner_tiles.TILE_COUNT,
-                _PROGRESS_UNIT,
-            )
+            yield Progress(min(step, settings.steps) * count // settings.steps, count, _PROGRESS_UNIT)
             x = state
         made = to_rgba(x).numpy()
     labels = np.array(classes)[(kinds.mean(1) > 0.5).astype(int)]  # [16], the class of most corners
@@ -124,9 +115,8 @@ def _corner_classes(model: TrainedModel, settings: GenerateSettings) -> list[int
         raise UsageError("Corner tiles need a mixture of two classes.", "For example: 'grass:1,water:1'.")
     usual = GenerateSettings()
     if (settings.mirror, settings.seamless, settings.outline) != (usual.mirror, usual.seamless, usual.outline):
-        raise UsageError(
-            "Corner tiles can't be mirrored, seamless or outlined.", "Set mirror, seamless and outline to 'none'."
-        )
+        title = "Corner tiles can't be mirrored, seamless or outlined."
+        raise UsageError(title, "Set mirror, seamless and outline to 'none'.")
     if settings.quick:
         raise UsageError("Fast mode can't draw corner tiles.", "Turn off fast mode.")
     return [int(label) for label in np.flatnonzero(shares)]
@@ -138,14 +128,9 @@ def model_label(model: TrainedModel) -> str:
 
 
 def draw(
-    model: TrainedModel,
-    labels: Labels,
-    solver: SolverSettings,
-    stop_after: int | None = None,
-    shares: NDArray[np.float32] | None = None,
-    constraints: Constraints = UNCONSTRAINED,
-    first: int = 0,
-) -> Generator[Progress, None, Rgba]:
+    model: TrainedModel, labels: Labels, solver: SolverSettings, stop_after: int | None = None,
+    shares: NDArray[np.float32] | None = None, constraints: Constraints = UNCONSTRAINED, first: int = 0,
+) -> Generator[Progress, None, Rgba]:  # fmt: skip
     """Draw a sprite for each class in `labels`: yields Progress after each solver step, returns uint8 [N, S, S, 4].
 
     labels: int64 [N]. stop_after: stop after this step and return unfinished sprites. shares: float32 [K], a mixture of
@@ -165,10 +150,8 @@ def draw(
         classes = class_tensor(model, labels[part], shares)
         if not is_constructed or not isinstance(recipe, EditsSprites):
             return solver_states(model, classes, solver, first + part.start)
-        condition = edit_condition(model, nothing.repeat(len(classes), 0), 1.0, constraints)
-        return recipe.redraw(
-            model.network, condition, classes, solver.guidance, solver.steps, solver.seed, first + part.start
-        )
+        condition, start = edit_condition(model, nothing.repeat(len(classes), 0), 1.0, constraints), first + part.start
+        return recipe.redraw(model.network, condition, classes, solver.guidance, solver.steps, solver.seed, start)
 
     def postprocess(drawn: Rgba, part: slice) -> Rgba:
         made = to_pixel_art(drawn, labels[part], model.style) if solver.true_pixels else drawn
@@ -181,18 +164,16 @@ def draw(
 def check_constraints(model: TrainedModel, constraints: Constraints) -> bool:
     """Return whether the solver must apply the constraints. Raises UsageError if the model can't draw with them."""
     alpha = constraints.alpha
-    wanted: dict[Capability, bool] = {
-        "mirror": any(constraints.mirror_axes),
-        "seamless": any(constraints.seamless_axes),
-        "silhouette": alpha is not None,
-    }
-    for capability in (capability for capability, is_wanted in wanted.items() if is_wanted):
-        require_capability(model, capability)
+    if is_mirrored := any(constraints.mirror_axes):
+        require_capability(model, "mirror")
+    if is_seamless := any(constraints.seamless_axes):
+        require_capability(model, "seamless")
     if alpha is not None:
+        require_capability(model, "silhouette")
         require_model_size(model, "silhouette", alpha.shape)
         if not alpha.any():
             raise UsageError("The silhouette is empty.", "Choose an image with visible pixels.")
-    return any(wanted.values())
+    return is_mirrored or is_seamless or alpha is not None
 
 
 def require_capability(model: TrainedModel, capability: Capability) -> None:
@@ -233,13 +214,9 @@ def class_tensor(model: TrainedModel, labels: Labels, shares: NDArray[np.float32
 
 
 def draw_in_batches(
-    model: TrainedModel,
-    count: int,
-    steps: int,
-    states_of: Callable[[slice], Iterator[Tensor]],
-    postprocess: Callable[[Rgba, slice], Rgba],
-    stop_after: int | None = None,
-) -> Generator[Progress, None, Rgba]:
+    model: TrainedModel, count: int, steps: int, states_of: Callable[[slice], Iterator[Tensor]],
+    postprocess: Callable[[Rgba, slice], Rgba], stop_after: int | None = None,
+) -> Generator[Progress, None, Rgba]:  # fmt: skip
     """Draw `count` sprites in batches that fit the device: yields Progress after each step, returns uint8 [N, S, S, 4].
 
     states_of: yields the unfinished sprites after each step, for a slice of the sprites; steps beyond `steps` count as
@@ -266,17 +243,13 @@ def solver_states(model: TrainedModel, labels: Tensor, solver: SolverSettings, f
 
     Uses the distilled network in fast mode. first: index of the first sprite, which selects its noise.
     """
-    if solver.quick and model.distilled is not None:
-        return _student_states(model, model.distilled, labels, solver.seed, first)
-    return model.recipe.draw(model.network, labels, solver.guidance, solver.steps, solver.seed, first)
-
-
-def _student_states(model: TrainedModel, student: Student, labels: Tensor, seed: int, first: int) -> Iterator[Tensor]:
-    """Yield the sprites after each step of the distilled network, float32 [N, 4, S, S]; only the last are finished."""
+    if not solver.quick or model.distilled is None:
+        yield from model.recipe.draw(model.network, labels, solver.guidance, solver.steps, solver.seed, first)
+        return
     assert isinstance(model.recipe, Distils)
-    x = model.recipe.noise(model.network, len(labels), seed, first).to(model.device)  # [N, 4, S, S]
-    for number in range(student.steps):
-        x = student(x, number, labels)
+    x = model.recipe.noise(model.network, len(labels), solver.seed, first).to(model.device)  # [N, 4, S, S]
+    for number in range(model.distilled.steps):
+        x = model.distilled(x, number, labels)
         yield x
 
 
@@ -301,9 +274,8 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
         title = f"{model.title} is a {model.recipe.title.lower()} and can't predict."
         raise UsageError(title, "Choose a classifier or a regression.")
     if rgba.shape[1:] != (model.spec.size, model.spec.size, 4):
-        raise UsageError(
-            f"The model needs sprites of {model.spec.size} x {model.spec.size} pixels.", "Import them at this size."
-        )
+        title = f"The model needs sprites of {model.spec.size} x {model.spec.size} pixels."
+        raise UsageError(title, "Import them at this size.")
     found: list[Tensor] = []
     batch_size = AutoBatchSize(model.device, _PREDICT_BATCH, model.spec.size)
     for part in batch_size.slices(len(rgba)):
@@ -335,10 +307,9 @@ def proportional_labels(class_counts: Sequence[int], count: int, first: int = 0)
 
 @dataclass(frozen=True, eq=False)
 class ChosenClasses:
-    """The classes to draw, as chosen in the settings.
+    """The classes to draw. shares: float32 [K], the share of each class in a mixture.
 
-    labels: int64 [N], the class of each sprite; in a mixture, the class with the largest share. shares: float32 [K],
-    the share of each class in a mixture.
+    labels: int64 [N], the class of each sprite; in a mixture, the class with the largest share.
     """
 
     labels: Labels

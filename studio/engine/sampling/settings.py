@@ -23,11 +23,9 @@ class GenerateSettings(Config):
     class_name: str = setting("", "Class to draw. Empty: all classes, evenly.", label="Class")
     in_proportion: bool = setting(False, "Draw classes in proportion to the training sprites instead of evenly.")
     mix: str = setting(
-        "",
-        "Mix classes by weight: 'sword:0.6,potion:0.4'. Put a class with a comma in double quotes.",
-        label="Mixture",
-        legacy_default="",
-    )
+        "", "Mix classes by weight: 'sword:0.6,potion:0.4'. Put a class with a comma in double quotes.",
+        label="Mixture", legacy_default="",
+    )  # fmt: skip
     best_of: int = setting(
         1, "Draw this many sprites for each result and keep the closest to your liked sprites. 1 keeps all.",
         label="Best of", low=1, high=16, legacy_default=1,
@@ -40,30 +38,21 @@ class GenerateSettings(Config):
     )
     seed: int = setting(0, "The same seed draws the same sprites.", low=0, high=2**31 - 1)
     strength: float = setting(
-        0.5,
-        "How much a start sprite may change: 0 leaves it unchanged, 1 ignores it.",
-        low=0.0,
-        high=1.0,
-        legacy_default=0.5,
-    )
+        0.5, "How much a start sprite may change: 0 leaves it unchanged, 1 ignores it.",
+        low=0.0, high=1.0, legacy_default=0.5,
+    )  # fmt: skip
     guidance: float = setting(
-        1.5,
-        "Guidance scale: 1 draws as trained, higher values follow the class more closely with less variety.",
-        low=0.0,
-        high=10.0,
-    )
+        1.5, "Guidance scale: 1 draws as trained, higher values follow the class more closely with less variety.",
+        low=0.0, high=10.0,
+    )  # fmt: skip
     steps: int = setting(10, "Solver steps per sprite: more steps are finer and slower.", low=1, high=1000)
     quick: bool = setting(
         False, "Draw with the distilled network: about four times faster, at a fixed guidance.", legacy_default=False
     )
-    mirror: str = setting(
-        NONE, "Draw symmetric sprites.",
-        choices=MIRRORS, advanced=True, legacy_default=NONE,
-    )  # fmt: skip
+    mirror: str = setting(NONE, "Draw symmetric sprites.", choices=MIRRORS, advanced=True, legacy_default=NONE)
     seamless: str = setting(
-        NONE, "Draw tiles that repeat without seams.",
-        choices=SEAMLESS, advanced=True, legacy_default=NONE,
-    )  # fmt: skip
+        NONE, "Draw tiles that repeat without seams.", choices=SEAMLESS, advanced=True, legacy_default=NONE
+    )
     outline: str = setting(
         NONE, "Outline colour: 'dark' uses the sprite's darkest colour. Or give a colour, for example '#1a1c2c'.",
         advanced=True, legacy_default=NONE,
@@ -77,9 +66,8 @@ class GenerateSettings(Config):
         self.constraints()  # raises UsageError for an invalid outline
 
     def constraints(self, silhouette: NDArray[np.uint8] | None = None) -> Constraints:
-        """Return the constraints on each sprite: symmetry, seamless borders, outline and silhouette.
+        """Return the constraints on each sprite. Raises UsageError for an outline that is not a colour.
 
-        silhouette: uint8 [S, S], the alpha of each pixel; None leaves the shape free. Raises UsageError for an outline
-        that is not a colour.
+        silhouette: uint8 [S, S], the alpha of each pixel; None leaves the shape free.
         """
         return Constraints(self.mirror, self.seamless, self.outline, silhouette, self.corner_tiles)

@@ -58,13 +58,11 @@ class _Snapper:
         """Copy an image file, and the description files of a sheet. Raises UnreadableFile, OSError, ExportError."""
         if source.name == _ASEPRITE:
             self._write(file, file.file_name, self._aseprite(parse(read_bytes(file))))
-        elif source.name in _PICTURES:
-            data = read_picture_bytes(file)
-            if data is not None:
-                self._write(file, *self._picture(file, data))
-                self._copy_descriptions(file, source)
-        else:
+        elif source.name not in _PICTURES:
             self._copy_parts(file, source)
+        elif (data := read_picture_bytes(file)) is not None:
+            self._write(file, *self._picture(file, data))
+            self._copy_descriptions(file, source)
 
     def _picture(self, file: SourceFile, data: bytes) -> tuple[str, bytes]:
         """Return the name and bytes of an image's copy, as PNG if its own format would lose pixels."""
@@ -90,11 +88,9 @@ class _Snapper:
             rgba = self._snapped(np.stack([painter.render(frame) for frame in ase.frames]))
         except MemoryError:
             raise UnreadableFile("refused", "too large for the free memory") from None
-        last = len(ase.frames) - 1
+        last, durations = len(ase.frames) - 1, [frame.duration_ms for frame in ase.frames]
         tags = [(tag.name, tag.first, min(tag.last, last), tag.direction) for tag in ase.tags if tag.first <= last]
-        durations = [frame.duration_ms for frame in ase.frames]
-        classes = [""] * len(rgba)
-        return _encode("aseprite", SpriteSet(rgba, classes=classes, own_durations_ms=durations, tags=tags))
+        return _encode("aseprite", SpriteSet(rgba, classes=[""] * len(rgba), own_durations_ms=durations, tags=tags))
 
     def _copy_parts(self, file: SourceFile, source: Source) -> None:
         """Write each image inside a file as a PNG, in a folder named after the file."""

@@ -50,9 +50,8 @@ def unpremultiply(x: Tensor) -> Tensor:
     """Undo `premultiply`: float32 [B, 4, S, S], premultiplied, in [-1, 1] -> straight alpha, in [0, 1]."""
     x = (x.float().clamp(-1, 1) + 1) / 2  # [0, 1]
     alpha = x[:, 3:]  # [B, 1, S, S]
-    colour = torch.where(alpha > 0.02, x[:, :3] / alpha.clamp(min=0.02), 0).clamp(
-        0, 1
-    )  # divided by a lower alpha, colour is only noise
+    # Divided by a lower alpha, colour is only noise.
+    colour = torch.where(alpha > 0.02, x[:, :3] / alpha.clamp(min=0.02), 0).clamp(0, 1)
     alpha = torch.where(alpha > 0.02, alpha, 0)
     return torch.cat([colour, alpha], 1)
 
@@ -152,9 +151,8 @@ class DeviceSprites(TrainSet):
         self.rgba = torch.empty((len(self), 4, size, size), dtype=torch.uint8, device=device)
         step = max(1, _UPLOAD_BYTES // (4 * size * size))
         for start in range(0, len(self), step):
-            self.rgba[start : start + step] = to_device(
-                sprites.rgba[self._source_indices[start : start + step]], device
-            )
+            indices = self._source_indices[start : start + step]
+            self.rgba[start : start + step] = to_device(sprites.rgba[indices], device)
         self.labels = torch.from_numpy(self.labels_host).to(device)
         self.targets = torch.from_numpy(self.targets_host).to(device)
         self._epoch = -1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -22,10 +23,9 @@ from studio.recipes.base import Recipe, Spec
 
 @dataclass(frozen=True)
 class StepTimes:
-    """The duration of each part of one training step, in seconds.
+    """The seconds of each part of one training step, with the device synchronized after each part.
 
-    The device is synchronized after each part. batch_s: selecting and augmenting sprites. optimizer_s: clipping
-    gradients, updating weights and EMA weights.
+    batch_s: selecting and augmenting sprites. optimizer_s: clipping gradients, updating weights and EMA weights.
     """
 
     batch_s: float = 0.0
@@ -43,29 +43,20 @@ class _PartTimer:
     """Times the parts of a training step. Synchronizing with the device after each part makes the step slower."""
 
     def __init__(self, device: torch.device) -> None:
-        self._device, self._parts = device, dict[str, float]()
+        self._device, self.parts = device, dict[str, float]()
         self._since_s = time.perf_counter()
 
     def lap(self, part: str) -> None:
         detection.synchronize(self._device)  # kernels run asynchronously: without this, only launches are timed
         now_s = time.perf_counter()
-        self._parts[part] = self._parts.get(part, 0.0) + now_s - self._since_s
+        self.parts[part] = self.parts.get(part, 0.0) + now_s - self._since_s
         self._since_s = now_s
-
-    def times(self) -> StepTimes:
-        return StepTimes(**self._parts)
-
-
-class _NoTimer(_PartTimer):
-    def lap(self, part: str) -> None:
-        pass
 
 
 class BenchmarkTrainer:
-    """Trains a new network on sprites, step by step as in a run, but without a run folder.
+    """Trains a new network on sprites as in a run, with a constant learning rate, but without a run folder.
 
-    The learning rate is constant; `set_learning_rate` changes it. use_graph: replay steps from a CUDA graph where a
-    training does so; otherwise every step runs eagerly.
+    use_graph: replay steps from a CUDA graph where a training does so; otherwise every step runs eagerly.
     """
 
     def __init__(
@@ -103,13 +94,13 @@ class BenchmarkTrainer:
 
     def train_step(self) -> Tensor:
         """Train one step; returns the loss, float32 [] on the device, without waiting. Raises DeviceFullError."""
-        return self._train_step(_NoTimer(self.device))
+        return self._train_step(lambda part: None)
 
     def step_timed(self) -> tuple[Tensor, StepTimes]:
         """Train one step; returns the loss, float32 [] on the device, and the duration of each part."""
         self.wait()
         timer = _PartTimer(self.device)
-        return self._train_step(timer), timer.times()
+        return self._train_step(timer.lap), StepTimes(**timer.parts)
 
     def wait(self) -> None:
         """Wait until the device has finished all queued work."""
@@ -124,21 +115,22 @@ class BenchmarkTrainer:
         self.wait()
         return (time.perf_counter() - start_s) / steps
 
-    def _train_step(self, timer: _PartTimer) -> Tensor:
+    def _train_step(self, lap: Callable[[str], None]) -> Tensor:
+        """Train one step; calls `lap` with the name of each part of the step after it."""
         size = self.config.batch_size
         seed = step_seed(self.config.seed, self.step)
         self.ema.begin_step((self.step + 1) * size, size)
         raw = self._data.raw_batch(self.step, size, slice(0, size))
-        total = self._graphed_step.run(functools.partial(self._step, timer), raw, seed, stage=0)
+        total = self._graphed_step.run(functools.partial(self._step, lap), raw, seed, stage=0)
         self.step += 1
         return total
 
-    def _step(self, timer: _PartTimer, raw: RawBatch) -> Tensor:
+    def _step(self, lap: Callable[[str], None], raw: RawBatch) -> Tensor:
         total = torch.zeros((), device=self.device)
 
         def add_gradients(most: int) -> None:
             total.zero_()
-            self._add_gradients(raw, most, total, timer)
+            self._add_gradients(raw, most, total, lap)
 
         self._micro_batch.accumulate_gradients(self.network, add_gradients)
         self._scaler.unscale_gradients()
@@ -147,19 +139,19 @@ class BenchmarkTrainer:
         for optimizer in self._optimizers:
             optimizer.step()
         self.ema.update()
-        timer.lap("optimizer_s")
+        lap("optimizer_s")
         return total
 
-    def _add_gradients(self, raw: RawBatch, most: int, total: Tensor, timer: _PartTimer) -> None:
+    def _add_gradients(self, raw: RawBatch, most: int, total: Tensor, lap: Callable[[str], None]) -> None:
         """Add a batch's loss to `total` and its gradients, in micro-batches of at most `most` sprites."""
         config, recipe = self.config, self.recipe
         batch = augment(raw, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=self._graphed_step.rng)
-        timer.lap("batch_s")
+        lap("batch_s")
         for micro_batch, numbers in batch.micro_batches(-(-config.batch_size // most), self._graphed_step.rng):
             with autocast(self.device.type, self.precision):
                 share = recipe.weight(micro_batch) / recipe.weight(batch)  # micro-batches of unequal weight
                 loss = self.loss(self.network, micro_batch, config, numbers) * share
-            timer.lap("forward_s")
+            lap("forward_s")
             self._scaler.scale(loss).backward()
             total += loss.detach()
-            timer.lap("backward_s")
+            lap("backward_s")

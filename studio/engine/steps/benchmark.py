@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -34,31 +33,24 @@ def training_budget(
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
     """Time real steps in fp32 and mixed precision; yields Progress, DeviceMeasured for each. Raises DeviceError."""
-    with detection.wrap_device_errors(device.torch):
-        yield from _measured(recipe, config, spec, device)
-
-
-def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
     if device.kind == "cpu":
         torch.set_num_threads(config.threads or device.threads)
-    target = device.torch
-    rng = np.random.default_rng(0)
-    count = config.batch_size
+    rng, count, target = np.random.default_rng(0), config.batch_size, device.torch
     rgba = rng.integers(0, 256, (count, spec.size, spec.size, 4), dtype=np.uint8)
     labels = np.arange(count, dtype=np.int64) % len(spec.class_names)  # all classes: int64 [B]
-    if not spec.target_names:  # the values don't change the time of a step
-        spec = replace(spec, target_names=("value",))
-    targets = rng.standard_normal((count, len(spec.target_names))).astype(np.float32)
-    sprites = Sprites(rgba, labels, spec.class_names, ("",) * count, "measure", targets, spec.target_names)
-    moved_ms = transfer_ms(sprites, target)
-    for precision in filter(None, ("fp32", device.mixed)):
-        training = BenchmarkTrainer(recipe, config, sprites, target, precision, use_graph=True)
-        durations_s: list[float] = []
-        while len(timed := durations_s[WARM_UP_STEPS:]) < MIN_STEPS or sum(timed) < MIN_S:
-            durations_s.append(training.time_steps())
-            yield Progress(len(durations_s), 0, f"steps in {precision} on {device.name}")
-        compute_s = float(np.median(timed))  # the median ignores steps that the system interrupted
-        yield DeviceMeasured(device.id, precision, count / compute_s, moved_ms, 1000 * compute_s)
+    names = spec.target_names or ("value",)  # the values don't change the time of a step
+    targets = rng.standard_normal((count, len(names))).astype(np.float32)
+    sprites = Sprites(rgba, labels, spec.class_names, ("",) * count, "measure", targets, names)
+    with detection.wrap_device_errors(target):
+        moved_ms = transfer_ms(sprites, target)
+        for precision in filter(None, ("fp32", device.mixed)):
+            training = BenchmarkTrainer(recipe, config, sprites, target, precision, use_graph=True)
+            durations_s: list[float] = []
+            while len(timed := durations_s[WARM_UP_STEPS:]) < MIN_STEPS or sum(timed) < MIN_S:
+                durations_s.append(training.time_steps())
+                yield Progress(len(durations_s), 0, f"steps in {precision} on {device.name}")
+            compute_s = float(np.median(timed))  # the median ignores steps that the system interrupted
+            yield DeviceMeasured(device.id, precision, count / compute_s, moved_ms, 1000 * compute_s)
 
 
 def transfer_ms(sprites: Sprites, target: torch.device) -> float:

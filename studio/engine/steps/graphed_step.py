@@ -22,10 +22,9 @@ _WARM_UP_STEPS = 3  # eager steps before the recording, in which libraries and o
 
 
 class GraphedStep:
-    """Runs training steps: eagerly at first, then as a CUDA graph on an NVIDIA GPU with enough memory.
+    """Runs training steps: eagerly at first, then as a CUDA graph on an NVIDIA GPU with enough memory, if `enabled`.
 
-    rng: the device's random generator, seeded for each step. notices: receives a Notice if recording fails. enabled:
-    whether to record a graph at all.
+    rng: the device's random generator, seeded for each step. notices: receives a Notice if recording fails.
     """
 
     def __init__(self, device: torch.device, network: nn.Module, notices: list[Event], *, enabled: bool = True) -> None:
@@ -40,8 +39,7 @@ class GraphedStep:
     def run(self, step: Step, batch: RawBatch, seed: int, stage: int) -> Tensor:
         """Train one step on a raw batch, replayed from a CUDA graph if possible.
 
-        step: the same function each time. stage: number of the recipe's training stage; each stage has a graph of its
-        own.
+        step: the same function each time. stage: number of the recipe's training stage, which has its own graph.
         """
         if stage != self._stage:
             self._graph = None

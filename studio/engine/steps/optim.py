@@ -35,8 +35,8 @@ class Muon(torch.optim.Optimizer):
         self.dtype, self.may_skip = dtype, may_skip
         self.found_inf: Tensor | None = None  # a scalar on the device; not 0: skip the step
         (group,) = self.param_groups
-        by_shape = sorted(group["params"], key=_matrix_shape)
-        self._alike = [list(weights) for _, weights in itertools.groupby(by_shape, key=_matrix_shape)]
+        by_shape = sorted(group["params"], key=_shape)
+        self._alike = [list(weights) for _, weights in itertools.groupby(by_shape, key=_shape)]
         for weight in by_shape:
             self.state[weight]["momentum"] = torch.zeros_like(weight)
 
@@ -47,9 +47,7 @@ class Muon(torch.optim.Optimizer):
         for weights in self._alike:  # in one batch, because single matrices are too small to use a GPU well
             momenta = [self.state[weight]["momentum"] for weight in weights]
             gradients = [weight.grad for weight in weights]
-            if (
-                self.may_skip and self.found_inf is not None
-            ):  # on overflow, lerp the momentum with itself, which changes nothing
+            if self.may_skip and self.found_inf is not None:  # on overflow, lerp the momentum with itself: no change
                 pairs = zip(momenta, gradients, strict=True)
                 gradients = [torch.where(self.found_inf == 0, gradient, momentum) for momentum, gradient in pairs]
             torch._foreach_lerp_(momenta, gradients, 1 - _MOMENTUM)  # momentum = 0.95 momentum + 0.05 gradient
@@ -78,7 +76,7 @@ def orthogonalize(matrices: Tensor, dtype: torch.dtype = torch.float32) -> Tenso
     return x if wide is matrices else x.mT  # [N, rows, columns]
 
 
-def _matrix_shape(weight: Tensor) -> tuple[int, ...]:
+def _shape(weight: Tensor) -> tuple[int, ...]:
     return tuple(weight.shape)
 
 
@@ -101,17 +99,17 @@ def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) 
         {"params": [weight for weight in others if weight.ndim > 1], "weight_decay": config.weight_decay},
         {"params": [weight for weight in others if weight.ndim <= 1], "weight_decay": 0.0},  # norms and biases
     ]
-    made: list[torch.optim.Optimizer] = [AdamW(groups, lr=rate, betas=(0.9, 0.99), fused=True, capturable=on_cuda)]
-    if kernels:
-        dtype = DTYPES.get(precision, torch.float32)
-        made.append(Muon(kernels, rate, config.weight_decay, dtype, may_skip=precision == "fp16"))
-    return made
+    adamw = AdamW(groups, lr=rate, betas=(0.9, 0.99), fused=True, capturable=on_cuda)
+    if not kernels:
+        return [adamw]
+    dtype, may_skip = DTYPES.get(precision, torch.float32), precision == "fp16"
+    return [adamw, Muon(kernels, rate, config.weight_decay, dtype, may_skip=may_skip)]
 
 
 def learning_rate(config: TrainingConfig, step: int, progress: float) -> float:
-    """Return the learning rate of a step: linear warm-up, constant, then linear decay.
+    """Return a step's learning rate: linear warm-up, constant, then linear decay at the end of the budget.
 
-    The decay covers the last `lr_decay_share` of the budget. progress: used share of the budget, 0 to 1.
+    progress: used share of the budget, 0 to 1.
     """
     warm_up = min(1.0, (step + 1) / max(1, config.lr_warmup_steps))
     decay = min(1.0, (1 - progress) / config.lr_decay_share) if config.lr_decay_share else 1.0

@@ -207,8 +207,7 @@ class _ReaderThread:
                 future.set_exception(error)
 
 
-_MAX_SHARE = {"cpu": 0.25}  # share of free memory for sprites; on GPUs _MAX_SHARE_ELSEWHERE
-_MAX_SHARE_ELSEWHERE = 0.5
+_MAX_CPU_SHARE, _MAX_GPU_SHARE = 0.25, 0.5  # of the free memory, for sprites
 
 
 def make_train_set(
@@ -220,12 +219,10 @@ def make_train_set(
     """
     each, free = sprites.rgba[:1].nbytes, detection.memory_free(device)
     needed = each * len(indices)
-    room = free * _MAX_SHARE.get(device.type, _MAX_SHARE_ELSEWHERE) / processes
+    room = free * (_MAX_CPU_SHARE if device.type == "cpu" else _MAX_GPU_SHARE) / processes
     if config.data_on_device == "yes" or (config.data_on_device == "auto" and needed <= room):
         return DeviceSprites(sprites, device, config.seed, indices), []
-    title = (
-        f"Sprites are loaded in the background: they need {formatting.memory(needed)}, "
-        f"and {formatting.memory(free)} of memory is free."
-    )
+    sizes = f"they need {formatting.memory(needed)}, and {formatting.memory(free)} of memory is free."
+    title = f"Sprites are loaded in the background: {sizes}"
     notice = Notice("info", title, "This hardly slows training. To change it, use the setting 'Data on the device'.")
     return StreamedSprites(sprites, device, config.seed, indices), [notice]

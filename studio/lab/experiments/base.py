@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -43,8 +43,7 @@ _MOST_SPRITES = 4096  # more make no difference in the time of an experiment
 class ExperimentContext:
     """The inputs of an experiment: recipe (kind of model), settings, sprites and device.
 
-    seconds: the planned duration; an experiment may need more.
-    run: the run folder to examine, or None. checkpoint: 'best', 'last' or a step.
+    seconds: the planned duration. run: the run folder to examine, or None. checkpoint: 'best', 'last' or a step.
     is_heldout: whether `sprites` are validation sprites of the run, or training sprites because it has none.
     """
 
@@ -58,24 +57,16 @@ class ExperimentContext:
     is_heldout: bool = False
 
     @classmethod
-    def of(
-        cls, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device, seconds: float
-    ) -> ExperimentContext:
-        """Create a context with 4,096 evenly chosen, suitable sprites. Raises TrainingError if too few suit."""
+    def of(cls, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device, seconds: float) -> Self:
+        """Create a context with at most 4,096 evenly chosen, suitable sprites. Raises TrainingError if too few suit."""
         chosen, _ = recipe.select(sprites, config)
         if len(chosen) > _MOST_SPRITES:
             chosen = chosen.take(_spread(np.arange(len(chosen))))
         return cls(recipe, config, chosen, device, seconds)
 
     @classmethod
-    def of_run(
-        cls, run: Path, checkpoint: str, device: Device, seconds: float
-    ) -> Generator[Event, None, ExperimentContext]:
-        """Create a context for examining a run; yields Progress while loading the run's sprites.
-
-        Leaves the run folder unchanged.
-        Raises RunError, BadInputError, UsageError.
-        """
+    def of_run(cls, run: Path, checkpoint: str, device: Device, seconds: float) -> Generator[Event, None, Self]:
+        """Create a context for examining a run; yields Progress. Raises RunError, BadInputError, UsageError."""
         folder = RunDir(run)
         record = folder.record()
         recipe = catalog.recipe(record.recipe)
@@ -110,9 +101,9 @@ class ExperimentContext:
         return detection.resolve_precision(self.device, self.config.precision)
 
     def training(self, precision: str = "fp32", *, use_graph: bool = False, **changes: Value) -> BenchmarkTrainer:
-        """Create a trainer for the context's sprites, with `changes` to the settings.
+        """Create a trainer for the sprites, with `changes` to the settings. Raises DeviceFullError.
 
-        use_graph: whether to run steps as a CUDA graph where the device supports it. Raises DeviceFullError.
+        use_graph: whether to run steps as a CUDA graph where the device supports it.
         """
         config = self.config.replace(**changes)
         return BenchmarkTrainer(self.recipe, config, self.sprites, self.target, precision, use_graph=use_graph)
@@ -159,10 +150,8 @@ class Experiment(ABC):
 
     def code(self, context: ExperimentContext) -> str:
         """Return a short PyTorch program that does the same measurement without the studio."""
-        device, size = context.device.id, context.sprites.size
-        return self.plain.format(
-            device=device, batch_size=context.config.batch_size, size=size, **self.template_values(context)
-        )
+        batch_size, more = context.config.batch_size, self.template_values(context)
+        return self.plain.format(device=context.device.id, batch_size=batch_size, size=context.sprites.size, **more)
 
     def template_values(self, context: ExperimentContext) -> dict[str, object]:
         """Return the values of additional placeholders in the code template `plain`, by name."""

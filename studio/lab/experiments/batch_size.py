@@ -79,10 +79,8 @@ class BatchSize(Experiment):
             timings.append(timing)
             return True
 
-        def summary() -> Outcome:
-            return Outcome(_plots(timings), (_table(timings),))
-
-        yield from sweep({count(size, "sprite"): size for size in SIZES}, "batch sizes", measure, summary)
+        sizes = {count(size, "sprite"): size for size in SIZES}
+        yield from sweep(sizes, "batch sizes", measure, lambda: Outcome(_plots(timings), (_table(timings),)))
         yield _conclusion(timings, stop_reason, context)
 
 
@@ -172,12 +170,11 @@ def _conclusion(timings: list[BatchTiming], stop_reason: str, context: Experimen
         sentences.append(f"That is {times:.2g} times as fast as one sprite per step: each step has fixed costs.")
     if best is not last and last.speed < _SLOWER * best.speed:
         sentences.append(f"A batch size of {number(last.size)} is slower again: {rate(last.speed)}.")
-    fits = f"A batch size of {number(last.size)} still fits, in {memory(last.memory_bytes)}."
-    sentences += [stop_reason or fits]
-    sentences.append(
+    sentences += [
+        stop_reason or f"A batch size of {number(last.size)} still fits, in {memory(last.memory_bytes)}.",
         "Larger batches also mean fewer, less noisy updates in the same time. Compare loss curves to see the effect on "
-        "learning."
-    )
+        "learning.",
+    ]
     suggests = {} if knee.size == context.config.batch_size else {"batch_size": knee.size}
     marks = (Mark(knee.size, "largest useful size"),)
     return Outcome(_plots(timings, marks), (_table(timings),), tuple(sentences), suggests)

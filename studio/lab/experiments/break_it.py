@@ -24,14 +24,8 @@ from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import DeviceSprites, stride_subsample, to_rgba
 from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S
-from studio.lab.experiments.base import (
-    Experiment,
-    ExperimentContext,
-    kept_bytes,
-    loss_curve,
-    loss_plot,
-    seconds_in_turns,
-)
+from studio.lab.experiments import base
+from studio.lab.experiments.base import Experiment, ExperimentContext, loss_plot
 from studio.lab.outcome import Line, Outcome, Picture, Plot, Table
 
 _LIMITS = {"batch_size": 32, "width": 32, "colours": 32}  # of settings: several networks share the time
@@ -83,10 +77,8 @@ class BreakIt(Experiment):
     question = "How does a single fault change a training?"
     order = 70
     seconds = 110.0
-    read_on = (
-        "Optimizing model parameters",
-        "https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutorial.html",
-    )
+    _page = "https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutorial.html"
+    read_on = ("Optimizing model parameters", _page)
     plain = _CODE
 
     def run(self, context: ExperimentContext) -> Events:
@@ -100,7 +92,7 @@ class BreakIt(Experiment):
             passed_s = time.perf_counter() - start_s
             if passed_s - told_s > TICK_S:
                 told_s = passed_s
-                yield seconds_in_turns(passed_s, seconds)
+                yield base.seconds_in_turns(passed_s, seconds)
             if validations < _VALIDATIONS and passed_s >= seconds * (validations + 1) / (_VALIDATIONS + 1):
                 validations += 1
                 for run in runs:
@@ -141,7 +133,7 @@ class _Variant:
 
     def curve(self) -> Line:
         """Return the curve of smoothed training losses, up to the first NaN or infinity."""
-        return loss_curve(self.title, self.losses, _SMOOTHED)
+        return base.loss_curve(self.title, self.losses, _SMOOTHED)
 
     def validation_curve(self) -> Line:
         """Return the curve of losses on validation sprites, without NaN and infinity."""
@@ -176,13 +168,11 @@ def _split(context: ExperimentContext) -> tuple[ExperimentContext, DeviceSprites
     small = {name: min(values[name], most) for name, most in _LIMITS.items() if name in values}
     split = split_by_group(context.sprites, _HELD_OUT, context.config.seed)
     if not len(split.validation):
-        raise TrainingError(
-            "There are too few sprites to hold some out.", "Open more sprites, from at least two sources."
-        )
+        title = "There are too few sprites to validate a training."
+        raise TrainingError(title, "Open more sprites, from at least two sources.")
     heldout = DeviceSprites(context.sprites.take(stride_subsample(split.validation, _VALIDATED)), context.target)
-    return replace(
-        context, config=context.config.replace(**small), sprites=context.sprites.take(split.training)
-    ), heldout
+    config, training = context.config.replace(**small), context.sprites.take(split.training)
+    return replace(context, config=config, sprites=training), heldout
 
 
 def _variants(context: ExperimentContext) -> list[_Variant]:
@@ -224,7 +214,7 @@ def _evaluated(training: BenchmarkTrainer, network: nn.Module, heldout: DeviceSp
         with autocast(training.device.type, training.precision):
             training.recipe.evaluate(network, batch, training.config, training.spec)
 
-    return seconds[2], seconds[3], kept_bytes(one_batch)
+    return seconds[2], seconds[3], base.kept_bytes(one_batch)
 
 
 @torch.no_grad()
@@ -255,9 +245,8 @@ def _table(runs: list[_Variant]) -> Table:
     if headline is LOSS:
         return Table(columns, tuple(rows))
     best = (headline.format(list(run.validations.values())[-1].get(headline.name, math.nan)) for run in runs)
-    return Table(
-        (*columns, f">{headline.title}"), tuple((*row, figure) for row, figure in zip(rows, best, strict=True))
-    )
+    with_best = ((*row, figure) for row, figure in zip(rows, best, strict=True))
+    return Table((*columns, f">{headline.title}"), tuple(with_best))
 
 
 def _sentences(runs: list[_Variant], costs: tuple[float, float, int]) -> Iterator[str]:
@@ -271,13 +260,11 @@ def _sentences(runs: list[_Variant], costs: tuple[float, float, int]) -> Iterato
     for run in others:
         in_training, loss = run.ends()
         title = f"{run.title[0].upper()}{run.title[1:]}: "
+        on_few = f"{decimal(in_training)} on these, " if run.title == _FEW_SPRITES else ""
         if not math.isfinite(in_training):
             yield f"{title}the loss became NaN or infinite after {count(len(run.curve().x), 'step')}."
-        elif run.title == _FEW_SPRITES:
-            compared = _compared(loss, usual, steps)
-            yield f"{title}{decimal(in_training)} on these, {decimal(loss)} on validation sprites, {compared}."
         else:
-            yield f"{title}{decimal(loss)} on validation sprites, {_compared(loss, usual, steps)}."
+            yield f"{title}{on_few}{decimal(loss)} on validation sprites, {_compared(loss, usual, steps)}."
     without_s, with_s, kept = costs
     times = "as long" if abs(with_s / without_s - 1) < _SAME else f"{with_s / without_s:.2g} times as long"
     yield f"Without torch.no_grad(), an evaluation takes {times} and wastes {memory(kept)} per batch."

@@ -51,10 +51,8 @@ class Compile(Experiment):
     question = "Does torch.compile pay off here, and when?"
     order = 60
     seconds = 90.0
-    read_on = (
-        "Introduction to torch.compile",
-        "https://docs.pytorch.org/tutorials/intermediate/torch_compile_tutorial.html",
-    )
+    _page = "https://docs.pytorch.org/tutorials/intermediate/torch_compile_tutorial.html"
+    read_on = ("Introduction to torch.compile", _page)
     plain = _CODE
 
     def obstacle(self, device: Device) -> str:
@@ -85,8 +83,8 @@ class Compile(Experiment):
 
 def _conclusion(eager: TimedTraining, compiled: TimedTraining) -> Outcome:
     cost_s = max(0.0, compiled.warm_up_s - _WARM_UP_STEPS * compiled.step_s)
-    times = eager.step_s / compiled.step_s
-    steps = math.ceil(cost_s / (eager.step_s - compiled.step_s)) if times > _FASTER else 0  # until it pays back
+    is_faster = eager.step_s / compiled.step_s > _FASTER
+    steps = math.ceil(cost_s / (eager.step_s - compiled.step_s)) if is_faster else 0  # until it pays back
     sentences = tuple(_sentences(eager, compiled, cost_s, steps))
     return Outcome((_plot(eager, compiled, cost_s, steps),), (_table(eager, compiled),), sentences)
 
@@ -126,12 +124,7 @@ def _sentences(eager: TimedTraining, compiled: TimedTraining, cost_s: float, ste
         yield f"Compiling pays off from step {number(steps)} on, after {duration(paid_s)} of training{late}."
     last, base = (float(training.losses[-1]) for training in (compiled, eager))
     difference = abs(last - base) / abs(base) if base else 0.0
-    yield f"After {number(len(eager.losses))} steps from the same seed both losses are {_agreement(difference)}."
+    grown = f"{percent(difference)} apart: rounding errors have grown"
+    agreement = describe_agreement(difference) if difference < _CLOSE else grown
+    yield f"After {number(len(eager.losses))} steps from the same seed both losses are {agreement}."
     yield "The studio trains without torch.compile: training starts at once, and no compiler is needed."
-
-
-def _agreement(difference: float) -> str:
-    """Return a description of the relative difference between two losses."""
-    if difference < _CLOSE:
-        return describe_agreement(difference)
-    return f"{percent(difference)} apart: rounding errors have grown"

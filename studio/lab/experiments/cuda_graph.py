@@ -102,19 +102,16 @@ class CudaGraph(Experiment):
                 return False
             return True
 
-        def summary() -> Outcome:
-            return Outcome(_plots(timings), (_table(timings),))
-
-        yield from sweep({count(size, "sprite"): size for size in SIZES}, "batch sizes", measure, summary)
+        sizes = {count(size, "sprite"): size for size in SIZES}
+        yield from sweep(sizes, "batch sizes", measure, lambda: Outcome(_plots(timings), (_table(timings),)))
         yield Outcome(_plots(timings), (_table(timings),), _sentences(timings, context))
 
 
 def _measure(context: ExperimentContext, size: int) -> Generator[Progress, None, GraphTiming]:
     """Time eager and CUDA-graph steps of a batch size in turns; yields Progress. Raises DeviceFullError."""
     detection.empty_cache(context.target)
-    eager, graph = (
-        context.training(context.precision(), use_graph=use_graph, batch_size=size) for use_graph in (False, True)
-    )
+    precision = context.precision()
+    eager, graph = (context.training(precision, use_graph=use, batch_size=size) for use in (False, True))
     for training in (eager, graph):
         training.time_steps(_WARM_UP_STEPS)
     seconds = context.seconds / len(SIZES)

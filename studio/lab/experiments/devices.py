@@ -93,11 +93,8 @@ class Devices(Experiment):
                 failures.append(f"{device.name} in {precision}: {error.title}")
             return True
 
-        def summary() -> Outcome:
-            return Outcome((), _tables(timings, context))
-
         values = {f"{device.name} in {precision}": (device, precision) for device, precision in pairs}
-        yield from sweep(values, "devices and precisions", measure, summary)
+        yield from sweep(values, "devices and precisions", measure, lambda: Outcome((), _tables(timings, context)))
         yield _conclusion(timings, failures, context)
 
 
@@ -172,24 +169,20 @@ def _tables(timings: list[DeviceTiming], context: ExperimentContext) -> tuple[Ta
 def _conclusion(timings: list[DeviceTiming], failures: list[str], context: ExperimentContext) -> Outcome:
     if not timings:
         raise DeviceError("The measurement failed on every device.", " ".join(failures))
-    best = min(timings, key=lambda item: item.times.total_s)
-    size = context.config.batch_size
-    sentences = [f"{best.device.name} in {best.precision} trains fastest: {rate(size / best.times.total_s)}."]
-    others = {item.device.id: item for item in timings if item.device.id != best.device.id}
-    for number in others:
-        other = min((item for item in timings if item.device.id == number), key=lambda item: item.times.total_s)
-        times = other.times.total_s / best.times.total_s
+    best, *slower = sorted(timings, key=lambda item: item.times.total_s)
+    size, total_s = context.config.batch_size, best.times.total_s
+    sentences = [f"{best.device.name} in {best.precision} trains fastest: {rate(size / total_s)}."]
+    fastest = {item.device.id: item for item in reversed(slower) if item.device.id != best.device.id}
+    for other in (fastest[name] for name in dict.fromkeys(item.device.id for item in timings) if name in fastest):
+        times = other.times.total_s / total_s
         sentences.append(f"That is {times:.2g} times as fast as {other.device.name} in {other.precision}.")
-    if not others:
+    if not fastest:
         sentences.append("This computer has no other device for a comparison, for example a GPU.")
-    total_s = best.times.total_s
     shares = ", ".join(f"{name} {percent(getattr(best.times, part) / total_s)}" for part, name in _PARTS.items())
     sentences.append(f"A step takes {1000 * total_s:,.1f} ms: {shares}.")
-    if best.device.kind == "cpu":
-        sentences.append("No transfer is needed: the CPU reads the sprites from the same memory.")
-    else:
-        sentences.append(
-            f"A data loader would add {best.transfer_ms:.2f} ms to each step to copy {count(size, 'sprite')} to the "
-            "device. The studio copies all sprites once, before training."
-        )
+    transfer = "No transfer is needed: the CPU reads the sprites from the same memory."
+    if best.device.kind != "cpu":
+        transfer = f"A data loader would add {best.transfer_ms:.2f} ms to each step to copy {count(size, 'sprite')} to "
+        transfer += "the device. The studio copies all sprites once, before training."
+    sentences.append(transfer)
     return Outcome((), _tables(timings, context), (*sentences, *failures))

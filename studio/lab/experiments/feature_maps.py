@@ -64,10 +64,8 @@ class FeatureMaps(Experiment):
     order = 92
     seconds = 3.0
     subject = "run"
-    read_on = (
-        "Module.register_forward_hook",
-        "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_forward_hook",
-    )
+    _page = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"
+    read_on = ("Module.register_forward_hook", f"{_page}#torch.nn.Module.register_forward_hook")
     plain = _CODE
 
     def run(self, context: ExperimentContext) -> Events:
@@ -80,10 +78,8 @@ class FeatureMaps(Experiment):
             stages = list(_stages(model.network, outputs))
             stages = [stages[index] for index in evenly_spaced(len(stages), _STAGES)]
         if not stages:
-            raise UsageError(
-                "This network has no feature maps, because it has no convolutions.",
-                "Choose a run with a convolutional network.",
-            )
+            title = "This network has no feature maps, because it has no convolutions."
+            raise UsageError(title, "Choose a run with a convolutional network.")
         yield Progress(len(stages), len(stages), "stages")
         pictures = [_input_picture(shown.rgba[0], noisy, shown.names[0])]
         pictures += [_picture(name, maps) for name, maps in stages]
@@ -165,12 +161,9 @@ def _input_picture(sprite: Rgba, noisy: Tensor | None, name: str) -> Picture:
     """Draw the sprite uint8 [S, S, 4], next to its noisy version [1, 4, S, S] if there is one."""
     if noisy is None:
         return Picture.of("The sprite", sprite, f"The input of the network: {name}.")
-    about = f"{name}, and the same sprite half way to noise."
-    return Picture.of(
-        f"The sprite, and the network's input at time {_TIME:g}: half noise, half sprite",
-        tile(np.stack([sprite, to_rgba(noisy)[0].numpy()]), 2),
-        about,
-    )
+    title = f"The sprite, and the network's input at time {_TIME:g}: half noise, half sprite"
+    both = tile(np.stack([sprite, to_rgba(noisy)[0].numpy()]), 2)
+    return Picture.of(title, both, f"{name}, and the same sprite half way to noise.")
 
 
 def _picture(name: str, maps: Tensor) -> Picture:
@@ -179,26 +172,18 @@ def _picture(name: str, maps: Tensor) -> Picture:
     width = cells.shape[2]
     columns = len(cells) if len(cells) * width <= _ROW_PX else -(-len(cells) // 2)
     about = f"The {len(cells)} strongest of {maps.shape[0]} channels of {name}; bright pixels are high values."
-    return Picture.of(_title(name, maps), tile(cells, columns)[:-_GAP_PX, :-_GAP_PX], about)
-
-
-def _title(name: str, maps: Tensor) -> str:
-    channels, height, width = maps.shape
-    return f"{name}: {channels} channels of {width} x {height}"
+    title = f"{name}: {maps.shape[0]} channels of {maps.shape[2]} x {maps.shape[1]}"
+    return Picture.of(title, tile(cells, columns)[:-_GAP_PX, :-_GAP_PX], about)
 
 
 def _table(stages: list[tuple[str, Tensor]]) -> Table:
     """Return a table with the shape and statistics of each stage's feature maps."""
-    rows = tuple(
-        (name, " x ".join(map(str, maps.shape)), f"{maps.mean():.3g}", f"{maps.std():.3g}", number(_constant(maps)))
-        for name, maps in stages
-    )
-    return Table(("stage", "channels x height x width", ">mean", ">deviation", ">constant channels"), rows)
-
-
-def _constant(maps: Tensor) -> int:
-    """Count the channels of feature maps float32 [C, H, W] with a single value."""
-    return int((maps.flatten(1).amax(1) == maps.flatten(1).amin(1)).sum())
+    rows = []
+    for name, maps in stages:
+        shape, flat = " x ".join(map(str, maps.shape)), maps.flatten(1)
+        constant = int((flat.amax(1) == flat.amin(1)).sum())  # channels with a single value
+        rows.append((name, shape, f"{maps.mean():.3g}", f"{maps.std():.3g}", number(constant)))
+    return Table(("stage", "channels x height x width", ">mean", ">deviation", ">constant channels"), tuple(rows))
 
 
 def _sentences(stages: list[tuple[str, Tensor]], sprite: str, named: str) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -92,13 +91,12 @@ class FromNoise(Experiment):
         return {"guidance": _USUAL.guidance, "count": _SPRITES}
 
 
-@dataclass(eq=False)
 class _Drawing:
     """Records the steps of drawing N sprites. states: uint8 [N, S, S, 4] after each step."""
 
-    guidance: float
-
-    def __post_init__(self) -> None:
+    def __init__(self, guidance: float) -> None:
+        self.guidance = guidance
+        self.title = "guidance off" if guidance == 1 else f"guidance {guidance:g}"
         self.states: list[Rgba] = []
         self._silhouettes: list[NDArray[np.bool_]] = []  # [N, S, S] after each step, alpha above 0.5
         self._evaluations = 0
@@ -111,10 +109,6 @@ class _Drawing:
         """Record the state x after a step: float32 [N, 4, S, S], RGBA in [-1, 1]."""
         self.states.append(to_rgba(x).numpy())
         self._silhouettes.append((x[:, 3] > 0).cpu().numpy())
-
-    @property
-    def title(self) -> str:
-        return "guidance off" if self.guidance == 1 else f"guidance {self.guidance:g}"
 
     @property
     def final(self) -> NDArray[np.bool_]:
@@ -136,8 +130,7 @@ class _Drawing:
 
     def picture(self, names: list[str]) -> Picture:
         """Return a picture of the steps, with a row per sprite. names: class of each sprite."""
-        total = len(self.states)
-        indices = evenly_spaced(total, _MOST_SHOWN)
+        indices = evenly_spaced(total := len(self.states), _MOST_SHOWN)
         columns = len(indices)
         shown = np.stack([self.states[index] for index in indices], 1)  # [N, columns, S, S, 4]
         steps = "every step" if columns == total else f"{columns} of {total} steps"
@@ -147,16 +140,12 @@ class _Drawing:
 
 
 def _plot(drawings: list[_Drawing]) -> Plot:
-    lines = tuple(
-        Line(
-            drawing.title,
-            tuple(float(step) for step in range(1, len(drawing.states) + 1)),
-            tuple(100 * (1 - share) for share in drawing.unsettled()),
-        )
-        for drawing in drawings
-    )
+    lines = []
+    for drawing in drawings:
+        settled = tuple(100 * (1 - share) for share in drawing.unsettled())
+        lines.append(Line(drawing.title, tuple(map(float, range(1, len(settled) + 1))), settled))
     title = "Pixels already inside or outside the final silhouette"
-    return Plot(title, Axis("step"), Axis("% of the pixels"), lines)
+    return Plot(title, Axis("step"), Axis("% of the pixels"), tuple(lines))
 
 
 def _sentences(drawings: list[_Drawing]) -> Iterator[str]:

@@ -79,10 +79,8 @@ class Hardest(Experiment):
     order = 96
     seconds = 60.0
     subject = "run"
-    read_on = (
-        "CrossEntropyLoss and its reduction",
-        "https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html",
-    )
+    _page = "https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html"
+    read_on = ("CrossEntropyLoss and its reduction", _page)
     plain = _CODE
 
     def run(self, context: ExperimentContext) -> Events:
@@ -142,12 +140,8 @@ class _RankedSprites:
         elif isinstance(self.prediction, NumbersPredicted):
             columns += [f">{name}" for name in self.prediction.names[:_NUMBERS]]
         for index in range(min(_SHOWN, len(self.sprites))):
-            row = [
-                self.sprites.names[index].rpartition("/")[2],
-                names[self.sprites.labels[index]],
-                decimal(float(self.losses[index])),
-            ]
-            rows.append((*row, *self._prediction_of(index)))
+            name, loss = self.sprites.names[index].rpartition("/")[2], decimal(float(self.losses[index]))
+            rows.append((name, names[self.sprites.labels[index]], loss, *self._prediction_of(index)))
         return Table(tuple(columns), tuple(rows))
 
     def _prediction_of(self, index: int) -> Sequence[str]:
@@ -204,10 +198,9 @@ class _RankedSprites:
 def _losses(
     model: TrainedModel, sprites: Sprites, seconds: float
 ) -> Generator[Progress, None, tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    """Compute the validation loss of each sprite; yields Progress.
+    """Return the indices of the sprites, highest validation loss first, and their losses; yields Progress.
 
-    Returns the indices of the sprites, highest loss first, and their losses. If the time is short, returns a random
-    part of the sprites.
+    If the time is short, returns a random part of the sprites.
     """
     data, repeats = DeviceSprites(sprites, model.device), _REPEATS if _depends_on_noise(model) else 1
     places = np.random.default_rng(0).permutation(len(sprites))

@@ -60,10 +60,8 @@ class Layers(Experiment):
     order = 90
     seconds = 3.0
     subject = "run"
-    read_on = (
-        "Build the neural network: model parameters",
-        "https://docs.pytorch.org/tutorials/beginner/basics/buildmodel_tutorial.html#model-parameters",
-    )
+    _page = "https://docs.pytorch.org/tutorials/beginner/basics/buildmodel_tutorial.html#model-parameters"
+    read_on = ("Build the neural network: model parameters", _page)
     plain = _CODE
 
     def run(self, context: ExperimentContext) -> Events:
@@ -92,21 +90,12 @@ def _table_of(network: nn.Module) -> Table:
         rows = {}
         for name, weight in weights.items():
             rows.setdefault(name.rpartition(".")[0] or name, []).append(weight)
-    sizes = dict(zip(rows, torch.stack([_rms(group) for group in rows.values()]).tolist(), strict=True))
-    return Table(
-        ("layer", "shape", "type", "device", ">weights", ">rms"),
-        tuple(
-            (
-                name,
-                "; ".join(" x ".join(map(str, weight.shape)) or "1" for weight in group),
-                _type_of(group[0]),
-                str(group[0].device),
-                number(sum(weight.numel() for weight in group)),
-                decimal(sizes[name]),
-            )
-            for name, group in rows.items()
-        ),
-    )
+    sizes, cells = torch.stack([_rms(group) for group in rows.values()]).tolist(), []
+    for (name, group), size in zip(rows.items(), sizes, strict=True):
+        shapes = "; ".join(" x ".join(map(str, weight.shape)) or "1" for weight in group)
+        total = number(sum(weight.numel() for weight in group))
+        cells.append((name, shapes, _type_of(group[0]), str(group[0].device), total, decimal(size)))
+    return Table(("layer", "shape", "type", "device", ">weights", ">rms"), tuple(cells))
 
 
 def _rms(weights: Sequence[Tensor]) -> Tensor:
@@ -152,21 +141,17 @@ def _at(curves: Mapping[str, MetricCurve], step: int) -> tuple[int, dict[str, fl
 
 def _plots(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Iterator[Plot]:
     """Yield a plot of each layer statistic by training step. step: the checkpoint's, to be marked."""
-    titles = {
-        "update": ("Ratio of update norm to weight norm", "ratio"),
-        "gradient": ("Gradient norm", "norm"),
-        "dead": ("Dead units among a layer's inputs", "%"),
-    }
-    for figure, (title, unit) in titles.items():
-        is_share = figure == "dead"
-        lines = tuple(
-            line
-            for name in _plotted(_at(curves[figure], step)[1])
-            if (line := _line(name, curves[figure][name], scale=100 if is_share else 1, positive=not is_share)).x
-        )
+    figures = (
+        ("update", "Ratio of update norm to weight norm", Axis("ratio", log=True), 1),
+        ("gradient", "Gradient norm", Axis("norm", log=True), 1),
+        ("dead", "Dead units among a layer's inputs", Axis("%"), 100),
+    )
+    for figure, title, axis, scale in figures:
+        names = _plotted(_at(curves[figure], step)[1])
+        drawn = (_line(name, curves[figure][name], scale=scale, positive=axis.log) for name in names)
+        lines = tuple(line for line in drawn if line.x)
         if any(value for line in lines for value in line.y):  # no plot of zeros
-            marks = (Mark(float(step), "checkpoint"),)
-            yield Plot(title, Axis("step"), Axis(unit, log=not is_share), lines, marks)
+            yield Plot(title, Axis("step"), axis, lines, (Mark(float(step), "checkpoint"),))
 
 
 def _plotted(values: Mapping[str, float]) -> list[str]:
@@ -190,16 +175,11 @@ def _recorded(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Tab
     """Return a table of all layers' statistics, at the last logged step up to `step`."""
     logged, update = _at(curves["update"], step)
     gradient, dead = (_at(curves[figure], step)[1] for figure in ("gradient", "dead"))
-    rows = tuple(
-        (
-            name,
-            f"{100 * update[name]:.3g} %",
-            f"{gradient[name]:.3g}" if name in gradient else _DASH,
-            percent(dead[name]) if name in dead else _DASH,
-        )
-        for name in update
-    )
-    return Table((f"layer, at step {number(logged)}", ">update ratio", ">gradient norm", ">dead units"), rows)
+    rows = []
+    for name, ratio in update.items():
+        norm = f"{gradient[name]:.3g}" if name in gradient else _DASH
+        rows.append((name, f"{100 * ratio:.3g} %", norm, percent(dead[name]) if name in dead else _DASH))
+    return Table((f"layer, at step {number(logged)}", ">update ratio", ">gradient norm", ">dead units"), tuple(rows))
 
 
 def _about_learning(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Iterator[str]:
@@ -217,11 +197,12 @@ def _about_learning(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) 
     yield f"The gradient norm is highest in {most}, {gradient[most]:.2g}, lowest in {least}, {gradient[least]:.2g}."
     if dead:
         worst, alive = max(dead, key=dead.__getitem__), sum(not share for share in dead.values())
+        layers = count(len(dead), "layer")
         yield (
             f"{worst} has the most dead units: {percent(dead[worst])} of its inputs have the same value for every "
-            f"sprite. {number(alive)} of {count(len(dead), 'layer')} have none."
+            f"sprite. {number(alive)} of {layers} have none."
             if dead[worst]
-            else f"None of {count(len(dead), 'layer')} has dead units: the inputs vary from sprite to sprite."
+            else f"None of {layers} has dead units: the inputs vary from sprite to sprite."
         )
     if len(update) > _LINES:
         yield f"Each plot shows {_LINES} of {len(update)} layers: the highest, the lowest, and some in between."

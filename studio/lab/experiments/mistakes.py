@@ -42,9 +42,8 @@ for name, weight in network.named_parameters():
 
 @dataclass(frozen=True)
 class _Mistake:
-    """An example of wrong code, with the reason of the error and the fixed code.
+    """Wrong code, the reason of its error and fixed code, of torch, nn, device, x, y, classes, network and criterion.
 
-    The code may use torch, nn, device, x, y, classes, network and criterion.
     without_cuda: the mistake raises an error only on computers without an NVIDIA GPU.
     """
 
@@ -156,12 +155,9 @@ def _error_of(lines: str, context: ExperimentContext) -> str:
 
 def _table(mistake: _Mistake, error: str, after: str) -> Table:
     parts = {
-        "code": mistake.wrong,
-        "error": error or "None: this version of PyTorch accepts the code.",
-        "reason": mistake.reason,
-        "fixed": mistake.fixed,
-        "result": after or "It runs.",
-    }
+        "code": mistake.wrong, "error": error or "None: this version of PyTorch accepts the code.",
+        "reason": mistake.reason, "fixed": mistake.fixed, "result": after or "It runs.",
+    }  # fmt: skip
     rows = list[tuple[str, str]]()
     for name, text in parts.items():
         lines = [line for given in text.splitlines() for line in textwrap.wrap(given, _LINE)]

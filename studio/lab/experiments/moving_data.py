@@ -195,9 +195,7 @@ def _pinned(workers: int) -> str:
 
 def _loaded(dataset: Dataset[tuple[Tensor, ...]], size: int, workers: int = 0, pinned: bool = False) -> Batches:
     """Yield batches of `size` sprites from a DataLoader, endlessly; closing the generator ends the workers."""
-    warnings.filterwarnings(
-        "ignore", "This DataLoader will create", UserWarning
-    )  # deliberately more workers than cores
+    warnings.filterwarnings("ignore", "This DataLoader will create", UserWarning)  # more workers than cores
     loader = DataLoader(
         dataset, size, shuffle=True, num_workers=workers, pin_memory=pinned, persistent_workers=workers > 0,
         drop_last=True,

@@ -79,10 +79,8 @@ class NoiseScale(Experiment):
             gradients, start_s, passed_s = _Gradients(model), time.perf_counter(), 0.0
             while passed_s < context.seconds or gradients.batches < _BLOCKS:
                 gradients.add_batch()
-                passed_s = time.perf_counter() - start_s
-                yield Progress(
-                    min(round(passed_s), round(context.seconds)), round(context.seconds), "seconds of gradients"
-                )
+                passed_s, seconds = time.perf_counter() - start_s, round(context.seconds)
+                yield Progress(min(round(passed_s), seconds), seconds, "seconds of gradients")
             yield _conclusion(gradients.noise.scale(), gradients, model)
 
 
@@ -90,8 +88,7 @@ class NoiseScale(Experiment):
 class Scale:
     """An estimate of the noise scale, as its inverse with a standard error.
 
-    inverse: 1 / noise scale, at most 0 if noise hides the gradient. error: standard error of `inverse`.
-    sprites: number of sprites in all batches, with repetitions.
+    inverse: 1 / noise scale, at most 0 if noise hides the gradient. sprites: in all batches, with repetitions.
     """
 
     inverse: float
@@ -221,16 +218,11 @@ class _WithReplacement(DeviceSprites):
 
 
 def _conclusion(scale: Scale, gradients: _Gradients, model: TrainedModel) -> Outcome:
-    own = model.config.batch_size
-    seen = (
-        f"At step {number(model.step)}, from {count(gradients.batches, 'batch', 'batches')} with "
-        f"{count(scale.sprites, 'sprite')} in total,"
-    )
+    own, batches = model.config.batch_size, count(gradients.batches, "batch", "batches")
+    seen = f"At step {number(model.step)}, from {batches} with {count(scale.sprites, 'sprite')} in total,"
     if not scale.is_sure:
-        sentence = (
-            f"{seen} noise hides the mean gradient: the noise scale is probably above "
-            f"{count(round(scale.least), 'sprite')}. A longer measurement is more precise."
-        )
+        sentence = f"{seen} noise hides the mean gradient: the noise scale is probably above "
+        sentence += f"{count(round(scale.least), 'sprite')}. A longer measurement is more precise."
         row = number(gradients.batches), number(scale.sprites), number(round(scale.least))
         table = Table((">batches", ">sprites", ">noise scale above"), (row,))
         return Outcome(tables=(table,), sentences=(sentence,), step=model.step)
@@ -256,15 +248,11 @@ def _plot(scale: Scale, own: int) -> Plot:
 
 
 def _table(scale: Scale, own: int) -> Table:
-    rows = tuple(
-        (
-            number(size),
-            f"{scale.steps(size) / scale.steps(own):.2g} times",
-            f"{scale.sprites_seen(size) / scale.sprites_seen(own):.2g} times",
-        )
-        for size in _sizes(scale, own)
-    )
-    return Table((">batch size", ">steps, compared with this run", ">sprites seen"), rows)
+    rows = []
+    for size in _sizes(scale, own):
+        steps, seen = scale.steps(size) / scale.steps(own), scale.sprites_seen(size) / scale.sprites_seen(own)
+        rows.append((number(size), f"{steps:.2g} times", f"{seen:.2g} times"))
+    return Table((">batch size", ">steps, compared with this run", ">sprites seen"), tuple(rows))
 
 
 def _sentences(scale: Scale, own: int, seen: str) -> Iterator[str]:

@@ -60,10 +60,10 @@ class Precision(Experiment):
         for training in trainings.values():
             training.warm_up(_WARM_UP_STEPS)
 
-        def summary() -> Outcome:
-            return Outcome((_plot(trainings),), (_table(trainings),))
-
-        yield from sweep_in_turns(list(trainings.values()), TimedTraining.step, summary, context.seconds, _LEAST_ROUNDS)
+        in_turns, step = list(trainings.values()), TimedTraining.step
+        yield from sweep_in_turns(
+            in_turns, step, lambda: Outcome((_plot(trainings),), (_table(trainings),)), context.seconds, _LEAST_ROUNDS
+        )
         yield _conclusion(trainings, context)
 
     def template_values(self, context: ExperimentContext) -> dict[str, object]:

@@ -37,10 +37,7 @@ class Threads(Experiment):
     question = "How many threads make this CPU train fastest?"
     order = 30
     seconds = 30.0
-    read_on = (
-        "torch.set_num_threads",
-        "https://docs.pytorch.org/docs/stable/generated/torch.set_num_threads.html",
-    )
+    read_on = ("torch.set_num_threads", "https://docs.pytorch.org/docs/stable/generated/torch.set_num_threads.html")
     plain = _CODE
 
     def obstacle(self, device: Device) -> str:
@@ -55,10 +52,9 @@ class Threads(Experiment):
             training.train_step()  # starts or ends threads
             durations_s[threads].append(training.time_steps())
 
-        def summary() -> Outcome:
-            return Outcome((_plot(durations_s, context),))
-
-        yield from sweep_in_turns(counts, measure, summary, context.seconds, _LEAST_ROUNDS)
+        yield from sweep_in_turns(
+            counts, measure, lambda: Outcome((_plot(durations_s, context),)), context.seconds, _LEAST_ROUNDS
+        )
         yield _conclusion(durations_s, context)
 
     def template_values(self, context: ExperimentContext) -> dict[str, object]:
