@@ -23,8 +23,7 @@ class Result:
     """An experiment's final outcome, with the settings, sprites and device of the measurement.
 
     code: plain PyTorch code of the experiment. read_on: title and address of a documentation page. took_s: seconds.
-    run, checkpoint: the examined run and checkpoint ('best', 'last' or a step, as requested); empty for experiments on
-    sprites.
+    run, checkpoint: examined, as requested ('best', 'last' or a step); empty for experiments on sprites.
     """
 
     experiment: str

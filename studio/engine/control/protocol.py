@@ -27,8 +27,8 @@ class Heartbeat(msgspec.Struct, frozen=True):
     """The content of live.json: that a training is alive, and its state.
 
     beat: a counter; a training is alive while it changes. first_step, elapsed_s: where this process began to train.
-    can_pause: whether the training pauses on request. halted: the error that blocks the training now, or ''. eta_s:
-    time left; None while unknown.
+    can_pause: whether it pauses on request. halted: the error that blocks it now, or ''. eta_s: time left; None while
+    unknown.
     """
 
     beat: records.Count

@@ -107,7 +107,6 @@ class RunWatcher:
         return history.budget_used(self.record, *self._reached)
 
     def _new_events(self) -> Events:
-        """Yield the events in new lines of metrics.jsonl, and new live samples."""
         assert self._tail is not None
         _, added = self._tail.read()
         for line in added:

@@ -1,7 +1,6 @@
 """Capture training steps as CUDA graphs and replay them.
 
-For a small network, the CPU needs longer to launch the kernels one by one than the GPU to run them. A graph launches
-all kernels of a step at once.
+For a small network, the CPU needs longer to launch kernels one by one than the GPU to run them; a graph launches all.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ class CapturedStep(Generic[Inputs]):
         """Capture a training step as a CUDA graph, without running it.
 
         step: must have run before, on the device of the inputs, and must not read values back from the GPU. Its other
-        tensors must keep their addresses. inputs: example inputs, copied into buffers. generators: random generators of
-        the step besides the default one; the caller may reseed them before a replay. Raises RuntimeError if the capture
+        tensors must keep their addresses. inputs: examples, copied into buffers. generators: random generators of the
+        step besides the default one; the caller may reseed them before a replay. Raises RuntimeError if the capture
         fails.
         """
         self._inputs = cast(Inputs, tuple(tensor.clone() for tensor in inputs))  # fixed addresses for the graph

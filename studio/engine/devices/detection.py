@@ -212,7 +212,6 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
 
 
 def _require_working(device: Device) -> Device:
-    """Return the device with its probe results; probe it if needed. Raises DeviceError if it doesn't work."""
     return device if device.probed else choose_device((_probe(device),), device.id)
 
 
@@ -268,9 +267,9 @@ def _steps_per_s(device: torch.device, precision: str, batch_size: int = PROBE_B
 def _has_bf16_units(device: torch.device) -> bool:
     """Return whether the hardware is known to compute in bf16: NVIDIA Ampere and later, some x86 CPUs.
 
-    A timing could mislead. On a GPU, kernel launches dominate in the small network of the probe, but not in real
-    trainings. On a CPU, other programs influence the timing, and the same seed would give different runs on different
-    days. AMD GPUs don't report the capability.
+    A timing could mislead. On a GPU, kernel launches dominate in the small network of the probe. On a CPU, other
+    programs influence it, and the same seed would give different runs on different days. AMD GPUs don't report the
+    capability.
     """
     if device.type == "cuda":
         return not torch.version.hip and torch.cuda.get_device_capability(device) >= (8, 0)
@@ -304,7 +303,6 @@ def _free_and_total(device: torch.device) -> tuple[int, int]:
 
 
 def _device_title(device: torch.device) -> str:
-    """Return the device's name for error messages."""
     return _NAMES[device.type] + (f" ({device})" if device.type in _GPU_TYPES else "")
 
 

@@ -38,8 +38,8 @@ def honours_found_inf(device: torch.device) -> bool:
 class _StepUndo:
     """Optimizer hooks that undo a skipped step, for optimizers that ignore `found_inf`.
 
-    skip_step: float32 [] on the device, 1 to undo the step; never read back to the CPU. The copies need memory for a
-    second set of weights and optimizer state.
+    skip_step: float32 [] on the device, 1 to undo. The copies need memory for a second set of weights and optimizer
+    state.
     """
 
     def __init__(self, skip_step: Tensor) -> None:
@@ -75,9 +75,9 @@ class LossScaler:
 
     After a NaN or infinite loss or gradient, that step and all later ones leave weights and optimizers unchanged: the
     run has diverged. In fp16, small gradients would underflow to 0, so the loss is multiplied by a scale before the
-    backward pass and the gradients are divided by it after. Gradients that overflow because of the scale skip only
-    their step and halve the scale; the scale doubles after many steps without an overflow. An overflow at a scale of 1
-    is not caused by the scale: the run has diverged.
+    backward pass and the gradients are divided by it after. Gradients that overflow skip only their step and halve the
+    scale, which doubles after many steps without an overflow. An overflow at a scale of 1 means that the run has
+    diverged.
     """
 
     def __init__(

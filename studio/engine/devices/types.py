@@ -77,9 +77,9 @@ class MapReady(Event):
     features: float32 [N, D]. positions: float32 [N, 2] in [0, 1], right and down, with one scale for both axes.
     explained: share of the feature variance along the two axes. spacing: float32 [N], Chebyshev distance to the nearest
     sprite earlier in a fixed order: sprites with a spacing of at least s cover the map without overlap as squares of
-    side s. neighbours: int64 [N, n], nearest neighbours by features, nearest first. apart: float32 [N], mean distance
-    to them, relative to the usual. odd: int64, outliers by `apart`, farthest first. decodes: whether the model can
-    decode codes into sprites.
+    side s. neighbours: int64 [N, n], by features, nearest first. apart: float32 [N], mean distance to them, relative to
+    the usual. odd: int64, outliers by `apart`, farthest first. decodes: whether the model can decode codes into
+    sprites.
     """
 
     model: str

@@ -24,10 +24,9 @@ def can_launch() -> bool:
 
 
 class TrainingProcesses:
-    """The processes that train one run, started with torchrun. Call `start` once, from any thread.
+    """The `count` processes that train one run, started with torchrun. Call `start` once, from any thread.
 
-    count: number of processes. kind: 'cuda', with a GPU for each process, or 'cpu'. more_min: minutes to train from the
-    newest checkpoint; 0 trains the rest of the budget.
+    kind: 'cuda', with a GPU for each, or 'cpu'. more_min: minutes to train from the newest checkpoint; 0: the budget.
     """
 
     def __init__(self, run: Path, count: int, kind: str, more_min: float = 0.0) -> None:

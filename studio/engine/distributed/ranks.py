@@ -42,10 +42,9 @@ _GO_ON = "Checkpoints are saved: resume the run. 'torchrun --max-restarts 3' res
 
 
 class StartCommand(msgspec.Struct, frozen=True, tag=True):
-    """Rank 0's command to start training a run.
+    """Rank 0's command to train the run at `path`.
 
-    path: the run folder. step: the checkpoint to load; -1 for none. minutes: the budget of an extended run; 0 for the
-    run's own budget.
+    step: the checkpoint to load; -1 for none. minutes: the budget of an extended run; 0 for the run's own budget.
     """
 
     path: str

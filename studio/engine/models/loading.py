@@ -67,8 +67,7 @@ def load_average_weights(
 ) -> tuple[Path, CheckpointInfo, checkpoints.Tensors, list[Notice]]:
     """Load the EMA weights of a checkpoint: 'best', 'last', with another one if it is damaged, or a step.
 
-    Returns the path, checkpoint.json, the weights, and notices about skipped damaged checkpoints. Raises DamagedError,
-    RunError, UsageError.
+    Returns path, checkpoint.json, weights, and notices of damaged ones. Raises DamagedError, RunError, UsageError.
     """
     found, damaged = _require_checkpoints(run)
     notices = [_fallback_notice(f"Checkpoint {path.name} is damaged.") for path in damaged]

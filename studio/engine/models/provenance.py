@@ -195,7 +195,6 @@ def _check_run(source: ModelSource, run: RunDir) -> Iterator[Check]:
 
 
 def _check_weights(source: ModelSource, run: RunDir) -> Check:
-    """Compare the weights of an exported model with its checkpoint in the run; return the check."""
     at = f"the checkpoint at step {number(source.step)}"
     try:
         _, _, weights, _ = load_average_weights(run, str(source.step), catalog.recipe(run.record().recipe))

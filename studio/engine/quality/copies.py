@@ -41,8 +41,8 @@ def find_copies(
 
     indices: the training sprites to search; None for all. Distances are between premultiplied pixels, also of mirrored
     sprites and of sprites moved by a pixel. A sprite is a copy if its nearest training sprite is at less than a third
-    of the distance to the nearest one outside the group: near duplicates within a group can be copied, too. A single
-    group has no copies. Returns indices into `training`.
+    of the distance to the nearest one outside the group, whose near duplicates can be copied, too. A single group has
+    none.
     """
     indices = np.arange(len(training)) if indices is None else indices
     variants, groups = _variants(sprites), training.groups[indices]  # 18 variants, each uint8 [N, S, S, 4]
@@ -76,8 +76,7 @@ def find_copies(
 def nearest_sprites(sprite: Rgba, training: Sprites, indices: Indices, count: int, device: torch.device) -> Indices:
     """Return the indices of the `count` training sprites most similar to a sprite, nearest first.
 
-    sprite: uint8 [S, S, 4]. indices: the training sprites to search. Distances are between premultiplied pixels, also
-    of the sprite mirrored or moved by a pixel.
+    sprite: uint8 [S, S, 4], also mirrored or moved by a pixel. indices: the training sprites to search.
     """
     variants = _flat(np.concatenate(_variants(sprite[None])), device)
     distances = np.zeros(len(indices), np.float32)

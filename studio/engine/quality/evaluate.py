@@ -81,8 +81,7 @@ class RealSprites:
 def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Events:
     """Evaluate a run's model: yields Progress, then Evaluated for a generator, Validated for other recipes.
 
-    The scores are saved with the run; yields a Notice if that fails. Raises UsageError for too few validation sprites,
-    RunError if the run's data are gone, and DeviceError.
+    Saves the scores with the run. Raises UsageError for too few validation sprites, RunError and DeviceError.
     """
     real = yield from _load_real_sprites(run, model)
     if model.recipe.makes != "sprites":
@@ -111,8 +110,7 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
 def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
     """Return the relative excess of the loss on validation sprites over the loss on training sprites.
 
-    0.1: the validation loss is 10 % higher, for equal numbers, times and noise. The gap rises when the model memorizes
-    sprites, before it draws copies.
+    At equal numbers, times and noise. It rises when the model memorizes sprites, before it draws copies.
     """
     losses = []
     for sprites in (heldout, training.take(stride_subsample(np.arange(len(training)), len(heldout)))):
@@ -226,8 +224,8 @@ class Scorer:
     ) -> dict[str, float]:
         """Return the scores of single sprites, averaged: pixel art, copies, class agreement.
 
-        asked: the requested classes int64 [N], if any. nearest, heldout: the nearest training sprites of `sprites` and
-        of the validation sprites.
+        asked: the requested classes int64 [N], if any. nearest, heldout: nearest training sprites of these and of
+        validation.
         """
         found: dict[str, float] = dict(vars(measure_pixel_art(sprites, self._real.training.rgba)))
         found["copies"] = float(nearest.is_copy.mean())
@@ -260,7 +258,6 @@ def _load_real_sprites(run: Path, model: TrainedModel) -> Generator[Event, None,
 
 
 def _check_counts(real: RealSprites) -> None:
-    """Raise UsageError if there are too few training or validation sprites."""
     training, heldout = real.training, real.heldout
     if min(len(training), len(heldout)) >= MIN_SPRITES:
         return

@@ -76,10 +76,9 @@ class FeatureNetwork(nn.Module):
 
 
 class PretrainingNetwork(FeatureNetwork):
-    """A feature network with the heads that train it: a class head and a corruption head.
+    """A feature network with a class head (of the last 64 features) and a corruption head (of all 128) to train it.
 
-    The class head reads the last 64 features, the corruption head all 128. Large sprites are folded, so feature maps
-    have about 32 positions per side.
+    Large sprites are folded, so that feature maps have about 32 positions per side.
     """
 
     def __init__(self, size: int, classes: int) -> None:
@@ -201,8 +200,7 @@ def _add_gradients(
 def corrupt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
     """Corrupt three quarters of a batch: a quarter with specks, with blotches of four pixels, and with blur.
 
-    x: float32 [B, 4, S, S] as in `Batch`. Returns the same shape, and the kinds int64 [B]: unchanged (0), specks (1),
-    blotches (2), blur (3).
+    x: float32 [B, 4, S, S]. Returns it, and kinds int64 [B]: unchanged (0), specks (1), blotches (2), blur (3).
     """
     count, _, size, _ = x.shape
     kind = torch.arange(count, device=x.device) % _CORRUPTIONS  # int64 [B]

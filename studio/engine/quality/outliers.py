@@ -88,10 +88,9 @@ def _outliers(sprites: Sprites, apart: NDArray[np.float32]) -> list[ImportIssue]
 
 
 def _wrong_classes(sprites: Sprites, near: NDArray[np.int64], apart: NDArray[np.float32]) -> list[ImportIssue]:
-    """Return an issue for each sprite whose neighbours agree on another class.
+    """Return an issue for each sprite whose neighbours agree on another class, unless its class is too small.
 
-    Skips classes with too few sprites for ten neighbours. near: int64 [N, 10], each sprite's neighbours. apart: float32
-    [N] from `relative_distances`.
+    near: int64 [N, 10], each sprite's neighbours. apart: float32 [N] from `relative_distances`.
     """
     counts = sprites.class_counts()
     items = []

@@ -60,8 +60,7 @@ def _parts(count: int, most: int, classes: int) -> list[range]:
 def likeness_scores(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[np.float64]:
     """Score how much new sprites, uint8 [N, S, S, 4], resemble the liked sprites: float64 [N], higher is better.
 
-    Uses linear discriminant analysis of features and colours relative to each class's mean, so scores compare sprites
-    within a class and don't favour the liked classes.
+    By linear discriminant analysis of features and colours relative to each class's mean, which favours no class.
     """
     descriptors, of_liked = _descriptors(sprites), _descriptors(liked.sprites)
     means = {label: descriptors[labels == label].mean(0) for label in np.unique(labels).tolist()}

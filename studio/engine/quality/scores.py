@@ -1,7 +1,6 @@
 """Scores of how similar two sets of sprites are, from features float64 [N, D].
 
-No single score is reliable: a model that copies its training sprites has the best distances. Compare a score with real
-against real sprites, and check the share of copies.
+None is reliable: copies of training sprites have the best distances. Compare with real sprites, and count copies.
 """
 
 from __future__ import annotations
@@ -67,10 +66,9 @@ def frechet_distance(first: Features, second: Features) -> float:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How far new and real sprites overlap, as shares from 0 to 1.
+    """How far new and real sprites overlap, as shares: `precision` of new sprites that look real.
 
-    precision: new sprites that look real. recall, coverage: real sprites that the model can draw; outliers among new
-    sprites raise recall, but not coverage.
+    recall, coverage: real sprites that the model can draw; outliers among new sprites raise recall, but not coverage.
     """
 
     precision: float
@@ -81,9 +79,8 @@ class Overlap:
 def overlap(real: Features, new: Features) -> Overlap:
     """Return precision and recall (Kynkäänniemi et al. 2019) and coverage (Naeem et al. 2020).
 
-    A sprite's radius is the distance to its fifth neighbour in its own set. precision: new sprites within a real
-    sprite's radius. recall: real sprites within a new sprite's radius. coverage: real sprites with a new sprite in
-    their radius.
+    A sprite's radius is the distance to its fifth neighbour in its set. precision: new sprites within a real one's
+    radius. recall: real sprites within a new one's radius. coverage: real sprites with a new sprite in their radius.
     """
     across = _distances(real, new)  # [N real, M new]
     radius_real, radius_new = _squared_radius(real)[:, None], _squared_radius(new)[None, :]
@@ -97,9 +94,9 @@ def overlap(real: Features, new: Features) -> Overlap:
 def probability_below(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
     """Return the probability that a value from `first` [N] is below a value from `second` [M].
 
-    A tie counts half (Mann & Whitney 1947), so equal distributions give 0.5. With distances to the nearest training
-    sprite, it becomes the three-sample test for copying (Meehan et al. 2020): memorized sprites are nearer to training
-    sprites than unseen real sprites are.
+    A tie counts half (Mann & Whitney 1947). With distances to the nearest training sprite, it is the three-sample test
+    for copying (Meehan et al. 2020): memorized sprites are nearer to training sprites than unseen real ones, 0.5 is
+    equal.
     """
     values = np.sort(second)
     above = len(values) - np.searchsorted(values, first, side="right")

@@ -134,8 +134,7 @@ class SshConnection:
     def run(self, script: str, *arguments: str, login: bool = False) -> bytes:
         """Run a shell script, with the remote folder as $1 and then `arguments`, and return its output.
 
-        login: use a login shell, which has the full PATH but may print extra text. Raises ConnectionLostError, and
-        RunError if the script fails.
+        login: in a login shell, with the full PATH but maybe extra output. Raises ConnectionLostError, RunError.
         """
         code, output, stderr = self._run(script, self.target.folder, *arguments, login=login)
         if code:

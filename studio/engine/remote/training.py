@@ -116,9 +116,8 @@ def train_remotely(
     """Train a local run on another machine until the training has ended and its files are copied back.
 
     Follows the training if it already runs there. Yields its events, from RunStarted to RunFinished. device, more_min:
-    options for `studio resume` on the machine; more_min adds minutes to the budget. `control.stop` stops the remote
-    training. Retries a lost connection forever; yields Blocked while files can't be copied, such as on a full disk.
-    Raises RunError, TrainingError.
+    options for `studio resume` there. `control.stop` stops the training. Retries a lost connection forever; yields
+    Blocked while files can't be copied, such as on a full disk. Raises RunError, TrainingError.
     """
     if marker.remote_target_of(path) != str(target):
         marker.raise_if_remote(path)
@@ -263,7 +262,6 @@ class RemoteTraining:
         return RunError(title, f"{hint}delete {REMOTE_FILE} from the run folder first.")
 
     def _require_same_run(self) -> None:
-        """Raise RunError if the remote folder holds a different run."""
         there = self._connection.run(_READ_FILE_SCRIPT, self._name, RECORD_FILE)
         with wrap_read_errors(self._run.path / RECORD_FILE):
             here = (self._run.path / RECORD_FILE).read_bytes()

@@ -1,5 +1,4 @@
-"""Run folders: create, read, list and queue training runs.
+"""Run folders: create, read, list and queue training runs. Start with folder.py, which documents their files.
 
-Start with folder.py, which documents the files of a run. analysis/ compares runs and writes reports, maintenance/ frees
-disk space. Only checkpoints.py imports torch.
+analysis/ compares runs and writes reports, maintenance/ frees disk space. Only checkpoints.py imports torch.
 """

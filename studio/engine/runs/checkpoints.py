@@ -62,8 +62,8 @@ class CheckpointInfo:
 def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Path:
     """Write a checkpoint into the checkpoints folder of a run and return its path.
 
-    info: content of checkpoint.json; `sha256` and `seal` are filled in here. parts: tensors of each file, by the names
-    in PARTS. Raises OSError and leaves no files behind.
+    info: `sha256` and `seal` are filled in here. parts: by the names in PARTS. Raises OSError and leaves no files
+    behind.
     """
     target = checkpoint_path(folder, info.step)
     with files.atomic_path(target) as temporary:
@@ -91,8 +91,7 @@ def list_checkpoints(folder: Path) -> Checkpoints:
 def scan(folder: Path) -> tuple[Checkpoints, list[Path]]:
     """Return the valid checkpoints of a run, ascending by step, and the paths of damaged checkpoints.
 
-    Checks only checkpoint.json. Raises OSError for an unreadable file, which doesn't count as damaged because a network
-    drive may recover.
+    Checks only checkpoint.json. Raises OSError for an unreadable file: a network drive may recover.
     """
     try:
         paths = [path for path in folder.iterdir() if path.name.startswith(CHECKPOINT_PREFIX)]
@@ -230,8 +229,7 @@ def essential_checkpoints(found: Checkpoints, best_by: Metric | None) -> set[Pat
 def best_checkpoint(found: Checkpoints, best_by: Metric | None) -> Path | None:
     """Return the path of the best checkpoint by the quality of new sprites or the metric `best_by`; None without one.
 
-    If neither was measured: from the lowest validation loss on, the newest without too many copies of training
-    sprites, or else the one with the fewest copies.
+    Unmeasured: from the lowest validation loss on, the newest without too many copies, or that with the fewest.
     """
     paths = {info.step: path for path, info in found}
     name = best_by.name if best_by else ""
@@ -280,7 +278,6 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
 
 
 def _measurements(found: Checkpoints) -> list[advice.Measurement]:
-    """Return the quality measurements of the checkpoints."""
     qualities = ((info.step, Quality.from_figures(info.metrics)) for _, info in found)
     return [advice.Measurement(step, quality) for step, quality in qualities if quality is not None]
 

@@ -29,9 +29,8 @@ _START_MARK_TEXT = b"Sprite Training Studio makes a run here. What a start that 
 def new_run(run: RunDir) -> Iterator[contextlib.ExitStack]:
     """Create a run folder for a `with` block to fill; delete its files again if the block fails.
 
-    The block holds the run's lock and must end with `run.create`; afterwards the lock is kept. Yields an ExitStack for
-    callbacks that run if the block fails. A folder left by a killed process is reused. Raises RunError if the folder
-    has other content or can't be written.
+    The block holds the run's lock, which is kept, and must end with `run.create`. Yields an ExitStack for callbacks if
+    it fails. Reuses a folder left by a killed process. Raises RunError for other content or if it can't be written.
     """
     with wrap_write_errors(run.path):
         is_new = not run.path.exists()

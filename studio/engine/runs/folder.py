@@ -60,8 +60,8 @@ _LOCK_WAIT_S = 1.0  # longer than listing runs holds the lock; a training holds 
 class Ancestor:
     """A model that a run builds on: its parent, whose weights it started from, the parent's parent, and so on.
 
-    title, step: its run and checkpoint. data_title, data_fingerprint, licence: of its training sprites. sha256: of its
-    weights file.
+    title, step: its run and checkpoint. data_title, data_fingerprint, licence: its sprites'. sha256: its weights
+    file's.
     """
 
     title: str
@@ -139,8 +139,7 @@ class RunDir:
     def acquire(self, wait_s: float = _LOCK_WAIT_S, *, is_new: bool = False) -> None:
         """Lock the run for this process. The operating system releases the lock if the process dies.
 
-        is_new: create a missing folder; otherwise the folder must hold a run. Raises RunError if another process holds
-        the lock, and RunGoneError if the run was deleted.
+        is_new: create a missing folder. Raises RunError if another process holds the lock, RunGoneError without a run.
         """
         with wrap_write_errors(self.path), contextlib.ExitStack() as on_error:
             if not is_new:
@@ -227,8 +226,7 @@ class RunDir:
     def write_file(self, name: str, data: bytes, *, durable: bool = True) -> None:
         """Write or replace a file of this folder, durable or not as in `files.atomic_path`.
 
-        Never creates a deleted run folder again, and never writes into a folder that took its place. Raises OSError,
-        RunGoneError.
+        Never creates a deleted run folder again or writes into one that took its place. Raises OSError, RunGoneError.
         """
         with files.atomic_path(self.path / name, durable=durable, create_folder=False) as temporary:
             temporary.write_bytes(data)

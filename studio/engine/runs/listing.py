@@ -34,9 +34,8 @@ RunStatus = Literal["queued", "training", "interrupted", "finished", "stopped", 
 class RunSummary:
     """A run in the list of runs.
 
-    standing: state of the run. problem: why a damaged run can't be read. notes: the user's name, note, star and tags.
-    saved_step: step of the newest checkpoint, 0 without a checkpoint. step, elapsed_s: trained so far; while the run
-    trains, newer than `progress`.
+    standing: its state. problem: why a damaged run can't be read. saved_step: of the newest checkpoint, 0 without one.
+    step, elapsed_s: trained so far; while the run trains, newer than `progress`.
     """
 
     path: Path

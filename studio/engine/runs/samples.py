@@ -62,8 +62,7 @@ def sample_paths(run: RunDir) -> dict[int, Path]:
 def thin_steps(steps: Sequence[int], most: int) -> list[int]:
     """Return at most `most` of the ascending steps: the first, the last, and evenly spaced steps in between.
 
-    Repeatedly drops the step with the closest neighbours. After repeated thinning of a growing list, gaps differ by at
-    most a factor of about two.
+    Repeatedly drops the step with the closest neighbours; gaps differ by at most a factor of about two.
     """
     kept: NDArray[np.int64] = np.array(steps, dtype=np.int64)
     if len(kept) > 2 * most:

@@ -48,7 +48,7 @@ def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
 
     Holds out about `share` of the groups of each class. A data set with a test set keeps it, and also validates on it
     if no other sprites are held out. Otherwise every third held-out group becomes the test set, if at least 400 sprites
-    are held out and the groups allow a fair split.
+    are.
     """
     is_test = sprites.is_test & ~sprites.is_test.all()  # bool [N]; a set of test sprites alone is split normally
     test, others = np.flatnonzero(is_test), np.flatnonzero(~is_test)
@@ -69,9 +69,8 @@ def heldout_groups(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Choose about `share` of the groups of each class, small and large groups alike, as the validation set.
 
-    groups, labels: int64 [N], group and class of each sprite. Returns the chosen groups, and the group of each sprite,
-    with groups renumbered from 0. The class of a group is the class of its first sprite. Every class keeps training
-    sprites; a very small set holds out no groups.
+    groups, labels: int64 [N], of each sprite. Returns the chosen groups, and the group of each sprite, renumbered from
+    0. A group's class is that of its first sprite. Every class keeps training sprites; a very small set holds out none.
     """
     # G groups. first: [G], index of the first sprite; group: [N]; sizes: [G].
     _, first, group, sizes = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)

@@ -53,9 +53,9 @@ def redraw(
     """Draw variations of sprites, or inpaint them: yields Progress per solver step, then SpritesGenerated.
 
     source: the sprites to start from, repeated in turn for `count` results. keep: bool [S, S], pixels to keep when
-    inpainting; None draws variations. silhouette: uint8 [S, S], the alpha of each pixel; pixels added by it may change
-    at any strength. Below a strength of 0.3, the share of changed visible pixels stays below the strength; from 0.6 on,
-    all may change. Raises UsageError, DeviceError.
+    inpainting; None draws variations. silhouette: uint8 [S, S], the alpha of each pixel; pixels added by it may change.
+    Below a strength of 0.3, the share of changed visible pixels stays below it; from 0.6 on, all may change. Raises
+    UsageError, DeviceError.
     """
     _check(model, settings, "vary" if keep is None else "fill", source)
     recipe, seed = model.recipe, settings.seed
@@ -194,8 +194,7 @@ def _classes(
 def _visible_changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength: float) -> NDArray[np.bool_]:
     """Return the pixels that change visibly, over black, from `before` to `drawn`, uint8 [N, S, S, 4]: bool [N, S, S].
 
-    At a low strength, their share stays below `strength`: the regions that change most, because scattered changes
-    would look like noise.
+    At a low strength, a share below it: the regions that change most; scattered changes would look like noise.
     """
     apart = np.abs(_premultiplied(before) - _premultiplied(drawn)).max(-1)  # [N, S, S]
     changes = (apart > _MIN_CHANGE * (1 - strength)) & may_change

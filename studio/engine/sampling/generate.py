@@ -61,9 +61,8 @@ def generate(
 ) -> Events:
     """Draw new sprites: yields Progress after each solver step, then one SpritesGenerated.
 
-    silhouette: uint8 [S, S], the alpha of each pixel; None leaves the shape free. first: index of the first sprite, to
-    draw part of a longer list; a sprite depends on the seed and its index only. Corner tiles are always 16. Raises
-    UsageError, DeviceError.
+    silhouette: uint8 [S, S], the alpha of each pixel; None leaves the shape free. first: index of the first sprite; a
+    sprite depends on the seed and its index only. Corner tiles are always 16. Raises UsageError, DeviceError.
     """
     if model.recipe.makes != "sprites":
         title = f"{model.title} is a {model.recipe.title.lower()} and can't draw sprites."
@@ -194,8 +193,7 @@ def edit_condition(
 ) -> EditCondition:
     """Return the condition that a recipe needs for an edit: sprites, strength, mask and constraints as tensors.
 
-    sprites: uint8 [N, S, S, 4], already with the constraints. keep: bool [N, S, S], pixels to keep; None keeps none.
-    Pixels outside the silhouette are always kept.
+    sprites: uint8 [N, S, S, 4], constrained. keep: bool [N, S, S], or None; pixels outside the silhouette are kept.
     """
     alpha, shape = constraints.alpha, (len(sprites), 1, *sprites.shape[1:3])
     known = np.zeros(sprites.shape[:3], bool) if keep is None else keep
@@ -219,9 +217,8 @@ def draw_in_batches(
 ) -> Generator[Progress, None, Rgba]:  # fmt: skip
     """Draw `count` sprites in batches that fit the device: yields Progress after each step, returns uint8 [N, S, S, 4].
 
-    states_of: yields the unfinished sprites after each step, for a slice of the sprites; steps beyond `steps` count as
-    the last. postprocess: turns drawn sprites uint8 [n, S, S, 4] of a slice into final sprites. stop_after: stop each
-    batch after this step.
+    states_of: yields the unfinished sprites of a slice after each step; steps beyond `steps` count as the last.
+    postprocess: turns drawn sprites uint8 [n, S, S, 4] of a slice into final ones. stop_after: this step in each batch.
     """
     made: list[Rgba] = []
     batch_size = AutoBatchSize(model.device, _DRAW_BATCH, model.spec.size)
@@ -319,8 +316,7 @@ class ChosenClasses:
 def chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int = 0) -> ChosenClasses | None:
     """Return the classes chosen in the settings; None if the settings leave the classes open.
 
-    first: index of the first sprite, to draw part of a longer list. Raises UsageError for an unknown class, a malformed
-    mixture, and a mixture beyond the model's capabilities.
+    first: index of the first sprite. Raises UsageError for an unknown class or mixture, or one beyond the model.
     """
     if settings.mix:
         shares = _mixture(model, settings.mix)

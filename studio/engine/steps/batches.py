@@ -126,8 +126,7 @@ class TrainSet(ABC):
     ) -> Batch:  # fmt: skip
         """Return the augmented batch of a step; each sprite appears once per epoch.
 
-        rng: a generator on the device. rows: the part of the batch to return, a slice with start and stop; None for
-        all.
+        rng: a generator on the device. rows: the part of the batch to return, with start and stop; None for all.
         """
         chosen = self.raw_batch(step, size, rows or slice(0, size))
         return augment(chosen, size, flip=flip, shift_px=shift_px, rng=rng, progress=progress, rows=rows)

@@ -290,7 +290,6 @@ def _assemble(
 
 
 def _has_checkpoint(run: RunDir) -> bool:
-    """Return whether the run has a valid checkpoint. Raises RunError."""
     with wrap_read_errors(run.checkpoints):
         return bool(checkpoints.list_checkpoints(run.checkpoints))
 
@@ -339,7 +338,6 @@ def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
 
 
 def _new_record(new: NewRun, sprites: Sprites, plan: _Plan) -> RunRecord:
-    """Return the record of a new run, which becomes run.json."""
     device = new.device
     return RunRecord(
         name=nfc(new.path.name), recipe=new.recipe.name, config=plan.config.to_json(),

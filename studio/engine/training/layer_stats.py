@@ -1,7 +1,6 @@
 """Statistics of each layer during training: update size, gradient norm, dead units.
 
-They come from single steps, probed with forward hooks every few seconds. Probing does not change what the network
-learns.
+They come from single steps, probed with forward hooks every few seconds, which does not change the training.
 """
 
 from __future__ import annotations

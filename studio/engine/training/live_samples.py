@@ -23,8 +23,7 @@ SAMPLE_SEED = 7
 def live_samples(training: Training, control: Control) -> Events:
     """Draw new sprites from the fixed seed; with a model that draws none, predict validation sprites.
 
-    Yields Progress, then one SamplesReady. The samples are saved in the run folder. Stops early, without samples, when
-    `control.stop` is set.
+    Yields Progress, then one SamplesReady, saved in the run folder; none after `control.stop`.
     """
     with training.side_work.skip_if_full("live samples"):
         model = training.model()

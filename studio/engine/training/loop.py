@@ -56,8 +56,7 @@ def train_resumed(
 ) -> Events:  # fmt: skip
     """Continue to train a run from its newest valid checkpoint; yields the training's events.
 
-    more_min: minutes to train from the checkpoint; 0 trains the rest of the budget. In a distributed run, call this on
-    rank 0. Raises StudioError.
+    more_min: minutes from there; 0: the rest of the budget. In a distributed run, for rank 0. Raises StudioError.
     """
     return _run(resumed_training(path, device, more_min, ranks), path, device, control, ranks, observers)
 
@@ -95,9 +94,9 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:
     """Train until the budget is used up, `control.stop` is set, or the run stops early by its settings.
 
     RunFinished comes last, after the work has been saved. A tick is a number of steps that take about TICK_S together.
-    Within a tick nothing is read back from the device: losses and gradient norms stay there. After a loss or gradient
-    that is not finite, later steps leave the weights unchanged, and NotFiniteError is raised at the end of the tick. An
-    overflow in fp16 only skips the step.
+    Within it nothing is read back from the device: losses and gradient norms stay there. After a loss or gradient that
+    is not finite, later steps leave the weights unchanged, and the tick ends with NotFiniteError; fp16 overflows skip a
+    step.
     """
     runner, budget_steps, ranks = StepRunner(training), training.budget_steps(), training.ranks
     speed, steps_per_tick = Speedometer(training.config.batch_size), 1  # grows as soon as the time of a step is known
@@ -145,7 +144,6 @@ def _run_started(training: Training) -> RunStarted:
 
 
 def _loss_chunk(training: Training, result: TickResult, sprites_per_s: float) -> LossChunk:
-    """Return the event of a tick of steps: losses, gradient norms, speed, and the time left."""
     config, (losses, grad_norms) = training.config, result.statistics
     left_s = 60 * config.minutes - training.elapsed_s
     if steps := training.budget_steps():
@@ -161,7 +159,6 @@ def _run(
     start: Generator[Event, None, Training], path: Path, device: Device, control: Control, ranks: Ranks,
     observers: Sequence[Observer],
 ) -> Events:  # fmt: skip
-    """Train a run with recovery from errors, and show each event to a stopwatch and to `observers`."""
     clock = Stopwatch()
     return observed(_train_with_recovery(start, path, device, control, ranks, clock), [clock, *observers])
 

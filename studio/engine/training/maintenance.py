@@ -106,7 +106,6 @@ class Maintenance:
         return best is None or best_by.is_better(found.metrics[best_by.name], best)
 
     def _note_saved(self) -> None:
-        """Remember the saved checkpoint's validation metric if it is the best so far."""
         found, best_by = self._training.validated, self._training.recipe.best_by
         if best_by is not None and found is not None and found.step == self._training.saved_step:
             value = found.metrics[best_by.name]

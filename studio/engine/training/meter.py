@@ -177,9 +177,8 @@ class QualityMeter:
     def _count_final_copies(self) -> Events:
         """Count copies of training sprites among sprites that the newest checkpoint draws.
 
-        While there are too many copies, it goes on with older checkpoints. `checkpoints.best_of` prefers a model with
-        fewer copies. Skips counting if drawing takes too long. Yields Progress, and a Notice if the newest model
-        copies.
+        Goes on with older checkpoints while there are too many: `checkpoints.best_of` prefers fewer copies. Skips
+        counting if drawing takes too long. Yields Progress, and a Notice if the newest model copies.
         """
         training, control, clock = self._training, self._control, self._clock
         most_s, by_chance, newest = FINAL_SHARE * clock.now_s(), None, ""
@@ -227,13 +226,11 @@ class _Reference:
 
 
 def _find_checkpoints(training: Training) -> checkpoints.Checkpoints:
-    """Return the run's checkpoints, oldest first. Raises UnwritableError."""
     with training.run.wrap_write_errors():
         return checkpoints.list_checkpoints(training.run.checkpoints)
 
 
 def _frozen_copy(model: TrainedModel) -> TrainedModel:
-    """Return a copy of the model whose weights no longer change."""
     return dataclasses.replace(model, network=copy.deepcopy(model.network))
 
 
@@ -268,8 +265,7 @@ def _save_metrics(training: Training, step: int, figures: Mapping[str, float]) -
 def _make_reference(training: Training, features: SpriteFeatures) -> Generator[Event, None, _Reference]:
     """Compute the features and scores of real sprites, for comparison with new ones; yields Progress.
 
-    With too few validation sprites, new sprites are compared with training sprites, and one half of the training
-    sprites with the other half.
+    With too few validation sprites, it compares with training sprites, and one half of these with the other.
     """
     yield Progress(0, 3, "real sprites measured")
     known, heldout = training.train_sample.rgba, training.heldout_sprites

@@ -144,7 +144,6 @@ def _starter_path() -> Path:
 
 
 def _load_starter(recipe: Recipe) -> Parent:
-    """Load the bundled model as a parent. Raises UsageError for a different recipe."""
     info = starter_info()
     if info.recipe != recipe.name:
         raise UsageError(f"The starter is a {info.recipe}, not a {recipe.name}.", _HINT)

@@ -109,10 +109,9 @@ class Training:
         return 60 * self.config.minutes
 
     def may_change_threads(self) -> bool:
-        """Return whether the training may compute with fewer CPU threads for a while.
+        """Return whether the training may compute with fewer CPU threads, which changes rounding errors.
 
-        It changes rounding errors: not if the run must be reproducible (a budget in steps), the user set the number,
-        or several ranks train.
+        Not if the run must be reproducible (a budget in steps), the user set the number, or several ranks train.
         """
         is_free = self.device.type == "cpu" and self.ranks.is_alone
         return is_free and not self.budget_steps() and not self.config.threads

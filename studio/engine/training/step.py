@@ -25,8 +25,7 @@ from studio.recipes.base import Batch, BatchRng
 class TickResult:
     """The results of a tick, which is a number of consecutive training steps.
 
-    statistics: float32 [2, steps], losses and gradient norms. layer_values: float32 [values] for `LayerMonitor.read`.
-    learning_rate: of the last step.
+    statistics: float32 [2, steps], losses and gradient norms. layer_values: float32, for `LayerMonitor.read`.
     """
 
     first_step: int

@@ -110,7 +110,6 @@ class ExperimentContext:
 
 
 def _spread(indices: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return at most 4,096 of the indices, evenly spread."""
     chosen = np.linspace(0, len(indices) - 1, min(len(indices), _MOST_SPRITES)).astype(np.int64)
     return indices[chosen]
 

@@ -176,7 +176,6 @@ def _split(context: ExperimentContext) -> tuple[ExperimentContext, DeviceSprites
 
 
 def _variants(context: ExperimentContext) -> list[_Variant]:
-    """Create the correct training, then the faulty trainings that suit the number of sprites."""
     precision, rate = context.precision(), context.config.learning_rate
     sound = context.training(precision)
     runs = [

@@ -140,7 +140,6 @@ def _evaluated_per_s(context: ExperimentContext, training: BenchmarkTrainer) -> 
 
 @torch.no_grad()
 def _drawn_per_s(training: BenchmarkTrainer) -> float:
-    """Draw 16 sprites; return the speed in sprites per second."""
     labels, start_s = torch.zeros(_DRAWN, dtype=torch.int64, device=training.device), time.perf_counter()
     with autocast(training.device.type, training.precision):
         for _ in training.recipe.draw(training.ema.network, labels, _DRAWING.guidance, _DRAWING.steps, _DRAWING.seed):

@@ -177,7 +177,6 @@ def _picture(name: str, maps: Tensor) -> Picture:
 
 
 def _table(stages: list[tuple[str, Tensor]]) -> Table:
-    """Return a table with the shape and statistics of each stage's feature maps."""
     rows = []
     for name, maps in stages:
         shape, flat = " x ".join(map(str, maps.shape)), maps.flatten(1)

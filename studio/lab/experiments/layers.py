@@ -99,12 +99,10 @@ def _table_of(network: nn.Module) -> Table:
 
 
 def _rms(weights: Sequence[Tensor]) -> Tensor:
-    """Return the root mean square of all elements of the weights: float32 []."""
     return torch.cat([weight.float().flatten() for weight in weights]).square().mean().sqrt()
 
 
 def _type_of(weight: Tensor) -> str:
-    """Return the dtype of a weight as text: 'float32'."""
     return str(weight.dtype).removeprefix("torch.")
 
 

@@ -158,8 +158,7 @@ class GradientNoise:
     def _inverse(self, products: NDArray[np.float64], kept: NDArray[np.bool_]) -> float:
         """Estimate 1 / noise scale from the kept blocks of batches (McCandlish et al. 2018, appendix A.1).
 
-        products: [blocks, blocks], scalar products of the blocks' gradient sums. The mean gradient is taken over all
-        batches, because the weights do not change.
+        products: [blocks, blocks], of gradient sums. The mean gradient is of all batches: the weights do not change.
         """
         sprites = self._sprites[kept].sum()
         noise = self._scatter[kept].sum() / self._freedom[kept].sum()

@@ -76,9 +76,8 @@ class Measurement:
 class Adviser:
     """Gives advice on a training while it runs: improving, good enough, or copying.
 
-    past: metrics from before the run was resumed. used_up: returns the used share of the budget, 0 to 1. advice: the
-    newest advice to show; None before the first. stop_advice: the newest advice to stop, which needs more measurements;
-    None to go on.
+    past: metrics from before a resume. used_up: returns the used share of the budget, 0 to 1. advice: the newest advice
+    to show, or None. stop_advice: the newest advice to stop, which needs more measurements; None to go on.
     """
 
     def __init__(self, past: RunHistory, used_up: Callable[[], float]) -> None:
@@ -208,8 +207,7 @@ def advice_by_metric(
 ) -> Advised | None:
     """Return the advice by a metric that should rise, such as accuracy; None after too few values.
 
-    curve, losses: steps and values on the validation set. A flat metric counts as improving while the loss falls,
-    because accuracy moves in jumps.
+    A flat `curve` counts as improving while the validation `losses` fall, because accuracy moves in jumps.
     """
     if len(curve) < evidence.fewest:
         return None

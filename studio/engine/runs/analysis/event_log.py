@@ -30,10 +30,9 @@ class EventLogSaved(Event):
 
 
 def save_event_log(run: Path, folder: Path) -> Events:
-    """Write a TensorBoard log of a run: yields Progress, then EventLogSaved.
+    """Write a TensorBoard log of a run into a new folder in `folder`; yields Progress, then EventLogSaved.
 
-    Creates a new folder in `folder`, named after the run; never overwrites files. Raises RunError, and ExportError if
-    TensorBoard's package is missing or writing fails.
+    Raises RunError, and ExportError if TensorBoard's package is missing or writing fails.
     """
     check_installed()
     record = RunDir(run).record()
@@ -81,7 +80,6 @@ def _curves(read: HistoryRead) -> dict[str, MetricCurve]:
 
 
 def _table(rows: Mapping[str, str]) -> str:
-    """Format settings as a Markdown table."""
     cells = [f"| {name} | {text.replace('|', chr(92) + '|')} |" for name, text in rows.items() if text]
     return "\n".join(["| | |", "|---|---|", *cells])
 

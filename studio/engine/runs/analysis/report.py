@@ -120,7 +120,6 @@ def _page_of(runs: Sequence[ComparedRun]) -> str:
 
 
 def _last_samples(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    """Yield the newest live samples of each run as HTML."""
     for run in runs:
         if run.read.samples:
             last = run.read.samples[-1]
@@ -148,7 +147,6 @@ def _has_timelapse(run: ComparedRun) -> bool:
 
 
 def _timelapse_frames(run: ComparedRun) -> Iterator[str]:
-    """Yield a row of live samples as HTML, to show the progress of a run."""
     if _has_timelapse(run):
         steps = {sample.step: sample for sample in run.read.samples}
         shown = thin_steps([*steps], _FRAMES)
@@ -184,7 +182,6 @@ def _facts(run: ComparedRun) -> Iterator[tuple[str, str]]:
 
 
 def _mistakes(run: ComparedRun) -> Iterator[str]:
-    """Yield an HTML table of the most common confusions of a classifier."""
     confusion, names = run.read.history.confusion, run.record.class_names
     if confusion is None or len(confusion) != len(names):
         return

@@ -28,9 +28,8 @@ _MOST_PIXELS = 1 << 26  # in all frames together
 def timelapse(run: Path, scale: int | None = None, seconds: float | None = None) -> SpriteSet:
     """Return an animation of a run's live samples, one frame per sample.
 
-    scale: enlargement of a sprite pixel; None enlarges frames to at most 512 pixels wide. seconds: length without the
-    longer last frame; None shows each frame for 0.25 s. Raises UsageError, and RunError if the run has no samples or
-    they never change.
+    scale: enlargement; None: at most 512 pixels wide. seconds: length without the longer last frame; None: 0.25 s a
+    frame. Raises UsageError, and RunError if the run has no samples or they never change.
     """
     record = RunDir(run).record()
     samples = read_samples(run, record.size)

@@ -34,8 +34,7 @@ def find_space(runs: Sequence[Path], *, with_cache: bool = False) -> Events:
 def free_space(items: Sequence[Removable]) -> Events:
     """Delete files found by `find_space`: yields Progress, a Notice for each skipped run, then one SpaceFreed.
 
-    Locks each run and searches again first, because the run may have trained since. Before deleting checkpoints,
-    verifies the checkpoints that must stay.
+    Locks and searches each run again first; verifies checkpoints that must stay before deleting others.
     """
     freed_bytes = done = 0
     by_run: dict[Path | None, list[Removable]] = {}
