@@ -1,7 +1,5 @@
 """The installed recipes and export formats, by name."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import studio.exports

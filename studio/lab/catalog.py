@@ -1,7 +1,5 @@
 """All experiments by name."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import studio.lab.experiments

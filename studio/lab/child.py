@@ -1,7 +1,5 @@
 """The child process of an experiment: it can be killed at any time, which frees the device's memory."""
 
-from __future__ import annotations
-
 import os
 import threading
 import traceback

@@ -1,7 +1,5 @@
 """Results of experiments: the findings with their circumstances, stored as JSON files."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import json

@@ -1,7 +1,5 @@
 """Runs an experiment in a child process, from the process of the window or the command line."""
 
-from __future__ import annotations
-
 import datetime
 import logging
 import platform

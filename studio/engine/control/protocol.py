@@ -6,8 +6,6 @@
 Clocks of different machines are never compared.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

@@ -1,7 +1,5 @@
 """Publish a training's heartbeat in its run folder and execute the requests of other processes."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import threading

@@ -1,7 +1,5 @@
 """Watch a run that another process trains, through the files in its folder, which may be on a shared drive."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator

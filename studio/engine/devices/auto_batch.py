@@ -1,7 +1,5 @@
 """Batch sizes for drawing, predicting and measuring that adapt to the free memory of the device."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 

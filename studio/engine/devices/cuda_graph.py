@@ -3,8 +3,6 @@
 For a small network, the CPU needs longer to launch kernels one by one than the GPU to run them; a graph launches all.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable
 from typing import Any, Generic, cast

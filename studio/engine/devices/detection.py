@@ -1,7 +1,5 @@
 """Detect the devices of this computer, time them with real training steps, and wrap their errors."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import platform

@@ -1,7 +1,5 @@
 """Mixed precision: autocast in bf16 and fp16, and loss scaling for fp16."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Start torchrun from the window to train a run with several processes, which outlive the window."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Export a trained model to a file of another format, then read the file back and compare its outputs."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 from collections.abc import Generator, Sequence

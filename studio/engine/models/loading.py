@@ -1,7 +1,5 @@
 """Load a model from a checkpoint of a run. If the checkpoint is damaged, another checkpoint is loaded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

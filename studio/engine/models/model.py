@@ -1,7 +1,5 @@
 """A trained model: a network with its recipe and the pixel style of its training sprites (style.json)."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

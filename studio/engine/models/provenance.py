@@ -1,7 +1,5 @@
 """Provenance of models, exported files and saved images: record the source run, and detect later changes."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib

@@ -1,7 +1,5 @@
 """Find new sprites that are copies of training sprites, also mirrored or moved by a pixel."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ layer of a classifier or regression. Otherwise the map uses the features for mea
 quality/features.py. A generator's middle level would describe the model better, but each recipe stores it elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from pathlib import Path
 

@@ -4,8 +4,6 @@ New sprites, with the class proportions of the training set, are compared with v
 learned features. The report also shows these scores for real sprites and for a cheat that returns training sprites.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ A network that only classifies ignores degraded sprites: noise with a tenth of t
 network also classifies how a sprite was corrupted (specks, blotches, blur), and its features come from every level.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Generator
 from functools import partial

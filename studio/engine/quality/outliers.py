@@ -1,7 +1,5 @@
 """Find sprites unlike all other sprites, or more like a different class, by learned features."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 import numpy as np

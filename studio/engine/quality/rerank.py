@@ -1,7 +1,5 @@
 """Rerank new sprites: draw many, and keep the sprites most like the sprites liked by the user."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

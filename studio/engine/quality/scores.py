@@ -3,8 +3,6 @@
 None is reliable: copies of training sprites have the best distances. Compare with real sprites, and count copies.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The marker file elsewhere.json in the local folder of a run that trains on another machine."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

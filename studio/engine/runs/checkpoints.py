@@ -13,8 +13,6 @@ A checkpoint is written into a temporary folder, which is then renamed. A resume
 number, so no generator state is stored.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -3,8 +3,6 @@
 A start mark file stays in the folder until the run is complete. It shows that an interrupted creation left the folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path

@@ -16,8 +16,6 @@ checkpoints/        see checkpoints.py
 exports/
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """Read a run's metrics.jsonl into curves, with the live samples and evaluations."""
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence

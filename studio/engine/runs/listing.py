@@ -1,7 +1,5 @@
 """The list of runs: all runs in the studio's runs folder, and remembered runs elsewhere."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterable

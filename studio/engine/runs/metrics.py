@@ -1,7 +1,5 @@
 """The lines of metrics.jsonl: write events as lines and parse lines. The keys of a line determine its type."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -4,8 +4,6 @@ A training never touches this file, so notes can change while the run trains and
 file first, so that window and command line keep each other's changes. Of two simultaneous changes the later wins.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

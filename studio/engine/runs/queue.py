@@ -5,8 +5,6 @@ interrupted runs, which resume at their turn. Without queue.json, queued runs fo
 must hold a run's lock to train it, so no run trains twice at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """The live samples of a run: one PNG for each step at which the training drew or predicted sprites."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Collection, Sequence

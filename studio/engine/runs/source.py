@@ -1,7 +1,5 @@
 """The provenance of a run, stored in the files made by its model: run, checkpoint, sprites, licence."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import studio

@@ -1,7 +1,5 @@
 """The split of a run's sprites into training set, validation set and test set."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

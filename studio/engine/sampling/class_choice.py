@@ -1,7 +1,5 @@
 """Parse the class names and class mixtures that users type."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,6 @@ from the point where its previous stride ended, not from the teacher's path, so 
 leads to nearly the same sprite. The student is stored beside its teacher in the checkpoint.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Draw sprites that start from other sprites: variations, inpainting, tweens and similar sprites."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass

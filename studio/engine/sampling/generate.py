@@ -1,7 +1,5 @@
 """Draw sprites with a generator; predict classes or numbers with other models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol

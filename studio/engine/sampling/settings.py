@@ -1,7 +1,5 @@
 """The settings for drawing sprites with a generator."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

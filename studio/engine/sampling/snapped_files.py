@@ -1,7 +1,5 @@
 """Copy image files and reduce their colours to a palette. Sizes, frames, durations and description files stay."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Sprites to train on, and the batch of each step: selected, augmented and converted to float on the device."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Training steps for benchmarks and experiments, without a run folder, checkpoints, live samples or validation."""
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable

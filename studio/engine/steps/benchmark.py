@@ -1,7 +1,5 @@
 """Measure how fast a recipe trains on a device: real steps in fp32 and mixed precision, and the transfer of a batch."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Run training steps eagerly at first, then as a replayed CUDA graph where possible, with the same results."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Muon and AdamW, the learning-rate schedule, and the EMA of the weights."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 from collections.abc import Iterable, Sequence

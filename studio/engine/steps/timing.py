@@ -1,7 +1,5 @@
 """Timing of a training: a stopwatch without pauses, periodic work, speed, and throttled Progress events."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import deque

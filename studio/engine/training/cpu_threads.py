@@ -4,8 +4,6 @@ All threads wait for the slowest thread after each operation. If another program
 takes ten times as long as the work, and a single thread is several times faster.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import deque
 

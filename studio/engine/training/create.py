@@ -1,7 +1,5 @@
 """Create a training: a new run, a run for the queue, or a run resumed from its newest checkpoint."""
 
-from __future__ import annotations
-
 import datetime
 import platform
 from collections.abc import Generator

@@ -3,8 +3,6 @@
 They come from single steps, probed with forward hooks every few seconds, which does not change the training.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import math

@@ -1,7 +1,5 @@
 """Live samples of a training: new sprites from a fixed seed, or validation sprites with the model's predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

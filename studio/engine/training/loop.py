@@ -1,7 +1,5 @@
 """The training loop, a generator of events. The caller drives the training by advancing the generator."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A training's work between its steps: validation, checkpoints, live samples, measurements, early stopping."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Parent models: the weights of another run, or of the starter bundled with the studio, start a new training."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Recover a training from losses that are not finite and from a full device."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

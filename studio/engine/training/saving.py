@@ -1,7 +1,5 @@
 """Write a training to its run folder: checkpoints, validation metrics, state.json."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The state of a training: network, optimizers, EMA weights, data, and the run folder."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

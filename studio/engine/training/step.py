@@ -1,7 +1,5 @@
 """Run training steps on the device, in ticks of several steps without read-backs from the device."""
 
-from __future__ import annotations
-
 import bisect
 import contextlib
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A new experiment is one new file in this folder (or in a package that names its 
 'studio.lab.experiments'): a subclass of `Experiment`. The Lab page, the command and reports follow from it.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from dataclasses import dataclass

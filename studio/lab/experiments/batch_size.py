@@ -1,7 +1,5 @@
 """Batch size: speed and memory by batch size, and where larger batches stop being faster."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Generator

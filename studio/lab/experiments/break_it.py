@@ -1,7 +1,5 @@
 """Break it: several trainings from one seed, a correct one and others with a single fault."""
 
-from __future__ import annotations
-
 import math
 import time
 import warnings

@@ -1,7 +1,5 @@
 """Compile: training steps with torch.compile and without, the cost of compiling, and when it pays back."""
 
-from __future__ import annotations
-
 import math
 import shutil
 import sysconfig

@@ -1,7 +1,5 @@
 """CUDA graph: training steps that the GPU replays from a graph, and the same steps launched kernel by kernel."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Generator

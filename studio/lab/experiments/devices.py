@@ -1,7 +1,5 @@
 """Devices: training, evaluation and drawing on each device, and where the time of a training step goes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Generator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Feature maps: the output of each stage of a network for one sprite."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From noise to sprite: the steps of drawing from the same noise, with guidance and without."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

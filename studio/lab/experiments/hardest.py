@@ -6,8 +6,6 @@ the predicted class's probability is drawn over the sprite. The gradient with re
 and is almost zero where the classifier is sure.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Layers: the parameters of a network, and how each layer trained, if the run logged layer statistics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import torch

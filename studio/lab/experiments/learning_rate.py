@@ -1,7 +1,5 @@
 """Learning rate: a range test (Smith 2017), which raises the learning rate step by step until training diverges."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Generator
 

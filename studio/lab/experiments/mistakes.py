@@ -1,7 +1,5 @@
 """Mistakes with devices: makes each mistake, shows the error of PyTorch, and then the corrected code."""
 
-from __future__ import annotations
-
 import textwrap
 from dataclasses import dataclass
 from typing import Any

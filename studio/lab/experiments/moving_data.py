@@ -1,7 +1,5 @@
 """Moving data: the cost of loading sprites for a training step, for data loaders from slow to fast."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 import warnings

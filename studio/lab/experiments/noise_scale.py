@@ -6,8 +6,6 @@ B sprites per step takes 1 + scale / B times the fewest possible steps and sees 
 sprites. The model assumes plain gradient descent; for Adam they found it accurate within small factors.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Precision: fp32 against 16-bit formats, in speed, in memory and in the training loss."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """Loops and timers for experiments that measure training steps at several values of a setting."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence

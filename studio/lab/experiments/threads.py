@@ -1,7 +1,5 @@
 """Threads: the number of CPU threads that trains fastest."""
 
-from __future__ import annotations
-
 import statistics
 
 import torch

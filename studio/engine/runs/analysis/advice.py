@@ -5,8 +5,6 @@ checkpoint, for the advice and for loading a model. Advice that stops a training
 rule out chance. A run read from disk gets the same advice, without torch.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

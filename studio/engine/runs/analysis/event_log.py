@@ -1,7 +1,5 @@
 """Export the history of a run to TensorBoard: curves, samples and settings."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Mapping
 from contextlib import closing

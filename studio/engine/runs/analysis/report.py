@@ -1,7 +1,5 @@
 """A report of runs: a self-contained HTML page to keep, send and print."""
 
-from __future__ import annotations
-
 import base64
 import html
 import io

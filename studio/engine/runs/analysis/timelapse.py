@@ -1,7 +1,5 @@
 """A timelapse of a training: an animation of its live samples, one grid of sprites per frame."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The disk space of runs, and the kinds of deletable files in a run folder."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 disk_use.py lists the kinds. Files needed to resume, draw or export are never deletable.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
