@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from studio.core.arrays import Rgba
+from studio.core.arrays import Indices, Rgba
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, LossChunk, RunFinished
 from studio.core.generators import run_to_end
@@ -28,7 +28,6 @@ from studio.engine.distributed.ranks import ALONE, Ranks
 from studio.engine.quality.copies import Nearest, find_copies
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RECORD_FILE, RunDir
-from studio.engine.runs.split import Indices
 from studio.engine.steps import timing
 from studio.engine.training import loop
 from studio.engine.training.loop import train_new, train_resumed

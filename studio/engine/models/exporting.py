@@ -44,7 +44,10 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
     """
     form = find_plugin(catalog.model_exports(), format_name, "export format")
     config = form.Config() if config is None else config
-    _check_format(form, model)
+    if missing := form.missing():
+        raise ExportError(f"Can't export to {form.title} yet.", missing)
+    if problem := form.problem(model.recipe):
+        raise ExportError(f"This model can't be exported as {form.title}.", problem)
     with detection.wrap_device_errors(model.device):
         exportable, about = exportable_copy(model), provenance.model_card(model)  # before the first yield
     yield _progress(0, "copying the model")
@@ -142,14 +145,6 @@ def _training_code(model: TrainedModel, source: ModelSource | None) -> TrainingC
 
     data = None if model.run is None else RunDir(model.run).data
     return TrainingCode(config, data, (*own, *shared), loss)
-
-
-def _check_format(form: ModelExport, model: TrainedModel) -> None:
-    """Raise ExportError if the format can't hold this model or can't be written on this computer."""
-    if missing := form.missing():
-        raise ExportError(f"Can't export to {form.title} yet.", missing)
-    if problem := form.problem(model.recipe):
-        raise ExportError(f"This model can't be exported as {form.title}.", problem)
 
 
 def check_difference(form: ModelExport, model: ExportableModel, config: Config, found: Tensor, path: Path) -> float:

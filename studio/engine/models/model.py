@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from studio.core import records
+from studio.core.arrays import Indices
 from studio.core.config import TrainingConfig
 from studio.core.errors import DamagedError
 from studio.core.events import Notice
@@ -17,7 +18,7 @@ from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import catalog
 from studio.engine.runs.folder import STYLE_FILE, Ancestor, RunDir, RunRecord, wrap_read_errors, wrap_write_errors
-from studio.engine.runs.split import Indices, split_sprites
+from studio.engine.runs.split import split_sprites
 from studio.engine.steps.batches import subsample
 from studio.recipes.base import Recipe, Spec
 from studio.recipes.capabilities import Student

@@ -8,11 +8,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from studio.core.arrays import Rgba
+from studio.core.arrays import Indices, Mask, Rgba
 from studio.core.events import Event, Progress
 from studio.data.sprites import Sprites
 from studio.engine.devices.auto_batch import AutoBatchSize
-from studio.engine.runs.split import Indices
 from studio.engine.steps.batches import to_device, to_input
 
 _COPY = 1 / 3  # a copy is nearer than a third of the distance to the nearest sprite outside the group
@@ -29,7 +28,7 @@ class Nearest:
 
     index: Indices
     distance: NDArray[np.float32]
-    is_copy: NDArray[np.bool_]
+    is_copy: Mask
 
 
 def find_copies(
@@ -95,7 +94,7 @@ def _variants(sprites: Rgba) -> list[Rgba]:
 
 
 def _nearest(
-    sprites: Rgba, known: Tensor, at_once: int, left_out: NDArray[np.bool_] | None = None
+    sprites: Rgba, known: Tensor, at_once: int, left_out: Mask | None = None
 ) -> tuple[NDArray[np.float32], Indices]:
     """Return each sprite's distance to its nearest row of `known`, float32 [N], and that row's index, int64 [N].
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from studio.core import formatting
-from studio.core.arrays import Rgba
+from studio.core.arrays import Indices, Rgba
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated, Event, Events, Notice, Validated
@@ -31,8 +31,8 @@ from studio.engine.quality.scores import frechet_distance, kid, likelihood_diver
 from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.runs.evaluation import CheckpointEvaluation, save_evaluation
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.split import MIN_REPORT_SPRITES, Indices, shuffle_by_group, split_sprites
-from studio.engine.sampling.generate import Labels, draw
+from studio.engine.runs.split import MIN_REPORT_SPRITES, shuffle_by_group, split_sprites
+from studio.engine.sampling.generate import Labels, draw, model_label
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import DeviceSprites, stride_subsample, subsample
 from studio.engine.steps.timing import with_progress
@@ -44,6 +44,7 @@ MAX_HELDOUT = 4096  # validation sprites, at most: all pairs are compared
 MAX_TRAINING = 8192  # training sprites, at most, for distances
 _MAX_BATCH = 256  # sprites, at most
 _FITTED = 1024  # training sprites that the likelihood divergence is fitted to
+Scores = dict[str, float]  # by the name of a figure in core/metrics.py
 
 
 @dataclass(frozen=True)
@@ -93,12 +94,11 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
         yield figures
         return
     _check_counts(real)
-    title = f"{model.title}, step {model.step:,}"
     labels = sample_classes(real.training, settings.count, settings.seed)
     with detection.wrap_device_errors(model.device):
         features = yield from learn_features(real.training, model.device, model.precision)
         new = yield from draw(model, labels, settings)
-        judged = yield from judge(title, new, labels, real, features)
+        judged = yield from judge(model_label(model), new, labels, real, features)
         of_new = {**judged.figures["new"], "loss_gap": loss_gap(model, real.training, real.heldout)}
     evaluated = replace(judged, figures={**judged.figures, "new": of_new})
     yield from save_evaluation(run, CheckpointEvaluation.from_generator(evaluated, model.step, settings.to_json()))
@@ -205,7 +205,7 @@ class Scorer:
         self._heldout_fixed = self._fixed.of(real.heldout.rgba)
         self._patches = PatchSurprisal(real.heldout.rgba, real.heldout.groups, real.training.rgba)
 
-    def distances(self, sprites: Rgba) -> dict[str, float]:
+    def distances(self, sprites: Rgba) -> Scores:
         """Return the distances between `sprites` as a set and the real sprites, by name."""
         values = self._features.of(sprites)
         return {
@@ -217,15 +217,13 @@ class Scorer:
             "surprisal": self._patches.distance(sprites),
         }
 
-    def sprite_scores(
-        self, sprites: Rgba, asked: Labels | None, nearest: Nearest, heldout: Nearest
-    ) -> dict[str, float]:
+    def sprite_scores(self, sprites: Rgba, asked: Labels | None, nearest: Nearest, heldout: Nearest) -> Scores:
         """Return the scores of single sprites, averaged: pixel art, copies, class agreement.
 
         asked: the requested classes int64 [N], if any. nearest, heldout: nearest training sprites of these and of
         validation.
         """
-        found: dict[str, float] = dict(vars(measure_pixel_art(sprites, self._real.training.rgba)))
+        found: Scores = dict(vars(measure_pixel_art(sprites, self._real.training.rgba)))
         found["copies"] = float(nearest.is_copy.mean())
         found["nearer"] = probability_below(nearest.distance, heldout.distance)
         if asked is not None and self._features.knows_classes:
@@ -233,7 +231,7 @@ class Scorer:
         return found
 
 
-def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, float]:
+def _distances(name: str, values: np.ndarray, real: np.ndarray) -> Scores:
     found, frechet = kid(real, values), frechet_distance(real, values)
     return {f"kid_{name}": found.value, f"kid_{name}_error": found.error, f"fd_{name}": frechet}
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core import paths
+from studio.core.arrays import Indices
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, Progress
 from studio.data.doctor.checks import MOST_CHECKED
@@ -19,6 +20,8 @@ from studio.engine.quality.evaluate import MIN_SPRITES
 from studio.engine.quality.features import learn_features
 from studio.engine.runs.split import split_by_group
 from studio.engine.steps.batches import subsample
+
+Floats = NDArray[np.float32]
 
 _NEIGHBOURS = 10
 _MIN_VOTES = 8  # neighbours that must agree on a different class, without a vote for the sprite's own
@@ -51,9 +54,7 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     yield SpritesChecked(sprites, tuple(items), len(sprites))
 
 
-def nearest_neighbours(
-    features: NDArray[np.float32],
-) -> Generator[Event, None, tuple[NDArray[np.int64], NDArray[np.float32]]]:
+def nearest_neighbours(features: Floats) -> Generator[Event, None, tuple[Indices, Floats]]:
     """Return indices and distances, [N, 10], of the rows nearest to each of float32 [N, D]; yields Progress."""
     wanted = min(_NEIGHBOURS, len(features) - 1)
     squares = (features**2).sum(1)
@@ -72,20 +73,20 @@ def nearest_neighbours(
     return near, far
 
 
-def relative_distances(distances: NDArray[np.float32]) -> NDArray[np.float32]:
+def relative_distances(distances: Floats) -> Floats:
     """Return each row's mean of `distances` [N, n] to neighbours, over the median of all rows: float32 [N]."""
     mean = distances.mean(1)
     return np.asarray(mean / max(float(np.median(mean)), 1e-9), np.float32)
 
 
-def _outliers(sprites: Sprites, apart: NDArray[np.float32]) -> list[ImportIssue]:
+def _outliers(sprites: Sprites, apart: Floats) -> list[ImportIssue]:
     """Return an issue for each sprite far from all others. apart: float32 [N] from `relative_distances`."""
     words = "{:.1f} times the usual distance to the nearest sprites"
     found = np.flatnonzero(apart > _FAR_FACTOR).tolist()
     return [ImportIssue(sprites.names[index], words.format(apart[index]), "outlier") for index in found]
 
 
-def _wrong_classes(sprites: Sprites, near: NDArray[np.int64], apart: NDArray[np.float32]) -> list[ImportIssue]:
+def _wrong_classes(sprites: Sprites, near: Indices, apart: Floats) -> list[ImportIssue]:
     """Return an issue for each sprite whose neighbours agree on another class, unless its class is too small.
 
     near: int64 [N, 10], each sprite's neighbours. apart: float32 [N] from `relative_distances`.
@@ -98,7 +99,7 @@ def _wrong_classes(sprites: Sprites, near: NDArray[np.int64], apart: NDArray[np.
         other = int(votes.argmax())
         is_certain = counts[own] > _NEIGHBOURS and apart[index] <= _FAR_FACTOR
         if is_certain and votes[own] == 0 and votes[other] >= _MIN_VOTES:
-            votes_of_all = f"{votes[other]} of the {_NEIGHBOURS} most similar sprites"
-            words = f"{votes_of_all} belong to class {sprites.class_names[other]!r}"
+            agreeing = f"{votes[other]} of the {_NEIGHBOURS} most similar sprites"
+            words = f"{agreeing} belong to class {sprites.class_names[other]!r}"
             items.append(ImportIssue(sprites.names[index], words, "wrong class", twin=sprites.names[near[index, 0]]))
     return items

@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.arrays import Rgba
+from studio.core.arrays import Indices, Mask, Rgba
 from studio.data.colour.palette import dominant_colours, nearest_colours, to_oklab
 from studio.data.images.canvas import as_rgba, as_uint32
-from studio.engine.runs.split import Indices, shuffle_by_group
+from studio.engine.runs.split import shuffle_by_group
 from studio.engine.steps.batches import stride_subsample
 
 Codes = NDArray[np.int64]
@@ -52,7 +52,7 @@ class PatchSurprisal:
         self._counts = [(_Counts(patch, fold_of), _Counts(context, fold_of)) for patch, context in patches.by_order]
         self.of_real = self._bits(patches, folds)
 
-    def of(self, sprites: Rgba, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    def of(self, sprites: Rgba, where: Mask | None = None) -> NDArray[np.float64]:
         """Return bits per pixel of sprites uint8 [M, S, S, 4]: float64 [M]. where: bool [M, S, S] to count."""
         step = max(1, _MAX_PIXELS // sprites[0, ..., 0].size)
         found = []
@@ -75,9 +75,7 @@ class PatchSurprisal:
             codes *= 1 + nearest_colours(to_oklab(colours[:, :3]), to_oklab(self._palette[:, :3]))
         return _Patches(codes[indices].reshape(sprites.shape[:3]), len(self._palette) + 1)
 
-    def _bits(
-        self, patches: _Patches, left_out: Indices, where: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.float64]:
+    def _bits(self, patches: _Patches, left_out: Indices, where: Mask | None = None) -> NDArray[np.float64]:
         """Return each sprite's surprisal in bits per pixel, float64 [N], predicted without one fold.
 
         left_out: int64 [N], each sprite's fold to leave out. Patches with more neighbours are rarer. A patch that was

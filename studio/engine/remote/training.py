@@ -30,17 +30,8 @@ from studio.engine.control.protocol import ControlRequest, Heartbeat, clear_cont
 from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
 from studio.engine.remote import marker
 from studio.engine.remote.ssh import FIND_STUDIO, RENAME_LAST, ConnectionLostError, RemoteTarget, SshConnection, connect
-from studio.engine.runs import evaluation
-from studio.engine.runs.folder import (
-    HEARTBEAT_FILE,
-    METRICS_FILE,
-    RECORD_FILE,
-    REMOTE_FILE,
-    REQUEST_FILE,
-    RunDir,
-    wrap_read_errors,
-    wrap_write_errors,
-)
+from studio.engine.runs import evaluation, folder
+from studio.engine.runs.folder import HEARTBEAT_FILE, RECORD_FILE, REQUEST_FILE, RunDir
 from studio.engine.runs.history import HistoryRead
 from studio.engine.runs.samples import thin_samples
 
@@ -65,7 +56,7 @@ _FETCH_RULES = [
     "--exclude=*",
 ]  # fmt: skip
 # In place: watchers continue to read at their position.
-_FETCH_LAST_RULES = ["--inplace", f"--include=/{METRICS_FILE}", "--exclude=*"]
+_FETCH_LAST_RULES = ["--inplace", f"--include=/{folder.METRICS_FILE}", "--exclude=*"]
 
 _MAKE_FOLDER_SCRIPT = 'mkdir -p "$1/$2"'
 _START_SCRIPT = f"""\
@@ -189,7 +180,7 @@ class RemoteTraining:
         path, is_remote = self._run.path, bool(marker.remote_target_of(self._run.path))
         self._require_same_run()
         found = self._read_state()
-        with wrap_write_errors(path):
+        with folder.wrap_write_errors(path):
             files.remove(path / HEARTBEAT_FILE)  # left by a killed process that followed the run
         list(self._watcher.poll())  # skip the events in the local files
         if found.trains:
@@ -259,11 +250,11 @@ class RemoteTraining:
         again = command_line("studio", "resume", str(path), "--on", self._target)
         title = f"The folder of {self._name} on {self._target} is gone."
         hint = f"Steps up to {self._run.progress().step:,} are here. Send them again with: {again}. To train here, "
-        return RunError(title, f"{hint}delete {REMOTE_FILE} from the run folder first.")
+        return RunError(title, f"{hint}delete {folder.REMOTE_FILE} from the run folder first.")
 
     def _require_same_run(self) -> None:
         there = self._connection.run(_READ_FILE_SCRIPT, self._name, RECORD_FILE)
-        with wrap_read_errors(self._run.path / RECORD_FILE):
+        with folder.wrap_read_errors(self._run.path / RECORD_FILE):
             here = (self._run.path / RECORD_FILE).read_bytes()
         if there not in (b"", here):
             title = f"{self._target} has a different run named {self._name}."

@@ -125,9 +125,8 @@ def remove_quarantined(folder: Path) -> None:
 
 def leftovers(folder: Path) -> list[Path]:
     """Return damaged and half-written checkpoints, to delete while no training runs. Raises OSError."""
-    return sorted(
-        path for path in folder.iterdir() if path.name.startswith(_QUARANTINE_PREFIX) or files.is_temporary(path)
-    )
+    found = folder.iterdir()
+    return sorted(path for path in found if path.name.startswith(_QUARANTINE_PREFIX) or files.is_temporary(path))
 
 
 def add_distilled(folder: Path, step: int, tensors: Tensors) -> None:

@@ -16,19 +16,10 @@ from studio.core.curves import SMOOTHING_STEPS
 from studio.core.errors import UsageError
 from studio.core.events import Event, Events, RolledBack, SamplesReady
 from studio.core.metrics import ACCURACY, LOSS, R2
+from studio.engine.runs import metrics
 from studio.engine.runs.evaluation import CheckpointEvaluation, read_evaluations
 from studio.engine.runs.folder import CONFUSION_FILE, METRICS_FILE, RunDir, RunRecord, wrap_read_errors
-from studio.engine.runs.metrics import (
-    LAYER_FIGURES,
-    CheckpointLine,
-    LayerStats,
-    LossLine,
-    MetricsLine,
-    QualityLine,
-    ResumeLine,
-    ValidationLine,
-    parse_line,
-)
+from studio.engine.runs.metrics import CheckpointLine, LayerStats, MetricsLine, QualityLine, ValidationLine
 from studio.engine.runs.samples import SampleReader
 
 ConfusionAtStep = tuple[int, NDArray[np.int64]]  # step, and counts int64 [K, K] by true and predicted class
@@ -219,7 +210,7 @@ class MetricsTail:
                 if not text.endswith(b"\n"):
                     break  # the training is writing this line
                 self._read_bytes += len(text)
-                if (line := parse_line(text)) is not None:
+                if (line := metrics.parse_line(text)) is not None:
                     yield line
 
 
@@ -235,10 +226,10 @@ class _HistoryBuilder:
 
     def add(self, line: MetricsLine) -> None:
         """Add a parsed line of metrics.jsonl. A ResumeLine removes the steps that are trained again."""
-        if isinstance(line, ResumeLine):
+        if isinstance(line, metrics.ResumeLine):
             self._losses.cut(line.resumed)
             self._others = [other for other in self._others if _step_of(other) <= line.resumed]
-        elif isinstance(line, LossLine):
+        elif isinstance(line, metrics.LossLine):
             self._losses.add(line)
         else:
             self._others.append(line)
@@ -270,7 +261,7 @@ class _LossColumns:
         self._a_step = {name: array("d") for name in ("loss", "grad_norm")}
         self._a_tick = {name: array("d") for name in ("lr", "sprites_per_s", "elapsed_s", "memory_bytes")}
 
-    def add(self, tick: LossLine) -> None:
+    def add(self, tick: metrics.LossLine) -> None:
         """Append the losses and other values of a tick."""
         end = tick.step + len(tick.loss)
         self._steps.extend(range(tick.step, end))
@@ -325,7 +316,7 @@ def _curves_by_name(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[
 def _layer_curves(lines: Sequence[LayerStats]) -> dict[str, dict[str, MetricCurve]]:
     """Return {statistic: {layer: curve}} for the layers of the newest line."""
     found: dict[str, dict[str, MetricCurve]] = {}
-    for index, figure in enumerate(LAYER_FIGURES if lines else ()):
+    for index, figure in enumerate(metrics.LAYER_FIGURES if lines else ()):
         rows = [(line.step, {name: row[index] for name, row in line.layers.items()}) for line in lines]
         known = [(step, {name: value for name, value in row.items() if value is not None}) for step, row in rows]
         found[figure] = _curves_by_name(known)

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from studio.core.arrays import Indices
 from studio.core.config import TrainingConfig
 from studio.data.sprites import Sprites
 from studio.engine.runs.folder import RunRecord, newer_version_error
-
-Indices = NDArray[np.int64]
 
 BY_GROUP: Literal["group"] = "group"  # rule of `split_by_group`, stored in run.json
 MIN_REPORT_SPRITES = 400  # validation sprites; a third of fewer would be too small a test set
@@ -62,9 +60,7 @@ def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
     return Split(training, validation, validation)
 
 
-def heldout_groups(
-    groups: NDArray[np.int64], labels: NDArray[np.int64], share: float, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def heldout_groups(groups: Indices, labels: Indices, share: float, seed: int) -> tuple[Indices, Indices]:
     """Choose about `share` of the groups of each class, small and large groups alike, as the validation set.
 
     groups, labels: int64 [N], of each sprite. Returns the chosen groups, and the group of each sprite, renumbered from

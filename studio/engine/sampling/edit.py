@@ -15,17 +15,8 @@ from studio.core.events import Events, Notice, Progress, SpritesGenerated
 from studio.data.colour.pixel_art import to_pixel_art
 from studio.engine.devices import detection
 from studio.engine.models.model import TrainedModel
-from studio.engine.sampling.generate import (
-    Labels,
-    check_constraints,
-    chosen_classes,
-    class_tensor,
-    draw_in_batches,
-    edit_condition,
-    model_label,
-    require_capability,
-    require_model_size,
-)
+from studio.engine.sampling import generate
+from studio.engine.sampling.generate import Labels, edit_condition, model_label
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_device, to_input
 from studio.recipes.capabilities import BlendsSprites, Capability, EditsSprites
@@ -65,9 +56,10 @@ def redraw(
             hint = "Models learn inpainting in the last fifth of training. Choose a later checkpoint."
             yield Notice("info", title, hint)
     constraints = settings.constraints(silhouette)
-    check_constraints(model, constraints)
-    labels, shares = _classes(model, settings, source)
+    generate.check_constraints(model, constraints)
     indices = np.arange(settings.count) % len(source.sprites)  # [N], the start sprite of each new sprite
+    wanted = generate.chosen_classes(model, settings)
+    labels, shares = (source.labels[indices], None) if wanted is None else (wanted.labels, wanted.shares)
     kept = np.zeros(source.sprites.shape[1:3], bool) if keep is None else keep
     keep_masks = np.repeat(kept[None], settings.count, 0)  # [N, S, S]
     kept_in_each = np.broadcast_to(kept, source.sprites.shape[:3])  # [M, S, S]
@@ -80,7 +72,7 @@ def redraw(
 
     def states_of(part: slice) -> Iterator[Tensor]:
         condition = edit_condition(model, start[indices[part]], settings.strength, constraints, keep_masks[part])
-        classes = class_tensor(model, labels[part], shares)
+        classes = generate.class_tensor(model, labels[part], shares)
         return recipe.redraw(model.network, condition, classes, settings.guidance, settings.steps, seed, part.start)
 
     def postprocess(drawn: Rgba, part: slice) -> Rgba:
@@ -93,7 +85,7 @@ def redraw(
         return constraints.apply(made, keep_masks[part])
 
     with detection.wrap_device_errors(model.device):
-        made = yield from draw_in_batches(model, settings.count, settings.steps, states_of, postprocess)
+        made = yield from generate.draw_in_batches(model, settings.count, settings.steps, states_of, postprocess)
     yield SpritesGenerated(made, labels, model_label(model), settings.seed, keep_masks)
 
 
@@ -144,10 +136,10 @@ def _blend(
     assert isinstance(recipe, BlendsSprites)  # `_check` has asked for the capability
     if settings.mix:
         raise UsageError("Blended sprites take their classes from the source sprites.", "Remove the class mixture.")
-    wanted = chosen_classes(model, settings)
+    wanted = generate.chosen_classes(model, settings)
     of_source = source.labels if wanted is None else np.full(len(source.labels), wanted.labels[0])
     labels = of_source[shares.argmax(1)]
-    known, sprites = class_tensor(model, of_source, None), to_input(to_device(source.sprites, model.device))
+    known, sprites = generate.class_tensor(model, of_source, None), to_input(to_device(source.sprites, model.device))
     rows = torch.from_numpy(shares).float().to(model.device)  # float32 [N, M]
 
     def states_of(part: slice) -> Iterator[Tensor]:
@@ -158,7 +150,7 @@ def _blend(
         return settings.constraints().apply(made)
 
     with detection.wrap_device_errors(model.device):
-        made = yield from draw_in_batches(model, len(shares), settings.steps, states_of, postprocess)
+        made = yield from generate.draw_in_batches(model, len(shares), settings.steps, states_of, postprocess)
     return made, labels
 
 
@@ -166,27 +158,17 @@ def _check(model: TrainedModel, settings: GenerateSettings, capability: Capabili
     """Raise UsageError if the model can't make this edit, or the sprites or settings don't fit it."""
     if settings.corner_tiles:
         raise UsageError("Corner tiles can't start from a sprite.", "Remove the sprite or turn off corner tiles.")
-    require_capability(model, capability)
-    require_model_size(model, "sprite", source.sprites.shape[1:3])
+    generate.require_capability(model, capability)
+    generate.require_model_size(model, "sprite", source.sprites.shape[1:3])
 
 
 def _check_mask(model: TrainedModel, keep: NDArray[np.bool_]) -> None:
     """Raise UsageError for an inpainting mask of the wrong size, or one that keeps all pixels or none."""
-    require_model_size(model, "mask", keep.shape)
+    generate.require_model_size(model, "mask", keep.shape)
     if keep.all():
         raise UsageError("The mask keeps all pixels.", "Select the pixels to draw again.")
     if not keep.any():
         raise UsageError("The mask keeps no pixel.", "Keep some pixels, or draw variations instead.")
-
-
-def _classes(
-    model: TrainedModel, settings: GenerateSettings, source: EditInput
-) -> tuple[Labels, NDArray[np.float32] | None]:
-    """Return each new sprite's class, its start sprite's if unset, int64 [N], and mixture shares, float32 [K]."""
-    wanted = chosen_classes(model, settings)
-    if wanted is None:
-        return source.labels[np.arange(settings.count) % len(source.labels)], None
-    return wanted.labels, wanted.shares
 
 
 def _visible_changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength: float) -> NDArray[np.bool_]:

@@ -28,6 +28,7 @@ from studio.recipes.base import evenly_spread
 from studio.recipes.capabilities import Capability, Distils, DrawsMaps, EditCondition, EditsSprites
 
 Labels = NDArray[np.int64]
+Drawing = Generator[Progress, None, Rgba]  # returns sprites, uint8 [N, S, S, 4]
 
 _DRAW_BATCH = 64  # maximum; enough to fill a GPU, few enough to stop quickly
 _PROGRESS_UNIT = "sprites drawn"
@@ -127,7 +128,7 @@ def model_label(model: TrainedModel) -> str:
 def draw(
     model: TrainedModel, labels: Labels, solver: SolverSettings, stop_after: int | None = None,
     shares: NDArray[np.float32] | None = None, constraints: Constraints = UNCONSTRAINED, first: int = 0,
-) -> Generator[Progress, None, Rgba]:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """Draw a sprite for each class in `labels`: yields Progress after each solver step, returns uint8 [N, S, S, 4].
 
     labels: int64 [N]. stop_after: stop after this step and return unfinished sprites. shares: float32 [K], a mixture of
@@ -212,7 +213,7 @@ def class_tensor(model: TrainedModel, labels: Labels, shares: NDArray[np.float32
 def draw_in_batches(
     model: TrainedModel, count: int, steps: int, states_of: Callable[[slice], Iterator[Tensor]],
     postprocess: Callable[[Rgba, slice], Rgba], stop_after: int | None = None,
-) -> Generator[Progress, None, Rgba]:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """Draw `count` sprites in batches that fit the device: yields Progress after each step, returns uint8 [N, S, S, 4].
 
     states_of: yields the unfinished sprites of a slice after each step; steps beyond `steps` count as the last.

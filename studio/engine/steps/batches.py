@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from studio.core.arrays import Rgba
+from studio.core.arrays import Indices, Rgba
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch
 
@@ -54,7 +54,7 @@ def unpremultiply(x: Tensor) -> Tensor:
     return torch.cat([colour, alpha], 1)
 
 
-def subsample(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
+def subsample(sprites: Sprites, indices: Indices) -> Sprites:
     """Return the sprites at `indices`, or a fixed random sample of at most 20,480 sprites and 256 MB."""
     most = max_sampled(sprites.size)
     if len(indices) > most:
@@ -77,7 +77,7 @@ def step_seed(seed: int, step: int) -> int:
     return int(np.random.SeedSequence((seed, step)).generate_state(1)[0])  # mixes well, unlike seed + step
 
 
-def shuffled_indices(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
+def shuffled_indices(seed: int, epoch: int, count: int) -> Indices:
     """Return the random order of an epoch's sprites: a permutation, int64 [count]."""
     return np.random.default_rng((seed, epoch)).permutation(count)  # each epoch has an order of its own
 
@@ -107,9 +107,7 @@ def augment(
 class TrainSet(ABC):
     """A training set whose batches depend only on seed and step. indices: int64, its part of the sprites, or None."""
 
-    def __init__(
-        self, sprites: Sprites, device: torch.device, seed: int, indices: NDArray[np.int64] | None = None
-    ) -> None:
+    def __init__(self, sprites: Sprites, device: torch.device, seed: int, indices: Indices | None = None) -> None:
         self.device, self.seed = device, seed
         self._source_indices = np.arange(len(sprites)) if indices is None else indices
         self.labels_host = sprites.labels[self._source_indices]  # int64 [N] on the CPU, for counting
@@ -140,9 +138,7 @@ class TrainSet(ABC):
 class DeviceSprites(TrainSet):
     """A training or validation set that is kept on the device as uint8."""
 
-    def __init__(
-        self, sprites: Sprites, device: torch.device, seed: int = 0, indices: NDArray[np.int64] | None = None
-    ) -> None:
+    def __init__(self, sprites: Sprites, device: torch.device, seed: int = 0, indices: Indices | None = None) -> None:
         super().__init__(sprites, device, seed, indices)
         size = sprites.size
         self.rgba = torch.empty((len(self), 4, size, size), dtype=torch.uint8, device=device)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core import files, formatting
-from studio.core.arrays import Rgba
+from studio.core.arrays import Indices, Rgba
 from studio.core.config import TrainingConfig
 from studio.core.errors import TrainingError
 from studio.core.events import Notice
@@ -37,9 +37,7 @@ _HINT = "Checkpoints are saved. Check the drive, then resume the run."
 class StreamedSprites(TrainSet):
     """A training set on disk or in CPU memory with DeviceSprites' batches; a thread reads ahead until `close`."""
 
-    def __init__(
-        self, sprites: Sprites, device: torch.device, seed: int = 0, indices: NDArray[np.int64] | None = None
-    ) -> None:
+    def __init__(self, sprites: Sprites, device: torch.device, seed: int = 0, indices: Indices | None = None) -> None:
         super().__init__(sprites, device, seed, indices)
         self._sprites = _SpriteReader(sprites, self._source_indices)
         self._thread: _ReaderThread | None = None
@@ -152,7 +150,7 @@ class _Buffers:
 class _SpriteReader:
     """Reads sprites from memory or, with seek, from their file: an error in a memory map kills the process."""
 
-    def __init__(self, sprites: Sprites, indices: NDArray[np.int64]) -> None:
+    def __init__(self, sprites: Sprites, indices: Indices) -> None:
         self._rgba, self._source_indices = sprites.rgba, indices
         self.shape = sprites.rgba.shape[1:]
         self._start = sprites.stored.start if sprites.stored else 0
@@ -161,7 +159,7 @@ class _SpriteReader:
             with contextlib.suppress(OSError):  # file deleted: only its memory map is left
                 self._file = sprites.stored.path.open("rb", buffering=0)
 
-    def read(self, chosen: NDArray[np.int64], out: Rgba) -> None:
+    def read(self, chosen: Indices, out: Rgba) -> None:
         """Read the sprites at the indices `chosen` into `out`, uint8 [B, S, S, 4]. Raises OSError."""
         indices = self._source_indices[chosen]
         if self._file is None:
@@ -211,7 +209,7 @@ _MAX_CPU_SHARE, _MAX_GPU_SHARE = 0.25, 0.5  # of the free memory, for sprites
 
 
 def make_train_set(
-    sprites: Sprites, indices: NDArray[np.int64], device: torch.device, config: TrainingConfig, processes: int = 1
+    sprites: Sprites, indices: Indices, device: torch.device, config: TrainingConfig, processes: int = 1
 ) -> tuple[TrainSet, list[Notice]]:
     """Create a training set of the sprites at `indices`, streamed if they don't fit in device memory.
 

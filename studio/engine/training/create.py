@@ -31,19 +31,10 @@ from studio.engine.models.loading import precision_for
 from studio.engine.models.model import load_style, save_style
 from studio.engine.quality.evaluate import heldout_batch_size
 from studio.engine.remote.marker import raise_if_remote
-from studio.engine.runs import checkpoints, evaluation, queue
+from studio.engine.runs import checkpoints, evaluation, folder, queue
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.creating import new_run, remove_failed_starts
-from studio.engine.runs.folder import (
-    METRICS_FILE,
-    RunDir,
-    RunProgress,
-    RunRecord,
-    RunState,
-    file_exists,
-    wrap_read_errors,
-    wrap_write_errors,
-)
+from studio.engine.runs.folder import RunDir, RunRecord, RunState, wrap_read_errors, wrap_write_errors
 from studio.engine.runs.split import BY_GROUP, split_sprites
 from studio.engine.steps.batches import DeviceSprites, stride_subsample, subsample
 from studio.engine.steps.optim import EMA, make_optimizers
@@ -98,7 +89,7 @@ def create_run(new: NewRun, state: RunState = "stopped") -> Events:
     remove_failed_starts()
     with new_run(run):
         record, _ = yield from populate_run_dir(run, plan, new)
-        run.write_progress(RunProgress(state, 0, 0.0, {}))
+        run.write_progress(folder.RunProgress(state, 0, 0.0, {}))
         run.create(record)
     run.release()
     yield from plan.notices
@@ -297,9 +288,8 @@ def _load_newest(training: Training) -> None:
 
     Damaged checkpoints are quarantined, with a notice for each. Raises RunError if all checkpoints are damaged.
     """
-    folder = training.run.checkpoints
-    with wrap_read_errors(folder):
-        found, damaged = checkpoints.scan(folder)
+    with wrap_read_errors(training.run.checkpoints):
+        found, damaged = checkpoints.scan(training.run.checkpoints)
     number = max((info.number for _, info in found), default=0)  # checkpoint numbers continue from the newest
     while found:
         path, info = found[-1]
@@ -322,7 +312,7 @@ def _load_newest(training: Training) -> None:
         restore_optimizer_state(training, info, parts["optimizer"])
         training.checkpoint_number = number
         set_headline(training, info.metrics)
-    elif file_exists(training.run.path / METRICS_FILE):
+    elif folder.file_exists(training.run.path / folder.METRICS_FILE):
         training.notices.append(Notice("warning", "No checkpoint was saved. Training starts at step 0."))
 
 

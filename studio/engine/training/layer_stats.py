@@ -118,9 +118,8 @@ class LayerMonitor:
         yield
         with self._timed(), torch.no_grad():
             changes = iter(torch._foreach_sub([weight.detach() for weight in self._weights], before))
-            ratios = [  # relative to the new weights, because some start at 0
-                _norm([next(changes) for _ in group]) / _norm(group).clamp(min=_TINY) for group in self._layers.values()
-            ]
+            groups = self._layers.values()  # ratios are relative to the new weights, because some start at 0
+            ratios = [_norm([next(changes) for _ in group]) / _norm(group).clamp(min=_TINY) for group in groups]
             self.values = [*ratios, *gradients, *self._dead(probe)]
 
     def read(self, step: int, values: NDArray[np.float32]) -> list[LayerStats]:

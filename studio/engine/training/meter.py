@@ -11,7 +11,7 @@ from typing import Literal
 
 import torch
 
-from studio.core.arrays import Rgba
+from studio.core.arrays import Indices, Rgba
 from studio.core.errors import RunError
 from studio.core.events import Blocked, Event, Events, Notice, Progress, QualityMeasured
 from studio.core.formatting import percent
@@ -27,8 +27,8 @@ from studio.engine.quality.scores import Features, kid
 from studio.engine.runs import checkpoints
 from studio.engine.runs.analysis.advice import FINAL_SPRITES, QUALITY_SPRITES, copies_too_much
 from studio.engine.runs.checkpoints import add_metrics
-from studio.engine.runs.split import Indices, split_in_halves
-from studio.engine.sampling.generate import draw
+from studio.engine.runs.split import split_in_halves
+from studio.engine.sampling.generate import Drawing, draw
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import stride_subsample
 from studio.engine.steps.timing import Stopwatch, Throttle
@@ -234,14 +234,12 @@ def _frozen_copy(model: TrainedModel) -> TrainedModel:
     return dataclasses.replace(model, network=copy.deepcopy(model.network))
 
 
-def _draw(model: TrainedModel, training: Training, count: int) -> Generator[Progress, None, Rgba]:
+def _draw(model: TrainedModel, training: Training, count: int) -> Drawing:
     """Draw `count` sprites with the default settings, from equal classes and equal noise in every call."""
     return draw(model, sample_classes(training.train_sample, count, seed=0), GenerateSettings())
 
 
-def _within(
-    most_s: float, drawing: Generator[Progress, None, Rgba], clock: Stopwatch
-) -> Generator[Event, None, Rgba | None]:
+def _within(most_s: float, drawing: Drawing, clock: Stopwatch) -> Generator[Event, None, Rgba | None]:
     """Return the sprites of the generator `drawing`; None once it would take more than `most_s` seconds."""
     start_s = clock.now_s()
     for progress in (steps := Steps(drawing)):

@@ -142,17 +142,15 @@ def _plots(timings: list[BatchTiming], marks: tuple[Mark, ...] = ()) -> tuple[Pl
     sizes, axis = tuple(float(item.size) for item in timings), Axis("batch size", log=True)
     speed = Line("training", sizes, tuple(item.speed for item in timings))
     megabytes = Line("memory", sizes, tuple(item.memory_bytes / 2**20 for item in timings))
-    return (
-        Plot("Speed by batch size", axis, Axis("sprites/s"), (speed,), marks),
-        Plot("Memory by batch size", axis, Axis("MB"), (megabytes,), marks),
-    )
+    speeds = Plot("Speed by batch size", axis, Axis("sprites/s"), (speed,), marks)
+    return speeds, Plot("Memory by batch size", axis, Axis("MB"), (megabytes,), marks)
 
 
 def _table(timings: list[BatchTiming]) -> Table:
-    rows = tuple(
-        (number(item.size), milliseconds(item.step_s), rate(item.speed), memory(item.memory_bytes)) for item in timings
-    )
-    return Table((">batch size", ">time per step", ">speed", ">memory"), rows)
+    rows = []
+    for item in timings:
+        rows.append((number(item.size), milliseconds(item.step_s), rate(item.speed), memory(item.memory_bytes)))
+    return Table((">batch size", ">time per step", ">speed", ">memory"), tuple(rows))
 
 
 def _conclusion(timings: list[BatchTiming], stop_reason: str, context: ExperimentContext) -> Outcome:

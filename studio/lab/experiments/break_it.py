@@ -229,10 +229,8 @@ def _pictures(runs: Iterable[_Variant], network: nn.Module | None = None) -> Ite
 
 
 def _plots(runs: list[_Variant]) -> tuple[Plot, ...]:
-    return (
-        loss_plot("Loss on validation sprites", tuple(run.validation_curve() for run in runs)),
-        loss_plot("Training loss", tuple(run.curve() for run in runs)),
-    )
+    validation = loss_plot("Loss on validation sprites", tuple(run.validation_curve() for run in runs))
+    return validation, loss_plot("Training loss", tuple(run.curve() for run in runs))
 
 
 def _table(runs: list[_Variant]) -> Table:
@@ -249,11 +247,8 @@ def _table(runs: list[_Variant]) -> Table:
 def _sentences(runs: list[_Variant], costs: tuple[float, float, int]) -> Iterator[str]:
     sound, *others = runs
     in_training, usual = sound.ends()
-    steps = count(len(sound.losses), "step")
-    yield (
-        f"The correct training ends with a loss of {decimal(in_training)} after {steps}, {decimal(usual)} on "
-        "validation sprites."
-    )
+    steps, losses = count(len(sound.losses), "step"), (decimal(in_training), decimal(usual))
+    yield f"The correct training ends with a loss of {losses[0]} after {steps}, {losses[1]} on validation sprites."
     for run in others:
         in_training, loss = run.ends()
         title = f"{run.title[0].upper()}{run.title[1:]}: "

@@ -90,20 +90,16 @@ def _conclusion(eager: TimedTraining, compiled: TimedTraining) -> Outcome:
 def _plot(eager: TimedTraining, compiled: TimedTraining, cost_s: float, steps: int) -> Plot:
     """Plot the training time in minutes by number of steps, including the time to compile."""
     ends = (0.0, float(2 * steps or math.ceil(_PLOTTED_S / eager.step_s)))
-    lines = (
-        Line("eager", ends, tuple(step * eager.step_s / 60 for step in ends), dots=False),
-        Line("compiled", ends, tuple((cost_s + step * compiled.step_s) / 60 for step in ends), dots=False),
-    )
+    plain = Line("eager", ends, tuple(step * eager.step_s / 60 for step in ends), dots=False)
+    fused = Line("compiled", ends, tuple((cost_s + step * compiled.step_s) / 60 for step in ends), dots=False)
     marks = (Mark(float(steps), "pays back"),) if steps else ()
-    return Plot("Training time, including compiling", Axis("steps"), Axis("minutes"), lines, marks)
+    return Plot("Training time, including compiling", Axis("steps"), Axis("minutes"), (plain, fused), marks)
 
 
 def _table(eager: TimedTraining, compiled: TimedTraining) -> Table:
-    rows = tuple(
-        (name, duration(training.warm_up_s), milliseconds(training.step_s), rate(training.sprites_per_s))
-        for name, training in (("eager", eager), ("compiled", compiled))
-    )
-    return Table(("", f">first {_WARM_UP_STEPS} steps", ">each later step", ">speed"), rows)
+    named = (("eager", eager), ("compiled", compiled))
+    rows = ((name, duration(one.warm_up_s), milliseconds(one.step_s), rate(one.sprites_per_s)) for name, one in named)
+    return Table(("", f">first {_WARM_UP_STEPS} steps", ">each later step", ">speed"), tuple(rows))
 
 
 def _sentences(eager: TimedTraining, compiled: TimedTraining, cost_s: float, steps: int) -> Iterator[str]:

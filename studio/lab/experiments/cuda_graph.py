@@ -123,22 +123,17 @@ def _measure(context: ExperimentContext, size: int) -> Generator[Progress, None,
 
 def _plots(timings: list[GraphTiming]) -> tuple[Plot, ...]:
     sizes = tuple(float(item.size) for item in timings)
-    lines = (
-        Line("eager", sizes, tuple(item.size / item.eager_s for item in timings)),
-        Line("CUDA graph", sizes, tuple(item.size / item.graph_s for item in timings)),
-    )
-    return (Plot("Speed by batch size", Axis("batch size", log=True), Axis("sprites/s"), lines),)
+    eager = Line("eager", sizes, tuple(item.size / item.eager_s for item in timings))
+    graph = Line("CUDA graph", sizes, tuple(item.size / item.graph_s for item in timings))
+    return (Plot("Speed by batch size", Axis("batch size", log=True), Axis("sprites/s"), (eager, graph)),)
 
 
 def _table(timings: list[GraphTiming]) -> Table:
-    rows = tuple(
-        (
-            number(item.size), f"{1000 * item.eager_s:,.2f} ms", f"{1000 * item.graph_s:,.2f} ms",
-            rate(item.size / item.graph_s), f"{item.speedup:.3g}",
-        )
-        for item in timings
-    )  # fmt: skip
-    return Table((">batch size", ">eager step", ">graph step", ">graph speed", ">times as fast"), rows)
+    rows = []
+    for item in timings:
+        steps = f"{1000 * item.eager_s:,.2f} ms", f"{1000 * item.graph_s:,.2f} ms"
+        rows.append((number(item.size), *steps, rate(item.size / item.graph_s), f"{item.speedup:.3g}"))
+    return Table((">batch size", ">eager step", ">graph step", ">graph speed", ">times as fast"), tuple(rows))
 
 
 def _sentences(timings: list[GraphTiming], context: ExperimentContext) -> tuple[str, ...]:

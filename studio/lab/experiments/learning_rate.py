@@ -99,13 +99,11 @@ def _has_diverged(losses: list[float], steps: int) -> bool:
 def _plot(rates: NDArray[np.float64], losses: list[float], marks: tuple[Mark, ...]) -> Plot:
     curve = _smoothed(losses, len(rates))
     x = tuple(rates[: len(curve)].tolist())
-    lines = (
-        Line("each step", x, tuple(losses[: len(curve)]), dots=False),
-        Line("smoothed", x, tuple(curve.tolist()), dots=False),
-    )
+    each = Line("each step", x, tuple(losses[: len(curve)]), dots=False)
+    smoothed = Line("smoothed", x, tuple(curve.tolist()), dots=False)
     # On a linear axis, the diverging end would hide the rest.
     loss = Axis("loss", log=min(losses[: len(curve)], default=0.0) > 0)
-    return Plot("Loss while the learning rate rises", Axis("learning rate", log=True), loss, lines, marks)
+    return Plot("Loss while the learning rate rises", Axis("learning rate", log=True), loss, (each, smoothed), marks)
 
 
 def _conclusion(rates: NDArray[np.float64], losses: list[float], context: ExperimentContext) -> Outcome:

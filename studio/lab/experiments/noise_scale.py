@@ -235,13 +235,10 @@ def _sizes(scale: Scale, own: int) -> list[int]:
 
 def _plot(scale: Scale, own: int) -> Plot:
     sizes = tuple(map(float, _sizes(scale, own)))
-    lines = (
-        Line("steps", sizes, tuple(map(scale.steps, sizes))),
-        Line("sprites seen", sizes, tuple(map(scale.sprites_seen, sizes))),
-    )
-    title = "Cost of the same progress, by batch size"
-    mark = Mark(scale.value, "noise scale")
-    return Plot(title, Axis("batch size", log=True), Axis("times the minimum", log=True), lines, (mark,))
+    steps = Line("steps", sizes, tuple(map(scale.steps, sizes)))
+    seen = Line("sprites seen", sizes, tuple(map(scale.sprites_seen, sizes)))
+    title, mark = "Cost of the same progress, by batch size", Mark(scale.value, "noise scale")
+    return Plot(title, Axis("batch size", log=True), Axis("times the minimum", log=True), (steps, seen), (mark,))
 
 
 def _table(scale: Scale, own: int) -> Table:

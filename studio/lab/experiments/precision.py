@@ -84,11 +84,10 @@ def _plot(trainings: Mapping[str, PrecisionTraining]) -> Plot:
 
 
 def _table(trainings: Mapping[str, PrecisionTraining]) -> Table:
-    rows = tuple(
-        (name, rate(training.sprites_per_s), milliseconds(training.step_s), memory(training.kept_bytes))
-        for name, training in trainings.items()
-    )
-    return Table(("precision", ">speed", ">time per step", ">kept for the backward pass"), rows)
+    rows = []
+    for name, one in trainings.items():
+        rows.append((name, rate(one.sprites_per_s), milliseconds(one.step_s), memory(one.kept_bytes)))
+    return Table(("precision", ">speed", ">time per step", ">kept for the backward pass"), tuple(rows))
 
 
 def _conclusion(trainings: Mapping[str, PrecisionTraining], context: ExperimentContext) -> Outcome:

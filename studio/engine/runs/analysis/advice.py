@@ -169,9 +169,8 @@ def measurements(history: RunHistory) -> list[Measurement]:
         return []
     steps = next(iter(curves.values())).steps.tolist()
     rows = zip(*(curve.values.tolist() for curve in curves.values()), strict=True)
-    return [
-        Measurement(step, Quality(**dict(zip(curves, row, strict=True)))) for step, row in zip(steps, rows, strict=True)
-    ]
+    qualities = (Quality(**dict(zip(curves, row, strict=True))) for row in rows)
+    return [Measurement(step, quality) for step, quality in zip(steps, qualities, strict=True)]
 
 
 def advice_by_quality(measured: Sequence[Measurement], evidence: _Evidence = _SHOW) -> Advised | None:

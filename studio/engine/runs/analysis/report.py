@@ -16,17 +16,8 @@ from studio.core.curves import MAX_CURVES
 from studio.core.errors import RunError
 from studio.core.events import Event, Events, Notice, Progress
 from studio.core.formatting import count, number
-from studio.engine.runs.analysis.comparison import (
-    NOTHING_DIFFERS,
-    ComparedRun,
-    ComparisonRow,
-    comparison_rows,
-    differences,
-    explain_best,
-    settings_texts,
-    shared_positions,
-    side_by_side,
-)
+from studio.engine.runs.analysis import comparison
+from studio.engine.runs.analysis.comparison import ComparedRun, ComparisonRow
 from studio.engine.runs.analysis.timelapse import samples_change
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import (
@@ -104,15 +95,15 @@ def _arrays(curve: MetricCurve | None) -> tuple[np.ndarray, np.ndarray]:
 def _page_of(runs: Sequence[ComparedRun]) -> str:
     title = runs[0].name if len(runs) == 1 else f"{count(len(runs), 'run')} compared"
     parts = [f"<h1>{html.escape(title)}</h1>", *_last_samples(runs), *_samples_at_same_step(runs), *_plots(runs)]
-    parts += ["<h2>Runs</h2>", _table(runs, side_by_side([dict(_facts(run)) for run in runs]))]
+    parts += ["<h2>Runs</h2>", _table(runs, comparison.side_by_side([dict(_facts(run)) for run in runs]))]
     parts += ["<h2>Figures</h2>", *_figures(runs)]
     if len(runs) > 1:
-        rows = differences([run.record for run in runs])
-        parts += ["<h2>Differences</h2>", _table(runs, rows) if rows else f"<p>{NOTHING_DIFFERS}</p>"]
+        rows = comparison.differences([run.record for run in runs])
+        parts += ["<h2>Differences</h2>", _table(runs, rows) if rows else f"<p>{comparison.NOTHING_DIFFERS}</p>"]
     for run in runs:
         heading = f"<h2>{html.escape(run.name)}</h2>" if len(runs) > 1 else ""
         parts += [heading, *_timelapse_frames(run), *_mistakes(run)]
-        parts += ["<h2>Settings</h2>", key_value_table(settings_texts(run.record).items())]
+        parts += ["<h2>Settings</h2>", key_value_table(comparison.settings_texts(run.record).items())]
         parts += ["<h2>Provenance</h2>", key_value_table(_provenance(run))]
     return html_page(f"{title} - Sprite Training Studio", "\n".join(parts), _STYLE, width_rem=52)
 
@@ -129,7 +120,7 @@ def _samples_at_same_step(runs: Sequence[ComparedRun]) -> Iterator[str]:
     drawing = [run for run in runs if _has_timelapse(run)]
     if len(drawing) < 2:
         return
-    end = shared_positions([run.film for run in drawing], "step")[-1]
+    end = comparison.shared_positions([run.film for run in drawing], "step")[-1]
     fewest = min((run.read.samples for run in drawing), key=len)
     shared = thin_steps([sample.step for sample in fewest if sample.step <= end], _BESIDE + 1)
     yield "<h2>Samples at the same step</h2>"
@@ -208,11 +199,11 @@ def _provenance(run: ComparedRun) -> Iterator[tuple[str, str]]:
 
 
 def _figures(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    rows = comparison_rows(runs)
+    rows = comparison.comparison_rows(runs)
     names = [run.name for run in runs]
     yield numeric_table(("", *names, ""), [(row.title, *row.marked(), row.better) for row in rows])
     if len(runs) > 1:
-        yield f"<p>{html.escape(explain_best(runs))}</p>"
+        yield f"<p>{html.escape(comparison.explain_best(runs))}</p>"
 
 
 def _table(runs: Sequence[ComparedRun], rows: Iterable[ComparisonRow]) -> str:

@@ -75,11 +75,10 @@ def _removable(run: RunDir) -> list[Removable]:
         with wrap_read_errors(run.path):
             found, essential = _checkpoints(run)
             samples, exports = sample_paths(run), run.path / EXPORTS_FOLDER
+            # Distilling takes minutes, so checkpoints with a distilled network stay.
+            essential |= {path for path, info in found if checkpoints.DISTILLED in info.sha256}
             by_kind = {
-                # Distilling takes minutes, so checkpoints with a distilled network stay.
-                "checkpoints": [
-                    path for path, info in found if path not in essential and checkpoints.DISTILLED not in info.sha256
-                ],
+                "checkpoints": [path for path, _ in found if path not in essential],
                 "leftovers": checkpoints.leftovers(run.checkpoints) if found else [],
                 "samples": [samples[step] for step in samples.keys() - set(thin_steps(list(samples), KEPT_SAMPLES))],
                 "exports": sorted(exports.iterdir()) if exports.is_dir() else [],
