@@ -12,7 +12,7 @@ from studio.core.curves import CURVE_COLOURS
 from studio.core.formatting import count, decimal, duration, number
 from studio.exports.html_page import MEDIA_STYLE, html_page, key_value_table, numeric_table, pixel_image, plot_image
 from studio.exports.plot import new_axes, style_axes, to_svg
-from studio.lab.outcome import Picture, Plot
+from studio.lab.outcome import Plot
 from studio.lab.results import Result
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _HEIGHT = 3.4  # inches; plots are 8 inches wide
 _FEW_DECADES = 1e3  # highest / lowest value: axes with a smaller range get labels at minor ticks
-_SPRITES_WIDTH = 768  # largest width of a picture on the page, in pixels
+_WIDTH_PX = 768  # largest width of a picture on the page
 
 
 def save_report(path: Path, results: Sequence[Result], *, replace: bool = False) -> Path:
@@ -47,7 +47,10 @@ def _section(result: Result) -> str:
         f'<p class="question">{html.escape(result.question)}</p>',
         *(f"<p>{html.escape(sentence)}</p>" for sentence in outcome.sentences),
         *(plot_image(plot.title, draw_plot(plot)) for plot in outcome.plots),
-        *(_figure(picture) for picture in outcome.pictures),
+        *(
+            pixel_image(each.title, each.png, each.pixels().shape[1], _WIDTH_PX, each.about)
+            for each in outcome.pictures
+        ),
         *(numeric_table(table.columns, table.rows) for table in outcome.tables),
     ]
     parts += ["<h2>Measurement</h2>", key_value_table(_details(result))]
@@ -68,11 +71,6 @@ def _details(result: Result) -> Iterable[tuple[str, str]]:
     yield "Date", f"{result.created.replace('T', ' ')}, in {duration(result.took_s)}"
     yield "Versions", ", ".join(f"{name} {version}" for name, version in result.versions.items())
     yield "Settings", ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.settings.items())
-
-
-def _figure(picture: Picture) -> str:
-    width = picture.pixels().shape[1]
-    return pixel_image(picture.title, picture.png, width, _SPRITES_WIDTH, picture.about)
 
 
 def draw_plot(plot: Plot) -> bytes:

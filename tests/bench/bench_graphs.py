@@ -23,7 +23,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.devices.detection import empty_cache, find_device, memory_in_use
-from studio.engine.steps.bench_steps import BenchmarkTrainer
+from studio.engine.steps.benchmark import BenchmarkTrainer
 from studio.recipes.base import Recipe
 from tests.bench.tools import command_line, say
 

@@ -18,7 +18,7 @@ from studio.core.errors import DeviceError, DeviceFullError, TrainingError
 from studio.core.events import Event
 from studio.data.sprites import Sprites
 from studio.engine.devices.types import Device
-from studio.engine.steps.bench_steps import StepTimes
+from studio.engine.steps.benchmark import StepTimes
 from studio.lab.experiments import (
     batch_size,
     break_it,

@@ -15,8 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from studio.core import files, records
-from studio.core.errors import DamagedError
-from studio.engine.runs.folder import HEARTBEAT_FILE, REQUEST_FILE, RunDir, wrap_read_errors
+from studio.engine.runs.folder import HEARTBEAT_FILE, REQUEST_FILE, RunDir, read_json
 
 T = TypeVar("T")
 
@@ -87,7 +86,9 @@ def send_request(
     run: Path, *, stop: bool | None = None, pause: bool | None = None, save: bool = False, sample: bool = False
 ) -> None:
     """Request something from a run's training by writing asked.json; None keeps a flag. Raises RunError."""
-    before = _asked_before(run / REQUEST_FILE)
+    # An unreadable file raises: to replace it would end a requested pause.
+    repair = "The request was not sent. Remove the file and try again."
+    before = read_json(run / REQUEST_FILE, ControlRequest, repair) or ControlRequest()
     asked = ControlRequest(
         before.stop if stop is None else stop,
         before.pause if pause is None else pause,
@@ -97,18 +98,6 @@ def send_request(
     folder = RunDir(run)
     with folder.wrap_write_errors():
         folder.write_file(REQUEST_FILE, _content(asked), durable=False)
-
-
-def _asked_before(path: Path) -> ControlRequest:
-    """Return the requests in asked.json, none without the file. Raises RunError if it is unreadable or damaged."""
-    try:
-        with wrap_read_errors(path):
-            return records.parse(files.retry_in_use(path.read_bytes), ControlRequest)
-    except FileNotFoundError:
-        return ControlRequest()
-    except ValueError:
-        hint = "The request was not sent. Remove the file and try again."
-        raise DamagedError(f"{path.name} of {path.parent.name} is damaged.", hint) from None
 
 
 def _read(path: Path, kind: type[T]) -> T | None:

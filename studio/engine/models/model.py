@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from studio.core import records
 from studio.core.arrays import Indices
 from studio.core.config import TrainingConfig
 from studio.core.errors import DamagedError
@@ -17,7 +16,7 @@ from studio.data.colour.pixel_art import PixelStyle, measure_style
 from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import catalog
-from studio.engine.runs.folder import STYLE_FILE, Ancestor, RunDir, RunRecord, wrap_read_errors, wrap_write_errors
+from studio.engine.runs.folder import STYLE_FILE, Ancestor, RunDir, RunRecord, read_json, wrap_write_errors
 from studio.engine.runs.split import split_sprites
 from studio.engine.steps.batches import subsample
 from studio.recipes.base import Recipe, Spec
@@ -51,21 +50,16 @@ def save_style(run: RunDir, record: RunRecord, sprites: Sprites) -> None:
 
 def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
     """Load style.json, or measure again what is missing or of an older version. Raises RunError, DamagedError."""
-    try:
-        with wrap_read_errors(run.path / STYLE_FILE):
-            text = (run.path / STYLE_FILE).read_bytes()
-    except FileNotFoundError:
+    repair = "Delete the file. The studio measures the style again."
+    kept = read_json(run.path / STYLE_FILE, dict[str, Any], repair)
+    if kept is None or "soft_alpha" in kept:  # from a version without alpha levels
         return _training_style(record, packed.load(run.data))
     try:
-        kept = records.parse(text, dict[str, Any])
-        if "soft_alpha" in kept:  # from a version without alpha levels
-            return _training_style(record, packed.load(run.data))
         style = PixelStyle.from_json(kept)
         if {len(style.colours), len(style.alpha_levels), len(style.class_counts)} != {len(record.class_names)}:
             raise ValueError("it does not fit the classes of the run")
     except ValueError as error:
-        title = f"{STYLE_FILE} of {run.path.name} is damaged: {error}."
-        raise DamagedError(title, "Delete the file. The studio measures the style again.") from error
+        raise DamagedError(f"{STYLE_FILE} of {run.path.name} is damaged: {error}.", repair) from error
     return style
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from studio.core import files, records
-from studio.core.errors import DamagedError, RunError
+from studio.core import files
+from studio.core.errors import RunError
 from studio.core.shell import command_line
-from studio.engine.runs.folder import REMOTE_FILE, RunDir, wrap_read_errors, wrap_write_errors
+from studio.engine.runs.folder import REMOTE_FILE, RunDir, read_json, wrap_write_errors
 
 
 class _RemoteMarker(msgspec.Struct, frozen=True):
@@ -19,14 +19,9 @@ class _RemoteMarker(msgspec.Struct, frozen=True):
 
 def remote_target_of(run: Path) -> str:
     """Return the machine and folder where the run trains; '' if it trains here. Raises RunError."""
-    try:
-        with wrap_read_errors(run / REMOTE_FILE):
-            return records.parse((run / REMOTE_FILE).read_bytes(), _RemoteMarker).on
-    except FileNotFoundError:
-        return ""
-    except ValueError:
-        hint = "If no other machine trains the run, delete the file."
-        raise DamagedError(f"{REMOTE_FILE} of {run.name} is damaged.", hint) from None
+    repair = "If no other machine trains the run, delete the file."
+    found = read_json(run / REMOTE_FILE, _RemoteMarker, repair)
+    return "" if found is None else found.on
 
 
 def mark_remote(run: Path, target: str) -> None:

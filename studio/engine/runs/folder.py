@@ -300,6 +300,20 @@ def file_exists(path: Path) -> bool:
     return True
 
 
+def read_json(path: Path, kind: type[T], repair: str) -> T | None:
+    """Read and parse a JSON file of a run; return None if it is missing.
+
+    repair: hint of the DamagedError for other content. Raises RunError if the file is unreadable.
+    """
+    try:
+        with wrap_read_errors(path):
+            return records.parse(files.retry_in_use(path.read_bytes), kind)
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise DamagedError(f"{path.name} of {path.parent.name} is damaged: {error}.", repair) from None
+
+
 def newer_version_error(name: str) -> RunError:
     """Return the error for a run that a newer version of the studio has made."""
     return RunError(f"{name} was made by a newer version of the studio.", "Update the studio to open it.")

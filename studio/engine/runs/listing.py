@@ -23,7 +23,7 @@ from studio.engine.runs.folder import (
 from studio.engine.runs.metrics import newest_loss_line
 from studio.engine.runs.notes import RunNotes, display_name, read_notes
 
-_MAX_REMEMBERED = 1000
+_FILE, _MAX_REMEMBERED = "known_runs.json", 1000
 
 RunStatus = Literal["queued", "training", "interrupted", "finished", "stopped", "failed", "damaged"]
 
@@ -152,7 +152,7 @@ def remember(run: Path) -> None:
             return
         try:
             entries = [str(path), *(str(other) for other in _read_remembered() if other != path)]  # newest first
-            files.write_atomic(_file(), json.dumps(entries[:_MAX_REMEMBERED], indent=2).encode())
+            files.write_atomic(paths.home() / _FILE, json.dumps(entries[:_MAX_REMEMBERED], indent=2).encode())
         finally:
             lock.release()
 
@@ -160,11 +160,7 @@ def remember(run: Path) -> None:
 def _read_remembered() -> list[Path]:
     """Return the remembered run folders, none without a valid file. Raises OSError if it is unreadable."""
     try:
-        found = records.parse(_file().read_bytes(), list[Any])
+        found = records.parse((paths.home() / _FILE).read_bytes(), list[Any])
     except (FileNotFoundError, ValueError):
         return []
     return [Path(entry) for entry in found if isinstance(entry, str) and "\0" not in entry]
-
-
-def _file() -> Path:
-    return paths.home() / "known_runs.json"

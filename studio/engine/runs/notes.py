@@ -14,10 +14,9 @@ from typing import Annotated
 
 import msgspec
 
-from studio.core import records
-from studio.core.errors import DamagedError, RunError, UsageError
+from studio.core.errors import RunError, UsageError
 from studio.core.names import nfc
-from studio.engine.runs.folder import RunDir, wrap_read_errors
+from studio.engine.runs.folder import RunDir, read_json
 
 MAX_NAME_LENGTH, MAX_NOTE_LENGTH, MAX_TAG_LENGTH = 80, 10_000, 32  # characters
 MAX_TAGS = 16
@@ -99,12 +98,5 @@ def check_notes(notes: RunNotes) -> None:
 
 def _read(run: Path) -> RunNotes:
     """Read notes.json; return empty notes if it is missing. Raises DamagedError, and RunError if it is unreadable."""
-    try:
-        with wrap_read_errors(run / _FILE):
-            text = (run / _FILE).read_bytes()
-        return records.parse(text, RunNotes)
-    except FileNotFoundError:
-        return RunNotes()
-    except ValueError as error:
-        title = f"{_FILE} of {run.name} is damaged: {error}."
-        raise DamagedError(title, "Repair or delete the file, then enter the notes again.") from None
+    repair = "Repair or delete the file, then enter the notes again."
+    return read_json(run / _FILE, RunNotes, repair) or RunNotes()

@@ -21,6 +21,7 @@ from studio.core.events import Event
 from studio.engine.runs.folder import RunDir, RunState, wrap_write_errors
 from studio.engine.runs.listing import RunSummary
 
+_FILE = "queue.json"
 _WAIT_S = 2.0  # for the lock, while another process changes the queue
 _ENDED = ("finished", "failed", "damaged")
 
@@ -127,7 +128,7 @@ def _locked_entries() -> Iterator[list[_QueueEntry]]:
             order = _read_entries()
             yield order
             kept = [dataclasses.asdict(entry) for entry in order if not _is_gone(Path(entry.run))]
-            files.write_atomic(_file(), json.dumps(kept, indent=2).encode())
+            files.write_atomic(paths.home() / _FILE, json.dumps(kept, indent=2).encode())
         finally:
             lock.release()
 
@@ -135,7 +136,7 @@ def _locked_entries() -> Iterator[list[_QueueEntry]]:
 def _read_entries() -> list[_QueueEntry]:
     """Return the valid entries of queue.json; empty if it is missing or damaged. Raises OSError if it is unreadable."""
     try:
-        found = records.parse(_file().read_bytes(), list[Any])
+        found = records.parse((paths.home() / _FILE).read_bytes(), list[Any])
     except (FileNotFoundError, ValueError):
         return []
     order: list[_QueueEntry] = []
@@ -152,7 +153,3 @@ def _is_gone(run: Path) -> bool:
 
 def _entry_of(run: Path, created: str) -> _QueueEntry:
     return _QueueEntry(str(run.resolve()), created)
-
-
-def _file() -> Path:
-    return paths.home() / "queue.json"

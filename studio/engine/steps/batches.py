@@ -170,17 +170,12 @@ class DeviceSprites(TrainSet):
             epoch, offset = divmod(start, len(self))  # a batch may span two epochs
             if epoch != self._epoch:
                 order = torch.from_numpy(shuffled_indices(self.seed, epoch, len(self)))
-                self._epoch, self._order = epoch, _upload(order, self.device)
+                if self.device.type == "cuda":  # asynchronous from pinned memory; later kernels wait for the copy
+                    order = order.pin_memory()
+                self._epoch, self._order = epoch, order.to(self.device, non_blocking=self.device.type == "cuda")
             parts.append(self._order[offset : offset + stop - start])
             start += len(parts[-1])
         return parts[0] if len(parts) == 1 else torch.cat(parts)
-
-
-def _upload(values: Tensor, device: torch.device) -> Tensor:
-    """Copy a tensor to the device; on CUDA asynchronously from pinned memory, and later kernels wait for it."""
-    if device.type == "cuda":
-        return values.pin_memory().to(device, non_blocking=True)
-    return values.to(device)
 
 
 def shift(rgba: Tensor, most: int, offset: Tensor) -> tuple[Tensor, Tensor]:

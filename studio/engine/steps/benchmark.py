@@ -1,22 +1,165 @@
-"""Measure how fast a recipe trains on a device: real steps in fp32 and mixed precision, and the transfer of a batch."""
+"""Benchmarks: training steps without a run folder, their duration on a device, and the transfer of a batch."""
 
+import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from studio.core.config import TrainingConfig, Value
 from studio.core.events import Events, Progress
 from studio.data.sprites import Sprites
 from studio.engine.devices import detection
+from studio.engine.devices.auto_batch import AutoBatchSize
+from studio.engine.devices.precision import LossScaler, autocast
 from studio.engine.devices.types import Device, DeviceMeasured
-from studio.engine.steps.bench_steps import BenchmarkTrainer
+from studio.engine.steps.batches import DeviceSprites, RawBatch, augment, step_seed
+from studio.engine.steps.graphed_step import GraphedStep
+from studio.engine.steps.optim import EMA, make_optimizers, set_learning_rate
 from studio.recipes.base import Recipe, Spec, TrainingBudget
 
 WARM_UP_STEPS = 2
 MIN_STEPS = 3
 MIN_S = 1.0
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """The seconds of each part of one training step, with the device synchronized after each part.
+
+    batch_s: selecting and augmenting sprites. optimizer_s: clipping gradients, updating weights and EMA weights.
+    """
+
+    batch_s: float = 0.0
+    forward_s: float = 0.0
+    backward_s: float = 0.0
+    optimizer_s: float = 0.0
+
+    @property
+    def total_s(self) -> float:
+        """The seconds of the whole step."""
+        return self.batch_s + self.forward_s + self.backward_s + self.optimizer_s
+
+
+class _PartTimer:
+    """Times the parts of a training step. Synchronizing with the device after each part makes the step slower."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device, self.parts = device, dict[str, float]()
+        self._since_s = time.perf_counter()
+
+    def lap(self, part: str) -> None:
+        detection.synchronize(self._device)  # kernels run asynchronously: without this, only launches are timed
+        now_s = time.perf_counter()
+        self.parts[part] = self.parts.get(part, 0.0) + now_s - self._since_s
+        self._since_s = now_s
+
+
+class BenchmarkTrainer:
+    """Trains a new network on sprites as in a run, with a constant learning rate, but without a run folder.
+
+    use_graph: replay steps from a CUDA graph where a training does so; otherwise every step runs eagerly.
+    """
+
+    def __init__(
+        self, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: torch.device, precision: str = "fp32",
+        *, use_graph: bool = False,
+    ) -> None:  # fmt: skip
+        torch.manual_seed(config.seed)
+        self.sprites, self.spec = sprites, Spec.of(sprites)
+        network = recipe.build(config, self.spec)
+        for name, value in recipe.statistics(sprites, config).items():
+            network.get_buffer(name).copy_(value)  # data statistics, e.g. mean colours
+        self.network = network.to(device).to(memory_format=torch.channels_last).train()  # as a training does
+        self.ema = EMA(self.network, config.ema_halflife_sprites)
+        self.recipe, self.config, self.device, self.precision = recipe, config, device, precision
+        self.loss = recipe.loss  # experiments replace it with a compiled version
+        self._data = DeviceSprites(sprites, device, config.seed)
+        self._optimizers = make_optimizers(self.network, config, precision)
+        self._scaler = LossScaler(self.network, self._optimizers, precision, device)
+        self._micro_batch = AutoBatchSize(device, config.batch_size)  # halved when the device is full
+        self._graphed_step = GraphedStep(device, self.network, [], enabled=use_graph)
+        self.step = 0
+
+    @property
+    def micro_batch_size(self) -> int:
+        """The number of sprites per forward pass: the batch size, or less after the device was full."""
+        return self._micro_batch.count
+
+    def set_sprites(self, sprites: Sprites) -> None:
+        """Train on other sprites from now on. The data statistics in the network's buffers don't change."""
+        self._data = DeviceSprites(sprites, self.device, self.config.seed)
+
+    def set_learning_rate(self, rate: float) -> None:
+        """Set the learning rate of the next steps."""
+        set_learning_rate(self._optimizers, rate)
+
+    def train_step(self) -> Tensor:
+        """Train one step; returns the loss, float32 [] on the device, without waiting. Raises DeviceFullError."""
+        return self._train_step(lambda part: None)
+
+    def step_timed(self) -> tuple[Tensor, StepTimes]:
+        """Train one step; returns the loss, float32 [] on the device, and the duration of each part."""
+        self.wait()
+        timer = _PartTimer(self.device)
+        return self._train_step(timer.lap), StepTimes(**timer.parts)
+
+    def wait(self) -> None:
+        """Wait until the device has finished all queued work."""
+        detection.synchronize(self.device)
+
+    def time_steps(self, steps: int = 1) -> float:
+        """Train `steps` steps and return the mean seconds per step."""
+        self.wait()
+        start_s = time.perf_counter()
+        for _ in range(steps):
+            self.train_step()
+        self.wait()
+        return (time.perf_counter() - start_s) / steps
+
+    def _train_step(self, lap: Callable[[str], None]) -> Tensor:
+        """Train one step; calls `lap` with the name of each part of the step after it."""
+        size = self.config.batch_size
+        seed = step_seed(self.config.seed, self.step)
+        self.ema.begin_step((self.step + 1) * size, size)
+        raw = self._data.raw_batch(self.step, size, slice(0, size))
+        total = self._graphed_step.run(functools.partial(self._step, lap), raw, seed, stage=0)
+        self.step += 1
+        return total
+
+    def _step(self, lap: Callable[[str], None], raw: RawBatch) -> Tensor:
+        total = torch.zeros((), device=self.device)
+
+        def add_gradients(most: int) -> None:
+            total.zero_()
+            self._add_gradients(raw, most, total, lap)
+
+        self._micro_batch.accumulate_gradients(self.network, add_gradients)
+        self._scaler.unscale_gradients()
+        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip_grad_norm)
+        self._scaler.update(total, norm)
+        for optimizer in self._optimizers:
+            optimizer.step()
+        self.ema.update()
+        lap("optimizer_s")
+        return total
+
+    def _add_gradients(self, raw: RawBatch, most: int, total: Tensor, lap: Callable[[str], None]) -> None:
+        """Add a batch's loss to `total` and its gradients, in micro-batches of at most `most` sprites."""
+        config, recipe = self.config, self.recipe
+        batch = augment(raw, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=self._graphed_step.rng)
+        lap("batch_s")
+        for micro_batch, numbers in batch.micro_batches(-(-config.batch_size // most), self._graphed_step.rng):
+            with autocast(self.device.type, self.precision):
+                share = recipe.weight(micro_batch) / recipe.weight(batch)  # micro-batches of unequal weight
+                loss = self.loss(self.network, micro_batch, config, numbers) * share
+            lap("forward_s")
+            self._scaler.scale(loss).backward()
+            total += loss.detach()
+            lap("backward_s")
 
 
 def training_budget(

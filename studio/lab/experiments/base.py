@@ -28,7 +28,7 @@ from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import split_sprites
-from studio.engine.steps.bench_steps import BenchmarkTrainer
+from studio.engine.steps.benchmark import BenchmarkTrainer
 from studio.engine.steps.timing import with_progress
 from studio.lab.outcome import Axis, Line, Plot
 from studio.recipes.base import Recipe

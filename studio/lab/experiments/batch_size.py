@@ -118,10 +118,10 @@ def _measure(context: ExperimentContext, precision: str, size: int) -> Generator
         backend.reset_peak_memory_stats(context.target)
     training = context.training(precision, use_graph=True, batch_size=size)  # with CUDA graphs, like a run
     durations_s: list[float] = []
-    while len(timed := durations_s[_WARM_UP_STEPS:]) < _LEAST_STEPS or (
-        sum(timed) < seconds and len(timed) < _MOST_STEPS
-    ):
+    timed: list[float] = []
+    while len(timed) < _LEAST_STEPS or (sum(timed) < seconds and len(timed) < _MOST_STEPS):
         durations_s.append(training.time_steps())
+        timed = durations_s[_WARM_UP_STEPS:]
         yield Progress(SIZES.index(size), len(SIZES), f"batch sizes; now {count(size, 'sprite')}")
     if training.micro_batch_size < size:
         return None

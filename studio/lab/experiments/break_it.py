@@ -20,7 +20,7 @@ from studio.engine.devices.precision import autocast
 from studio.engine.runs.split import split_by_group
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import DeviceSprites, stride_subsample, to_rgba
-from studio.engine.steps.bench_steps import BenchmarkTrainer
+from studio.engine.steps.benchmark import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S
 from studio.lab.experiments import base
 from studio.lab.experiments.base import Experiment, ExperimentContext, loss_plot

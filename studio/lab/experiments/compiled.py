@@ -106,10 +106,8 @@ def _sentences(eager: TimedTraining, compiled: TimedTraining, cost_s: float, ste
     times = eager.step_s / compiled.step_s
     slower = f"{1 / times:.3g} times as long" if times < 1 / _FASTER else "no faster"
     speed = f"{times:.3g} times as fast" if steps else slower
-    yield (
-        f"A compiled step takes {milliseconds(compiled.step_s)} instead of {milliseconds(eager.step_s)}: {speed}. "
-        f"Compiling took {duration(cost_s)}."
-    )
+    took, plain = milliseconds(compiled.step_s), milliseconds(eager.step_s)
+    yield f"A compiled step takes {took} instead of {plain}: {speed}. Compiling took {duration(cost_s)}."
     if not steps:
         yield "Compiling never pays off here: PyTorch's eager kernels already run this network at full speed."
     else:

@@ -186,12 +186,10 @@ def _table(stages: list[tuple[str, Tensor]]) -> Table:
 def _sentences(stages: list[tuple[str, Tensor]], sprite: str, named: str) -> Iterator[str]:
     (first, entered), *_ = stages
     smallest, maps = min(stages, key=lambda stage: stage[1][0].numel())
+    begin = f"{first} with {entered.shape[0]} channels of {entered.shape[2]} x {entered.shape[1]}"
     yield (
-        f"The pictures show {count(len(stages), 'stage')} for {sprite} ({named}), from {first} with {entered.shape[0]} "
-        f"channels of {entered.shape[2]} x {entered.shape[1]} on. The coarsest stage is {smallest}, {maps.shape[2]} x "
-        f"{maps.shape[1]}."
+        f"The pictures show {count(len(stages), 'stage')} for {sprite} ({named}), from {begin} on. The coarsest stage "
+        f"is {smallest}, {maps.shape[2]} x {maps.shape[1]}."
     )
-    yield (
-        f"Each picture has the {_CHANNELS} channels with the highest variance, from their lowest value (black) to "
-        "their highest (white)."
-    )
+    shades = "from their lowest value (black) to their highest (white)"
+    yield f"Each picture has the {_CHANNELS} channels with the highest variance, {shades}."

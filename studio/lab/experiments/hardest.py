@@ -172,17 +172,13 @@ class _RankedSprites:
         name = self.sprites.class_names[self.sprites.labels[0]]
         highest = float(self.losses[0])
         times = f", {highest / median:.2g} times the median of {decimal(median)}" if median > 0 else ""
-        yield (
-            f"The hardest of {number(seen)} {context.describe_sprites()} is {self.sprites.names[0]} ({name}), with "
-            f"a loss of {decimal(highest)}{times}."
-        )
+        hardest, loss = f"{self.sprites.names[0]} ({name})", f"{decimal(highest)}{times}"
+        yield f"The hardest of {number(seen)} {context.describe_sprites()} is {hardest}, with a loss of {loss}."
         if seen < len(context.sprites):
             yield f"The time sufficed for {number(seen)} of {number(len(context.sprites))} sprites, chosen at random."
         if self.is_noisy:
-            yield (
-                f"The loss of a sprite is the mean of {_REPEATS} evaluations, at the same times and with the same "
-                "noise for every sprite."
-            )
+            equal = "at the same times and with the same noise for every sprite"
+            yield f"The loss of a sprite is the mean of {_REPEATS} evaluations, {equal}."
         if isinstance(self.prediction, Classified):
             cells = self.cells()
             wrong = sum(number_of for _, number_of in cells)
@@ -282,7 +278,5 @@ def _glowing(sprite: Rgba, drops: NDArray[np.float64]) -> Rgba:
 
 def _about_occlusion(drops: NDArray[np.float64], size: int) -> str:
     patch, points = _patch_of(size), 100 * float(np.median(drops))
-    return (
-        f"Hiding the most decisive {patch} x {patch} pixels lowers the probability of the predicted class by "
-        f"{points:.0f} percentage points (median of {count(len(drops), 'sprite')})."
-    )
+    by = f"{points:.0f} percentage points (median of {count(len(drops), 'sprite')})"
+    return f"Hiding the most decisive {patch} x {patch} pixels lowers the probability of the predicted class by {by}."

@@ -107,18 +107,13 @@ def _type_of(weight: Tensor) -> str:
 def _about_weights(weights: Mapping[str, Tensor], step: int) -> Iterator[str]:
     kinds = sorted({f"{_type_of(weight)} on {weight.device}" for weight in weights.values()})
     total = count(sum(weight.numel() for weight in weights.values()), "weight")
-    room = memory(sum(weight.nbytes for weight in weights.values()))
-    yield (
-        f"The averaged network at step {number(step)} has {total} in {count(len(weights), 'tensor')} of "
-        f"{' and '.join(kinds)}: {room}."
-    )
+    room, tensors = memory(sum(weight.nbytes for weight in weights.values())), count(len(weights), "tensor")
+    yield f"The averaged network at step {number(step)} has {total} in {tensors} of {' and '.join(kinds)}: {room}."
     sizes = {name: _rms([weight]).item() for name, weight in weights.items() if weight.ndim > 1}
     most, least = _ends(sizes)
     if most != least:
-        yield (
-            f"The weights are largest in {most} (RMS {decimal(sizes[most])}) and smallest in {least} (RMS "
-            f"{decimal(sizes[least])})."
-        )
+        highest, lowest = decimal(sizes[most]), decimal(sizes[least])
+        yield f"The weights are largest in {most} (RMS {highest}) and smallest in {least} (RMS {lowest})."
 
 
 def _ends(values: Mapping[str, float]) -> tuple[str, str]:

@@ -32,6 +32,7 @@ _WARM_UP_STEPS, _LEAST_STEPS = 2, 3
 _TURNS = 2  # per loader; the faster turn counts, because other programs only slow a loader down
 _LITTLE = 0.02  # of the time with files: smaller costs are noise
 _FASTER = 1.05  # a smaller speed-up is noise
+_OWN_WAY = "The studio keeps all sprites on the device."
 # The loaders, from slow to fast.
 _PIXELS = "files, converted by a loop over pixels"
 _FILES = "files, opened in every step"
@@ -263,10 +264,8 @@ def _table(step_s: dict[str, float], context: ExperimentContext) -> Table:
 def _sentences(step_s: dict[str, float], own_s: float, context: ExperimentContext) -> Iterator[str]:
     """Yield findings on the time that each faster loader saves. own_s: seconds of the recipe's training step."""
     files_s, last_s, is_cpu = step_s[_FILES], step_s[_UNREAD], context.device.kind == "cpu"
-    yield (
-        f"A step takes {1000 * files_s:.1f} ms with files opened in it, and {1000 * last_s:.1f} ms with all sprites on "
-        f"the device: {files_s / last_s:.2g} times as fast, with the same network."
-    )
+    last = f"{1000 * last_s:.1f} ms with all sprites on the device: {files_s / last_s:.2g} times as fast"
+    yield f"A step takes {1000 * files_s:.1f} ms with files opened in it, and {last}, with the same network."
     ladder = (_FILES, _DECODED, _WHOLE) if is_cpu else (_FILES, *_SAVED)
     yield f"Time saved per step: {', '.join(_savings(step_s, ladder))}."
     yield f"Converting the pixels in a Python loop makes a step {step_s[_PIXELS] / files_s:.2g} times as long."
@@ -274,10 +273,8 @@ def _sentences(step_s: dict[str, float], own_s: float, context: ExperimentContex
     times = files_s / step_s[_with(best)]
     helps = f"{times:.2g} times as fast" if times > _FASTER else "no faster here"
     yield f"With {count(best, 'worker')} opening files in advance, a step is {helps}."
-    yield (
-        f"A training step of the {context.recipe.title.lower()} takes {1000 * own_s:,.0f} ms; opening files would make "
-        f"it {percent((files_s - last_s) / own_s)} longer. The studio keeps all sprites on the device."
-    )
+    own, longer = f"{context.recipe.title.lower()} takes {1000 * own_s:,.0f} ms", percent((files_s - last_s) / own_s)
+    yield f"A training step of the {own}; opening files would make it {longer} longer. {_OWN_WAY}"
     if pinned_s := step_s.get(_pinned(max(_WORKERS))):
         yield f"Pinned memory makes loading {step_s[_with(max(_WORKERS))] / pinned_s:.2g} times as fast."
     else:

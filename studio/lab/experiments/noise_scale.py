@@ -257,5 +257,5 @@ def _sentences(scale: Scale, own: int, seen: str) -> Iterator[str]:
         f"This run used {count(own, 'sprite')} per step. By the model of McCandlish et al., twice the batch size would "
         f"save {percent(saved)} of the steps, and train on {percent(more)} more sprites."
     )
-    yield (f"At a batch size of {scale.value:,.0f}, doubling it saves only a quarter of the steps, and less beyond.")
+    yield f"At a batch size of {scale.value:,.0f}, doubling it saves only a quarter of the steps, and less beyond."
     yield "For the time per step on a device, run the experiment 'Batch size'."

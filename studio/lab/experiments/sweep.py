@@ -9,7 +9,7 @@ from typing import TypeVar
 from torch import Tensor
 
 from studio.core.events import Events, Progress
-from studio.engine.steps.bench_steps import BenchmarkTrainer
+from studio.engine.steps.benchmark import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S
 from studio.lab.experiments.base import loss_curve, seconds_in_turns
 from studio.lab.outcome import Line, Outcome

@@ -79,10 +79,8 @@ def _conclusion(durations_s: dict[int, list[float]], context: ExperimentContext)
     fastest_s = min(medians_s.values())
     best = min(threads for threads, median_s in medians_s.items() if median_s <= _AS_GOOD * fastest_s)
     best_s, batch_size, cores = medians_s[best], context.config.batch_size, max(1, context.device.cores)
-    sentences = [
-        f"{count(best, 'thread')} {'trains' if best == 1 else 'train'} fastest: {rate(batch_size / best_s)}, "
-        f"{1000 * best_s:.0f} ms for a step of {count(batch_size, 'sprite')}."
-    ]
+    trains = f"{count(best, 'thread')} {'trains' if best == 1 else 'train'} fastest: {rate(batch_size / best_s)}"
+    sentences = [f"{trains}, {1000 * best_s:.0f} ms for a step of {count(batch_size, 'sprite')}."]
     if best > 1:
         times = medians_s[1] / best_s
         sentences.append(f"{best} threads are {times:.3g} times as fast as one thread; ideal would be {best} times.")

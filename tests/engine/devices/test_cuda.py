@@ -17,7 +17,7 @@ from studio.engine.devices import cuda_graph, detection
 from studio.engine.devices.types import Device
 from studio.engine.models.loading import load_model
 from studio.engine.steps import graphed_step
-from studio.engine.steps.bench_steps import BenchmarkTrainer
+from studio.engine.steps.benchmark import BenchmarkTrainer
 from studio.engine.training.loop import train_new, train_resumed
 from studio.recipes.base import Recipe
 from tests.conftest import make_sprites, with_numbers

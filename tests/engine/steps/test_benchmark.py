@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from studio.core.events import LossChunk
-from studio.engine.steps.bench_steps import BenchmarkTrainer
+from studio.engine.steps.benchmark import BenchmarkTrainer
 from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
