@@ -157,7 +157,7 @@ def _sentences(drawings: list[_Drawing]) -> Iterator[str]:
     )
     yield f"The experiment drew {count(len(off.states[0]), 'sprite')} in {count(steps, 'step')}{cost}."
     for drawing in drawings:
-        since = f"from step {drawing.settled_at()} of {steps} on"
-        yield f"With {drawing.title}, the silhouettes differ from the final ones by at most {percent(_SETTLED)} {since}."
+        since = f"by at most {percent(_SETTLED)} from step {drawing.settled_at()} of {steps} on"
+        yield f"With {drawing.title}, the silhouettes differ from the final ones {since}."
     apart = percent(float((off.final != on.final).mean()))
     yield f"Guidance changes {apart} of the pixels of the final silhouettes, from the same noise."

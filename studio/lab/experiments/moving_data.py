@@ -32,7 +32,6 @@ _WARM_UP_STEPS, _LEAST_STEPS = 2, 3
 _TURNS = 2  # per loader; the faster turn counts, because other programs only slow a loader down
 _LITTLE = 0.02  # of the time with files: smaller costs are noise
 _FASTER = 1.05  # a smaller speed-up is noise
-_OWN_WAY = "The studio keeps all sprites on the device."
 # The loaders, from slow to fast.
 _PIXELS = "files, converted by a loop over pixels"
 _FILES = "files, opened in every step"
@@ -273,8 +272,9 @@ def _sentences(step_s: dict[str, float], own_s: float, context: ExperimentContex
     times = files_s / step_s[_with(best)]
     helps = f"{times:.2g} times as fast" if times > _FASTER else "no faster here"
     yield f"With {count(best, 'worker')} opening files in advance, a step is {helps}."
-    own, longer = f"{context.recipe.title.lower()} takes {1000 * own_s:,.0f} ms", percent((files_s - last_s) / own_s)
-    yield f"A training step of the {own}; opening files would make it {longer} longer. {_OWN_WAY}"
+    own = f"A training step of the {context.recipe.title.lower()} takes {1000 * own_s:,.0f} ms"
+    longer = percent((files_s - last_s) / own_s)
+    yield f"{own}; opening files would make it {longer} longer. The studio keeps all sprites on the device."
     if pinned_s := step_s.get(_pinned(max(_WORKERS))):
         yield f"Pinned memory makes loading {step_s[_with(max(_WORKERS))] / pinned_s:.2g} times as fast."
     else:
