@@ -55,10 +55,7 @@ def run_experiment(experiment: Experiment, context: ExperimentContext) -> Events
 
 
 def examine_run(experiment: Experiment, run: Path, checkpoint: str, device: Device, seconds: float) -> Events:
-    """Run an experiment on a checkpoint of a run, 'best', 'last' or a step, for about `seconds`.
-
-    Yields Progress, Outcomes and ExperimentDone. Raises UsageError, RunError, StudioError.
-    """
+    """Run an experiment on a run's checkpoint, for about `seconds`. Raises UsageError, RunError, StudioError."""
     context = yield from ExperimentContext.of_run(run, checkpoint, device, seconds)
     yield from run_experiment(experiment, context)
 

@@ -1,7 +1,4 @@
-"""Flags with which other code stops a training, or requests live samples and checkpoints.
-
-A training is a generator: to pause it, stop advancing the generator and set `is_paused`.
-"""
+"""Flags to stop a training or request samples and checkpoints; it pauses while nobody advances its generator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Capture training steps as CUDA graphs and replay them.
-
-For a small network, the CPU needs longer to launch kernels one by one than the GPU to run them; a graph launches all.
-"""
+"""Capture training steps as CUDA graphs, whose kernels the CPU launches at once, which small networks need."""
 
 import weakref
 from collections.abc import Callable

@@ -57,10 +57,7 @@ class DevicesFound(Event):
 
 @dataclass(frozen=True)
 class DeviceMeasured(Event):
-    """The measured speed of training steps on one device in one precision.
-
-    transfer_ms: to copy a batch from pageable memory, as a data loader would. The studio copies the data set once.
-    """
+    """The speed of training steps in one precision. transfer_ms: to copy a batch, as a data loader would."""
 
     device_id: str
     precision: str

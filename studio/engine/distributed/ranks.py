@@ -42,10 +42,7 @@ _GO_ON = "Checkpoints are saved: resume the run. 'torchrun --max-restarts 3' res
 
 
 class StartCommand(msgspec.Struct, frozen=True, tag=True):
-    """Rank 0's command to train the run at `path`.
-
-    step: the checkpoint to load; -1 for none. minutes: the budget of an extended run; 0 for the run's own budget.
-    """
+    """Rank 0's command to train a run. step: checkpoint to load, or -1. minutes: an extended budget, or 0."""
 
     path: str
     step: int
@@ -295,10 +292,7 @@ def is_torchrun_launched() -> bool:
 
 @contextlib.contextmanager
 def process_group(device: str) -> Iterator[Group]:
-    """Join torchrun's process group for the block. Collective, unless the group `has_ended`.
-
-    device: 'auto', 'cpu' or 'cuda', which gives each rank a GPU of its own. Raises UsageError.
-    """
+    """Join torchrun's process group, on 'auto', 'cpu' or 'cuda', for the block. Collective. Raises UsageError."""
     if sys.platform != "linux":
         raise UsageError("Distributed training works only on Linux.", "Start the command without torchrun.")
     from torch.distributed.distributed_c10d import PrefixStore

@@ -18,10 +18,7 @@ from studio.recipes.capabilities import Distils
 
 
 def precision_for(record: RunRecord, device: Device, wanted: str) -> str:
-    """Return the precision for using a run on a device: that of its training on its own device, for equal results.
-
-    On other devices, resolves `wanted`, with 'auto' for 'fp16'.
-    """
+    """Return the precision for a run on a device: its training's on its own device, else `wanted`, without fp16."""
     if (device.id, device.name) == (record.device, record.device_name):
         return record.precision  # even if a new probe finds another one faster: the same seed gives the same run
     return detection.resolve_precision(device, detection.AUTO if wanted == "fp16" else wanted)

@@ -1,4 +1,1 @@
-"""Train a run on another machine over ssh and rsync.
-
-training.py drives the remote training, ssh.py runs commands there, marker.py marks the run's local folder.
-"""
+"""Train a run on another machine: training.py over ssh.py, while marker.py marks the run's local folder."""

@@ -63,10 +63,7 @@ _TARGET = re.compile(  # user and host don't begin with '-': ssh would read an o
 
 @dataclass(frozen=True)
 class RemoteTarget:
-    """A folder on another machine.
-
-    host: in ssh's notation, IPv6 without brackets. folder: absolute, or relative to the remote home folder.
-    """
+    """A folder on another machine, absolute or relative to its home folder. host: as for ssh, IPv6 without brackets."""
 
     host: str
     folder: str

@@ -122,10 +122,7 @@ def train_remotely(
 
 
 class _RemoteState(msgspec.Struct, frozen=True):
-    """The state of a run on the other machine, printed there by _STATE_SCRIPT.
-
-    exit_code: of a training that has ended. steps, samples: steps of the remote checkpoints and sample images.
-    """
+    """The state printed by _STATE_SCRIPT. exit_code: of an ended training. steps, samples: of files there."""
 
     has_folder: bool = False
     trains: bool = False
@@ -298,10 +295,7 @@ class RemoteTraining:
             thin_samples(self._run, in_use=found.samples)
 
     def _sync_once(self) -> _RemoteState:
-        """Forward control requests, copy new files here, and return the remote state from before the copy.
-
-        If the training had ended in this state, all its files were copied.
-        """
+        """Forward requests and copy new files here; return the remote state from before, whose files are all copied."""
         found = self._read_state()
         self._can_request = found.live is not None
         if found.is_gone:

@@ -116,10 +116,7 @@ class RunProgress(msgspec.Struct, frozen=True, rename={"nan_rollbacks": "setback
 
 
 class RunDir:
-    """The folder of one run: paths, lock, and reading and writing of its files.
-
-    Reading works at any time. Take the lock with `acquire` before you write.
-    """
+    """The folder of one run: paths, lock and files. Read at any time; take the lock with `acquire` before you write."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -243,10 +240,7 @@ class RunDir:
         self.append({"resumed": step, "device": device})
 
     def save_confusion(self, validated: Validated) -> None:
-        """Replace confusion.json if the validation has a confusion matrix. Raises UnwritableError.
-
-        Stored apart from metrics.jsonl, because only the newest matrix is needed.
-        """
+        """Replace confusion.json, for the newest matrix only, if the validation has one. Raises UnwritableError."""
         if validated.confusion is not None:
             values = {"step": validated.step, "counts": validated.confusion.tolist()}
             with self.wrap_write_errors():

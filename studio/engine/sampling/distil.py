@@ -111,10 +111,7 @@ class _StudentTrainer:
         self._batch_size = AutoBatchSize(model.device, _BATCH, model.spec.size)
 
     def follow(self, paths: Tensor, labels: Tensor) -> Iterator[None]:
-        """Train the student one step for each stride of the teacher's paths from noise to sprite; yields after each.
-
-        paths: float32 [B, strides + 1, 4, S, S]. labels: int64 [B].
-        """
+        """Train along teacher paths, float32 [B, strides + 1, 4, S, S], with classes int64 [B]; yields per stride."""
         x = paths[:, 0]  # [B, 4, S, S], pure noise
         for number in range(self.network.steps):
             x = self._learn(x, number, paths[:, number], paths[:, number + 1], labels)

@@ -262,10 +262,7 @@ def run_in_precision(model: TrainedModel, steps: Iterator[Tensor]) -> Iterator[T
 
 
 def predict(model: TrainedModel, rgba: Rgba) -> Events:
-    """Predict classes or numbers of sprites: yields Progress, then one Classified or NumbersPredicted.
-
-    rgba: uint8 [N, S, S, 4], S the model's size. Raises UsageError, DeviceError.
-    """
+    """Predict for sprites uint8 [N, S, S, 4]: Progress, then Classified or NumbersPredicted. Raises UsageError."""
     if model.recipe.makes == "sprites":
         title = f"{model.title} is a {model.recipe.title.lower()} and can't predict."
         raise UsageError(title, "Choose a classifier or a regression.")
@@ -303,10 +300,7 @@ def proportional_labels(class_counts: Sequence[int], count: int, first: int = 0)
 
 @dataclass(frozen=True, eq=False)
 class ChosenClasses:
-    """The classes to draw. shares: float32 [K], the share of each class in a mixture.
-
-    labels: int64 [N], the class of each sprite; in a mixture, the class with the largest share.
-    """
+    """The class of each sprite, int64 [N], and the shares in a mixture, float32 [K]; labels: the largest share's."""
 
     labels: Labels
     shares: NDArray[np.float32] | None = None

@@ -105,10 +105,7 @@ def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) 
 
 
 def learning_rate(config: TrainingConfig, step: int, progress: float) -> float:
-    """Return a step's learning rate: linear warm-up, constant, then linear decay at the end of the budget.
-
-    progress: used share of the budget, 0 to 1.
-    """
+    """Return a step's rate: warm-up, constant, then decay. progress: used share of the budget, 0 to 1."""
     warm_up = min(1.0, (step + 1) / max(1, config.lr_warmup_steps))
     decay = min(1.0, (1 - progress) / config.lr_decay_share) if config.lr_decay_share else 1.0
     return config.learning_rate * warm_up * max(0.01, decay)
@@ -125,10 +122,7 @@ def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], rate: float) 
 
 
 def ema_decay(halflife_sprites: int, seen_sprites: int, batch_size: int) -> float:
-    """Return the weight of the old average in an EMA update.
-
-    The half-life grows at the start of a training (Karras et al. 2022, EDM). seen_sprites: sprites trained on so far.
-    """
+    """Return the old average's weight; its half-life grows at first (Karras et al. 2022). seen_sprites: so far."""
     halflife = min(halflife_sprites, seen_sprites / 20)  # early weights are bad and should be forgotten soon
     return 0.5 ** (batch_size / halflife) if halflife else 0.0
 

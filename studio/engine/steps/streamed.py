@@ -121,10 +121,7 @@ class StreamedSprites(TrainSet):
 
 @dataclass(eq=False)
 class _Buffers:
-    """CPU memory for one batch, as tensors and as numpy arrays that share their memory, pinned on CUDA.
-
-    rgba: uint8 [B, S, S, 4]. labels: int64 [B]. targets: float32 [B, T].
-    """
+    """A batch in CPU memory, pinned on CUDA: uint8 [B, S, S, 4], int64 [B], float32 [B, T], also as arrays."""
 
     rgba: Tensor
     labels: Tensor

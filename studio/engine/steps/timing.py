@@ -64,10 +64,7 @@ class Stopwatch(Observer):
 
 
 class Throttle:
-    """Decides when periodic work is due: at most every `every_s` seconds, and at most SIDE_SHARE of the time.
-
-    first_s: seconds until the work is first due, if less than `every_s`.
-    """
+    """Decides when work is due: every `every_s` seconds, in at most SIDE_SHARE of the time, first after `first_s`."""
 
     def __init__(self, every_s: float, clock: Stopwatch, first_s: float = math.inf) -> None:
         self._every_s, self._clock = every_s, clock

@@ -50,10 +50,7 @@ MAX_VALIDATION = 1024  # most sprites per validation: enough for a steady metric
 
 
 class NewRun(NamedTuple):
-    """The arguments for creating a run.
-
-    path: its folder, empty or missing. parent: gives the start weights, and fixes some settings, such as the width.
-    """
+    """What a run is created from. path: an empty or missing folder. parent: gives weights, and fixes some settings."""
 
     path: Path
     sprites: Sprites

@@ -192,10 +192,7 @@ class _RankedSprites:
 def _losses(
     model: TrainedModel, sprites: Sprites, seconds: float
 ) -> Generator[Progress, None, tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    """Return the indices of the sprites, highest validation loss first, and their losses; yields Progress.
-
-    If the time is short, returns a random part of the sprites.
-    """
+    """Return indices, highest validation loss first, and losses, of all sprites or a random part; yields Progress."""
     data, repeats = DeviceSprites(sprites, model.device), _REPEATS if _depends_on_noise(model) else 1
     places = np.random.default_rng(0).permutation(len(sprites))
     losses, start_s = list[float](), time.perf_counter()

@@ -84,10 +84,7 @@ class NoiseScale(Experiment):
 
 @dataclass(frozen=True)
 class Scale:
-    """An estimate of the noise scale, as its inverse with a standard error.
-
-    inverse: 1 / noise scale, at most 0 if noise hides the gradient. sprites: in all batches, with repetitions.
-    """
+    """An estimate of 1 / noise scale, at most 0 if noise hides the gradient, with its error. sprites: repeated too."""
 
     inverse: float
     error: float

@@ -246,10 +246,7 @@ def _ranked_row(
 
 
 def _best_positions(ranks: Sequence[float | None], errors: Sequence[float]) -> frozenset[int]:
-    """Return the indices of the lowest rank, and of ranks above it by no more than chance; none if these are all.
-
-    ranks: one number per run, lower is better. errors: their standard errors.
-    """
+    """Return indices of the lowest rank and of ranks within chance by the standard errors; none if all are."""
     known = {index: rank for index, rank in enumerate(ranks) if rank is not None and math.isfinite(rank)}
     if not known:
         return frozenset()

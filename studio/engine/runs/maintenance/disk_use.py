@@ -13,10 +13,7 @@ KEPT_SAMPLES = 32  # live samples kept in each run
 
 @dataclass(frozen=True)
 class DiskUse:
-    """The disk space of a file or folder.
-
-    own_bytes: of files without hard links, by which runs share sprites. shared: other files, as (device, inode, bytes).
-    """
+    """Disk space. own_bytes: of files without hard links. shared: hard-linked files, as (device, inode, bytes)."""
 
     own_bytes: int = 0
     shared: frozenset[tuple[int, int, int]] = frozenset()

@@ -1,7 +1,4 @@
-"""Find deletable files in run folders and delete them, but never while the run trains.
-
-disk_use.py lists the kinds. Files needed to resume, draw or export are never deletable.
-"""
+"""Find and delete files of runs not in training that are not needed to resume, draw or export; see disk_use.py."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
