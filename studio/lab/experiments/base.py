@@ -34,6 +34,9 @@ from studio.lab.outcome import Axis, Line, Plot
 from studio.recipes.base import Recipe
 
 MOST_S = 120.0  # longest duration that the user can choose
+# Beginnings of the plain code of experiments.
+IMPORTS = "import torch\nfrom torch import nn\n\n"
+TIMED_IMPORTS = f"import time\n\n{IMPORTS}"
 _MOST_SPRITES = 4096  # more make no difference in the time of an experiment
 
 

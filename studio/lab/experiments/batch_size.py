@@ -11,7 +11,7 @@ from studio.core.errors import DeviceFullError
 from studio.core.events import Events, Progress
 from studio.core.formatting import count, memory, number, percent, rate
 from studio.engine.devices import detection
-from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.experiments.base import TIMED_IMPORTS, Experiment, ExperimentContext
 from studio.lab.experiments.sweep import TIMED_STEP, milliseconds, sweep
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 
@@ -20,13 +20,7 @@ _SLOWER = 0.9  # times the best speed: a smaller drop is noise
 _WARM_UP_STEPS, _LEAST_STEPS, _MOST_STEPS = 1, 2, 40
 _GROWTH = 2.2  # upper limit for the growth of time and memory when the batch size doubles
 _MEMORY_SHARE = 0.8  # usable share of the free memory of a CPU: the system kills processes that exceed the rest
-_CODE = (
-    """\
-import time
-
-import torch
-from torch import nn
-
+_CODE = TIMED_IMPORTS + """\
 device = "{device}"
 network = nn.Sequential(nn.Conv2d(4, 64, 3, padding=1), nn.SiLU(), nn.Conv2d(64, 4, 3, padding=1))
 network.to(device)
@@ -35,12 +29,9 @@ optimizer = torch.optim.AdamW(network.parameters())
 for batch_size in (1, 4, 16, 64, 256):
     x = torch.rand(batch_size, 4, {size}, {size}, device=device)
     for step in range(4):  # the first step of a size is slower
-"""
-    + TIMED_STEP
-    + """\
+""" + TIMED_STEP + """\
     print(f"batch size {{batch_size:4}}: {{batch_size / seconds:.0f}} sprites/s")
-"""
-)
+"""  # fmt: skip
 
 
 class BatchSize(Experiment):

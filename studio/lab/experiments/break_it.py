@@ -23,7 +23,7 @@ from studio.engine.steps.batches import DeviceSprites, stride_subsample, to_rgba
 from studio.engine.steps.benchmark import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S
 from studio.lab.experiments import base
-from studio.lab.experiments.base import Experiment, ExperimentContext, loss_plot
+from studio.lab.experiments.base import IMPORTS, Experiment, ExperimentContext, loss_plot
 from studio.lab.outcome import Line, Outcome, Picture, Plot, Table
 
 _LIMITS = {"batch_size": 32, "width": 32, "colours": 32}  # of settings: several networks share the time
@@ -40,10 +40,7 @@ _ABOUT_DRAWN = "New sprites, drawn from the same noise in every picture."
 _SAME = 0.03  # losses with a smaller relative difference count as equal
 _CORRECT, _RATE, _UNZEROED, _FEW_SPRITES = "correct", f"learning rate x {_TIMES}", "no zero_grad", f"{_FEW} sprites"
 _UNAVERAGED = "weights not averaged"
-_CODE = """\
-import torch
-from torch import nn
-
+_CODE = IMPORTS + """\
 device = "{device}"
 torch.manual_seed(0)
 x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
@@ -64,7 +61,7 @@ for fault in ("none", "learning rate", "no zero_grad"):
     with torch.no_grad():  # without it, activations are kept for a backward pass
         loss = nn.functional.mse_loss(network(x), x)
     print(f"fault: {{fault}}, loss {{loss:.4f}}")
-"""
+"""  # fmt: skip
 
 
 class BreakIt(Experiment):

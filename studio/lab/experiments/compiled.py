@@ -25,9 +25,7 @@ _FASTER = 1.03  # a smaller speed-up is noise
 _LONGEST_S = 3600.0  # of training: few trainings last longer
 _CLOSE = 0.05  # rounding explains a smaller relative difference of losses
 _PLOTTED_S = 600.0  # of training, if compiling never pays back
-_CODE = (
-    SETUP
-    + """
+_CODE = SETUP + """
 for title, model in (("eager", network), ("compiled", torch.compile(network))):
     for step in range(4):  # the first compiled step compiles
         start = time.perf_counter()
@@ -37,8 +35,7 @@ for title, model in (("eager", network), ("compiled", torch.compile(network))):
         optimizer.step()
         loss.item()  # waits for a GPU
         print(f"{{title}}, step {{step}}: {{1000 * (time.perf_counter() - start):.1f}} ms")
-"""
-)
+"""  # fmt: skip
 
 
 class Compile(Experiment):

@@ -11,7 +11,7 @@ from studio.core.formatting import count, number, percent, rate
 from studio.engine.devices import detection
 from studio.engine.devices.cuda_graph import supports_cuda_graphs
 from studio.engine.devices.types import Device
-from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.experiments.base import TIMED_IMPORTS, Experiment, ExperimentContext
 from studio.lab.experiments.sweep import sweep
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
 
@@ -19,12 +19,7 @@ SIZES = (16, 64, 256)
 _WARM_UP_STEPS = 5  # including the capture of the graph
 _LEAST_ROUNDS, _STEPS_PER_ROUND = 3, 5  # no synchronisation within a round, as in a training
 _FASTER = 1.05  # a smaller speed-up is noise
-_CODE = """\
-import time
-
-import torch
-from torch import nn
-
+_CODE = TIMED_IMPORTS + """\
 device = "{device}"
 x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
 network = nn.Sequential(nn.Conv2d(4, 16, 3, padding=1), nn.SiLU(), nn.Conv2d(16, 4, 3, padding=1))
@@ -57,7 +52,7 @@ if on_cuda:
     with torch.cuda.graph(graph):
         loss = step()  # captured, not executed
     print(f"as a graph: {{milliseconds(graph.replay):.2f}} ms a step, loss {{loss.item():.4f}}")
-"""
+"""  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from studio.engine.devices.types import Device
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import DeviceSprites
 from studio.engine.steps.benchmark import BenchmarkTrainer, StepTimes, transfer_ms
-from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.experiments.base import TIMED_IMPORTS, Experiment, ExperimentContext
 from studio.lab.experiments.sweep import TIMED_STEP, sweep
 from studio.lab.outcome import Outcome, Table
 from studio.recipes.base import Spec
@@ -25,13 +25,7 @@ _WARM_UP_STEPS, _LEAST_STEPS = 2, 3
 _DRAWN, _DRAWING = 16, GenerateSettings(seed=0)
 _EVALUATED = 256  # sprites
 _PARTS = {"batch_s": "batch", "forward_s": "forward", "backward_s": "backward", "optimizer_s": "optimizer"}
-_CODE = (
-    """\
-import time
-
-import torch
-from torch import nn
-
+_CODE = TIMED_IMPORTS + """\
 devices = ["cpu", *(f"cuda:{{number}}" for number in range(torch.cuda.device_count()))]
 devices += ["mps"] if torch.backends.mps.is_available() else []
 
@@ -41,12 +35,9 @@ for device in devices:
     optimizer = torch.optim.AdamW(network.parameters())
     x = torch.rand({batch_size}, 4, {size}, {size}).to(device)
     for step in range(5):
-"""
-    + TIMED_STEP
-    + """\
+""" + TIMED_STEP + """\
     print(f"{{device}}: {{len(x) / seconds:.0f}} sprites/s")
-"""
-)
+"""  # fmt: skip
 
 
 @dataclass(frozen=True)

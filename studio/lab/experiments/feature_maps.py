@@ -17,7 +17,7 @@ from studio.engine.devices import detection
 from studio.engine.devices.precision import autocast
 from studio.engine.models.model import TrainedModel
 from studio.engine.steps.batches import DeviceSprites, to_rgba
-from studio.lab.experiments.base import Experiment, ExperimentContext, evenly_spaced
+from studio.lab.experiments.base import IMPORTS, Experiment, ExperimentContext, evenly_spaced
 from studio.lab.outcome import Outcome, Picture, Table
 from studio.recipes.base import Batch
 
@@ -27,10 +27,7 @@ _TIME = 0.5  # for generators: half noise, half sprite
 _SEED = 7
 _ROW_PX = 160  # longer rows of maps are split in two
 _GAP_PX = 1
-_CODE = """\
-import torch
-from torch import nn
-
+_CODE = IMPORTS + """\
 device = "{device}"
 network = nn.Sequential(
     nn.Conv2d(4, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, stride=2, padding=1), nn.ReLU()
@@ -50,7 +47,7 @@ for hook in hooks:
 for name, output in maps.items():
     strongest = output[0].std((1, 2)).topk(8).indices
     print(name, tuple(output.shape), "strongest channels:", strongest.tolist())
-"""
+"""  # fmt: skip
 
 
 class FeatureMaps(Experiment):

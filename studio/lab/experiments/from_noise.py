@@ -15,7 +15,7 @@ from studio.engine.devices import detection
 from studio.engine.sampling.generate import run_in_precision
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_rgba
-from studio.lab.experiments.base import Experiment, ExperimentContext, evenly_spaced
+from studio.lab.experiments.base import IMPORTS, Experiment, ExperimentContext, evenly_spaced
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot
 from studio.recipes.base import Recipe
 
@@ -23,10 +23,7 @@ _SPRITES = 4
 _USUAL = GenerateSettings(seed=7)
 _MOST_SHOWN = 10  # steps per sprite in the picture
 _SETTLED = 0.05  # share of pixels on the wrong side of the final silhouette
-_CODE = """\
-import torch
-from torch import nn
-
+_CODE = IMPORTS + """\
 device, steps, guidance = "{device}", 10, {guidance:g}
 torch.manual_seed(0)
 layers = nn.Conv2d(6, 16, 3, padding=1), nn.SiLU(), nn.Conv2d(16, 4, 3, padding=1)
@@ -47,7 +44,7 @@ with torch.no_grad():
             x = x + (without + scale * (velocity(x, step / steps, 1.0) - without)) / steps
             visible = (x[:, 3] > 0).float().mean()
             print(f"guidance {{scale:g}}, step {{step + 1}}: {{100 * visible:.0f}} % visible")
-"""
+"""  # fmt: skip
 
 
 class FromNoise(Experiment):

@@ -26,7 +26,7 @@ from studio.engine.devices.precision import autocast
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling.generate import predict
 from studio.engine.steps.batches import DeviceSprites, to_device, to_input
-from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.experiments.base import IMPORTS, Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
 from studio.recipes.base import Batch
 
@@ -40,10 +40,7 @@ _SHARE = 0.8  # share of the time for computing losses
 _LEAST = 64  # sprites, even if the time is over
 _PATCHES = 8  # per row of a sprite; consecutive patches overlap by half
 _GLOW = np.array([255, 96, 0])  # the colour of the most decisive pixels
-_CODE = """\
-import torch
-from torch import nn
-
+_CODE = IMPORTS + """\
 device = "{device}"
 torch.manual_seed(0)
 x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
@@ -65,7 +62,7 @@ with torch.no_grad():
         hidden[:, :, top : top + patch] = 0
         drop = probability - network(hidden).softmax(1)[0, predicted]
         print(f"without rows {{top}} to {{top + patch - 1}}: probability {{100 * drop:.2g}} % lower")
-"""
+"""  # fmt: skip
 
 
 class Hardest(Experiment):

@@ -9,16 +9,13 @@ from studio.core.config import TrainingConfig, settings_of
 from studio.core.events import Events, Progress
 from studio.core.formatting import count, decimal, memory, number, percent
 from studio.engine.runs.history import MetricCurve, read_history
-from studio.lab.experiments.base import Experiment, ExperimentContext, evenly_spaced
+from studio.lab.experiments.base import IMPORTS, Experiment, ExperimentContext, evenly_spaced
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 
 _MOST_ROWS = 60  # of a table; in larger networks a module's parameters share a row
 _LINES = 6  # per plot
 _DASH = "\u2013"
-_CODE = """\
-import torch
-from torch import nn
-
+_CODE = IMPORTS + """\
 device, inputs = "{device}", 4 * {size} * {size}
 x = torch.rand({batch_size}, inputs, device=device)
 network = nn.Sequential(nn.Linear(inputs, 64), nn.ReLU(), nn.Linear(64, 10)).to(device)
@@ -46,7 +43,7 @@ for name, weight in network.named_parameters():
 for name, values in inputs_of.items():
     dead = (values.amax(0) - values.amin(0) == 0).float().mean()  # equal for all samples
     print(f"layer {{name}}: {{100 * dead:.0f}} % of its inputs are dead units")
-"""
+"""  # fmt: skip
 
 
 class Layers(Experiment):

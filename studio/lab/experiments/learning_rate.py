@@ -21,9 +21,7 @@ _DIVERGED = 4.0  # times the lowest smoothed loss
 _SMOOTHING = 1 / 25  # time constant as a share of the test
 _SHOW_EVERY_S = 0.5
 _SAFE = 0.1  # times the rate with the lowest loss: beyond this rate the loss rises
-_CODE = (
-    SETUP.replace("import time\n\n", "")
-    + """
+_CODE = SETUP.replace("import time\n\n", "") + """
 steps = 100
 rates = torch.logspace(-6, 0, steps).tolist()
 losses = []
@@ -37,8 +35,7 @@ for rate in rates:
     losses.append(loss.detach())  # .item() would wait for a GPU in each step
 losses = torch.stack(losses).cpu()
 print(f"lowest loss at a learning rate of {{rates[losses.argmin()]:.1g}}")
-"""
-)
+"""  # fmt: skip
 
 
 class LearningRate(Experiment):

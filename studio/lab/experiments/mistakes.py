@@ -11,16 +11,13 @@ from studio.core.events import Events, Progress
 from studio.core.formatting import count
 from studio.engine.devices.types import Device
 from studio.engine.steps.batches import to_device, to_input
-from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.experiments.base import IMPORTS, Experiment, ExperimentContext
 from studio.lab.outcome import Outcome, Table
 
 _SPRITES = 8
 _LINE = 60  # characters per line of a table
 _META = "meta"  # a device of every computer: its tensors have shapes but no data
-_CODE = """\
-import torch
-from torch import nn
-
+_CODE = IMPORTS + """\
 device = "{elsewhere}"  # "meta" tensors have shapes but no data; they stand in for a GPU
 x, y = torch.rand({count}, {inputs}), torch.randint({classes}, ({count},))
 network, criterion = nn.Linear({inputs}, {classes}).to(device), nn.CrossEntropyLoss()
@@ -35,7 +32,7 @@ print("fixed: a loss on", loss.device)
 
 for name, weight in network.named_parameters():
     print(name, weight.device, weight.dtype, weight.shape)
-"""
+"""  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from studio.engine.models.model import TrainedModel, load_training_set
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir, wrap_read_errors
 from studio.engine.steps.batches import DeviceSprites, RawBatch, step_seed
-from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.experiments.base import IMPORTS, Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 from studio.recipes.base import Batch, BatchRng
 
@@ -32,10 +32,7 @@ _PARTS = 8  # micro-batches per batch; the experiment compares their gradients
 _BLOCKS = 8  # groups of batches for the jackknife
 _SURE = 2.0  # standard errors above 0 for a significant gradient
 _DOUBLINGS = 3  # of the run's batch size in plot and table, at least, and as many halvings
-_CODE = """\
-import torch
-from torch import nn
-
+_CODE = IMPORTS + """\
 device, batch_size, parts = "{device}", {batch_size}, 8
 torch.manual_seed(0)
 network = nn.Sequential(nn.Flatten(), nn.Linear(4 * {size} * {size}, 1)).to(device)
@@ -56,7 +53,7 @@ small, whole = torch.stack(small).mean(), torch.stack(whole).mean()
 noise = (small - whole) / (1 / few - 1 / many)  # the trace of the covariance
 signal = (many * whole - few * small) / (many - few)  # the squared norm of the mean gradient
 print(f"noise scale: {{noise / signal:.3g}} samples a step")
-"""
+"""  # fmt: skip
 
 
 class NoiseScale(Experiment):

@@ -5,19 +5,14 @@ from collections.abc import Iterator, Mapping
 
 from studio.core.events import Events, Progress
 from studio.core.formatting import count, decimal, memory, percent, rate
-from studio.lab.experiments.base import Experiment, ExperimentContext, kept_bytes, loss_plot
+from studio.lab.experiments.base import TIMED_IMPORTS, Experiment, ExperimentContext, kept_bytes, loss_plot
 from studio.lab.experiments.sweep import TimedTraining, milliseconds, sweep_in_turns
 from studio.lab.outcome import Outcome, Plot, Table
 
 _WARM_UP_STEPS, _LEAST_ROUNDS = 3, 6
 _FASTER = 1.05  # a smaller speed-up is noise
 _SAME = 0.03  # losses that differ by less differ only in rounding
-_CODE = """\
-import time
-
-import torch
-from torch import nn
-
+_CODE = TIMED_IMPORTS + """\
 device = "{kind}"
 x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
 
@@ -37,7 +32,7 @@ for dtype in (torch.float32, torch.bfloat16):  # torch.float16 needs a torch.amp
         loss = error.item()  # waits for a GPU
         seconds = time.perf_counter() - start
     print(f"{{dtype}}: {{1000 * seconds:.1f}} ms a step, loss {{loss:.4f}}")
-"""
+"""  # fmt: skip
 
 
 class Precision(Experiment):

@@ -11,7 +11,7 @@ from torch import Tensor
 from studio.core.events import Events, Progress
 from studio.engine.steps.benchmark import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S
-from studio.lab.experiments.base import loss_curve, seconds_in_turns
+from studio.lab.experiments.base import TIMED_IMPORTS, loss_curve, seconds_in_turns
 from studio.lab.outcome import Line, Outcome
 
 V = TypeVar("V")
@@ -20,18 +20,13 @@ _SHOW_EVERY_S = 0.5
 _SMOOTHING = 1 / 20  # time constant of the loss curve as a share of the training
 
 # Parts of the plain code of several experiments: sprites, a small network and an optimizer; and a timed training step.
-SETUP = """\
-import time
-
-import torch
-from torch import nn
-
+SETUP = TIMED_IMPORTS + """\
 device = "{device}"
 x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
 network = nn.Sequential(nn.Conv2d(4, 64, 3, padding=1), nn.SiLU(), nn.Conv2d(64, 4, 3, padding=1))
 network.to(device)
 optimizer = torch.optim.AdamW(network.parameters())
-"""
+"""  # fmt: skip
 TIMED_STEP = """\
         start = time.perf_counter()
         loss = nn.functional.mse_loss(network(x), x)

@@ -13,18 +13,13 @@ from studio.lab.outcome import Axis, Line, Outcome, Plot
 
 _LEAST_ROUNDS = 3
 _AS_GOOD = 1.03  # ratio of times that counts as equal
-_CODE = (
-    SETUP
-    + """
+_CODE = SETUP + """
 for threads in {counts}:
     torch.set_num_threads(threads)
     for step in range(4):  # the first step starts the threads
-"""
-    + TIMED_STEP
-    + """\
+""" + TIMED_STEP + """\
     print(f"{{threads}} threads: {{len(x) / seconds:.0f}} sprites/s")
-"""
-)
+"""  # fmt: skip
 
 
 class Threads(Experiment):
