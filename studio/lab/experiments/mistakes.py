@@ -51,21 +51,18 @@ class _Mistake:
 
 _MISTAKES = (
     _Mistake(
-        "The model on the wrong device",
-        "network(x.to(device))",
+        "The model on the wrong device", "network(x.to(device))",
         "The sprites are on the device, but the weights are on the CPU. An operation needs all its inputs on one "
         "device.",
         "network.to(device)\nnetwork(x.to(device))",
     ),
     _Mistake(
-        "The result of '.to' not assigned",
-        "network.to(device)\nx.to(device)\nnetwork(x)",
+        "The result of '.to' not assigned", "network.to(device)\nx.to(device)\nnetwork(x)",
         "'.to' moves a module in place. For a tensor it returns a copy, which this code discards.",
         "network.to(device)\nx = x.to(device)\nnetwork(x)",
     ),
     _Mistake(
-        "Labels on the wrong device",
-        "network.to(device)\ncriterion(network(x.to(device)), y)",
+        "Labels on the wrong device", "network.to(device)\ncriterion(network(x.to(device)), y)",
         "The loss needs predictions and labels on the same device.",
         "network.to(device)\ncriterion(network(x.to(device)), y.to(device))",
     ),
@@ -84,19 +81,17 @@ _MISTAKES = (
         "criterion(network(x.to(device)), y.to(device))",
     ),
     _Mistake(
-        "A default device set too late",
-        "torch.set_default_device(device)\nnoise = torch.randn(x.shape)\nx + noise",
+        "A default device set too late", "torch.set_default_device(device)\nnoise = torch.randn(x.shape)\nx + noise",
         "The default applies to new tensors. Existing tensors and tensors from NumPy stay where they are.",
         "torch.set_default_device(device)\nnoise = torch.randn(x.shape, device=x.device)\nx + noise",
     ),
     _Mistake(
-        "'.cuda()' without an NVIDIA GPU",
-        "network.cuda()",
+        "'.cuda()' without an NVIDIA GPU", "network.cuda()",
         "'.cuda()' needs an NVIDIA GPU. Choose the device once and move everything there.",
         "device = 'cuda' if torch.cuda.is_available() else 'cpu'\nnetwork.to(device)",
         without_cuda=True,
     ),
-)
+)  # fmt: skip
 
 
 class Mistakes(Experiment):

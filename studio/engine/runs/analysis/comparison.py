@@ -95,18 +95,13 @@ def settings_texts(record: RunRecord) -> dict[str, str]:
 
 def data_texts(record: RunRecord) -> dict[str, str]:
     """Return the recipe, sprites, device and versions of a run as texts by label."""
+    versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     return {
-        "Recipe": record.recipe,
-        "Sprites": data_label(record),
-        "Canvas": f"{record.size} x {record.size} pixels",
-        "Classes": ", ".join(record.class_names),
-        "Target columns": ", ".join(record.target_names),
-        "Sprites (fingerprint)": record.data_fingerprint[:_FINGERPRINT],
-        "Device": record.device_name,
-        "Precision": record.precision,
-        "Parameters": number(record.parameters),
-        "Versions": ", ".join(f"{name} {version}" for name, version in record.versions.items()),
-    }
+        "Recipe": record.recipe, "Sprites": data_label(record), "Canvas": f"{record.size} x {record.size} pixels",
+        "Classes": ", ".join(record.class_names), "Target columns": ", ".join(record.target_names),
+        "Sprites (fingerprint)": record.data_fingerprint[:_FINGERPRINT], "Device": record.device_name,
+        "Precision": record.precision, "Parameters": number(record.parameters), "Versions": versions,
+    }  # fmt: skip
 
 
 def differences(records: Sequence[RunRecord]) -> list[ComparisonRow]:
