@@ -109,8 +109,11 @@ class Ranks:
         return loss
 
     def scale_for_ddp_mean(self, loss: Tensor) -> Tensor:
-        """Return the loss times the number of ranks, because DistributedDataParallel averages gradients."""
-        return loss
+        """Return the loss times the number of ranks, because DistributedDataParallel averages gradients.
+
+        The loss is already divided by the weight of the whole batch.
+        """
+        return loss if self.is_alone else loss * self.world_size
 
     def no_sync(self, loss: Loss) -> contextlib.AbstractContextManager[None]:
         """Skip the all-reduce of gradients inside the block, for all micro-batches but the last."""
@@ -194,9 +197,6 @@ class Group(Ranks):
         with warnings.catch_warnings():  # torch 2.15 renamed the argument
             warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
             return DistributedDataParallel(_LossModule(network, loss), broadcast_buffers=False)
-
-    def scale_for_ddp_mean(self, loss: Tensor) -> Tensor:
-        return loss * self.world_size  # the loss is already divided by the weight of the whole batch
 
     def no_sync(self, loss: Loss) -> contextlib.AbstractContextManager[None]:
         assert isinstance(loss, DistributedDataParallel)

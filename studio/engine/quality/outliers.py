@@ -49,7 +49,9 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
                 yield Progress(min(start + _MAX_BATCH, len(sprites)), len(sprites), "sprites encoded")
         near, distances = yield from nearest_neighbours(np.concatenate(parts))
         apart = relative_distances(distances)
-        items += _outliers(sprites, apart)
+        for index in np.flatnonzero(apart > _FAR_FACTOR).tolist():
+            words = f"{apart[index]:.1f} times the usual distance to the nearest sprites"
+            items.append(ImportIssue(sprites.names[index], words, "outlier"))
         items += _wrong_classes(sprites, near, apart)
     yield SpritesChecked(sprites, tuple(items), len(sprites))
 
@@ -77,13 +79,6 @@ def relative_distances(distances: Floats) -> Floats:
     """Return each row's mean of `distances` [N, n] to neighbours, over the median of all rows: float32 [N]."""
     mean = distances.mean(1)
     return np.asarray(mean / max(float(np.median(mean)), 1e-9), np.float32)
-
-
-def _outliers(sprites: Sprites, apart: Floats) -> list[ImportIssue]:
-    """Return an issue for each sprite far from all others. apart: float32 [N] from `relative_distances`."""
-    words = "{:.1f} times the usual distance to the nearest sprites"
-    found = np.flatnonzero(apart > _FAR_FACTOR).tolist()
-    return [ImportIssue(sprites.names[index], words.format(apart[index]), "outlier") for index in found]
 
 
 def _wrong_classes(sprites: Sprites, near: Indices, apart: Floats) -> list[ImportIssue]:

@@ -73,14 +73,10 @@ def likeness_scores(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[
 
 def best_of_each_class(scores: NDArray[np.float64], labels: Labels, count: int) -> list[int]:
     """Return indices of the `count` best sprites, with the classes of the first `count` sprites."""
-    best_first = {label: _best_first(scores, labels == label) for label in np.unique(labels).tolist()}
+    best_first: dict[int, list[int]] = {}
+    for index in np.argsort(-scores, kind="stable").tolist():
+        best_first.setdefault(int(labels[index]), []).append(index)
     return [best_first[label].pop(0) for label in labels[:count].tolist()]
-
-
-def _best_first(scores: NDArray[np.float64], which: NDArray[np.bool_]) -> list[int]:
-    indices = np.flatnonzero(which)
-    found: list[int] = indices[np.argsort(-scores[indices], kind="stable")].tolist()
-    return found
 
 
 def _descriptors(sprites: Rgba) -> NDArray[np.float64]:

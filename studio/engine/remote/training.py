@@ -15,7 +15,7 @@ import contextlib
 import dataclasses
 import re
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import msgspec
@@ -90,7 +90,8 @@ cat {HEARTBEAT_FILE} 2>/dev/null
 exit 0
 """
 _PUT_REQUEST_SCRIPT = f'printf %s "$3" >"$1/$2/.asked" && mv "$1/$2/.asked" "$1/$2/{REQUEST_FILE}"'
-_CHECKPOINT_PATH, _SAMPLE_PATH = re.compile(r"checkpoints/step-(\d+)"), re.compile(r"samples/(\d+)\.png")
+_CHECKPOINT_PATH = re.compile(r"(?<!\S)checkpoints/step-(\d+)(?!\S)")
+_SAMPLE_PATH = re.compile(r"(?<!\S)samples/(\d+)\.png(?!\S)")
 _READ_FILE_SCRIPT = 'cat "$1/$2/$3" 2>/dev/null || true'
 _LOG_TAIL_SCRIPT = 'tail -n 3 "$1/$2/elsewhere.log" 2>/dev/null || true'
 
@@ -139,20 +140,15 @@ class _RemoteState(msgspec.Struct, frozen=True):
     @classmethod
     def parse(cls, output: bytes) -> _RemoteState:
         """Parse the output of _STATE_SCRIPT."""
-        state, _, rest = output.partition(b"\n")
-        names, _, record = rest.partition(b"\n")
+        state, names, record = (*output.split(b"\n", 2), b"", b"")[:3]
         word, _, code = state.decode(errors="replace").partition(" ")
-        found = names.decode(errors="replace").split()
+        listed = names.decode(errors="replace")
         live: Heartbeat | None = None
         with contextlib.suppress(ValueError):  # a missing or damaged live.json is soon rewritten
             live = records.parse(record, Heartbeat)
         exit_code = int(code) if code.isdecimal() else None
-        steps, samples = _steps_in(found, _CHECKPOINT_PATH), _steps_in(found, _SAMPLE_PATH)
+        steps, samples = (frozenset(map(int, pattern.findall(listed))) for pattern in (_CHECKPOINT_PATH, _SAMPLE_PATH))
         return cls(word != "missing", word == "trains", exit_code, steps, samples, live)
-
-
-def _steps_in(names: Iterable[str], pattern: re.Pattern[str]) -> frozenset[int]:
-    return frozenset(int(found[1]) for name in names if (found := pattern.fullmatch(name)))
 
 
 class RemoteTraining:
@@ -191,7 +187,9 @@ class RemoteTraining:
                 self._exit_code = _EXIT_DONE
                 return False
         yield Notice("info", f"Sending {self._name} to {self._target}.", f"The local copy is {path}.")
-        self._send()
+        self._connection.run(_MAKE_FOLDER_SCRIPT, self._name)
+        self._connection.send(path, _SEND_RULES)
+        self._connection.send(path, _SEND_LAST_RULES)
         clear_control_files(path)
         if self._control.stop:  # requested while sending
             self._run.write_progress(msgspec.structs.replace(self._run.progress(), state="stopped"))
@@ -268,12 +266,6 @@ class RemoteTraining:
 
     def _read_state(self) -> _RemoteState:
         return _RemoteState.parse(self._connection.run(_STATE_SCRIPT, self._name))
-
-    def _send(self) -> None:
-        """Send the run folder to the other machine; run.json comes last, because it turns the folder into a run."""
-        self._connection.run(_MAKE_FOLDER_SCRIPT, self._name)
-        self._connection.send(self._run.path, _SEND_RULES)
-        self._connection.send(self._run.path, _SEND_LAST_RULES)
 
     def _fetch(self, found: _RemoteState) -> None:
         """Copy new files here; metrics.jsonl comes last, because its lines refer to the other files."""

@@ -141,6 +141,10 @@ class RunReader:
 
     def read_run(self, path: Path) -> Events:
         """Read the curves and samples of a run; yields one HistoryRead. Raises RunError."""
+        yield self.read(path)
+
+    def read(self, path: Path) -> HistoryRead:
+        """Read the curves and samples of a run. Raises RunError."""
         record = RunDir(path).record()
         known = self._known.pop(path, None)
         if known is None or known[0] != record:  # a new run in the same folder may have equal inode numbers
@@ -151,7 +155,7 @@ class RunReader:
             del self._known[oldest]
         history = curves.read()
         used_up = budget_used(record, *trained_so_far(history))
-        yield HistoryRead(path, history, samples.read(), read_evaluations(path), used_up)
+        return HistoryRead(path, history, samples.read(), read_evaluations(path), used_up)
 
 
 @dataclass(frozen=True)

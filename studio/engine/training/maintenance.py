@@ -76,7 +76,8 @@ class Maintenance:
 
     def _due_work(self) -> Events:
         training, control = self._training, self._control
-        if self._validation_is_due():
+        is_new_epoch = int(training.epoch()) > self._validated_epoch and self._validating.is_affordable()
+        if is_new_epoch or self._validating.since_last_s() > MAX_UNVALIDATED_S:
             self._validated_epoch = int(training.epoch())
             yield from self._validating.timed(validate(training, control))
         wants_checkpoint = self._is_best_yet() or self._quality.wants_checkpoint(self._saving)
@@ -120,9 +121,3 @@ class Maintenance:
         if why_not:
             self._has_warned = True
             yield Notice("info", "This run can't stop early, because its quality is not measured.", why_not)
-
-    def _validation_is_due(self) -> bool:
-        """Return whether validation is due: after each epoch if affordable, at the latest after MAX_UNVALIDATED_S."""
-        if int(self._training.epoch()) > self._validated_epoch and self._validating.is_affordable():
-            return True
-        return self._validating.since_last_s() > MAX_UNVALIDATED_S

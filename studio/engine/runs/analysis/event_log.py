@@ -12,7 +12,7 @@ from studio.core import files, pictures
 from studio.core.events import Event, Events, Progress
 from studio.engine.runs.analysis.comparison import data_texts, settings_texts
 from studio.engine.runs.folder import RunDir, RunRecord
-from studio.engine.runs.history import HistoryRead, MetricCurve, elapsed_at, read_run
+from studio.engine.runs.history import HistoryRead, MetricCurve, RunReader, elapsed_at
 from studio.engine.runs.samples import SAMPLE_COLUMNS
 from studio.exports.tensorboard_log import TensorBoardLog, check_installed
 
@@ -34,8 +34,7 @@ def save_event_log(run: Path, folder: Path) -> Events:
     """
     check_installed()
     record = RunDir(run).record()
-    (read,) = read_run(run)
-    assert isinstance(read, HistoryRead)
+    read = RunReader().read(run)
     target = files.free_path(folder / files.safe_name(run.resolve().name))
     with files.wrap_export_errors(target), files.atomic_path(target) as temporary:
         temporary.mkdir()

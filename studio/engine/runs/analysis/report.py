@@ -24,11 +24,10 @@ from studio.engine.runs.history import (
     PLOTTED_CURVES,
     TRAINING_LOSS,
     VALIDATION_LOSS,
-    HistoryRead,
     MetricCurve,
     PlottedCurve,
     RunHistory,
-    read_run,
+    RunReader,
 )
 from studio.engine.runs.listing import data_label, summarise
 from studio.engine.runs.samples import SAMPLE_COLUMNS, thin_steps
@@ -66,9 +65,7 @@ def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> 
                 raise RunError(f"{name} can't be read.", summary.problem)
             yield Notice("warning", f"{name} was skipped: it can't be read.", summary.problem)
         else:
-            (read,) = read_run(path)
-            assert isinstance(read, HistoryRead)
-            found.append(ComparedRun(name, summary.record, summary, read))
+            found.append(ComparedRun(name, summary.record, summary, RunReader().read(path)))
         yield Progress(done, len(runs), "runs read")
     if not found:
         raise RunError("No report was written: no run is readable.", "'studio runs' lists the problem of each run.")
