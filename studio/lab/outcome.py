@@ -121,15 +121,11 @@ class Picture:
 
 @dataclass(frozen=True)
 class Outcome(Event):
-    """The results of an experiment so far; the last Outcome is the final one.
-
-    sentences: the findings, with numbers. suggests: recommended values of training settings, by name.
-    step: training step of the examined checkpoint; None if the experiment examines no run.
-    """
+    """The results of an experiment so far; the last Outcome is the final one."""
 
     plots: tuple[Plot, ...] = ()
     tables: tuple[Table, ...] = ()
-    sentences: tuple[str, ...] = ()
-    suggests: Mapping[str, Value] = field(default_factory=dict)
+    sentences: tuple[str, ...] = ()  # the findings, with numbers
+    suggests: Mapping[str, Value] = field(default_factory=dict)  # recommended values of training settings, by name
     pictures: tuple[Picture, ...] = ()
-    step: records.Count | None = None
+    step: records.Count | None = None  # of the examined checkpoint; None without a run

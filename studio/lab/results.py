@@ -18,18 +18,14 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Result:
-    """An experiment's final outcome, with the settings, sprites and device of the measurement.
-
-    code: plain PyTorch code of the experiment. read_on: title and address of a documentation page. took_s: seconds.
-    run, checkpoint: examined, as requested ('best', 'last' or a step); empty for experiments on sprites.
-    """
+    """An experiment's final outcome, with the settings, sprites and device of the measurement."""
 
     experiment: str
     title: str
     question: str
     outcome: Outcome
-    code: str
-    read_on: tuple[str, str]
+    code: str  # plain PyTorch code of the experiment
+    read_on: tuple[str, str]  # title and address of a documentation page
     recipe: str
     settings: Mapping[str, Any]
     data_title: str
@@ -40,8 +36,8 @@ class Result:
     took_s: records.Seconds
     created: str
     versions: Mapping[str, str]
-    run: str = ""
-    checkpoint: str = ""
+    run: str = ""  # examined; empty for experiments on sprites
+    checkpoint: str = ""  # as requested: 'best', 'last' or a step
     format: int = FORMAT
 
     def __post_init__(self) -> None:

@@ -21,34 +21,29 @@ T = TypeVar("T")
 
 
 class Heartbeat(msgspec.Struct, frozen=True):
-    """The content of live.json: that a training is alive, and its state.
+    """The content of live.json: that a training is alive, and its state."""
 
-    beat: a counter; a training is alive while it changes. first_step, elapsed_s: where this process began to train.
-    can_pause: whether it pauses on request. halted: the error that blocks it now, or ''. eta_s: time left; None while
-    unknown.
-    """
-
-    beat: records.Count
-    first_step: records.Count
+    beat: records.Count  # a counter; a training is alive while it changes
+    first_step: records.Count  # where this process began to train
     elapsed_s: records.Seconds
     train_count: records.Count
     heldout_count: records.Count
-    can_pause: bool = False
+    can_pause: bool = False  # whether it pauses on request
     is_paused: bool = False
     is_stopping: bool = False
-    halted: str = ""
-    eta_s: records.Seconds | None = None
+    halted: str = ""  # the error that blocks it now, or ''
+    eta_s: records.Seconds | None = None  # time left; None while unknown
     epoch: float = 0.0
     precision: str = ""
 
 
 class ControlRequest(msgspec.Struct, frozen=True):
-    """The content of asked.json. saves, samples: how many checkpoints and live samples were requested so far."""
+    """The content of asked.json: what other processes request from a training."""
 
     stop: bool = False
     pause: bool = False
-    saves: records.Count = 0
-    samples: records.Count = 0
+    saves: records.Count = 0  # number of checkpoints requested since the start
+    samples: records.Count = 0  # number of live samples requested since the start
 
 
 def read_heartbeat(run: Path) -> Heartbeat | None:

@@ -35,10 +35,10 @@ _DEAD_S = 60.0  # without a heartbeat, on drives without locks
 
 @dataclass(frozen=True)
 class TrainingSeen(Event):
-    """The last event of a poll while a training runs. live: None before a heartbeat. silent_s: its age in seconds."""
+    """The last event of a poll while the training runs."""
 
-    live: Heartbeat | None
-    silent_s: float
+    live: Heartbeat | None  # None before the first heartbeat
+    silent_s: float  # seconds since the heartbeat last changed
 
 
 @dataclass(frozen=True)

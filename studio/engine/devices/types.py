@@ -57,39 +57,30 @@ class DevicesFound(Event):
 
 @dataclass(frozen=True)
 class DeviceMeasured(Event):
-    """The speed of training steps in one precision. transfer_ms: to copy a batch, as a data loader would."""
+    """The measured speed of training steps on one device in one precision."""
 
     device_id: str
     precision: str
     sprites_per_s: float
-    transfer_ms: float
+    transfer_ms: float  # to copy a batch from pageable memory, as a data loader would
     compute_ms: float
 
 
 @dataclass(frozen=True, eq=False)
 class MapReady(Event):
-    """A 2D map of sprites of a run, with similar sprites close together.
+    """A 2D map of sprites of a run, with similar sprites close together."""
 
-    model: title of the model that computed the features. sprites: the sprites on the map, a sample of `total`.
-    features: float32 [N, D]. positions: float32 [N, 2] in [0, 1], right and down, with one scale for both axes.
-    explained: share of the feature variance along the two axes. spacing: float32 [N], Chebyshev distance to the nearest
-    sprite earlier in a fixed order: sprites with a spacing of at least s cover the map without overlap as squares of
-    side s. neighbours: int64 [N, n], by features, nearest first. apart: float32 [N], mean distance to them, relative to
-    the usual. odd: int64, outliers by `apart`, farthest first. decodes: whether the model can decode codes into
-    sprites.
-    """
-
-    model: str
-    sprites: Sprites
+    model: str  # title of the model that computed the features
+    sprites: Sprites  # on the map: a sample of `total`
     total: int
-    features: NDArray[np.float32]
-    positions: NDArray[np.float32]
-    explained: float
-    spacing: NDArray[np.float32]
-    neighbours: NDArray[np.int64]
-    apart: NDArray[np.float32]
-    odd: NDArray[np.int64]
-    decodes: bool
+    features: NDArray[np.float32]  # [N, D]
+    positions: NDArray[np.float32]  # [N, 2] in [0, 1], right and down, with one scale for both axes
+    explained: float  # share of the feature variance along the two axes
+    spacing: NDArray[np.float32]  # [N]: sprites spaced by at least s cover the map without overlap as squares of side s
+    neighbours: NDArray[np.int64]  # [N, n], nearest by features, nearest first
+    apart: NDArray[np.float32]  # [N], mean distance to them, relative to the usual
+    odd: NDArray[np.int64]  # outliers by `apart`, farthest first
+    decodes: bool  # whether the model can decode codes into sprites
 
 
 @dataclass(frozen=True, eq=False)

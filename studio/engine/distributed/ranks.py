@@ -42,24 +42,21 @@ _GO_ON = "Checkpoints are saved: resume the run. 'torchrun --max-restarts 3' res
 
 
 class StartCommand(msgspec.Struct, frozen=True, tag=True):
-    """Rank 0's command to train a run. step: checkpoint to load, or -1. minutes: an extended budget, or 0."""
+    """Rank 0's command to start training a run."""
 
-    path: str
-    step: int
+    path: str  # the run folder
+    step: int  # the checkpoint to load; -1 for none
     precision: str
-    minutes: float
+    minutes: float  # the budget of an extended run; 0 for the run's own budget
 
 
 class TickCommand(msgspec.Struct, frozen=True, tag=True):
-    """Rank 0's command to take training steps; 0 `steps` end the training.
+    """Rank 0's command to take training steps."""
 
-    elapsed_s: of training before. nan_rollbacks: how often the learning rate is halved. micro_batches: per batch.
-    """
-
-    steps: int
-    elapsed_s: float
-    nan_rollbacks: int
-    micro_batches: int
+    steps: int  # 0 ends the training
+    elapsed_s: float  # of training, before the steps
+    nan_rollbacks: int  # how often the learning rate is halved
+    micro_batches: int  # parts per batch
 
 
 class Ranks:

@@ -21,14 +21,11 @@ _MAX_SHIFT_PX = 1  # how far a copy may be moved
 
 @dataclass(frozen=True)
 class Nearest:
-    """The nearest training sprites of N sprites.
+    """The nearest training sprites of N sprites."""
 
-    index: int64 [N]. distance: float32 [N]. is_copy: bool [N], whether a sprite copies its nearest training sprite.
-    """
-
-    index: Indices
-    distance: NDArray[np.float32]
-    is_copy: Mask
+    index: Indices  # [N]
+    distance: NDArray[np.float32]  # [N]
+    is_copy: Mask  # [N], whether a sprite copies its nearest training sprite
 
 
 def find_copies(

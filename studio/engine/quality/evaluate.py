@@ -66,15 +66,12 @@ class EvaluateSettings(Config):
 
 @dataclass(frozen=True, eq=False)
 class RealSprites:
-    """The real sprites that an evaluation compares new sprites with. training: the training set, or a sample from it.
+    """The real sprites that an evaluation compares new sprites with."""
 
-    known, learnt: the sprites to search for copies, and their indices, int64; None for all.
-    """
-
-    training: Sprites
+    training: Sprites  # the training set, or a sample from it
     heldout: Sprites
-    known: Sprites
-    learnt: Indices | None = None
+    known: Sprites  # searched for copies
+    learnt: Indices | None = None  # indices in `known` to search; None for all
 
 
 def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Events:

@@ -64,14 +64,11 @@ def frechet_distance(first: Features, second: Features) -> float:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How far new and real sprites overlap, as shares: `precision` of new sprites that look real.
+    """How far new and real sprites overlap, as shares from 0 to 1."""
 
-    recall, coverage: real sprites that the model can draw; outliers among new sprites raise recall, but not coverage.
-    """
-
-    precision: float
-    recall: float
-    coverage: float
+    precision: float  # of new sprites that look real
+    recall: float  # of real sprites that the model can draw; outliers among new sprites raise it
+    coverage: float  # likewise, but outliers don't raise it
 
 
 def overlap(real: Features, new: Features) -> Overlap:

@@ -43,17 +43,13 @@ _MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError, IsADirectoryError
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """The content of checkpoint.json.
-
-    number: 1 for the first checkpoint of a run, then 2, and so on. metrics: validation metrics at this step. sha256:
-    SHA-256 of each tensor file, by the file's name without suffix.
-    """
+    """The content of checkpoint.json."""
 
     step: records.Count
-    number: records.Count
+    number: records.Count  # 1 for the first checkpoint of a run, then 2, and so on
     elapsed_s: records.Seconds
-    metrics: Mapping[str, float]
-    sha256: Mapping[str, str]
+    metrics: Mapping[str, float]  # on the validation set at this step
+    sha256: Mapping[str, str]  # of each tensor file, by the file's name without suffix
     seal: str = ""  # SHA-256 of the other fields; set when the file is written
 
 

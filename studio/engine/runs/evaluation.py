@@ -19,21 +19,16 @@ _FILE = "evaluation.json"
 
 @dataclass(frozen=True)
 class CheckpointEvaluation:
-    """The results of evaluating one checkpoint.
-
-    figures: metrics by name. beside: metrics of a baseline, either real sprites or predicting the mean; may be empty.
-    heldout_count, training_count: number of validation and training sprites. count: number of new sprites; 0 for a
-    classifier or regression. settings: how the new sprites were drawn.
-    """
+    """The results of evaluating one checkpoint."""
 
     step: records.Count
     made: str  # ISO 8601, UTC
-    figures: Mapping[str, float]
-    beside: Mapping[str, float]
-    heldout_count: records.Count
-    training_count: records.Count
-    count: records.Count = 0
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    figures: Mapping[str, float]  # metrics by name
+    beside: Mapping[str, float]  # the same of a baseline: real sprites, or predicting the mean; may be empty
+    heldout_count: records.Count  # validation sprites
+    training_count: records.Count  # training sprites
+    count: records.Count = 0  # new sprites; 0 for a classifier or regression
+    settings: Mapping[str, Any] = field(default_factory=dict)  # how the new sprites were drawn
 
     @classmethod
     def from_generator(cls, found: Evaluated, step: int, settings: Mapping[str, Any]) -> CheckpointEvaluation:

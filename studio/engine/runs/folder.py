@@ -56,17 +56,13 @@ _LOCK_WAIT_S = 1.0  # longer than listing runs holds the lock; a training holds 
 
 @dataclass(frozen=True)
 class Ancestor:
-    """A model that a run builds on: its parent, whose weights it started from, the parent's parent, and so on.
+    """A model that a run builds on: its parent, whose weights it started from, the parent's parent, and so on."""
 
-    title, step: its run and checkpoint. data_title, data_fingerprint, licence: its sprites'. sha256: its weights
-    file's.
-    """
-
-    title: str
+    title: str  # the model's run
     step: records.Count
-    data_title: str
+    data_title: str  # of its training sprites, as are the fingerprint and the licence
     data_fingerprint: str
-    sha256: str
+    sha256: str  # of its weights file
     licence: str = ""
 
 

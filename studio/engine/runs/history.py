@@ -37,30 +37,25 @@ class MetricCurve:
 
 @dataclass
 class RunHistory:
-    """All curves of a run, by metric name.
+    """All curves of a run, by metric name."""
 
-    series: 'loss' and 'grad_norm' per step; learning rate, speed, time and memory per tick. validation: metrics on the
-    validation set. quality: KID, share of copies and other metrics of new sprites. layers: a curve per layer for each
-    name in LAYER_FIGURES; empty unless layer statistics were logged. confusion: int64 [K, K]. checkpoints: steps.
-    """
-
-    series: dict[str, MetricCurve] = field(default_factory=dict)
-    validation: dict[str, MetricCurve] = field(default_factory=dict)
-    quality: dict[str, MetricCurve] = field(default_factory=dict)
-    layers: dict[str, dict[str, MetricCurve]] = field(default_factory=dict)
-    confusion: NDArray[np.int64] | None = None
-    checkpoints: list[int] = field(default_factory=list)
+    series: dict[str, MetricCurve] = field(default_factory=dict)  # loss, grad_norm per step; others per tick
+    validation: dict[str, MetricCurve] = field(default_factory=dict)  # on the validation set
+    quality: dict[str, MetricCurve] = field(default_factory=dict)  # KID, copies, ... of new sprites
+    layers: dict[str, dict[str, MetricCurve]] = field(default_factory=dict)  # by LAYER_FIGURES, layer
+    confusion: NDArray[np.int64] | None = None  # [K, K], by true and predicted class
+    checkpoints: list[int] = field(default_factory=list)  # steps
     rollbacks: list[RolledBack] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class PlottedCurve:
-    """A curve to plot. name: for the option --curve. title: for users. kind, key: attribute of RunHistory, its key."""
+    """A kind of curve that the window and the command line can plot, such as the training loss."""
 
-    name: str
-    title: str
-    kind: Literal["series", "validation", "quality"]
-    key: str
+    name: str  # for the option --curve
+    title: str  # for users
+    kind: Literal["series", "validation", "quality"]  # attribute of RunHistory
+    key: str  # in that attribute
     smoothing_steps: float = 0.0  # default smoothing
 
     def curve(self, history: RunHistory) -> MetricCurve | None:
@@ -114,13 +109,13 @@ def budget_used(record: RunRecord, steps: int, elapsed_s: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class HistoryRead(Event):
-    """The curves, samples (oldest first) and evaluations of a run. used_up: share of the training budget, 0 to 1."""
+    """The curves, live samples and evaluations of a run, yielded when they were read."""
 
     path: Path
     history: RunHistory
-    samples: tuple[SamplesReady, ...]
+    samples: tuple[SamplesReady, ...]  # oldest first
     evaluations: tuple[CheckpointEvaluation, ...] = ()
-    used_up: float = 1.0
+    used_up: float = 1.0  # share of the training budget, 0 to 1
 
 
 def read_run(path: Path) -> Events:

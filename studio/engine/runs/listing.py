@@ -30,20 +30,16 @@ RunStatus = Literal["queued", "training", "interrupted", "finished", "stopped", 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A run in the list of runs.
-
-    standing: its state. problem: why a damaged run can't be read. saved_step: of the newest checkpoint, 0 without one.
-    step, elapsed_s: trained so far; while the run trains, newer than `progress`.
-    """
+    """A run in the list of runs."""
 
     path: Path
     record: RunRecord | None
     progress: RunProgress | None
     standing: RunStatus
-    problem: str = ""
+    problem: str = ""  # why a damaged run can't be read
     notes: RunNotes = field(default_factory=RunNotes)
-    saved_step: int = 0
-    step: int = 0
+    saved_step: int = 0  # of the newest checkpoint, 0 without one
+    step: int = 0  # trained so far; while the run trains, newer than `progress`
     elapsed_s: float = 0.0
 
     @property

@@ -16,15 +16,11 @@ MIN_REPORT_SPRITES = 400  # validation sprites; a third of fewer would be too sm
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The training set, validation set and test set of a run, as sorted sprite indices: int64.
+    """The training set, validation set and test set of a run, as sorted sprite indices."""
 
-    training: sprites that the model learns from. validation: measured during training; selects the best checkpoint.
-    report: the test set of `studio evaluate`; the same array as `validation` if the run has no separate test set.
-    """
-
-    training: Indices
-    validation: Indices
-    report: Indices
+    training: Indices  # the model learns from these
+    validation: Indices  # measured during training; selects the best checkpoint
+    report: Indices  # the test set of `studio evaluate`; without one, the same array as `validation`
 
     @property
     def is_report_apart(self) -> bool:

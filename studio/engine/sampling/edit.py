@@ -29,10 +29,10 @@ _BLENDED_SPRITES = 2  # source sprites per similar sprite
 
 @dataclass(frozen=True, eq=False)
 class EditInput:
-    """Sprites that an edit starts from. sprites: uint8 [M, S, S, 4]. labels: int64 [M], class or -1 if unknown."""
+    """The sprites that an edit starts from."""
 
-    sprites: Rgba
-    labels: Labels
+    sprites: Rgba  # [M, S, S, 4]
+    labels: Labels  # [M], the class of each sprite, -1 if unknown
 
 
 def redraw(

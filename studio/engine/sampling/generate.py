@@ -300,10 +300,10 @@ def proportional_labels(class_counts: Sequence[int], count: int, first: int = 0)
 
 @dataclass(frozen=True, eq=False)
 class ChosenClasses:
-    """The class of each sprite, int64 [N], and the shares in a mixture, float32 [K]; labels: the largest share's."""
+    """The classes to draw, as chosen in the settings."""
 
-    labels: Labels
-    shares: NDArray[np.float32] | None = None
+    labels: Labels  # [N], the class of each sprite; in a mixture, the class with the largest share
+    shares: NDArray[np.float32] | None = None  # [K], the share of each class in a mixture
 
 
 def chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int = 0) -> ChosenClasses | None:

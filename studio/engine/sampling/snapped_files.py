@@ -36,11 +36,11 @@ _LOSSLESS: dict[str, dict[str, bool]] = {"BMP": {}, "TGA": {}, "TIFF": {}, "WEBP
 
 @dataclass(frozen=True, eq=False)
 class FilesSnapped(Event):
-    """All copies are written. paths: new files. pictures: number of images. left_out: skipped files with reasons."""
+    """Yielded by `snap_files` when all copies are written."""
 
-    paths: tuple[Path, ...]
-    pictures: int
-    left_out: tuple[ImportIssue, ...]
+    paths: tuple[Path, ...]  # all new files
+    pictures: int  # number of images
+    left_out: tuple[ImportIssue, ...]  # skipped files with reasons
 
 
 class _Snapper:

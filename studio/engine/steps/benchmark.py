@@ -28,15 +28,12 @@ MIN_S = 1.0
 
 @dataclass(frozen=True)
 class StepTimes:
-    """The seconds of each part of one training step, with the device synchronized after each part.
+    """The seconds of each part of one training step, with the device synchronized after each part."""
 
-    batch_s: selecting and augmenting sprites. optimizer_s: clipping gradients, updating weights and EMA weights.
-    """
-
-    batch_s: float = 0.0
+    batch_s: float = 0.0  # selecting and augmenting sprites
     forward_s: float = 0.0
     backward_s: float = 0.0
-    optimizer_s: float = 0.0
+    optimizer_s: float = 0.0  # clipping gradients, updating weights and EMA weights
 
     @property
     def total_s(self) -> float:

@@ -121,11 +121,11 @@ class StreamedSprites(TrainSet):
 
 @dataclass(eq=False)
 class _Buffers:
-    """A batch in CPU memory, pinned on CUDA: uint8 [B, S, S, 4], int64 [B], float32 [B, T], also as arrays."""
+    """CPU memory for one batch, as tensors and as numpy arrays that share their memory, pinned on CUDA."""
 
-    rgba: Tensor
-    labels: Tensor
-    targets: Tensor
+    rgba: Tensor  # uint8 [B, S, S, 4]
+    labels: Tensor  # int64 [B]
+    targets: Tensor  # float32 [B, T]
     rgba_host: Rgba
     labels_host: NDArray[np.int64]
     targets_host: NDArray[np.float32]

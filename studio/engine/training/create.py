@@ -50,14 +50,16 @@ MAX_VALIDATION = 1024  # most sprites per validation: enough for a steady metric
 
 
 class NewRun(NamedTuple):
-    """What a run is created from. path: an empty or missing folder. parent: gives weights, and fixes some settings."""
+    """The arguments for creating a run."""
 
-    path: Path
+    path: Path  # its folder, empty or missing
     sprites: Sprites
     recipe: Recipe
     config: TrainingConfig
     device: Device
-    parent: Parent | None = None
+    parent: Parent | None = (
+        None  # whose weights the run starts from; fixes some settings, such as the width
+    )
 
 
 def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Training]:

@@ -31,12 +31,12 @@ _HINT = "Train from scratch, or start from another model."
 
 @dataclass(frozen=True, eq=False)
 class Parent:
-    """A trained model whose weights start a run. settings: fixed by them. ancestors: this model, its parent, ..."""
+    """A trained model that gives its weights to a new run."""
 
-    settings: Mapping[str, Value]
+    settings: Mapping[str, Value]  # fixed by the weights, such as the width
     spec: Spec
     weights: Tensors
-    ancestors: tuple[Ancestor, ...]
+    ancestors: tuple[Ancestor, ...]  # this model, its own parent, and so on
 
     def adapt(self, config: TrainingConfig) -> TrainingConfig:
         """Return the config with the settings that this model's weights require, such as the width."""
@@ -64,10 +64,10 @@ class Parent:
 
 @dataclass(frozen=True)
 class StarterInfo:
-    """The description of the starter, the bundled model, in its file. settings: fixed by its weights."""
+    """The description of the starter, the bundled model, as JSON in its file."""
 
     recipe: str
-    settings: Mapping[str, Value]
+    settings: Mapping[str, Value]  # fixed by the starter's weights
     size: int
     step: int
     data_title: str

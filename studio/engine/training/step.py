@@ -21,15 +21,12 @@ from studio.recipes.base import Batch, BatchRng
 
 @dataclass(frozen=True, eq=False)
 class TickResult:
-    """The results of a tick, which is a number of consecutive training steps.
-
-    statistics: float32 [2, steps], losses and gradient norms. layer_values: float32, for `LayerMonitor.read`.
-    """
+    """The results of a tick, which is a number of consecutive training steps."""
 
     first_step: int
-    statistics: NDArray[np.float32]
-    layer_values: NDArray[np.float32]
-    learning_rate: float
+    statistics: NDArray[np.float32]  # [2, steps], losses and gradient norms
+    layer_values: NDArray[np.float32]  # for `LayerMonitor.read`
+    learning_rate: float  # of the last step
 
     def raise_unless_finite(self) -> None:
         """Raise NotFiniteError with the first step whose loss or gradient norm is not finite."""

@@ -42,20 +42,16 @@ _MOST_SPRITES = 4096  # more make no difference in the time of an experiment
 
 @dataclass(frozen=True, eq=False)
 class ExperimentContext:
-    """The inputs of an experiment: recipe (kind of model), settings, sprites and device.
-
-    seconds: the planned duration. run: the run folder to examine, or None. checkpoint: 'best', 'last' or a step.
-    is_heldout: whether `sprites` are validation sprites of the run, or training sprites because it has none.
-    """
+    """The inputs of an experiment: recipe (kind of model), settings, sprites and device."""
 
     recipe: Recipe
     config: TrainingConfig
     sprites: Sprites
     device: Device
-    seconds: float
-    run: Path | None = None
-    checkpoint: str = "best"
-    is_heldout: bool = False
+    seconds: float  # the planned duration
+    run: Path | None = None  # the run folder to examine
+    checkpoint: str = "best"  # 'best', 'last' or a step
+    is_heldout: bool = False  # whether `sprites` are validation sprites of the run; it may have none
 
     @classmethod
     def of(cls, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device, seconds: float) -> Self:

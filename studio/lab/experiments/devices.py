@@ -42,18 +42,14 @@ for device in devices:
 
 @dataclass(frozen=True)
 class DeviceTiming:
-    """Measurements of a device in one precision.
-
-    times: the median time of each part of a training step. transfer_ms: time to copy a batch to the device.
-    evaluated_per_s, drawn_per_s: sprites per second; drawn_per_s is None if the model draws no sprites.
-    """
+    """Measurements of a device in one precision."""
 
     device: Device
     precision: str
-    times: StepTimes
-    transfer_ms: float
-    evaluated_per_s: float
-    drawn_per_s: float | None
+    times: StepTimes  # medians
+    transfer_ms: float  # to copy a batch to the device
+    evaluated_per_s: float  # sprites per second
+    drawn_per_s: float | None  # None if the model draws no sprites
 
 
 class Devices(Experiment):

@@ -101,15 +101,12 @@ class Hardest(Experiment):
 
 @dataclass(eq=False)
 class _RankedSprites:
-    """Sprites from the highest loss to the lowest, with the model's predictions.
-
-    losses: float64 [N]. is_noisy: whether a loss depends on random noise. prediction: None if the model draws sprites.
-    """
+    """Sprites from the highest loss to the lowest, with the model's predictions."""
 
     sprites: Sprites
-    losses: NDArray[np.float64]
-    is_noisy: bool
-    prediction: Classified | NumbersPredicted | None = None
+    losses: NDArray[np.float64]  # [N]
+    is_noisy: bool  # whether a loss depends on random noise
+    prediction: Classified | NumbersPredicted | None = None  # None if the model draws sprites
 
     def predicted(self) -> NDArray[np.int64]:
         """Return the predicted classes, int64 [N]."""

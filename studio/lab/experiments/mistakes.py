@@ -37,16 +37,13 @@ for name, weight in network.named_parameters():
 
 @dataclass(frozen=True)
 class _Mistake:
-    """Wrong code, the reason of its error and fixed code, of torch, nn, device, x, y, classes, network and criterion.
-
-    without_cuda: the mistake raises an error only on computers without an NVIDIA GPU.
-    """
+    """Wrong code, the reason of its error and fixed code, which use the names that `_error_of` defines."""
 
     title: str
     wrong: str
     reason: str
     fixed: str
-    without_cuda: bool = False
+    without_cuda: bool = False  # an error only on computers without an NVIDIA GPU
 
 
 _MISTAKES = (

@@ -81,11 +81,11 @@ class NoiseScale(Experiment):
 
 @dataclass(frozen=True)
 class Scale:
-    """An estimate of 1 / noise scale, at most 0 if noise hides the gradient, with its error. sprites: repeated too."""
+    """An estimate of the noise scale."""
 
-    inverse: float
-    error: float
-    sprites: int
+    inverse: float  # 1 / noise scale, at most 0 if noise hides the gradient
+    error: float  # standard error of `inverse`
+    sprites: int  # in all batches, with repetitions
 
     @property
     def is_sure(self) -> bool:

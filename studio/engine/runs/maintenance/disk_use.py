@@ -13,10 +13,10 @@ KEPT_SAMPLES = 32  # live samples kept in each run
 
 @dataclass(frozen=True)
 class DiskUse:
-    """Disk space. own_bytes: of files without hard links. shared: hard-linked files, as (device, inode, bytes)."""
+    """The disk space of a file or folder. Runs share their sprites by hard links."""
 
-    own_bytes: int = 0
-    shared: frozenset[tuple[int, int, int]] = frozenset()
+    own_bytes: int = 0  # of files that are not hard-linked
+    shared: frozenset[tuple[int, int, int]] = frozenset()  # hard-linked files: (device, inode, bytes)
 
     @property
     def size_bytes(self) -> int:
@@ -33,12 +33,12 @@ class UseMeasured(Event):
 
 @dataclass(frozen=True)
 class CleanupKind:
-    """A kind of deletable files. title, loses: texts for users on it and on the loss. is_usual: chosen by default."""
+    """A kind of deletable files, for example old checkpoints."""
 
     name: str
-    title: str
-    loses: str
-    is_usual: bool = False
+    title: str  # for users
+    loses: str  # what the user loses, in words
+    is_usual: bool = False  # whether the kind is selected by default
 
 
 _CHECKPOINTS_LOSE = (
