@@ -20,7 +20,7 @@ from studio.engine.models.loading import load_average_weights
 from studio.engine.models.model import TrainedModel
 from studio.engine.runs.folder import RECORD_FILE, RunDir
 from studio.engine.runs.history import read_history
-from studio.engine.runs.listing import RunsListed, list_runs, remembered_runs
+from studio.engine.runs.listing import remembered_runs, run_folders
 from studio.engine.runs.source import provenance_at
 from studio.exports import model_cards, png, provenance_note
 from studio.exports.model_cards import Card, Copies, ModelSource
@@ -102,12 +102,10 @@ def verify(path: Path, run: Path | None = None) -> Events:
 
 def _find_run(source: ModelSource) -> Path | None:
     """Return the folder of the run named in the provenance; None if the studio doesn't know the run."""
-    for listed in list_runs(remembered_runs()):
-        assert isinstance(listed, RunsListed)
-        for summary in listed.runs:
-            with contextlib.suppress(OSError):  # an unreadable run is no match
-                if model_cards.sha256_of(summary.path / RECORD_FILE) == source.run_sha256:
-                    return summary.path
+    for path in run_folders(remembered_runs()):
+        with contextlib.suppress(OSError):  # an unreadable run is no match
+            if model_cards.sha256_of(path / RECORD_FILE) == source.run_sha256:
+                return path
     return None
 
 

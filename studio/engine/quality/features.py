@@ -10,7 +10,6 @@ network also classifies how a sprite was corrupted (specks, blotches, blur), and
 import contextlib
 from collections.abc import Generator
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -150,7 +149,10 @@ def learn_features(training: Sprites, device: torch.device, precision: str) -> G
         torch.manual_seed(0)
         network = PretrainingNetwork(training.size, classes)
     path = paths.features() / f"{training.fingerprint} {PROTOCOL}.safetensors"
-    is_known = _load(network, path)
+    is_known = False
+    with contextlib.suppress(OSError, SafetensorError, RuntimeError):  # missing, damaged, or does not fit
+        network.load_state_dict(parse_tensors(path.read_bytes()))
+        is_known = True
     found = TrainedFeatures(network, device, knows_classes=knows_classes)
     if is_known:
         return found
@@ -220,12 +222,3 @@ def _turned(x: Tensor) -> tuple[Tensor, Tensor]:
     turns = torch.arange(len(x), device=x.device) * _TURNS // len(x)
     parts = [x[turns == turn].rot90(turn, (2, 3)) for turn in range(_TURNS)]
     return torch.cat(parts), turns
-
-
-def _load(network: FeatureNetwork, path: Path) -> bool:
-    """Load saved weights into the network; return False if the file is missing, damaged or does not fit."""
-    try:
-        network.load_state_dict(parse_tensors(path.read_bytes()))
-    except (OSError, SafetensorError, RuntimeError):
-        return False
-    return True

@@ -171,7 +171,12 @@ class RemoteTraining:
         more_min: minutes to train beyond the run's budget. Returns whether a training runs there.
         """
         path, is_remote = self._run.path, bool(marker.remote_target_of(self._run.path))
-        self._require_same_run()
+        there = self._connection.run(_READ_FILE_SCRIPT, self._name, RECORD_FILE)
+        with folder.wrap_read_errors(path / RECORD_FILE):
+            here = (path / RECORD_FILE).read_bytes()
+        if there not in (b"", here):
+            title = f"{self._target} has a different run named {self._name}."
+            raise RunError(title, "The run was not sent. Choose another remote folder.")
         found = self._read_state()
         with folder.wrap_write_errors(path):
             files.remove(path / HEARTBEAT_FILE)  # left by a killed process that followed the run
@@ -246,14 +251,6 @@ class RemoteTraining:
         title = f"The folder of {self._name} on {self._target} is gone."
         hint = f"Steps up to {self._run.progress().step:,} are here. Send them again with: {again}. To train here, "
         return RunError(title, f"{hint}delete {folder.REMOTE_FILE} from the run folder first.")
-
-    def _require_same_run(self) -> None:
-        there = self._connection.run(_READ_FILE_SCRIPT, self._name, RECORD_FILE)
-        with folder.wrap_read_errors(self._run.path / RECORD_FILE):
-            here = (self._run.path / RECORD_FILE).read_bytes()
-        if there not in (b"", here):
-            title = f"{self._target} has a different run named {self._name}."
-            raise RunError(title, "The run was not sent. Choose another remote folder.")
 
     def _require_followable(self, more_min: float, *, is_remote: bool) -> None:
         """Raise RunError if the remote training was not started from here, or if this command would add time to it."""

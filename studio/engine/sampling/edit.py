@@ -50,7 +50,11 @@ def redraw(
     recipe, seed = model.recipe, settings.seed
     assert isinstance(recipe, EditsSprites)  # `_check` has asked for the capability
     if keep is not None:
-        _check_mask(model, keep)
+        generate.require_model_size(model, "mask", keep.shape)
+        if keep.all():
+            raise UsageError("The mask keeps all pixels.", "Select the pixels to draw again.")
+        if not keep.any():
+            raise UsageError("The mask keeps no pixel.", "Keep some pixels, or draw variations instead.")
         if not recipe.knows_inpainting(model.network):
             title = "The model was not trained on inpainting: new pixels may not match the kept ones."
             hint = "Models learn inpainting in the last fifth of training. Choose a later checkpoint."
@@ -160,15 +164,6 @@ def _check(model: TrainedModel, settings: GenerateSettings, capability: Capabili
         raise UsageError("Corner tiles can't start from a sprite.", "Remove the sprite or turn off corner tiles.")
     generate.require_capability(model, capability)
     generate.require_model_size(model, "sprite", source.sprites.shape[1:3])
-
-
-def _check_mask(model: TrainedModel, keep: NDArray[np.bool_]) -> None:
-    """Raise UsageError for an inpainting mask of the wrong size, or one that keeps all pixels or none."""
-    generate.require_model_size(model, "mask", keep.shape)
-    if keep.all():
-        raise UsageError("The mask keeps all pixels.", "Select the pixels to draw again.")
-    if not keep.any():
-        raise UsageError("The mask keeps no pixel.", "Keep some pixels, or draw variations instead.")
 
 
 def _visible_changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength: float) -> NDArray[np.bool_]:

@@ -57,9 +57,7 @@ class NewRun(NamedTuple):
     recipe: Recipe
     config: TrainingConfig
     device: Device
-    parent: Parent | None = (
-        None  # whose weights the run starts from; fixes some settings, such as the width
-    )
+    parent: Parent | None = None  # whose weights the run starts from; fixes some settings, such as the width
 
 
 def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Training]:

@@ -90,7 +90,7 @@ class ComparisonRow:
 def settings_texts(record: RunRecord) -> dict[str, str]:
     """Return a run's settings as texts by label, with the former behaviour of settings newer than the run."""
     config = {**record.config, **{name: value for name, value in _LEGACY.items() if name not in record.config}}
-    return {_label(name): _setting(name, value) for name, value in config.items()}
+    return dict(_labelled(name, value) for name, value in config.items())
 
 
 def data_texts(record: RunRecord) -> dict[str, str]:
@@ -140,15 +140,13 @@ def shared_positions(films: Sequence[SampleTimeline], by: TimelineAxis) -> list[
     return [float(position) for position in every[every <= min(positions[-1] for positions in found)]]
 
 
-def _label(name: str) -> str:
-    return _SETTINGS[name].label if name in _SETTINGS else name.replace("_", " ").capitalize()
-
-
-def _setting(name: str, value: Value) -> str:
+def _labelled(name: str, value: Value) -> tuple[str, str]:
+    """Return the label of a setting, and its value as text."""
+    known = _SETTINGS.get(name)
+    label, unit = (known.label, known.unit) if known else (name.replace("_", " ").capitalize(), "")
     if isinstance(value, bool):
-        return "yes" if value else "no"
-    unit = _SETTINGS[name].unit if name in _SETTINGS else ""
-    return f"{number(value) if isinstance(value, int) else value} {unit}".rstrip()
+        return label, "yes" if value else "no"
+    return label, f"{number(value) if isinstance(value, int) else value} {unit}".rstrip()
 
 
 def _speed_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:

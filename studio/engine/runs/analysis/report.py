@@ -91,10 +91,14 @@ def _arrays(curve: MetricCurve | None) -> tuple[np.ndarray, np.ndarray]:
 
 def _page_of(runs: Sequence[ComparedRun]) -> str:
     title = runs[0].name if len(runs) == 1 else f"{count(len(runs), 'run')} compared"
-    parts = [f"<h1>{html.escape(title)}</h1>", *_last_samples(runs), *_samples_at_same_step(runs), *_plots(runs)]
+    last = ((run.name, run.read.samples[-1]) for run in runs if run.read.samples)
+    newest = [_picture(f"{name}, step {number(one.step)}", one.sprites, _PAGE_PX) for name, one in last]
+    parts = [f"<h1>{html.escape(title)}</h1>", *newest, *_samples_at_same_step(runs), *_plots(runs)]
     parts += ["<h2>Runs</h2>", _table(runs, comparison.side_by_side([dict(_facts(run)) for run in runs]))]
-    parts += ["<h2>Figures</h2>", *_figures(runs)]
+    figures = [(row.title, *row.marked(), row.better) for row in comparison.comparison_rows(runs)]
+    parts += ["<h2>Figures</h2>", numeric_table(("", *(run.name for run in runs), ""), figures)]
     if len(runs) > 1:
+        parts.append(f"<p>{html.escape(comparison.explain_best(runs))}</p>")
         rows = comparison.differences([run.record for run in runs])
         parts += ["<h2>Differences</h2>", _table(runs, rows) if rows else f"<p>{comparison.NOTHING_DIFFERS}</p>"]
     for run in runs:
@@ -103,13 +107,6 @@ def _page_of(runs: Sequence[ComparedRun]) -> str:
         parts += ["<h2>Settings</h2>", key_value_table(comparison.settings_texts(run.record).items())]
         parts += ["<h2>Provenance</h2>", key_value_table(_provenance(run))]
     return html_page(f"{title} - Sprite Training Studio", "\n".join(parts), _STYLE, width_rem=52)
-
-
-def _last_samples(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    for run in runs:
-        if run.read.samples:
-            last = run.read.samples[-1]
-            yield _picture(f"{run.name}, step {number(last.step)}", last.sprites, _PAGE_PX)
 
 
 def _samples_at_same_step(runs: Sequence[ComparedRun]) -> Iterator[str]:
@@ -193,14 +190,6 @@ def _provenance(run: ComparedRun) -> Iterator[tuple[str, str]]:
     yield "Versions", ", ".join(f"{name} {version}" for name, version in record.versions.items())
     yield "Sprites (fingerprint)", record.data_fingerprint
     yield "SHA-256 of run.json", source.run_sha256
-
-
-def _figures(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    rows = comparison.comparison_rows(runs)
-    names = [run.name for run in runs]
-    yield numeric_table(("", *names, ""), [(row.title, *row.marked(), row.better) for row in rows])
-    if len(runs) > 1:
-        yield f"<p>{html.escape(comparison.explain_best(runs))}</p>"
 
 
 def _table(runs: Sequence[ComparedRun], rows: Iterable[ComparisonRow]) -> str:
