@@ -1,7 +1,4 @@
-"""Results of an experiment as plain data that JSON can hold: plots, tables, sentences and pictures.
-
-Values that can't be drawn raise a ValueError when they are created or read back.
-"""
+"""Results of an experiment as plain data for JSON; values that can't be drawn raise ValueError when created."""
 
 from __future__ import annotations
 

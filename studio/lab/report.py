@@ -24,10 +24,7 @@ _WIDTH_PX = 768  # largest width of a picture on the page
 
 
 def save_report(path: Path, results: Sequence[Result], *, replace: bool = False) -> Path:
-    """Write a report of results as an HTML page; return the path of the written file.
-
-    If the file exists, `replace` overwrites it; otherwise a number is added to the name. Raises ExportError.
-    """
+    """Write results as an HTML page, over an existing one if `replace`; return its path. Raises ExportError."""
     target = files.output_path(path, replace=replace)
     with files.wrap_export_errors(target):
         files.write_atomic(target, page_of(results).encode("utf-8", "replace"))

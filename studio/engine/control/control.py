@@ -37,10 +37,7 @@ def until_stopped(events: Events, control: Control) -> Events:
 def retry_until_writable(
     control: Control, write: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> Generator[Event, None, T]:
-    """Call `write` until it succeeds, and return its result; yields Blocked after each UnwritableError.
-
-    Raises UnwritableError when `control.give_up` is set.
-    """
+    """Return what `write` returns; yields Blocked after an UnwritableError, and raises it if `control.give_up`."""
     while True:
         try:
             return write(*args, **kwargs)

@@ -50,10 +50,7 @@ class TrainingLost(Event):
 
 
 class RunWatcher:
-    """Polls a run folder for the events of its training. Use it in one thread.
-
-    The first poll returns the whole history, later polls only new events. Raises RunError if there is no run.
-    """
+    """Polls a run folder, in one thread: first for the whole history, then for new events. Raises RunError."""
 
     def __init__(self, path: Path) -> None:
         self.record: RunRecord = RunDir(path).record()

@@ -70,10 +70,7 @@ def list_devices() -> tuple[Device, ...]:
 
 
 def find_device(wanted: str, *, probe: bool = False) -> Device:
-    """Return the device with the id `wanted`, or the fastest for 'auto'. Raises UsageError, DeviceError.
-
-    Measures speeds only to choose among several devices for 'auto'. probe: measure in any case.
-    """
+    """Return the device `wanted`, timed if `probe` or to choose for 'auto'. Raises UsageError, DeviceError."""
     found = list_devices()
     if wanted == AUTO and sum(not device.problem for device in found) > 1:
         return choose_device(probe_devices(), AUTO)
@@ -98,10 +95,7 @@ def choose_device(devices: tuple[Device, ...], wanted: str) -> Device:
 
 
 def resolve_precision(device: Device, wanted: str) -> str:
-    """Return the precision to use on a device: 'fp32', 'bf16' or 'fp16'; for 'auto', the best.
-
-    Probes the device if needed. Raises DeviceError if the probe fails, or if 'fp16' is wanted but not faster.
-    """
+    """Return the precision to use; for 'auto' the best, by a probe. Raises DeviceError, also for a slower fp16."""
     if wanted not in (AUTO, "fp16"):
         return wanted
     suits = _require_working(device).precision

@@ -1,4 +1,1 @@
-"""Distributed training: several processes, started by torchrun, train one run together.
-
-ranks.py has what each process calls during the training, launching.py starts torchrun from the window.
-"""
+"""Distributed training: torchrun starts processes (launching.py) that train one run together (ranks.py)."""

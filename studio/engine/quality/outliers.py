@@ -82,10 +82,7 @@ def relative_distances(distances: Floats) -> Floats:
 
 
 def _wrong_classes(sprites: Sprites, near: Indices, apart: Floats) -> list[ImportIssue]:
-    """Return an issue for each sprite whose neighbours agree on another class, unless its class is too small.
-
-    near: int64 [N, 10], each sprite's neighbours. apart: float32 [N] from `relative_distances`.
-    """
+    """Return an issue for each sprite whose neighbours, int64 [N, 10], agree on another class."""
     counts = sprites.class_counts()
     items = []
     for index, neighbours in enumerate(sprites.labels[near]):

@@ -1,7 +1,4 @@
-"""Create the folder of a new run: completely, or not at all.
-
-A start mark file stays in the folder until the run is complete. It shows that an interrupted creation left the folder.
-"""
+"""Create the folder of a new run, completely or not at all: a start mark stays in it until it is complete."""
 
 import contextlib
 from collections.abc import Iterator

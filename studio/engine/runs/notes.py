@@ -48,10 +48,7 @@ def change_notes(
     run: Path, *, name: str | None = None, note: str | None = None, starred: bool | None = None,
     tags: Iterable[str] | None = None,
 ) -> RunNotes:  # fmt: skip
-    """Change the notes of a run and return the new notes; None leaves a field unchanged.
-
-    A damaged file is kept: it may still hold a note. Raises RunError, UsageError as in `check_notes`.
-    """
+    """Change notes that are not None, and return all. Keeps a damaged file. Raises RunError, UsageError."""
     before = _read(run)
     notes = RunNotes(
         before.name if name is None else nfc(" ".join(name.split())),  # on one line

@@ -71,10 +71,7 @@ def thin_steps(steps: Sequence[int], most: int) -> list[int]:
 
 
 def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
-    """Return the live samples of a run, oldest first, without unreadable images. size: width of a sprite in pixels.
-
-    Skips some images in between if memory would not hold all. Raises RunError.
-    """
+    """Return a run's live samples, oldest first; fewer if memory is short. size: in pixels. Raises RunError."""
     return SampleReader(path, size).read()
 
 

@@ -235,10 +235,7 @@ def draw_in_batches(
 
 
 def solver_states(model: TrainedModel, labels: Tensor, solver: SolverSettings, first: int) -> Iterator[Tensor]:
-    """Yield the sprites after each solver step, float32 [N, 4, S, S]; only the last are finished.
-
-    Uses the distilled network in fast mode. first: index of the first sprite, which selects its noise.
-    """
+    """Yield float32 [N, 4, S, S] after each solver step; only the last is finished. first: selects the noise."""
     if not solver.quick or model.distilled is None:
         yield from model.recipe.draw(model.network, labels, solver.guidance, solver.steps, solver.seed, first)
         return

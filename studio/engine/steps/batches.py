@@ -120,10 +120,7 @@ class TrainSet(ABC):
         self, step: int, size: int, *, flip: bool, shift_px: int, rng: torch.Generator, progress: float = 0.0,
         rows: slice | None = None,
     ) -> Batch:  # fmt: skip
-        """Return the augmented batch of a step; each sprite appears once per epoch.
-
-        rng: a generator on the device. rows: the part of the batch to return, with start and stop; None for all.
-        """
+        """Return a step's augmented batch, or its `rows`; an epoch has each sprite once. rng: on the device."""
         chosen = self.raw_batch(step, size, rows or slice(0, size))
         return augment(chosen, size, flip=flip, shift_px=shift_px, rng=rng, progress=progress, rows=rows)
 

@@ -35,10 +35,7 @@ class GraphedStep:
         self.is_recording = False
 
     def run(self, step: Step, batch: RawBatch, seed: int, stage: int) -> Tensor:
-        """Train one step on a raw batch, replayed from a CUDA graph if possible.
-
-        step: the same function each time. stage: number of the recipe's training stage, which has its own graph.
-        """
+        """Train one step, from a CUDA graph if possible. step: always the same. stage: has a graph of its own."""
         if stage != self._stage:
             self._graph = None
             self._stage, self._eager_steps = stage, 0  # the loss of a new stage differs, so the old graph is useless

@@ -17,10 +17,7 @@ _PROGRESS_EVERY_S = 0.05
 
 
 def with_progress(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
-    """Run a generator of counts and return its return value; yields at most one Progress every 50 ms.
-
-    work: yields the number of finished items. total: the number of all items. what: the items' name.
-    """
+    """Run a generator of counts of `total` items named `what`; yields Progress every 50 ms. Returns its value."""
 
     def progress() -> Generator[Event, None, T]:
         for done in (steps := Steps(work)):

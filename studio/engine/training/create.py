@@ -183,10 +183,7 @@ def resumed_training(
 
 
 def worker_training(start: StartCommand, device: Device, ranks: Ranks) -> Training:
-    """Create the training of a worker rank, for the run that rank 0 announced with `start`.
-
-    It only reads the run folder, without a lock; rank 0 sends the weights later. Raises RunError, BadInputError.
-    """
+    """Create a worker rank's training of the announced run, without a lock. Raises RunError, BadInputError."""
     run = RunDir(Path(start.path))
     record = run.record()
     recipe = catalog.recipe(record.recipe)

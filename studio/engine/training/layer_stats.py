@@ -1,7 +1,4 @@
-"""Statistics of each layer during training: update size, gradient norm, dead units.
-
-They come from single steps, probed with forward hooks every few seconds, which does not change the training.
-"""
+"""Each layer's update size, gradient norm and dead units, from single steps, probed with forward hooks."""
 
 import contextlib
 import functools

@@ -99,10 +99,7 @@ def set_headline(training: Training, metrics: Mapping[str, float]) -> None:
 
 
 def roll_back(training: Training, why: str, failed_step: int) -> None:
-    """Halve the learning rate of a training that was reloaded from a checkpoint after a NaN loss.
-
-    why: the reason, for the notice. failed_step: the step with the NaN loss. Raises UnwritableError.
-    """
+    """Halve the learning rate after a NaN loss in `failed_step`. why: for the notice. Raises UnwritableError."""
     training.recovery.count_rollback()
     rollback = RolledBack(failed_step, training.step, training.recovery.lr_scale())
     training.run.append(asdict(rollback))

@@ -57,10 +57,7 @@ def sweep(
 def sweep_in_turns(
     values: Sequence[V], measure: Callable[[V], object], summary: Callable[[], Outcome], seconds: float, rounds: int
 ) -> Events:
-    """Measure all values in turns, round after round; yields Progress and summaries.
-
-    Ends after `seconds`, but not before `rounds` rounds. In turns, other programs slow down all values alike.
-    """
+    """Measure values in turns, for `seconds` and at least `rounds`, so that other programs slow all alike."""
     start_s = told_s = shown_s = time.perf_counter()
     done = 0
     while done < rounds or time.perf_counter() - start_s < seconds:

@@ -28,10 +28,7 @@ class EventLogSaved(Event):
 
 
 def save_event_log(run: Path, folder: Path) -> Events:
-    """Write a TensorBoard log of a run into a new folder in `folder`; yields Progress, then EventLogSaved.
-
-    Raises RunError, and ExportError if TensorBoard's package is missing or writing fails.
-    """
+    """Write a TensorBoard log into a new folder; yields Progress, EventLogSaved. Raises RunError, ExportError."""
     check_installed()
     record = RunDir(run).record()
     read = RunReader().read(run)
