@@ -8,17 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from studio.core.events import (
-    CheckpointSaved,
-    Event,
-    Events,
-    LossChunk,
-    QualityMeasured,
-    RolledBack,
-    RunFinished,
-    RunStarted,
-    Validated,
-)
+from studio.core import events
+from studio.core.events import Event, Events, LossChunk, RunFinished, RunStarted, Validated
 from studio.engine.control.protocol import Heartbeat, read_heartbeat
 from studio.engine.runs import history
 from studio.engine.runs.analysis.advice import Adviser
@@ -122,10 +113,10 @@ class RunWatcher:
                 self._validated = Validated(line.step, line.metrics)
                 return self._validated
             case QualityLine():
-                return QualityMeasured(line.step, line.quality)
+                return events.QualityMeasured(line.step, line.quality)
             case CheckpointLine():
-                return CheckpointSaved(line.checkpoint, self._run.checkpoints)
-            case RolledBack():
+                return events.CheckpointSaved(line.checkpoint, self._run.checkpoints)
+            case events.RolledBack():
                 return line
             case ResumeLine():
                 self._shown_step = min(self._shown_step, line.resumed)  # samples after this step will be drawn again

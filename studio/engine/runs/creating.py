@@ -6,15 +6,8 @@ from pathlib import Path
 
 from studio.core import files, paths
 from studio.core.errors import RunError
-from studio.engine.runs.folder import (
-    LOCK_FILES,
-    PROGRESS_FILE,
-    RECORD_FILE,
-    START_MARK,
-    STYLE_FILE,
-    RunDir,
-    wrap_write_errors,
-)
+from studio.engine.runs import folder
+from studio.engine.runs.folder import LOCK_FILES, START_MARK, RunDir, wrap_write_errors
 
 # Old folders hold this exact text: don't change it.
 _START_MARK_TEXT = b"Sprite Training Studio makes a run here. What a start that was killed has left is removed.\n"
@@ -72,16 +65,16 @@ def _require_free(path: Path) -> None:
 def _has_start_mark(path: Path) -> bool:
     """Return whether a run is being created here, or was when its process was killed. Raises OSError."""
     mark = path / START_MARK
-    return not (path / RECORD_FILE).exists() and mark.is_file() and mark.read_bytes() == _START_MARK_TEXT
+    return not (path / folder.RECORD_FILE).exists() and mark.is_file() and mark.read_bytes() == _START_MARK_TEXT
 
 
 def _remove_start_files(run: RunDir) -> None:
     """Delete the files written while creating a run, and nothing else: a user's files stay. Raises OSError."""
-    for name in (RECORD_FILE, PROGRESS_FILE, STYLE_FILE, run.data.name, run.start.name):
+    for name in (folder.RECORD_FILE, folder.PROGRESS_FILE, folder.STYLE_FILE, run.data.name, run.start.name):
         (run.path / name).unlink(missing_ok=True)
-    for folder in (run.samples, run.checkpoints):
+    for inner in (run.samples, run.checkpoints):
         with contextlib.suppress(OSError):  # not empty
-            folder.rmdir()
+            inner.rmdir()
     files.sweep_temporaries(run.path)
     (run.path / START_MARK).unlink(missing_ok=True)
 

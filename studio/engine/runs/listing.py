@@ -11,15 +11,8 @@ from studio.core import file_systems, files, formatting, paths, records
 from studio.core.errors import RunError
 from studio.core.events import Event, Events
 from studio.core.names import nfc
-from studio.engine.runs.folder import (
-    METRICS_FILE,
-    RECORD_FILE,
-    RunDir,
-    RunProgress,
-    RunRecord,
-    file_exists,
-    wrap_read_errors,
-)
+from studio.engine.runs import folder
+from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, wrap_read_errors
 from studio.engine.runs.metrics import newest_loss_line
 from studio.engine.runs.notes import RunNotes, display_name, read_notes
 
@@ -88,7 +81,7 @@ def run_folders(extra: Iterable[Path] = ()) -> list[Path]:
 def _may_be_run(path: Path) -> bool:
     """Return whether the folder has a run.json, or is on a drive that can't tell."""
     try:
-        return file_exists(path / RECORD_FILE)
+        return folder.file_exists(path / folder.RECORD_FILE)
     except OSError:
         return True
 
@@ -115,7 +108,7 @@ def summarise(path: Path) -> RunSummary:
 def _trained_so_far(path: Path) -> tuple[int, float] | None:
     """Return the steps and seconds of a running training; None without new steps or a readable file."""
     try:
-        tick = newest_loss_line(path / METRICS_FILE)
+        tick = newest_loss_line(path / folder.METRICS_FILE)
     except OSError:
         return None
     return None if tick is None else (tick.step + len(tick.loss), tick.elapsed_s)

@@ -16,19 +16,12 @@ from studio.core.curves import MAX_CURVES
 from studio.core.errors import RunError
 from studio.core.events import Event, Events, Notice, Progress
 from studio.core.formatting import count, number
+from studio.engine.runs import history
 from studio.engine.runs.analysis import comparison
 from studio.engine.runs.analysis.comparison import ComparedRun, ComparisonRow
 from studio.engine.runs.analysis.timelapse import samples_change
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.history import (
-    PLOTTED_CURVES,
-    TRAINING_LOSS,
-    VALIDATION_LOSS,
-    MetricCurve,
-    PlottedCurve,
-    RunHistory,
-    RunReader,
-)
+from studio.engine.runs.history import MetricCurve, PlottedCurve, RunHistory, RunReader
 from studio.engine.runs.listing import data_label, summarise
 from studio.engine.runs.samples import SAMPLE_COLUMNS, thin_steps
 from studio.engine.runs.source import provenance_at
@@ -75,10 +68,10 @@ def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> 
     yield ReportSaved(chosen)
 
 
-def plot_line(figure: PlottedCurve, history: RunHistory, label: str) -> PlotLine | None:
+def plot_line(figure: PlottedCurve, curves: RunHistory, label: str) -> PlotLine | None:
     """Return a run's curve as a line; None without values. The training loss includes the validation loss."""
-    curve = figure.curve(history)
-    heldout = VALIDATION_LOSS.curve(history) if figure is TRAINING_LOSS else None
+    curve = figure.curve(curves)
+    heldout = history.VALIDATION_LOSS.curve(curves) if figure is history.TRAINING_LOSS else None
     if curve is None and heldout is None:
         return None
     return PlotLine(label, *_arrays(curve), *_arrays(heldout))
@@ -146,9 +139,9 @@ def _picture(title: str, sprites: Rgba, most_px: int) -> str:
 
 def _plots(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """Yield an HTML plot for each curve, with one line per run. Training and validation loss share a plot."""
-    for figure in PLOTTED_CURVES:
+    for figure in history.PLOTTED_CURVES:
         lines = [line for run in runs if (line := plot_line(figure, run.read.history, run.name)) is not None]
-        if lines and figure is not VALIDATION_LOSS:
+        if lines and figure is not history.VALIDATION_LOSS:
             title = figure.title if len(runs) == 1 or len(lines) > 1 else f"{figure.title}: {lines[0].label}"
             dots = figure.kind != "series"
             drawn = draw_lines(lines, title, figure.title, smoothing_steps=figure.smoothing_steps, dots=dots)
