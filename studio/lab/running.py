@@ -125,7 +125,6 @@ class _Process:
                 self._requests.close()
 
     def _death_reason(self) -> str:
-        """Return a hint on why the child process died, or what to do if the cause is unknown."""
         with suppress(subprocess.TimeoutExpired):
             code = self._process.wait(1.0)
             if code < 0:

@@ -134,6 +134,5 @@ class LossScaler:
                 self._state[name].copy_(value)
 
     def _note_divergence(self, loss: Tensor, grad_norm: Tensor) -> None:
-        """Set `_has_diverged` if the loss or the gradient norm is NaN or infinite."""
         is_finite = torch.isfinite(loss + grad_norm)  # bool []; no .item(): the host must not wait for the device
         torch.maximum(self._has_diverged, (~is_finite).float(), out=self._has_diverged)

@@ -68,7 +68,6 @@ class TrainingProcesses:
         return RunError(f"The processes that train {self.run.name} have ended.", said)
 
     def _start_torchrun(self, log: int) -> subprocess.Popen[bytes]:
-        """Start torchrun and return its process. log: file descriptor for the output."""
         command = ["-m", "torch.distributed.run", *self._torchrun_words, "-m", "studio", *self._studio_words]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONSAFEPATH": "1"}
         return subprocess.Popen(

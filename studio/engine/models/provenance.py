@@ -101,7 +101,6 @@ def verify(path: Path, run: Path | None = None) -> Events:
 
 
 def _find_run(source: ModelSource) -> Path | None:
-    """Return the folder of the run named in the provenance; None if the studio doesn't know the run."""
     for path in run_folders(remembered_runs()):
         with contextlib.suppress(OSError):  # an unreadable run is no match
             if model_cards.sha256_of(path / RECORD_FILE) == source.run_sha256:

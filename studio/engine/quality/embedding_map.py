@@ -123,7 +123,6 @@ def render_map(shown: MapReady, longest: int) -> tuple[Rgba, int]:
 
 
 def _limited(sprites: Sprites) -> Sprites:
-    """Return at most as many sprites as a map shows, always the same random choice."""
     most = min(MAX_MAPPED, max(MIN_MAPPED, _MAX_BYTES // sprites.rgba[:1].nbytes))
     if len(sprites) <= most:
         return sprites

@@ -227,7 +227,6 @@ def _is_ipv6(text: str) -> bool:
 
 
 def _connection_error(target: RemoteTarget, stderr: str) -> ConnectionLostError:
-    """Return the error for a failed ssh connection, with a hint for known error messages."""
     host, typed = target.host, command_line("ssh", target.host)
     if "Could not resolve hostname" in stderr:
         return ConnectionLostError(f"There is no machine named {host}.", "Check the name and the network.")

@@ -253,7 +253,6 @@ class RemoteTraining:
         return RunError(title, f"{hint}delete {folder.REMOTE_FILE} from the run folder first.")
 
     def _require_followable(self, more_min: float, *, is_remote: bool) -> None:
-        """Raise RunError if the remote training was not started from here, or if this command would add time to it."""
         if not is_remote:
             title = f"{self._name} is training on {self._target}, but was not sent from here."
             raise RunError(title, "Stop the training on that machine first.")
@@ -301,7 +300,6 @@ class RemoteTraining:
         return found
 
     def _local_request(self) -> ControlRequest:
-        """Return the newest local control request, from the run folder or from Ctrl+C."""
         asked = protocol.read_requests(self._run.path, self._sent_request)
         return msgspec.structs.replace(asked, stop=asked.stop or self._control.stop)
 
@@ -320,7 +318,6 @@ class RemoteTraining:
         self._blocked_reason = blocked
 
     def _warn_connection_lost(self, lost: ConnectionLostError) -> Iterator[Notice]:
-        """Yield a Notice about the lost connection, once per interruption."""
         self._can_request = False
         if not self._is_disconnected:
             self._is_disconnected = True

@@ -108,7 +108,6 @@ def remove_entry(run: Path) -> None:
 
 
 def _set_state(path: Path, state: RunState, message: str = "", *, only: Collection[str]) -> None:
-    """Set the state in state.json if the current state is in `only`. Raises RunError."""
     run = RunDir(path)
     with run.held():
         progress = run.progress()

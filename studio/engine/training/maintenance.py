@@ -95,7 +95,6 @@ class Maintenance:
         yield from training.pop_notices()
 
     def _is_best_yet(self) -> bool:
-        """Return whether to save a checkpoint, because its validation metric is the best so far."""
         training, saving = self._training, self._saving
         found, best_by, best = training.validated, training.recipe.best_by, self._best_saved
         if best_by is None or found is None or not training.is_validated() or training.saved_step == training.step:

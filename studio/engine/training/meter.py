@@ -120,7 +120,6 @@ class QualityMeter:
         return self._spent_s + slice_s * (learning.total - learning.done) > self._allowance_s()
 
     def _is_affordable(self) -> bool:
-        """Return whether the next slice stays within measuring's share of the training time."""
         now_s, allowance_s = self._clock.now_s(), self._allowance_s()
         if now_s < self._retry_at_s:
             return False
@@ -131,7 +130,6 @@ class QualityMeter:
         return self._spent_s - self._features_s <= share * (now_s - self._ready_s)
 
     def _allowance_s(self) -> float:
-        """Return the seconds that measuring may take in the whole run."""
         return TIME_SHARE * (self._training.planned_s() - self._start_s)
 
     def measure_forever(self) -> Events:

@@ -88,7 +88,6 @@ class BatchTiming:
 
 
 def _stop_reason(timings: list[BatchTiming], left_s: float, target: torch.device) -> str:
-    """Return why to stop before the next larger batch size, in a sentence; empty to go on."""
     if not timings:
         return ""
     last = timings[-1]

@@ -105,7 +105,6 @@ def _measure(
 
 @torch.no_grad()
 def _evaluated_per_s(context: ExperimentContext, training: BenchmarkTrainer) -> float:
-    """Evaluate up to 256 sprites without gradients; return the speed in sprites per second."""
     data, number = DeviceSprites(context.sprites, training.device), min(_EVALUATED, len(context.sprites))
     durations_s = []
     for _ in range(2):  # the first is the warm-up
@@ -129,7 +128,6 @@ def _drawn_per_s(training: BenchmarkTrainer) -> float:
 
 
 def _tables(timings: list[DeviceTiming], context: ExperimentContext) -> tuple[Table, ...]:
-    """Return a table of speeds and a table of the parts of a training step, by device and precision."""
     size = context.config.batch_size
     speeds, parts = [], []
     for item in timings:

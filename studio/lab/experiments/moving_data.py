@@ -138,7 +138,6 @@ def _batch_size(context: ExperimentContext) -> int:
 
 
 def _save(rgba: Rgba, labels: NDArray[np.int64], folder: Path) -> None:
-    """Write sprites uint8 [N, S, S, 4] as PNG files, with a sub-folder for each class."""
     for number, (pixels, label) in enumerate(zip(rgba, labels.tolist(), strict=True)):
         path = folder / f"{label:05}" / f"{number:05}.png"
         path.parent.mkdir(exist_ok=True)
@@ -288,7 +287,6 @@ def _sentences(step_s: dict[str, float], own_s: float, context: ExperimentContex
 
 
 def _savings(step_s: dict[str, float], ladder: tuple[str, ...]) -> list[str]:
-    """Return the time that each loader saves, '6.6 ms for opening files'; negligible savings come last."""
     saved_s = {_SAVED[after]: step_s[before] - step_s[after] for before, after in pairwise(ladder)}
     least_s = _LITTLE * step_s[_FILES]
     large = [f"{1000 * seconds:.2g} ms for {what}" for what, seconds in saved_s.items() if seconds > least_s]

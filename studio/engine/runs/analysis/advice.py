@@ -245,7 +245,6 @@ def _newest_advice(
     measured: Sequence[Measurement], curves: Mapping[Metric, StepValues], losses: StepValues,
     evidence: _Evidence = _SHOW,
 ) -> Advised | None:  # fmt: skip
-    """Return the advice by the quality of new sprites, or by validation metrics after too few quality measurements."""
     by_metrics = (advice_by_metric(metric, curve, losses, evidence) for metric, curve in curves.items())
     return advice_by_quality(measured, evidence) or next(filter(None, by_metrics), None)
 

@@ -257,6 +257,5 @@ def _have_same_sprites(runs: Sequence[ComparedRun]) -> bool:
 
 
 def _have_same_recipe(runs: Sequence[ComparedRun]) -> bool:
-    """Return whether all runs have the same kind of model (recipe) with equal recipe settings."""
     own = [{name: value for name, value in run.record.config.items() if name not in _SETTINGS} for run in runs]
     return len({run.record.recipe for run in runs}) == 1 and all(each == own[0] for each in own)

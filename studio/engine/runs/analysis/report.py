@@ -118,7 +118,6 @@ def _samples_at_same_step(runs: Sequence[ComparedRun]) -> Iterator[str]:
 
 
 def _has_timelapse(run: ComparedRun) -> bool:
-    """Return whether a run has at least two live samples with different sprites."""
     return len(run.read.samples) > 1 and samples_change(run.read.samples)
 
 
