@@ -22,8 +22,8 @@ POLL_S = 0.25  # between two reads of asked.json
 class RunControlServer(Observer):
     """Publishes a training's heartbeat in the run folder and executes the requests in asked.json.
 
-    A daemon thread does both while the training stands still, for example while the window has paused it. can_pause:
-    whether a requested pause may block the process in `after`.
+    A daemon thread does both while the training stands still. can_pause: whether a pause may block the process in
+    `after`.
     """
 
     def __init__(self, control: Control, *, can_pause: bool) -> None:

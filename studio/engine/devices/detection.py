@@ -259,9 +259,8 @@ def _steps_per_s(device: torch.device, precision: str, batch_size: int = PROBE_B
 def _has_bf16_units(device: torch.device) -> bool:
     """Return whether the hardware is known to compute in bf16: NVIDIA Ampere and later, some x86 CPUs.
 
-    A timing could mislead. On a GPU, kernel launches dominate in the small network of the probe. On a CPU, other
-    programs influence it, and the same seed would give different runs on different days. AMD GPUs don't report the
-    capability.
+    A timing could mislead: on a GPU, kernel launches dominate in the probe's small network; on a CPU, other programs
+    influence it, and equal seeds would give different runs. AMD GPUs don't report the capability.
     """
     if device.type == "cuda":
         return not torch.version.hip and torch.cuda.get_device_capability(device) >= (8, 0)

@@ -34,10 +34,9 @@ def honours_found_inf(device: torch.device) -> bool:
 
 
 class _StepUndo:
-    """Optimizer hooks that undo a skipped step, for optimizers that ignore `found_inf`.
+    """Optimizer hooks that undo a step if `skip_step`, float32 [], is 1, for optimizers that ignore `found_inf`.
 
-    skip_step: float32 [] on the device, 1 to undo. The copies need memory for a second set of weights and optimizer
-    state.
+    The copies need memory for a second set of weights and optimizer state.
     """
 
     def __init__(self, skip_step: Tensor) -> None:

@@ -93,8 +93,7 @@ def principal_plane(features: Floats) -> tuple[Floats, float]:
 def marker_spacing(positions: Floats) -> Floats:
     """Return the map distance at which each marker has room: float32 [N] for positions [N, 2].
 
-    Uses farthest-point sampling (Gonzalez 1985) from the middle, where the spacing is infinite. O(N^2): 0.1 s for
-    5,000.
+    Uses farthest-point sampling (Gonzalez 1985) from the middle, where it is infinite. O(N^2): 0.1 s for 5,000.
     """
     x, y = positions.T
     # spacing, and distance to the nearest selected marker, -1 for selected markers: [N]

@@ -217,7 +217,7 @@ class Scorer:
     def sprite_scores(self, sprites: Rgba, asked: Labels | None, nearest: Nearest, heldout: Nearest) -> Scores:
         """Return the scores of single sprites, averaged: pixel art, copies, class agreement.
 
-        asked: the requested classes int64 [N], if any. nearest, heldout: nearest training sprites of these and of
+        asked: requested classes int64 [N], or None. nearest, heldout: nearest training sprites of these and of
         validation.
         """
         found: Scores = dict(vars(measure_pixel_art(sprites, self._real.training.rgba)))

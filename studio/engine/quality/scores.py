@@ -89,9 +89,8 @@ def overlap(real: Features, new: Features) -> Overlap:
 def probability_below(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
     """Return the probability that a value from `first` [N] is below a value from `second` [M].
 
-    A tie counts half (Mann & Whitney 1947). With distances to the nearest training sprite, it is the three-sample test
-    for copying (Meehan et al. 2020): memorized sprites are nearer to training sprites than unseen real ones, 0.5 is
-    equal.
+    Ties count half (Mann & Whitney 1947): equal distributions give 0.5. With distances to the nearest training sprite,
+    it tests for copying (Meehan et al. 2020): memorized sprites are nearer to them than unseen real sprites are.
     """
     values = np.sort(second)
     above = len(values) - np.searchsorted(values, first, side="right")

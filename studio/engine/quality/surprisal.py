@@ -76,11 +76,10 @@ class PatchSurprisal:
         return _Patches(codes[indices].reshape(sprites.shape[:3]), len(self._palette) + 1)
 
     def _bits(self, patches: _Patches, left_out: Indices, where: Mask | None = None) -> NDArray[np.float64]:
-        """Return each sprite's surprisal in bits per pixel, float64 [N], predicted without one fold.
+        """Return each sprite's surprisal in bits per pixel, float64 [N], without its fold in `left_out`, int64 [N].
 
-        left_out: int64 [N], each sprite's fold to leave out. Patches with more neighbours are rarer. A patch that was
-        seen seldom leaves more weight to the prediction from fewer neighbours (Dirichlet smoothing, MacKay & Peto
-        1995).
+        Patches with more neighbours are rarer, so the rarer a patch, the more weight the prediction from fewer
+        neighbours has (Dirichlet smoothing, MacKay & Peto 1995).
         """
         fold_of = left_out[patches.sprite]
         probability = np.full(len(fold_of), 1 / (len(self._palette) + 1))  # uniform, refined below by each order

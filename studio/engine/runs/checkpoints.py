@@ -54,10 +54,9 @@ class CheckpointInfo:
 
 
 def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Path:
-    """Write a checkpoint into the checkpoints folder of a run and return its path.
+    """Write a checkpoint into the checkpoints folder of a run and return its path. Raises OSError; leaves no files.
 
-    info: `sha256` and `seal` are filled in here. parts: by the names in PARTS. Raises OSError and leaves no files
-    behind.
+    info: `sha256` and `seal` are filled in here. parts: by the names in PARTS.
     """
     target = checkpoint_path(folder, info.step)
     with files.atomic_path(target) as temporary:

@@ -38,9 +38,8 @@ def split_sprites(record: RunRecord, config: TrainingConfig, sprites: Sprites) -
 def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
     """Split sprites into training, validation and test set; groups of similar sprites stay together.
 
-    Holds out about `share` of the groups of each class. A data set with a test set keeps it, and also validates on it
-    if no other sprites are held out. Otherwise every third held-out group becomes the test set, if at least 400 sprites
-    are.
+    Holds out about `share` of the groups of each class. A given test set stays, and also validates if nothing else is
+    held out. Otherwise every third held-out group becomes the test set, if at least 400 sprites are held out.
     """
     is_test = sprites.is_test & ~sprites.is_test.all()  # bool [N]; a set of test sprites alone is split normally
     test, others = np.flatnonzero(is_test), np.flatnonzero(~is_test)

@@ -18,11 +18,10 @@ _ADAMW_RMS = 0.2  # RMS of AdamW's update at a rate of 1 (Liu et al. 2025)
 
 
 class Muon(torch.optim.Optimizer):
-    """SGD with momentum whose updates are orthogonalized by Newton-Schulz iterations (Jordan 2024).
+    """SGD with momentum whose updates are orthogonalized by Newton-Schulz iterations (Jordan 2024) in `dtype`.
 
-    A kernel [out, in, height, width] counts as a matrix [out, rest]. Updates are scaled to the RMS of AdamW's (Liu et
-    al. 2025), so both optimizers share a learning rate. dtype: of the iterations. may_skip: for fp16, whose overflows
-    skip steps; a skipped step then leaves the momentum unchanged.
+    A kernel [out, in, height, width] counts as a matrix [out, rest]. Updates have the RMS of AdamW's (Liu et al. 2025),
+    so both share a learning rate. may_skip: for fp16, whose overflows skip steps, which leaves the momentum unchanged.
     """
 
     def __init__(
@@ -81,9 +80,8 @@ def _shape(weight: Tensor) -> tuple[int, ...]:
 def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) -> list[torch.optim.Optimizer]:
     """Create the optimizers for the network's weights: Muon with AdamW, AdamW alone, or Adam.
 
-    Muon updates convolution kernels, AdamW (Loshchilov & Hutter 2019) the other weights. Adam (Kingma & Ba 2015) and
-    AdamW are fused. AdamW does not decay norms and biases; Adam decays no weights. On CUDA the learning rate is a
-    tensor on the device, so that a CUDA graph can use a new rate.
+    Muon updates convolution kernels, AdamW (Loshchilov & Hutter 2019) the others, without decay of norms and biases.
+    Adam (Kingma & Ba 2015) decays nothing. On CUDA the rate is a tensor that a CUDA graph can read.
     """
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     rate: float | Tensor = config.learning_rate

@@ -39,10 +39,9 @@ def train_new(
     path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control,
     parent: Parent | None = None, ranks: Ranks = ALONE, observers: Sequence[Observer] = (),
 ) -> Events:  # fmt: skip
-    """Train a new run in the folder `path`; yields RunStarted first and RunFinished last.
+    """Train a new run in the folder `path`; yields RunStarted first and RunFinished last. Raises StudioError.
 
-    parent: the model whose weights the training starts from. observers: see each event of the training. In a
-    distributed run, call this on rank 0. Raises StudioError.
+    parent: gives the start weights. observers: see each event. In a distributed run, call this on rank 0.
     """
     start = new_training(NewRun(path, sprites, recipe, config, device, parent), ranks)
     return _run(start, path, device, control, ranks, observers)

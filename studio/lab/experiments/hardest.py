@@ -239,8 +239,7 @@ def _patch_of(size: int) -> int:
 def _probability_drops(model: TrainedModel, x: Tensor, predicted: int) -> tuple[NDArray[np.float64], float]:
     """Measure how much hiding patches of the sprite x lowers the probability of the predicted class.
 
-    x: float32 [4, S, S], premultiplied RGBA in [-1, 1]. Returns the mean drop over all patches at each pixel, float64
-    [S, S], at least 0; and the largest drop of a single patch.
+    x: float32 [4, S, S], in [-1, 1]. Returns the mean drop at each pixel, float64 [S, S], and the largest of a patch.
     """
     size = x.shape[-1]
     patch = _patch_of(size)

@@ -225,10 +225,9 @@ def _falls(losses: StepValues, patience: int) -> bool:
 
 
 def advice_by_loss(curve: StepValues) -> Advised | None:
-    """Return the advice by the validation loss; None after too few values.
+    """Return the advice by the validation loss, which can't detect copies; None after too few values.
 
-    For a generator without quality measurements. Recommends the newest model, because on few sprites the loss rises
-    while new sprites still improve. The loss can't detect copies.
+    Recommends the newest model: with few sprites the loss rises while a generator's new sprites still improve.
     """
     if len(curve) < _SHOW.fewest:
         return None
