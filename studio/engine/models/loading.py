@@ -18,7 +18,7 @@ from studio.recipes.capabilities import Distils
 
 
 def precision_for(record: RunRecord, device: Device, wanted: str) -> str:
-    """Return the precision for a run on a device: its training's on its own device, else `wanted`, without fp16."""
+    """Return a run's precision on a device: that of its training on the same device, else `wanted`, but no fp16."""
     if (device.id, device.name) == (record.device, record.device_name):
         return record.precision  # even if a new probe finds another one faster: the same seed gives the same run
     return detection.resolve_precision(device, detection.AUTO if wanted == "fp16" else wanted)
@@ -88,7 +88,7 @@ def find_checkpoint(path: Path, checkpoint: str) -> tuple[Path, CheckpointInfo]:
 
 
 def checkpoint_names(path: Path, *, distilled: bool = False) -> list[str]:
-    """Return 'best', 'last' and all steps; none without a checkpoint. distilled: with a network. Raises RunError."""
+    """Return 'best', 'last' and the steps. distilled: only with a distilled network. Raises RunError."""
     run = RunDir(path)
     with wrap_read_errors(run.checkpoints):
         found = checkpoints.list_checkpoints(run.checkpoints)

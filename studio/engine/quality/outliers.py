@@ -57,7 +57,7 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
 
 
 def nearest_neighbours(features: Floats) -> Generator[Event, None, tuple[Indices, Floats]]:
-    """Return indices and distances, [N, 10], of the rows nearest to each of float32 [N, D]; yields Progress."""
+    """Return indices and distances of each row's ten nearest rows: [N, 10]. features: [N, D]. Yields Progress."""
     wanted = min(_NEIGHBOURS, len(features) - 1)
     squares = (features**2).sum(1)
     near = np.empty((len(features), wanted), np.int64)
@@ -76,7 +76,7 @@ def nearest_neighbours(features: Floats) -> Generator[Event, None, tuple[Indices
 
 
 def relative_distances(distances: Floats) -> Floats:
-    """Return each row's mean of `distances` [N, n] to neighbours, over the median of all rows: float32 [N]."""
+    """Return each sprite's mean distance to its neighbours, [N, n], relative to the median sprite: float32 [N]."""
     mean = distances.mean(1)
     return np.asarray(mean / max(float(np.median(mean)), 1e-9), np.float32)
 

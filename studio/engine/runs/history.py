@@ -188,7 +188,7 @@ class MetricsTail:
         self._read_bytes = 0
 
     def read(self) -> tuple[bool, Iterator[MetricsLine]]:
-        """Return whether the file was replaced, and the added valid lines, to use up first. Raises RunError."""
+        """Return whether the file was replaced, and an iterator of new lines, to use up at once. Raises RunError."""
         try:
             with wrap_read_errors(self._path):
                 about = self._path.stat()

@@ -42,7 +42,7 @@ class _QueueEntry:
 
 
 def queued_runs(runs: Iterable[RunSummary]) -> tuple[RunSummary, ...]:
-    """Return those of all known `runs` that are queued or in training, in order; if unreadable, of creation."""
+    """Return the `runs` that are queued or in training, in queue order; without queue.json, in order of creation."""
     known = {_entry_of(run.path, run.record.created): run for run in runs if run.record is not None}
     listed: list[_QueueEntry] = []
     with contextlib.suppress(OSError):

@@ -155,7 +155,7 @@ def _load_starter(recipe: Recipe) -> Parent:
 
 
 def _copy_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Sequence[str]) -> None:
-    """Copy rows of embeddings [names, ...], or [names + 1, ...] with a last one for any name, to equal names."""
+    """Copy embedding rows, [names, ...], to the rows of equal names; an extra last row stands for any name."""
     parent_row = {name: row for row, name in enumerate(given_names)}
     for row, name in enumerate(names):
         if name in parent_row:

@@ -216,7 +216,7 @@ def _validation_rows(
 
 
 def _value_with_real(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> str:
-    """Return a metric as text; one that should equal that of real sprites as '0.12 (real 0.10)'."""
+    """Return a metric as text, with the value of real sprites if both should be equal: '0.12 (real 0.10)'."""
     text, aim = figure.format(new), figure.format(real) if figure.better == "as real" else ""
     return f"{text} (real {aim})" if text and aim else text
 
@@ -239,7 +239,7 @@ def _ranked_row(
 
 
 def _best_positions(ranks: Sequence[float | None], errors: Sequence[float]) -> frozenset[int]:
-    """Return indices of the lowest rank and of ranks within chance by the standard errors; none if all are."""
+    """Return the indices of the lowest rank, and of ranks above it by no more than chance; none if these are all."""
     known = {index: rank for index, rank in enumerate(ranks) if rank is not None and math.isfinite(rank)}
     if not known:
         return frozenset()
