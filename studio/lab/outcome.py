@@ -1,12 +1,11 @@
 """Results of an experiment as plain data for JSON; values that can't be drawn raise ValueError when created."""
 
-from __future__ import annotations
-
 import base64
 import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 from PIL import Image
@@ -102,7 +101,7 @@ class Picture:
             raise ValueError(f"the picture '{self.title}' is invalid: {error}") from error
 
     @classmethod
-    def of(cls, title: str, pixels: Rgba, about: str = "") -> Picture:
+    def of(cls, title: str, pixels: Rgba, about: str = "") -> Self:
         """Create a picture from pixels, uint8 [H, W, 4]."""
         file = io.BytesIO()
         Image.fromarray(pixels).save(file, "PNG")

@@ -4,8 +4,6 @@ ssh never prompts (BatchMode) and gives up a dead connection after some seconds.
 one TCP connection. The other machine needs a POSIX shell, rsync and the studio.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import os
@@ -17,6 +15,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from studio.core.errors import RunError, UnwritableError, UsageError
 from studio.core.shell import command_line
@@ -69,7 +68,7 @@ class RemoteTarget:
     folder: str
 
     @classmethod
-    def parse(cls, text: str) -> RemoteTarget:
+    def parse(cls, text: str) -> Self:
         """Parse 'user@host:folder', 'user@[fe80::1]:folder', or 'host' for its home folder. Raises UsageError."""
         parts = _TARGET.fullmatch(text)
         address, name, folder = (parts["address"], parts["name"], parts["folder"] or "") if parts else ("", "", "")

@@ -9,14 +9,13 @@ The remote training doesn't depend on this process: the connection may break and
 commands watch and control the run through its local folder, as for any other run.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import re
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
@@ -138,7 +137,7 @@ class _RemoteState(msgspec.Struct, frozen=True):
         return not self.trains and self.exit_code is None
 
     @classmethod
-    def parse(cls, output: bytes) -> _RemoteState:
+    def parse(cls, output: bytes) -> Self:
         """Parse the output of _STATE_SCRIPT."""
         state, names, record = (*output.split(b"\n", 2), b"", b"")[:3]
         word, _, code = state.decode(errors="replace").partition(" ")

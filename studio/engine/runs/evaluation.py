@@ -1,13 +1,11 @@
 """Results of `studio evaluate`, stored as evaluation.json in the run folder: the latest of each checkpoint."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from studio.core import records
 from studio.core.errors import UnwritableError
@@ -31,14 +29,14 @@ class CheckpointEvaluation:
     settings: Mapping[str, Any] = field(default_factory=dict)  # how the new sprites were drawn
 
     @classmethod
-    def from_generator(cls, found: Evaluated, step: int, settings: Mapping[str, Any]) -> CheckpointEvaluation:
+    def from_generator(cls, found: Evaluated, step: int, settings: Mapping[str, Any]) -> Self:
         """Create the evaluation of a generator from its new sprites, with real sprites as the baseline."""
         new, real = found.figures["new"], found.figures["real"]
         counts = found.heldout_count, found.training_count, found.count
         return cls(step, _now(), _to_floats(new), _to_floats(real), *counts, settings)
 
     @classmethod
-    def from_validation(cls, found: Validated, heldout_count: int, training_count: int) -> CheckpointEvaluation:
+    def from_validation(cls, found: Validated, heldout_count: int, training_count: int) -> Self:
         """Create the evaluation of a classifier or regression from its metrics on the validation set."""
         figures, baseline = _to_floats(found.metrics), _to_floats(found.baseline)
         return cls(found.step, _now(), figures, baseline, heldout_count, training_count)

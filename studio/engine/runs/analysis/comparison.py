@@ -1,12 +1,10 @@
 """Compare runs: different settings, metrics side by side, and samples at the same step or time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +37,7 @@ class SampleTimeline:
     seconds: NDArray[np.float64]
 
     @classmethod
-    def of(cls, read: HistoryRead) -> SampleTimeline:
+    def of(cls, read: HistoryRead) -> Self:
         """Create the timeline of all live samples of a run."""
         steps = np.array([sample.step for sample in read.samples], np.int64)
         return cls(read.samples, steps.astype(np.float64), elapsed_at(read.history, steps))
