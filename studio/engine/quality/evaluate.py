@@ -90,7 +90,6 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
         yield from save_evaluation(run, found)
         yield figures
         return
-    _check_counts(real)
     labels = sample_classes(real.training, settings.count, settings.seed)
     with detection.wrap_device_errors(model.device):
         features = yield from learn_features(real.training, model.device, model.precision)
@@ -149,7 +148,6 @@ def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, 
     numbers compare. Yields Progress, then Evaluated. Raises UsageError, RunError, DeviceError.
     """
     real = yield from _load_real_sprites(run, model)
-    _check_counts(real)
     if len(sprites) < MIN_SPRITES:
         title = f"{formatting.count(len(sprites), 'sprite')}: too few to evaluate."
         raise UsageError(title, f"Give at least {MIN_SPRITES} sprites.")
@@ -245,20 +243,20 @@ def _load_real_sprites(run: Path, model: TrainedModel) -> Generator[Event, None,
         if sprites.is_test.any():
             hint = "Use a share of the other sprites for validation: the test set then serves only the report."
         yield Notice("info", "The validation sprites also selected the best checkpoint.", hint)
-    if len(heldout) > MAX_HELDOUT and model.recipe.makes == "sprites":
-        heldout = np.sort(np.random.default_rng(0).choice(heldout, MAX_HELDOUT, replace=False))
+    if model.recipe.makes == "sprites":
+        _check_counts(len(split.training), len(heldout))
+        if len(heldout) > MAX_HELDOUT:
+            heldout = np.sort(np.random.default_rng(0).choice(heldout, MAX_HELDOUT, replace=False))
     return RealSprites(subsample(sprites, split.training), subsample(sprites, heldout), sprites, split.training)
 
 
-def _check_counts(real: RealSprites) -> None:
-    training, heldout = real.training, real.heldout
-    if min(len(training), len(heldout)) >= MIN_SPRITES:
+def _check_counts(training: int, heldout: int) -> None:
+    if min(training, heldout) >= MIN_SPRITES:
         return
-    total = len(training) + len(heldout)
+    total = training + heldout
+    share = math.ceil(100 * MIN_SPRITES / total) / 100
+    hint = f"Train with more sprites, or a validation share of {share:g}: at least {MIN_SPRITES} sprites."
     if total < 2 * MIN_SPRITES:
         hint = f"An evaluation needs {2 * MIN_SPRITES} sprites, half of them for validation."
-    else:
-        share = math.ceil(100 * MIN_SPRITES / total) / 100
-        hint = f"Train with more sprites, or a validation share of {share:g}: at least {MIN_SPRITES} sprites."
-    found = formatting.count(len(heldout), "validation sprite")
+    found = formatting.count(heldout, "validation sprite")
     raise UsageError(f"{found} of {total} in all: too few for an evaluation.", hint)
