@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from studio.core.arrays import Indices
 from studio.core.config import TrainingConfig
@@ -55,7 +56,9 @@ def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
     return Split(training, validation, validation)
 
 
-def heldout_groups(groups: Indices, labels: Indices, share: float, seed: int) -> tuple[Indices, Indices]:
+def heldout_groups(
+    groups: NDArray[np.int64], labels: NDArray[np.int64], share: float, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Choose about `share` of the groups of each class, small and large groups alike, as the validation set.
 
     groups, labels: int64 [N], of each sprite. Returns the chosen groups, and the group of each sprite, renumbered from

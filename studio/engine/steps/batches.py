@@ -54,7 +54,7 @@ def unpremultiply(x: Tensor) -> Tensor:
     return torch.cat([colour, alpha], 1)
 
 
-def subsample(sprites: Sprites, indices: Indices) -> Sprites:
+def subsample(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
     """Return the sprites at `indices`, or a fixed random sample of at most 20,480 sprites and 256 MB."""
     most = max_sampled(sprites.size)
     if len(indices) > most:
@@ -77,7 +77,7 @@ def step_seed(seed: int, step: int) -> int:
     return int(np.random.SeedSequence((seed, step)).generate_state(1)[0])  # mixes well, unlike seed + step
 
 
-def shuffled_indices(seed: int, epoch: int, count: int) -> Indices:
+def shuffled_indices(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
     """Return the random order of an epoch's sprites: a permutation, int64 [count]."""
     return np.random.default_rng((seed, epoch)).permutation(count)  # each epoch has an order of its own
 
