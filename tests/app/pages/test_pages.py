@@ -29,6 +29,9 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs, theme
 from studio.app.pages.export_dialog import ExportDialog
+from studio.app.pages.generate.page import GeneratePage
+from studio.app.pages.train.page import TrainPage
+from studio.app.state.session import Session
 from studio.app.window import Window
 from studio.core import paths
 from studio.core.events import Advised, Notice, QualityMeasured
@@ -38,7 +41,7 @@ from studio.engine.sampling.class_choice import read_mixture
 from studio.engine.sampling.distil import DistilSettings
 from studio.exports.sprites.formats import sprite_exports
 from studio.recipes.base import TrainingBudget
-from tests.app.conftest import LONG_MS, click, open_sprites, start_endless, tiny, wait_for_steps, wait_idle
+from tests.app.conftest import LONG_MS, click, open_sprites, show_alone, start_endless, tiny, wait_for_steps, wait_idle
 
 
 def choose(box: QComboBox, data: object) -> None:
@@ -63,6 +66,15 @@ def train_to_the_end(qtbot: QtBot, window: Window) -> None:
     set_tiny(window)
     click(window.train.controls.start)
     wait_idle(qtbot, window.session)
+
+
+@pytest.fixture
+def train_page(qtbot: QtBot, session: Session, sprite_folder: Path) -> TrainPage:
+    """Return the Train page alone, with open sprites."""
+    page = show_alone(qtbot, session, TrainPage)
+    open_sprites(qtbot, session, sprite_folder)
+    qtbot.waitUntil(lambda: page.monitor.plot is not None, timeout=LONG_MS)
+    return page
 
 
 def test_window_follows_the_colour_scheme(qtbot: QtBot, qapp: QApplication, window: Window) -> None:
@@ -110,12 +122,12 @@ def test_drop_a_folder_anywhere(qtbot: QtBot, window: Window, sprite_folder: Pat
     assert window.session.doctor.findings[0].group == "unreadable"
 
 
-def test_quality_tabs_beside_the_loss(opened: Window) -> None:
-    monitor = opened.train.monitor
+def test_quality_tabs_beside_the_loss(train_page: TrainPage) -> None:
+    monitor = train_page.monitor
     assert monitor.plot is not None
     monitor.plot.append_series("Speed", [10], [300.0])
     quality = Quality(kid=0.25, kid_error=0.01, kid_real=0.0, copies=0.1, copies_real=0.06)
-    opened.session.training.event_received.emit(QualityMeasured(6, quality))
+    train_page.session.training.event_received.emit(QualityMeasured(6, quality))
     bar = monitor.plot.findChild(QTabBar)
     assert bar is not None
     assert [bar.tabText(i) for i in range(bar.count())] == ["Loss", "Quality (KID)", "Copies", "Speed"]
@@ -215,8 +227,9 @@ def test_prepare_fast_mode(
     assert not np.array_equal(made.args[0].sprites, usual.args[0].sprites)
 
 
-def test_class_choices_evenly_proportional_or_single(window: Window) -> None:
-    request = window.generate.request
+def test_class_choices_evenly_proportional_or_single(qtbot: QtBot, session: Session) -> None:
+    page = show_alone(qtbot, session, GeneratePage)
+    request = page.request
     request.show_classes(("swords",), frozenset({"mix"}))
     asked = []
     for place in range(request.classes.count()):
@@ -226,8 +239,9 @@ def test_class_choices_evenly_proportional_or_single(window: Window) -> None:
     assert asked == [("", False), ("", True), ("swords", False)]
 
 
-def test_mix_a_class_with_a_comma(window: Window) -> None:
-    request = window.generate.request
+def test_mix_a_class_with_a_comma(qtbot: QtBot, session: Session) -> None:
+    page = show_alone(qtbot, session, GeneratePage)
+    request = page.request
     request.show_classes(("swords, long", "potions"), frozenset({"mix"}))
     request.classes.setCurrentIndex(request.classes.findData("swords, long"))
     request.mixed_with.setCurrentIndex(request.mixed_with.findData("potions"))
@@ -268,22 +282,28 @@ def test_small_window_scrolls(qtbot: QtBot, opened: Window) -> None:
     qtbot.waitUntil(lambda: monitor.splitter.geometry().bottom() <= monitor.rect().bottom(), timeout=LONG_MS)
 
 
-def test_invalid_settings_disable_start(opened: Window) -> None:
-    opened.show_page("train")
-    setup = opened.train.setup
+def test_invalid_settings_disable_start(train_page: TrainPage) -> None:
+    setup = train_page.setup
     box = setup.forms._forms[setup.recipes.currentData()].findChild(QAbstractSpinBox, "batch_size")
     assert box is not None
     box.selectAll()
     QTest.keyClicks(box, "0")
-    assert not opened.train.controls.start.isEnabled()
-    assert "Batch size" in opened.train.controls.start.toolTip()
+    assert not train_page.controls.start.isEnabled()
+    assert "Batch size" in train_page.controls.start.toolTip()
 
 
-def test_presets_follow_sprites_and_custom_settings(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
-    panel, setup = opened.train.setup, opened.session.setup
+def test_presets_follow_sprites_and_custom_settings(
+    qtbot: QtBot, train_page: TrainPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel, setup = train_page.setup, train_page.session.setup
     monkeypatch.setattr("studio.engine.steps.benchmark.training_budget", lambda *_: TrainingBudget(24, 500.0))
     setup._update_presets()
-    usual, best = [button for button in panel.presets.findChildren(QPushButton) if not button.isHidden()]
+
+    def shown() -> list[QPushButton]:
+        return [button for button in panel.presets.findChildren(QPushButton) if button.isVisible()]
+
+    qtbot.waitUntil(lambda: len(shown()) == 2, timeout=LONG_MS)
+    usual, best = shown()
     assert setup.config is not None
     assert setup.preset == "Standard" and setup.config.epochs == 534
     # Small sets are soon memorised: 'Quick' would equal 'Standard'; 'Best' has a wider network.
@@ -291,13 +311,12 @@ def test_presets_follow_sprites_and_custom_settings(opened: Window, monkeypatch:
     setup.set_config(setup.config.replace(batch_size=7))
     assert not usual.isChecked() and panel.forms.config().batch_size == 7
     assert "Custom settings." in texts(panel.presets)
-    opened.show_page("train")
     click(usual)
     assert setup.config.epochs == 534 and panel.forms.config() == setup.config and usual.isChecked()
 
 
-def test_typed_minutes_replace_preset_epochs(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
-    form, setup = opened.train.setup.forms, opened.session.setup
+def test_typed_minutes_replace_preset_epochs(train_page: TrainPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    form, setup = train_page.setup.forms, train_page.session.setup
     monkeypatch.setattr("studio.engine.steps.benchmark.training_budget", lambda *_: TrainingBudget(24, 500.0))
     setup._update_presets()
     assert setup.config is not None and setup.config.epochs
@@ -308,8 +327,8 @@ def test_typed_minutes_replace_preset_epochs(opened: Window, monkeypatch: pytest
     assert (setup.config.minutes, setup.config.epochs, setup.config.batch_size) == (3.0, 7, 5)
 
 
-def test_presets_follow_the_device(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
-    setup = opened.session.setup
+def test_presets_follow_the_device(train_page: TrainPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = train_page.session.setup
     monkeypatch.setattr("studio.engine.steps.benchmark.training_budget", lambda *_: TrainingBudget(100_000, 500.0))
     setup._update_presets()
     assert setup.config is not None and setup.preset == "Standard" and setup.config.minutes == 10.0

@@ -1,4 +1,4 @@
-"""The doctor in the window: findings, fixes and undo."""
+"""The doctor on the Sprites page: findings, fixes and undo."""
 
 from __future__ import annotations
 
@@ -13,45 +13,58 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from studio.app.pages.sprites.doctor import DoctorView
+from studio.app.pages.sprites.page import SpritesPage
+from studio.app.state.session import Session
 from studio.app.window import Window
 from studio.data.doctor.findings import SpritesChecked
 from studio.data.files.source_files import ImportIssue
-from tests.app.conftest import LONG_MS, click, sprites_of
+from tests.app.conftest import LONG_MS, click, show_alone, sprites_of
 
 
 @pytest.fixture
-def looked_over(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
-    """Return the window with checked sprites: a sprite with soft alpha, and a mirrored duplicate."""
-    source = sorted((sprite_folder / "class0").glob("*[0-9].png"))[0]
-    pixels = np.asarray(Image.open(source)).copy()
-    Image.fromarray(pixels[:, ::-1]).save(sprite_folder / "class1" / "turned.png")
-    pixels[4, 4, 3] = 90
-    Image.fromarray(pixels).save(sprite_folder / "class1" / "soft.png")
-    window.open_paths([sprite_folder])
-    wait_for_the_doctor(qtbot, window)
-    window.sprites.tabs.setCurrentIndex(1)
+def looked_over(qtbot: QtBot, session: Session, sprite_folder: Path) -> SpritesPage:
+    """Return the Sprites page alone with checked sprites: a sprite with soft alpha, and a mirrored duplicate."""
+    return open_and_check(qtbot, show_alone(qtbot, session, SpritesPage), sprite_folder)
+
+
+@pytest.fixture
+def in_window(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
+    """Return the window with the same sprites."""
+    open_and_check(qtbot, window.sprites, sprite_folder)
     return window
 
 
-def wait_for_the_doctor(qtbot: QtBot, window: Window) -> None:
-    opened, doctor = window.session.open_sprites, window.session.doctor
+def open_and_check(qtbot: QtBot, page: SpritesPage, folder: Path) -> SpritesPage:
+    source = sorted((folder / "class0").glob("*[0-9].png"))[0]
+    pixels = np.asarray(Image.open(source)).copy()
+    Image.fromarray(pixels[:, ::-1]).save(folder / "class1" / "turned.png")
+    pixels[4, 4, 3] = 90
+    Image.fromarray(pixels).save(folder / "class1" / "soft.png")
+    page.session.open_sprites.open_paths([folder])
+    wait_for_the_doctor(qtbot, page)
+    page.tabs.setCurrentIndex(1)
+    return page
+
+
+def wait_for_the_doctor(qtbot: QtBot, page: SpritesPage) -> None:
+    opened, doctor = page.session.open_sprites, page.session.doctor
     qtbot.waitUntil(lambda: bool(opened.result) and not opened.is_busy() and not doctor.is_checking, timeout=LONG_MS)
 
 
-def choose(window: Window, group: str) -> DoctorView:
+def choose(page: SpritesPage, group: str) -> DoctorView:
     """Choose a finding and return the view."""
-    view = window.sprites.doctor
-    view.groups.setCurrentRow(groups(window)[group])
+    view = page.doctor
+    view.groups.setCurrentRow(groups(page)[group])
     return view
 
 
-def groups(window: Window) -> dict[str, int]:
-    listed = window.sprites.doctor.groups
+def groups(page: SpritesPage) -> dict[str, int]:
+    listed = page.doctor.groups
     return {listed.item(row).text().partition(" (")[0]: row for row in range(listed.count())}
 
 
-def test_findings_are_listed_with_fixes(looked_over: Window) -> None:
-    assert looked_over.sprites.tabs.tabText(1).startswith("Doctor (")
+def test_findings_are_listed_with_fixes(looked_over: SpritesPage) -> None:
+    assert looked_over.tabs.tabText(1).startswith("Doctor (")
     assert {"Skipped", "Unreadable", "Worth a look", "Similar", "Semi-transparent"} <= groups(looked_over).keys()
     view = choose(looked_over, "Unreadable")
     assert view.files.isVisible() and view.files.model().rowCount() == 1 and not view.fixes[0].isVisible()
@@ -63,38 +76,39 @@ def test_findings_are_listed_with_fixes(looked_over: Window) -> None:
     assert view.grid.visible_count() == 2 * len(finding.items) and not view.threshold.isVisible()
 
 
-def test_alpha_threshold_preview_fix_and_undo(qtbot: QtBot, looked_over: Window) -> None:
-    view, open_sprites = choose(looked_over, "Semi-transparent"), looked_over.session.open_sprites
-    before = sprites_of(looked_over.session).fingerprint
+def test_alpha_threshold_preview_fix_and_undo(qtbot: QtBot, in_window: Window) -> None:
+    page = in_window.sprites
+    view, open_sprites = choose(page, "Semi-transparent"), page.session.open_sprites
+    before = sprites_of(page.session).fingerprint
     view.threshold.slider.setValue(100)
     assert view.threshold.preview.isChecked()
     assert set(np.unique(view.grid._model.rgba[..., 3])) == {0, 255}
-    assert sprites_of(looked_over.session).fingerprint == before
+    assert sprites_of(page.session).fingerprint == before
     view.threshold.preview.setChecked(False)
     assert 90 in view.grid._model.rgba[..., 3]
     with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         click(view.fixes[0])
     assert open_sprites.options.alpha_threshold == 100
-    assert 90 not in sprites_of(looked_over.session).rgba[..., 3]
-    wait_for_the_doctor(qtbot, looked_over)
-    assert "Edited here" in groups(looked_over) and "Semi-transparent" not in groups(looked_over)
+    assert 90 not in sprites_of(page.session).rgba[..., 3]
+    wait_for_the_doctor(qtbot, page)
+    assert "Edited here" in groups(page) and "Semi-transparent" not in groups(page)
     with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         click(view.undo)
-    assert sprites_of(looked_over.session).fingerprint == before
+    assert sprites_of(page.session).fingerprint == before
     again = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
-        QTest.keyClick(looked_over, Qt.Key.Key_Z, again)
+        QTest.keyClick(in_window, Qt.Key.Key_Z, again)
     assert open_sprites.options.alpha_threshold == 100 and not open_sprites.opened.future
 
 
-def test_magenta_fix_and_undo(qtbot: QtBot, looked_over: Window, sprite_folder: Path) -> None:
+def test_magenta_fix_and_undo(qtbot: QtBot, looked_over: SpritesPage, sprite_folder: Path) -> None:
     for path in sorted((sprite_folder / "class0").glob("*.png"))[:2]:
         pixels = np.asarray(Image.open(path).convert("RGBA")).copy()
         pixels[pixels[..., 3] == 0] = (255, 0, 255, 255)
         pixels[0] = (255, 0, 255, 255)
         Image.fromarray(pixels).save(path)
     opened = looked_over.session.open_sprites
-    looked_over.open_paths([sprite_folder])
+    looked_over.session.open_sprites.open_paths([sprite_folder])
     wait_for_the_doctor(qtbot, looked_over)
     view = choose(looked_over, "Magenta background")
     assert view.fixes[0].text() == "Make magenta transparent" and view.grid.visible_count() == 2
@@ -108,7 +122,7 @@ def test_magenta_fix_and_undo(qtbot: QtBot, looked_over: Window, sprite_folder: 
     assert opened.options.changed() == {} and "Magenta background" in groups(looked_over)
 
 
-def test_later_findings_keep_the_selection(looked_over: Window) -> None:
+def test_later_findings_keep_the_selection(looked_over: SpritesPage) -> None:
     view, sprites = choose(looked_over, "Similar"), sprites_of(looked_over.session)
     assert not view.exclude.isEnabled() and view.exclude.toolTip() == "Select some sprites first."
     view.grid.select([1])
@@ -119,7 +133,7 @@ def test_later_findings_keep_the_selection(looked_over: Window) -> None:
     assert view.grid.selected() == [1]
 
 
-def test_fix_selects_the_next_finding(qtbot: QtBot, looked_over: Window, tmp_path: Path) -> None:
+def test_fix_selects_the_next_finding(qtbot: QtBot, looked_over: SpritesPage, tmp_path: Path) -> None:
     view, before = choose(looked_over, "Semi-transparent"), groups(looked_over)
     row = before["Semi-transparent"]
     assert row > 1
@@ -127,38 +141,38 @@ def test_fix_selects_the_next_finding(qtbot: QtBot, looked_over: Window, tmp_pat
         click(view.fixes[0])
     wait_for_the_doctor(qtbot, looked_over)
     assert "Semi-transparent" not in groups(looked_over)
-    assert abs(view.groups.currentRow() - row) <= 1 and looked_over.sprites.tabs.currentIndex() == 1
+    assert abs(view.groups.currentRow() - row) <= 1 and looked_over.tabs.currentIndex() == 1
     choose(looked_over, "Similar")
-    similar = looked_over.sprites.doctor._finding
+    similar = looked_over.doctor._finding
     looked_over.session.doctor._on_imported()  # duplicates are found last
     wait_for_the_doctor(qtbot, looked_over)
     assert similar is not None and view.groups.currentItem().text().startswith("Similar")
     other = tmp_path / "other"
     other.mkdir()
     Image.fromarray(np.full((8, 8, 4), 255, np.uint8)).save(other / "one.png")
-    looked_over.open_paths([other])
+    looked_over.session.open_sprites.open_paths([other])
     wait_for_the_doctor(qtbot, looked_over)
     qtbot.waitUntil(lambda: len(sprites_of(looked_over.session)) == 1, timeout=LONG_MS)
-    assert looked_over.sprites.tabs.currentIndex() == 0
+    assert looked_over.tabs.currentIndex() == 0
 
 
-def test_delete_key_excludes_selected_sprites(qtbot: QtBot, looked_over: Window) -> None:
-    page, imported = looked_over.sprites, looked_over.session.open_sprites.imported
+def test_delete_key_excludes_selected_sprites(qtbot: QtBot, in_window: Window) -> None:
+    page, imported = in_window.sprites, in_window.session.open_sprites.imported
     page.tabs.setCurrentIndex(0)
-    names = sprites_of(looked_over.session).names
+    names = sprites_of(page.session).names
     assert not page.selection.exclude.isVisible()
     page.grid.select([1, 3])
     assert page.selection.exclude.isVisible()
     page.grid.view.setFocus()
     with qtbot.waitSignal(imported, timeout=LONG_MS):
         QTest.keyClick(page.grid.view, Qt.Key.Key_Delete)
-    assert sprites_of(looked_over.session).names == (names[0], names[2], *names[4:])
+    assert sprites_of(page.session).names == (names[0], names[2], *names[4:])
     with qtbot.waitSignal(imported, timeout=LONG_MS):
-        QTest.keyClick(looked_over, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    assert sprites_of(looked_over.session).names == names
+        QTest.keyClick(in_window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert sprites_of(page.session).names == names
 
 
-def test_failed_exclusion_changes_nothing(qtbot: QtBot, looked_over: Window) -> None:
+def test_failed_exclusion_changes_nothing(qtbot: QtBot, looked_over: SpritesPage) -> None:
     """Excluding all sprites fails; open sprites and undo history stay."""
     open_sprites = looked_over.session.open_sprites
     result, opened = open_sprites.result, open_sprites.opened
@@ -167,7 +181,7 @@ def test_failed_exclusion_changes_nothing(qtbot: QtBot, looked_over: Window) -> 
         open_sprites.change_options(open_sprites.options.replace(leave_out="*"))
     qtbot.waitUntil(lambda: not open_sprites.is_busy(), timeout=LONG_MS)
     assert open_sprites.result is result and open_sprites.opened == opened
-    assert looked_over.sprites.doctor.isVisible()
+    assert looked_over.doctor.isVisible()
 
 
 def test_splits_become_classes_and_splits_again(
@@ -178,10 +192,10 @@ def test_splits_become_classes_and_splits_again(
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
     window.open_paths([tmp_path / "set"])
-    wait_for_the_doctor(qtbot, window)
+    wait_for_the_doctor(qtbot, window.sprites)
     assert sprites_of(window.session).class_names == ("cat",) and sprites_of(window.session).is_test.sum() == 2
     window.sprites.tabs.setCurrentIndex(1)
-    view, open_sprites = choose(window, "Split folders"), window.session.open_sprites
+    view, open_sprites = choose(window.sprites, "Split folders"), window.session.open_sprites
     assert view._title.text() == "Split folders: 1 entry" and view.fixes[0].text() == "Use them as classes"
     with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         click(view.fixes[0])
