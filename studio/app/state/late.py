@@ -1,4 +1,4 @@
-"""Modules that are slow to import, such as users of torch. A worker thread imports each at its first use."""
+"""Modules that are slow to import, such as users of torch: each is imported at its first use."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from studio.engine.runs.analysis import report as run_report
     from studio.engine.runs.maintenance import free_space
     from studio.engine.sampling import generate
+    from studio.engine.steps import benchmark
+    from studio.engine.training import parents
     from studio.lab import report as lab_report
     from studio.lab import running
     from studio.lab.experiments import base as experiments
@@ -24,11 +26,13 @@ else:
     run_report = LateModule("studio.engine.runs.analysis.report")
     free_space = LateModule("studio.engine.runs.maintenance.free_space")
     generate = LateModule("studio.engine.sampling.generate")
+    benchmark = LateModule("studio.engine.steps.benchmark")
+    parents = LateModule("studio.engine.training.parents")
     lab_report = LateModule("studio.lab.report")
     running = LateModule("studio.lab.running")
     experiments = LateModule("studio.lab.experiments.base")
 
 __all__ = [
-    "embedding_map", "experiments", "exporting", "free_space", "generate", "lab_report", "model", "outliers",
-    "provenance", "run_report", "running",
+    "benchmark", "embedding_map", "experiments", "exporting", "free_space", "generate", "lab_report", "model",
+    "outliers", "parents", "provenance", "run_report", "running",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.state.catalog import EngineCatalog
+from studio.app.state.late import benchmark
 from studio.app.state.runs.runs import RunList
 from studio.app.state.settings import Settings
 from studio.app.state.sprites.sprites import OpenSprites
@@ -191,11 +192,9 @@ class ChosenSettings(QObject):
         self.changed.emit()
 
     def _make_presets(self, recipe: Recipe) -> Presets:
-        from studio.engine.steps.benchmark import training_budget  # torch is loaded with the recipes
-
         fixed, device = self.parents.fixed_settings(recipe), self._devices.device
         processes = self._devices.processes(device)
-        budget = training_budget(recipe, self._open_sprites.sprites, device, fixed, processes)
+        budget = benchmark.training_budget(recipe, self._open_sprites.sprites, device, fixed, processes)
         self._presets = Presets.of(recipe, budget)
         return self._presets
 

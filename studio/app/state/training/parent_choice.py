@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from studio.app.state.late import parents
 from studio.app.state.runs.runs import RunList
 from studio.app.state.settings import Settings
 from studio.app.state.sprites.sprites import OpenSprites
@@ -31,10 +32,7 @@ class ParentChoice:
         self._shown_runs: dict[str, ParentSource] = {}  # parents of resumed runs, until the next import
 
     def source_for(self, recipe: Recipe) -> ParentSource:
-        """Return the parent model of a recipe.
-
-        This is the parent of a shown resumed run, or else the user's choice, or else the suggestion.
-        """
+        """Return a recipe's parent model: that of a shown resumed run, or the user's choice, or the suggestion."""
         for known in (self._shown_runs, self._chosen):
             if recipe.name in known:
                 return known[recipe.name]
@@ -47,10 +45,8 @@ class ParentChoice:
 
     def suggested(self, recipe: Recipe) -> ParentSource:
         """Return the parent model that suits the open sprites; None without open sprites."""
-        from studio.engine.training.parents import suggest_parent
-
         sprites = self._open_sprites.sprites
-        return None if sprites is None else suggest_parent(recipe, sprites)
+        return None if sprites is None else parents.suggest_parent(recipe, sprites)
 
     def choose(self, recipe: Recipe, source: ParentSource, *, remember: bool = True) -> None:
         """Choose `source` as the parent model of a recipe.
@@ -90,17 +86,13 @@ class ParentChoice:
         source = self.source_for(recipe)
         if source == STARTER:
             return _starter_settings(recipe)
-        from studio.engine.training.parents import settings_fixed_by
-
         record = next((run.record for run in self._runs.usable(recipe.name) if run.path == source), None)
         with contextlib.suppress(UsageError):  # unknown settings: Start reports the error
-            return None if record is None else settings_fixed_by(record, recipe)
+            return None if record is None else parents.settings_fixed_by(record, recipe)
         return None
 
 
 def _starter_settings(recipe: Recipe) -> Mapping[str, Value] | None:
     """Return the settings that the starter model fixes; None if the recipe has no starter model."""
-    from studio.engine.training.parents import starter_info
-
-    info = starter_info()
+    info = parents.starter_info()
     return info.settings if info.recipe == recipe.name else None

@@ -45,7 +45,6 @@ class TrainingSetup(ChosenSettings):
         """Choose the recipe and the settings of a run for the next training.
 
         Also choose the starter model if the run used it, else random weights. This parent is not stored for later.
-
         Raises UsageError if the recipe or a setting is unknown.
         """
         recipe = self._recipe_of(record)

@@ -165,9 +165,8 @@ class ProcessTrainer(QObject, Trainer):
     def prepare_and_launch(self, title: str, request: TrainingRequest) -> None:
         """Create a run, then launch the processes that train it."""
         self.watched, self._kind = WatchedRun(processes=request.processes), request.device.kind
-        self._job = self._job_queue.run(
-            "engine", f"Preparing {title}", lambda: jobs.prepare_run(request), self._on_prepared, self._on_prepare_event
-        )
+        prepare, on_event = partial(jobs.prepare_run, request), self._on_prepare_event
+        self._job = self._job_queue.run("engine", f"Preparing {title}", prepare, self._on_prepared, on_event)
 
     def _on_prepared(self, run: Path) -> None:
         self._run = run
