@@ -25,7 +25,7 @@ _BY_HUE, _BY_USE = "hue", "use"
 class PaletteView(QWidget):
     """The palette with a colour filter."""
 
-    chosen = Signal(object)  # int64 [n], sprites with the chosen colour; None for all
+    chosen = Signal()
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -34,6 +34,7 @@ class PaletteView(QWidget):
         self._use: ColourCounts | None = None
         self._order = np.zeros(0, np.int64)  # palette index of each swatch
         self._wanted: Rgba | None = None  # the colour to filter by
+        self.indices: NDArray[np.int64] | None = None  # int64 [n], sprites with the chosen colour; None for all
         self.swatches = Swatches(choosable=True)
         tip = "Click a colour to filter the sprites. Click again, or press Escape, to show all."
         factory.set_name_and_tip(self.swatches, "Colours of the sprites", tip)
@@ -63,7 +64,7 @@ class PaletteView(QWidget):
         """Clear the palette for these sprites. Their palette appears once counted; None shows no palette."""
         self._sprites, self._use = sprites, None
         self._session.palettes.cancel_search()
-        self._wanted = None
+        self._wanted = self.indices = None
         self._refresh()
 
     def save_state(self) -> None:
@@ -73,9 +74,9 @@ class PaletteView(QWidget):
     def clear(self) -> None:
         if self._wanted is not None:
             self._session.palettes.cancel_search()
-            self._wanted = None
+            self._wanted = self.indices = None
             self._show_chosen("")
-            self.chosen.emit(None)
+            self.chosen.emit()
 
     @Slot(object)
     def _on_colours_counted(self, counts: ColourCounts) -> None:
@@ -125,7 +126,8 @@ class PaletteView(QWidget):
         if sprites is self._sprites and self._is_wanted(colour):
             use = "uses" if len(indices) == 1 else "use"
             self._show_chosen(f"{count(len(indices), 'sprite')} {use} {hex_code(colour)}.")
-            self.chosen.emit(indices)
+            self.indices = indices
+            self.chosen.emit()
 
     @Slot()
     def _on_save_clicked(self) -> None:

@@ -32,8 +32,6 @@ class ImportSummary(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._open_sprites = session.open_sprites
-        self._of_class: NDArray[np.int64] | None = None
-        self._of_colour: NDArray[np.int64] | None = None
         self.classes = ClassList()
         self.classes.setMinimumHeight(200)
         self.form = ConfigForm(ImportOptions())
@@ -55,8 +53,8 @@ class ImportSummary(QWidget):
         self.setLayout(factory.column(*parts, rights, self.palette_view, 1, margin=margin, grows=5))
         self.form.changed.connect(self._on_options_changed)
         self.rights.changed.connect(self._on_rights_changed)
-        self.classes.chosen.connect(self._on_class_chosen)
-        self.palette_view.chosen.connect(self._on_colour_chosen)
+        self.classes.chosen.connect(self._filter)
+        self.palette_view.chosen.connect(self._filter)
 
     def show_result(self, result: SpritesImported) -> None:
         """Show the summary of an import. The palette appears once its colours are counted."""
@@ -68,7 +66,6 @@ class ImportSummary(QWidget):
             facts += f", with {_listed(sprites.target_names)}"
         self._facts.setText(facts)
         self.palette_view.set_sprites(sprites)
-        self._of_colour = None
         self.classes.show_classes(sprites)
         self.form.set_config(self._open_sprites.options)
         self.rights.set_config(self._open_sprites.rights)
@@ -95,21 +92,13 @@ class ImportSummary(QWidget):
         else:
             self._open_sprites.change_options(options)
 
-    @Slot(object)
-    def _on_class_chosen(self, indices: NDArray[np.int64] | None) -> None:
-        self._of_class = indices
-        self._filter()
-
-    @Slot(object)
-    def _on_colour_chosen(self, indices: NDArray[np.int64] | None) -> None:
-        self._of_colour = indices
-        self._filter()
-
+    @Slot()
     def _filter(self) -> None:
-        if self._of_class is None or self._of_colour is None:
-            self.filtered.emit(self._of_colour if self._of_class is None else self._of_class)
+        of_class, of_colour = self.classes.indices, self.palette_view.indices
+        if of_class is None or of_colour is None:
+            self.filtered.emit(of_colour if of_class is None else of_class)
         else:
-            self.filtered.emit(np.intersect1d(self._of_class, self._of_colour, assume_unique=True))
+            self.filtered.emit(np.intersect1d(of_class, of_colour, assume_unique=True))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -121,10 +110,11 @@ def _listed(names: Sequence[str]) -> str:
 class ClassList(QTreeWidget):
     """A list of classes with counts."""
 
-    chosen = Signal(object)  # int64 [n], the chosen class's sprites; None for all
+    chosen = Signal()
 
     def __init__(self) -> None:
         super().__init__()
+        self.indices: NDArray[np.int64] | None = None  # int64 [n], the chosen class's sprites; None for all
         self._labels: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.setColumnCount(2)
         self.setHeaderHidden(True)
@@ -157,4 +147,5 @@ class ClassList(QTreeWidget):
     def _on_item_changed(self, item: QTreeWidgetItem | None) -> None:
         if item is not None:
             label = item.data(0, Qt.ItemDataRole.UserRole)
-            self.chosen.emit(None if label < 0 else np.flatnonzero(self._labels == label))
+            self.indices = None if label < 0 else np.flatnonzero(self._labels == label)
+            self.chosen.emit()
