@@ -13,7 +13,8 @@ from PySide6.QtCore import QEvent, QObject, QSize, Signal, Slot
 from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
 from studio.app import theme
-from studio.app.background.job_events import StateNotice, UndoOffered
+from studio.app.background.job_events import FilesSaved, StateNotice, UndoOffered
+from studio.app.file_manager import show_in_folder
 from studio.app.notice_panel import NoticeCard, NoticeLabel, NoticePanel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -213,10 +214,18 @@ class Messages(QObject):
             self._bar.add(notice).holds = notice.holds
         elif isinstance(notice, UndoOffered):
             self._bar.add(notice, button="Undo", expires=True).clicked.connect(self._session.run_trash.undo)
+        elif isinstance(notice, FilesSaved):
+            self._bar.add(notice, button="Show in folder", expires=True).clicked.connect(self._on_show_clicked)
         elif isinstance(notice, FixOffered):
             self._bar.add(notice, button=notice.fix.title, expires=True).clicked.connect(self._on_fix_clicked)
         else:
             self._bar.add(notice)
+
+    @Slot()
+    def _on_show_clicked(self) -> None:
+        card = self.sender()
+        assert isinstance(card, NoticeCard) and isinstance(card.notice, FilesSaved)
+        show_in_folder(card.notice.paths)
 
     @Slot()
     def _on_fix_clicked(self) -> None:

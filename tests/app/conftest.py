@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,6 +39,15 @@ from tests.engine.tools import kept_run
 
 _DEVICES_FOUND: list[Event] = []
 _find_devices = jobs.find_devices
+
+_BUS = """
+<busconfig>
+  <type>session</type>
+  <listen>unix:tmpdir=/tmp</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>
+</busconfig>
+"""
 
 PageKind = TypeVar("PageKind", bound=Page)
 
@@ -190,6 +201,20 @@ def opened(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
     """The window with the sprites open."""
     open_sprites(qtbot, window.session, sprite_folder)
     return window
+
+
+@pytest.fixture
+def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A private bus that starts no services."""
+    if sys.platform != "linux" or shutil.which("dbus-daemon") is None:
+        pytest.skip("dbus-daemon is missing.")
+    (tmp_path / "bus.conf").write_text(_BUS)
+    command = ["dbus-daemon", f"--config-file={tmp_path}/bus.conf", "--nofork", "--print-address=1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as daemon:
+        assert daemon.stdout is not None
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", daemon.stdout.readline().strip())
+        yield
+        daemon.terminate()
 
 
 def show_alone(qtbot: QtBot, session: Session, kind: type[PageKind]) -> PageKind:

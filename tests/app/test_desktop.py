@@ -5,10 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import shutil
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,15 +27,6 @@ from studio.core.wake_lock import WakeLock
 from tests.app.conftest import LONG_MS
 
 State = Qt.ApplicationState
-
-_BUS = """
-<busconfig>
-  <type>session</type>
-  <listen>unix:tmpdir=/tmp</listen>
-  <auth>EXTERNAL</auth>
-  <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>
-</busconfig>
-"""
 
 
 class Heard(Notifier):
@@ -157,20 +145,6 @@ def test_sleep_is_inhibited_only_while_a_run_trains(training: CurrentTraining, m
     assert done == ["acquire", "acquire", "release", "acquire", "acquire", "release"]
     guard.release()
     assert done[-1] == "release"
-
-
-@pytest.fixture
-def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A private bus that starts no services."""
-    if sys.platform != "linux" or shutil.which("dbus-daemon") is None:
-        pytest.skip("dbus-daemon is missing.")
-    (tmp_path / "bus.conf").write_text(_BUS)
-    command = ["dbus-daemon", f"--config-file={tmp_path}/bus.conf", "--nofork", "--print-address=1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as daemon:
-        assert daemon.stdout is not None
-        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", daemon.stdout.readline().strip())
-        yield
-        daemon.terminate()
 
 
 @pytest.mark.usefixtures("bus")

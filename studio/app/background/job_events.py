@@ -63,5 +63,12 @@ class StateNotice(Notice):
 
 
 @dataclass(frozen=True)
+class FilesSaved(Notice):
+    """A message about saved files, which the window can show in their folder."""
+
+    paths: tuple[Path, ...] = field(kw_only=True)
+
+
+@dataclass(frozen=True)
 class UndoOffered(Notice):
     """A message about an action, with a button that undoes the action."""

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QButtonGroup, QDialog, QLineEdit, QRadioButton, QW
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
+from studio.app.file_manager import show_in_folder
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
@@ -51,6 +52,8 @@ class ExportDialog(QDialog):
         self.cancel = factory.button("Cancel", "Close without exporting.", slot=self.reject)
         self.stop = factory.button("Cancel", "Stop the export and delete the partial file.", slot=self.reject)
         self.done_button = factory.button("Close", "Close this window.", role="primary", slot=self.accept)
+        tip = "Show the exported files in the file manager."
+        self.show_files = factory.button("Show in folder", tip, "folder", slot=self._on_show_clicked)
         self.copy = factory.button("Copy", "Copy this code to the clipboard.", "copy", slot=self._copy)
         self.outcome = factory.text()
         self.language = factory.combo("Language", "Language of the code below.")
@@ -61,6 +64,7 @@ class ExportDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setMinimumWidth(640)
         self.resize(640, max(_LOWEST, min(_HIGHEST, parent.window().height())))
+        self._written: tuple[Path, ...] = ()
         self._snippets: Mapping[str, str] = {}
         self._stages = factory.stack(self._choosing(title), self._writing(), self._finished())
         self.setLayout(factory.column(self._stages, margin=3 * factory.GRID))
@@ -94,7 +98,8 @@ class ExportDialog(QDialog):
     def _finished(self) -> QWidget:
         self.snippet.setMinimumHeight(200)
         head = factory.row(factory.heading("Example code for"), self.language, 1, self.copy)
-        parts = (factory.title("Done"), self.outcome, head, self.snippet, factory.row(1, self.done_button))
+        below = factory.row(self.show_files, 1, self.done_button)
+        parts = (factory.title("Done"), self.outcome, head, self.snippet, below)
         return factory.panel(factory.column(*parts))
 
     @Slot()
@@ -163,7 +168,7 @@ class ExportDialog(QDialog):
         same, size = formatting.describe_agreement(exported.difference), formatting.memory(exported.size_bytes)
         card = f"\nModel card: {exported.card[1].name}" if exported.card else ""
         self.outcome.setText(f"Verified: outputs of the file and of the model are {same}.\n\n{names}\n{size}{card}")
-        self._snippets = exported.snippets
+        self._written, self._snippets = exported.paths, exported.snippets
         self.language.clear()
         self.language.addItems(list(exported.snippets))
         self._stages.setCurrentIndex(_DONE)
@@ -187,6 +192,10 @@ class ExportDialog(QDialog):
     @Slot(str)
     def _show_snippet(self, language: str) -> None:
         self.snippet.setPlainText(self._snippets.get(language, ""))
+
+    @Slot()
+    def _on_show_clicked(self) -> None:
+        show_in_folder(self._written)
 
     @Slot()
     def _copy(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background.job_events import StateNotice
+from studio.app.background.job_events import FilesSaved, StateNotice
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.jobs import TrainingRequest
 from studio.app.state.catalog import EngineCatalog
@@ -112,7 +112,9 @@ class Session(QObject):
     def notify_saved(self, paths: Sequence[Path]) -> None:
         """Show the names and the folder of saved files."""
         more = f" and {formatting.count(len(paths) - 1, 'file')} more" if len(paths) > 1 else ""
-        self.notify(f"Saved as {paths[0].name}{more}.", str(paths[0].parent))
+        self.noticed.emit(
+            FilesSaved("info", f"Saved as {paths[0].name}{more}.", str(paths[0].parent), paths=tuple(paths))
+        )
 
     def show_error(self, error: StudioError | OSError) -> None:
         """Show an error message."""
