@@ -85,6 +85,7 @@ def _package(item: Any) -> str:
     return str(getattr(item, "__module__", "")).partition(".")[0]
 
 
+@functools.cache
 def _source(item: Any) -> str:
     """Return the source of a class or function, without `self`, @staticmethod and comments for linters."""
     try:
@@ -96,7 +97,8 @@ def _source(item: Any) -> str:
     return re.sub(r"  # (type: ignore|noqa|fmt: skip)\b.*$", "", text, flags=re.MULTILINE)
 
 
-def free_names(code: str) -> set[str]:
+@functools.cache
+def free_names(code: str) -> frozenset[str]:
     """Return the names that `code` reads without defining them, except built-ins. Ignores scopes."""
     read: set[str] = set()
     bound: set[str] = set(dir(builtins)) | {"__name__", "__file__"}
@@ -111,9 +113,10 @@ def free_names(code: str) -> set[str]:
             bound.add((node.asname or node.name).partition(".")[0])
         elif isinstance(node, ast.ExceptHandler) and node.name:
             bound.add(node.name)
-    return read - bound
+    return frozenset(read - bound)
 
 
+@functools.cache
 def first_paragraphs(code: str) -> str:
     """Return `code` with each docstring cut to its first paragraph."""
     lines: list[str | None] = [*code.splitlines()]
