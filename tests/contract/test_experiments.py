@@ -61,22 +61,27 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return {name: folder / name for name in made}
 
 
-def _contexts(experiment: Experiment, runs: Runs) -> list[ExperimentContext]:
+@pytest.fixture(scope="module")
+def of_runs(runs: Runs) -> list[ExperimentContext]:
+    """To look into each of the runs."""
+    return [context_of_run(run, seconds=_SECONDS) for run in runs.values()]
+
+
+def _contexts(experiment: Experiment, of_runs: list[ExperimentContext]) -> list[ExperimentContext]:
     """What it is tried with: sprites, or each run that it can be done with."""
     if experiment.subject == "sprites":
         return [small_context(seconds=_SECONDS)]
-    contexts = [context_of_run(run, seconds=_SECONDS) for run in runs.values()]
-    return [context for context in contexts if not experiment.unsupported_reason(context.recipe)]
+    return [context for context in of_runs if not experiment.unsupported_reason(context.recipe)]
 
 
 @pytest.fixture(scope="module")
-def outcomes(runs: Runs) -> Outcomes:
+def outcomes(of_runs: list[ExperimentContext]) -> Outcomes:
     """The events of an experiment of a second with each of its benches, which is done once."""
 
     @functools.cache
     def once(experiment: Experiment) -> list[tuple[ExperimentContext, list[Event]]]:
         try:
-            return [(context, list(experiment.run(context))) for context in _contexts(experiment, runs)]
+            return [(context, list(experiment.run(context))) for context in _contexts(experiment, of_runs)]
         finally:
             torch.set_num_threads(THREADS)
 
@@ -98,8 +103,10 @@ def test_it_measures_and_says_so(experiment: Experiment, outcomes: Outcomes) -> 
         assert records.parse(json.dumps(dataclasses.asdict(outcome)), Outcome) == outcome  # as it is kept
 
 
-def test_examined_run_is_unchanged(experiment: Experiment, runs: Runs, outcomes: Outcomes) -> None:
-    for context in _contexts(experiment, runs):
+def test_examined_run_is_unchanged(
+    experiment: Experiment, runs: Runs, of_runs: list[ExperimentContext], outcomes: Outcomes
+) -> None:
+    for context in _contexts(experiment, of_runs):
         asked = pickle.loads(pickle.dumps((experiment, context)))[1]  # as its process is asked
         assert (asked.run, asked.checkpoint, len(asked.sprites)) == (
             context.run,
@@ -117,8 +124,8 @@ def _contents(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(path): (about.st_size, about.st_mtime_ns) for path, about in found.items()}
 
 
-def test_unsuitable_run_is_refused_with_a_sentence(experiment: Experiment, runs: Runs) -> None:
-    for context in map(context_of_run, runs.values()):
+def test_unsuitable_run_is_refused_with_a_sentence(experiment: Experiment, of_runs: list[ExperimentContext]) -> None:
+    for context in of_runs:
         if (problem := experiment.unsupported_reason(context.recipe)) and experiment.subject == "run":
             assert problem.endswith(".")
             with pytest.raises(UsageError, match=re.escape(problem)):
@@ -136,8 +143,10 @@ def _check(outcome: Outcome) -> None:
     assert all(picture.pixels().size for picture in outcome.pictures)
 
 
-def test_its_plain_code_runs(experiment: Experiment, runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
-    code = experiment.code(_contexts(experiment, runs)[0])
+def test_its_plain_code_runs(
+    experiment: Experiment, of_runs: list[ExperimentContext], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = experiment.code(_contexts(experiment, of_runs)[0])
     assert "import torch\n" in code and "studio" not in code and max(map(len, code.splitlines())) <= 100
     try:
         exec(compile(code, f"{experiment.name}.py", "exec"), {"__name__": "__main__"})
@@ -153,12 +162,12 @@ def test_other_devices_are_offered_or_refused_in_a_sentence(experiment: Experime
 
 
 def test_its_report_needs_nothing_else(experiment: Experiment, outcomes: Outcomes) -> None:
-    for context, (*_, outcome) in outcomes(experiment):
-        assert isinstance(outcome, Outcome)
-        result = result_of(experiment, context, outcome, 1.0)
-        page = page_of([result])
-        assert page.count("<img ") == len(outcome.plots) + len(outcome.pictures)
-        sources = re.findall(r'(?:src|href)="([^"]*)"', page)
-        assert all(source.startswith("data:") or source == experiment.read_on[1] for source in sources)
-        assert all(html.escape(sentence) in page for sentence in outcome.sentences)
-        assert result.examined() in page
+    context, (*_, outcome) = outcomes(experiment)[0]
+    assert isinstance(outcome, Outcome)
+    result = result_of(experiment, context, outcome, 1.0)
+    page = page_of([result])
+    assert page.count("<img ") == len(outcome.plots) + len(outcome.pictures)
+    sources = re.findall(r'(?:src|href)="([^"]*)"', page)
+    assert all(source.startswith("data:") or source == experiment.read_on[1] for source in sources)
+    assert all(html.escape(sentence) in page for sentence in outcome.sentences)
+    assert result.examined() in page

@@ -172,7 +172,7 @@ def test_a_damaged_file_is_refused(form: ModelExport, tmp_path: Path) -> None:
         read_back(form, paths, exportable, quick(form))
 
 
-@pytest.mark.parametrize("form", [_param(form, is_slow=form.name in ("onnx", "pt2")) for form in EXPORTS])
+@pytest.mark.parametrize("form", [_param(form, is_slow=form.name in ("onnx", "pt2", "c")) for form in EXPORTS])
 def test_a_file_of_another_model_is_refused(form: ModelExport, tmp_path: Path) -> None:
     exportable, other = small_exportable("classifier"), small_exportable("regression")
     paths = form.write(exportable, tmp_path / f"model{form.suffix}", quick(form))

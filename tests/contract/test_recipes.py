@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
@@ -41,6 +43,8 @@ from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, agreeing, of_kind
 
 RECIPES = list(catalog.recipes().values())
+SIZE = 13  # which no layer divides
+Trained = Callable[[Recipe, int], tuple[Path, Sprites, np.ndarray]]
 
 PROTOCOLS: dict[Capability, type] = {
     "vary": EditsSprites, "blend": BlendsSprites, "map": DrawsMaps, "from_noise": DrawsFromNoise, "encode": Encodes,
@@ -84,6 +88,22 @@ def _output(model: TrainedModel, sprites: Sprites) -> np.ndarray:
     return found.probabilities if isinstance(found, Classified) else found.numbers
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """A recipe's run of four steps on sprites of a size, the sprites, and what the model gave at the end: made once."""
+
+    @functools.cache
+    def once(recipe: Recipe, size: int) -> tuple[Path, Sprites, np.ndarray]:
+        run, sprites = tmp_path_factory.mktemp("runs") / recipe.name, with_numbers(make_sprites(size=size))
+        control, live = Control(), list[np.ndarray]()
+        for event in train_new(run, sprites, recipe, _config(recipe, steps=4), CPU, control):
+            if isinstance(event, SamplesReady) and event.step == 4 and control.live:
+                live.append(_output(control.live, sprites))
+        return run, sprites, live[0]
+
+    return once
+
+
 def test_it_overfits_eight_sprites(recipe: Recipe, run_path: Path) -> None:
     sprites = with_numbers(make_sprites(per_class=4))
     config = _config(recipe, steps=70, learning_rate=3e-3, sample_every_s=1e3)
@@ -97,18 +117,14 @@ def test_it_overfits_eight_sprites(recipe: Recipe, run_path: Path) -> None:
         assert (np.abs(said - sprites.targets) < sprites.targets.std(0)).all()
 
 
-@pytest.mark.parametrize("size", [13, *(pytest.param(size, marks=pytest.mark.slow) for size in (8, 16))])
-def test_it_is_the_same_after_saving_and_loading(recipe: Recipe, run_path: Path, size: int) -> None:
-    sprites = with_numbers(make_sprites(size=size))
-    control, live = Control(), list[np.ndarray]()
-    for event in train_new(run_path, sprites, recipe, _config(recipe, steps=4), CPU, control):
-        if isinstance(event, SamplesReady) and event.step == 4 and control.live:
-            live.append(_output(control.live, sprites))
-    loaded = _output(load_model(run_path, "last", CPU), sprites)
+@pytest.mark.parametrize("size", [SIZE, *(pytest.param(size, marks=pytest.mark.slow) for size in (8, 16))])
+def test_it_is_the_same_after_saving_and_loading(recipe: Recipe, size: int, trained: Trained) -> None:
+    run, sprites, live = trained(recipe, size)
+    loaded = _output(load_model(run, "last", CPU), sprites)
     if recipe.makes == "sprites":
-        assert agreeing(live[0], loaded) > 0.97
+        assert agreeing(live, loaded) > 0.97
     else:
-        np.testing.assert_allclose(live[0], loaded, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(live, loaded, rtol=1e-4, atol=1e-5)
 
 
 def test_the_seed_decides_everything(recipe: Recipe) -> None:
@@ -171,10 +187,9 @@ def test_evaluation_is_deterministic_and_keeps_the_global_generator(recipe: Reci
     assert torch.equal(before, torch.random.get_rng_state())
 
 
-def test_training_can_start_from_its_weights(recipe: Recipe, run_path: Path) -> None:
-    sprites = with_numbers(make_sprites())
-    list(train_new(run_path, sprites, recipe, _config(recipe, steps=2), CPU, Control()))
-    parent, spec = load_parent(run_path, recipe), Spec.of(sprites)
+def test_training_can_start_from_its_weights(recipe: Recipe, trained: Trained) -> None:
+    run, sprites, _ = trained(recipe, SIZE)
+    parent, spec = load_parent(run, recipe), Spec.of(sprites)
     network = recipe.build(parent.adapt(_config(recipe)), spec)
     assert parent.copy_weights(network, recipe, spec) == 0
     assert all(torch.equal(value, parent.weights[name]) for name, value in network.state_dict().items())

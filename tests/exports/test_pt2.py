@@ -50,7 +50,7 @@ def test_a_game_engine_has_all_its_operators(name: str, tmp_path: Path) -> None:
 
 
 def test_pickled_objects_are_not_loaded(tmp_path: Path) -> None:
-    model, form = small_exportable("classifier"), ExportedProgram()
+    model, form = small_exportable("vae"), ExportedProgram()
     (path,) = form.write(model, tmp_path / "model.pt2", Config())
     harmful = tmp_path / "opened"
 
