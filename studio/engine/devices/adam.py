@@ -4,8 +4,6 @@ torch imports its compiler to keep an optimizer's methods and steps out of compi
 torch/optim/optimizer.py). The studio compiles networks in one experiment, but never an optimizer.
 """
 
-from __future__ import annotations
-
 import inspect
 
 import torch
