@@ -251,7 +251,7 @@ def cpu_of(session: Session) -> Device:
 def tiny(session: Session, recipe: str = "generator", **changes: float) -> TrainingConfig:
     """Settings that train in a second or two."""
     config: TrainingConfig = session.catalog.recipes[recipe].Config()
-    small = {"width": 16, "batch_size": 8, "steps": 6, "lr_warmup_steps": 0, "sample_every_s": 0.1, "holdout": 0.25}
+    small = {"width": 16, "batch_size": 8, "steps": 6, "lr_warmup_steps": 0, "sample_every_s": 10.0, "holdout": 0.25}
     return config.replace(**{**small, **changes})
 
 

@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.background import model_jobs
 from studio.app.pages.export_dialog import ExportDialog
+from studio.app.pages.train.page import TrainPage
 from studio.app.pages.train.setup import PresetButtons
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
@@ -24,7 +25,7 @@ from studio.engine.quality import outliers
 from studio.engine.runs.folder import Ancestor, RunDir
 from studio.engine.training.parents import starter_info
 from studio.recipes.base import Preset
-from tests.app.conftest import LONG_MS, click, cpu_of, open_sprites, start_tiny
+from tests.app.conftest import LONG_MS, click, cpu_of, open_sprites, show_alone, start_tiny
 
 
 @pytest.fixture
@@ -126,15 +127,16 @@ def test_invalid_settings_keep_the_last_valid_ones(qtbot: QtBot, ready: Session,
     assert setup.problem() == ""
 
 
-def test_train_from_the_chosen_parent(qtbot: QtBot, window: Window, sprite_folder: Path) -> None:
-    session, box = window.session, window.train.setup.parents
+def test_train_from_the_chosen_parent(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
+    page = show_alone(qtbot, session, TrainPage)
+    box = page.setup.parents
     setup = session.setup
     open_sprites(qtbot, session, sprite_folder)
     assert [box.itemText(place) for place in range(box.count())] == ["From scratch", "Bundled starter model"]
     assert setup.preset == "Standard"
-    said = window.train.setup._parent_summary
+    said = page.setup._parent_summary
     assert box.currentText() == "Bundled starter model" and "fewer copies" in said.text()
-    width = window.train.setup.forms._forms["generator"]._controls["width"]
+    width = page.setup.forms._forms["generator"]._controls["width"]
     assert not width.isEnabled()  # fixed by the starter
     setup.choose_parent(None)
     assert width.isEnabled()
@@ -143,7 +145,6 @@ def test_train_from_the_chosen_parent(qtbot: QtBot, window: Window, sprite_folde
     qtbot.waitUntil(lambda: not session.training.is_busy() and box.count() == 3, timeout=LONG_MS)
     run = session.training.path
     assert run is not None and box.itemText(2) == run.name
-    window.show_page("train")
     setup.choose_preset("Standard")
     box.setCurrentIndex(1)
     assert setup.config is not None and str(box.currentData()) == "starter" and setup.config.to_json()["width"] == 32
