@@ -1,7 +1,5 @@
 """The application: session, window, operating system signals, uncaught errors and garbage collection."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

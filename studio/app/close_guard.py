@@ -1,7 +1,5 @@
 """Closes the window while a run trains in it: asks the user, then stops and saves the run, up to a timeout."""
 
-from __future__ import annotations
-
 import sys
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot

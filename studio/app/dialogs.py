@@ -1,7 +1,5 @@
 """File dialogs of the system, the help dialog, and the dialog that verifies a file."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The widgets that show messages: a card, the list of all cards, and a one-line label."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal, Slot

@@ -1,7 +1,5 @@
 """The message line above the page, the session's messages in it, and the handler of uncaught errors."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

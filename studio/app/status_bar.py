@@ -1,7 +1,5 @@
 """The status bar: the running job with its progress, the device, and the memory in use."""
 
-from __future__ import annotations
-
 import psutil
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QStatusBar

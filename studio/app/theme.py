@@ -4,8 +4,6 @@ Widgets with a paintEvent call `colours()` in it; widgets that store colours upd
 `QEvent.Type.PaletteChange` or `Theme.changed`.
 """
 
-from __future__ import annotations
-
 import string
 from dataclasses import asdict, dataclass
 from functools import lru_cache

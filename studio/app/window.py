@@ -1,7 +1,5 @@
 """The main window: connects pages, menus, notices and the session."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Submits jobs to the worker threads and delivers their events in the main thread."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Generator

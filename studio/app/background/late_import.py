@@ -1,7 +1,5 @@
 """Imports modules at their first use: the window's first paint must not wait for torch."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Jobs that move runs to the system's trash and back."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Generator, Sequence

@@ -1,7 +1,5 @@
 """The map of sprites: similar sprites lie close together. Also outliers, and a latent walk between two sprites."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The doctor: a list of problems in files and sprites, with fixes."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

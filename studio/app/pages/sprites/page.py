@@ -1,7 +1,5 @@
 """The Sprites page: open a folder, view the sprites, check them and slice sheets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

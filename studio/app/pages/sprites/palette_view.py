@@ -1,7 +1,5 @@
 """The open sprites' palette: view, filter by a colour, save and copy."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Signal, Slot

@@ -1,7 +1,5 @@
 """Form for slicing a sheet: grid numbers or gaps, and classes."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QRadioButton, QSpinBox, QWidget
 

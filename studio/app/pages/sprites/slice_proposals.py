@@ -1,7 +1,5 @@
 """Opens the slicing view: from a proposal above the grid, from a finding, or from the import settings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Texts and numbers for the preview of a slicing."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

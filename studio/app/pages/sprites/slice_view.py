@@ -1,7 +1,5 @@
 """The slicing view: a sheet with its cells, and the form beside it."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QWidget

@@ -1,7 +1,5 @@
 """Summary of the open sprites: count, classes, import settings, licence, colours."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
