@@ -114,7 +114,7 @@ class TrainPage(Page):
         form = factory.column(self.setup, margin=(margin, factory.GRID, 2 * factory.GRID, factory.GRID))
         controls = factory.column(self.controls, margin=(margin, factory.GRID, 2 * factory.GRID, 2 * factory.GRID))
         left = factory.panel(factory.column(factory.scroll_area(factory.panel(form)), controls, spacing=0, grows=0))
-        left.setMinimumWidth(288)
+        left.setMinimumWidth(39 * factory.GRID)  # the settings and a scroll bar
         buttons = FlowLayout(factory.GRID, factory.GRID, self.open, self.generate, self.export)
         self.monitor.tabs.setCornerWidget(factory.panel(factory.row(self.monitor.spacing, self.sample, self.save)))
         below = factory.row(self._state, buttons, grows=0)  # separate lines, since the title may be long

@@ -295,3 +295,14 @@ def test_long_preset_lengths_stay_inside_the_column(qtbot: QtBot) -> None:
     buttons = list[QPushButton](presets.findChildren(QPushButton))
     assert buttons[0].text() == "Quick\nabout 9 min 30 s"
     assert all(button.visibleRegion().boundingRect() == button.rect() for button in buttons)
+
+
+def test_narrowest_column_shows_whole_settings_beside_the_scroll_bar(qtbot: QtBot, session: Session) -> None:
+    page = show_alone(qtbot, session, TrainPage)
+    page._splitter.setSizes([0, 2000])
+    content = page.setup.parentWidget()
+    viewport = content.parentWidget() if content is not None else None
+    assert content is not None and viewport is not None
+    page.setup.settings.set_open(True)
+    qtbot.waitUntil(lambda: content.height() > viewport.height(), timeout=LONG_MS)
+    assert content.width() == viewport.width()
