@@ -79,7 +79,8 @@ def test_run_store_and_report_an_experiment(
     qtbot: QtBot, page: LabPage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     experiment = choose(page, "batch-size")
-    monkeypatch.setattr(type(experiment), "seconds", 1.0)
+    monkeypatch.setattr(type(experiment), "seconds", 0.2)
+    monkeypatch.setattr(running, "_Process", InProcess)
     assert page.question.text() == experiment.question and not page.report.isEnabled()
     with qtbot.waitSignal(page.session.lab.done, timeout=LONG_MS):
         click(page.start)

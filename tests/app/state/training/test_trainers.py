@@ -17,6 +17,7 @@ from studio.app import dialogs
 from studio.app.background.jobs import TrainingRequest
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages import run_texts
+from studio.app.pages.train.page import TrainPage
 from studio.app.state.session import Session
 from studio.app.window import Window
 from studio.core import paths
@@ -32,7 +33,7 @@ from studio.engine.distributed.launching import TrainingProcesses
 from studio.engine.runs.folder import HEARTBEAT_FILE, PROCESS_LOG, RunDir
 from studio.engine.runs.history import HistoryRead
 from studio.engine.training.loop import train_resumed
-from tests.app.conftest import LONG_MS, click, cpu_of, start_tiny, tiny, wait_idle
+from tests.app.conftest import LONG_MS, click, cpu_of, show_alone, start_tiny, tiny, wait_idle
 from tests.app.pages.train.test_page import state
 from tests.conftest import make_sprites
 from tests.engine.runs.test_damaged_runs import flip
@@ -421,10 +422,10 @@ def test_a_stopped_start_leaves_a_run_without_steps(qtbot: QtBot, ready: Session
 
 
 def test_all_gpus_are_offered_if_one_of_several_is_chosen(
-    qtbot: QtBot, window: Window, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session, box = window.session, window.train.setup.cards
-    window.show_page("train")
+    page = show_alone(qtbot, session, TrainPage)
+    box = page.setup.cards
     assert box.isHidden()
     cpu = cpu_of(session)
     cards = tuple(_card(number) for number in range(2))
