@@ -1,7 +1,5 @@
 """The session: owner of the window's state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

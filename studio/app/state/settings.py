@@ -1,7 +1,5 @@
 """The settings that the window stores between sessions."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

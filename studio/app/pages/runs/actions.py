@@ -1,7 +1,5 @@
 """Buttons for the selected runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Dialog that frees disk space: lists removable files by kind, with sizes, before deleting."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 

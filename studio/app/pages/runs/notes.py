@@ -1,7 +1,5 @@
 """Tags and note of the selected run, in a row that grows with the note."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot

@@ -1,7 +1,5 @@
 """The Runs page: a table of all runs."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QLineEdit, QSplitter, QStackedWidget

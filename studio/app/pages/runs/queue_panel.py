@@ -1,7 +1,5 @@
 """The queue beside the table of runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

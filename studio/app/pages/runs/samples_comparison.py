@@ -1,7 +1,5 @@
 """Live samples of several runs at the same step or after the same time."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The view of the table of runs: selection, filter, stars and names."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The Train page: settings on the left, the current training on the right, and the Start, Pause and Stop buttons."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 

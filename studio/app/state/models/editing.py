@@ -1,7 +1,5 @@
 """The sprite in the editor, its undo history, and its file between sessions."""
 
-from __future__ import annotations
-
 import errno
 from functools import partial
 from pathlib import Path

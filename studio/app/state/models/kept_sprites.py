@@ -1,7 +1,5 @@
 """The user's collection of kept sprites, shared by all windows."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

@@ -1,7 +1,5 @@
 """Saves sprites in files for the user, or in temporary files for other programs."""
 
-from __future__ import annotations
-
 import tempfile
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Loads sprite sheets for the preview of slicing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The open sprites and the doctor's findings about them."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The two ways to train the open run: in this window, or in other processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The open training run: start, pause, stop and follow it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
