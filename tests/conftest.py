@@ -30,12 +30,6 @@ pytest_plugins = ["tests.exports.once"]
 # To walk all that torch brings takes longer than many a test, and little of what tests leave behind goes in circles.
 gc.set_threshold(100_000)
 
-# A package of plug-ins outside the studio is installed in all tests, and in the processes that they start: what holds
-# for the studio's own recipes, exports and sources holds for a stranger's.
-PLUGINS = Path(__file__).parent / "plugin_package"
-sys.path.append(str(PLUGINS))
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(PLUGINS))))
-
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes, and links for administrators alone")
 

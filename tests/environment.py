@@ -1,4 +1,7 @@
-"""Sets the environment of tests and of the processes that they start. Import it before numpy, torch and Qt."""
+"""Sets the environment of tests and of the processes that they start. Import it before numpy, torch and Qt.
+
+PLUGINS: the folder of the plug-in package of tests. THREADS: the threads that torch and numpy may use.
+"""
 
 from __future__ import annotations
 
@@ -16,3 +19,9 @@ THREADS = int(os.environ.setdefault("OMP_NUM_THREADS", "1"))
 # Without bytecode, each of the processes that tests start compiles the studio anew: half a second.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A package of plug-ins outside the studio is installed in all tests, and in the processes that they start: what holds
+# for the studio's own recipes, exports and sources holds for a stranger's.
+PLUGINS = Path(__file__).parent / "plugin_package"
+sys.path.append(str(PLUGINS))
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(PLUGINS))))

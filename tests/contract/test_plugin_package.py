@@ -13,7 +13,7 @@ from studio.data.reading.read import all_sources
 from studio.engine import catalog
 from studio.exports.sprites.formats import sprite_exports
 from studio.lab.catalog import experiments
-from tests.conftest import PLUGINS
+from tests.environment import PLUGINS
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
