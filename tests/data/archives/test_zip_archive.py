@@ -219,12 +219,15 @@ def test_too_large_archives_are_refused(tmp_path: Path, monkeypatch: pytest.Monk
     assert "larger than" in reasons(imported(tmp_path / "set"), "refused")["many.zip"]
 
 
-def test_unpacking_stops_at_the_requested_length(tmp_path: Path) -> None:
+def test_unpacking_stops_at_the_requested_length_and_at_the_end_of_the_file(tmp_path: Path) -> None:
     packer = zlib.compressobj(9, wbits=-15)
     packed = packer.compress(bytes(20 << 20)) + packer.flush()
     stream = io.BytesIO(b"PK\3\4" + bytes(26) + packed)
     assert unpack_member(stream, ArchiveEntry(0, len(packed), 1 << 40, 8, 0), 64) == bytes(64)
     assert unpack_member(stream, ArchiveEntry(0, len(packed), 100, 8, zlib.crc32(bytes(100))), 1 << 40) == bytes(100)
+    cut = io.BytesIO(b"PK\3\4" + bytes(26) + packed[:9])
+    with pytest.raises(UnreadableFile, match="cut off"):
+        unpack_member(cut, ArchiveEntry(0, len(packed), 20 << 20, 8, 0), 1 << 40)
     lzma = io.BytesIO(b"PK\3\4" + bytes(26) + b"\x09\x04\x05\0\x5d\xff\xff\xff\xff" + bytes(100))
     with pytest.raises(UnreadableFile, match="damaged"):
         unpack_member(lzma, ArchiveEntry(0, 109, 1 << 20, 14, 0), 1 << 20)  # wants a dictionary of 4 GB
