@@ -199,7 +199,7 @@ def test_trash_and_restore_a_run(qtbot: QtBot, page: RunsPage, runs: list[Path],
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         click(next(found for found in card.findChildren(QPushButton) if found.text() == "Undo"))
     assert _names(page) == ["b", "c"] and sorted(run.title for run in page.table.selected()) == ["b", "c"]
-    assert not bar.cards()
+    qtbot.waitUntil(lambda: not bar.cards(), timeout=LONG_MS)
     page.table.setFocus()
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         QTest.keyClick(page.table, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
