@@ -84,14 +84,18 @@ def import_options(args: argparse.Namespace) -> ImportOptions:
 
 
 def print_excluded(found: SpritesImported, reporter: Reporter) -> None:
-    """Print how many files were excluded from the import, if any."""
+    """Print how many files were excluded from the import and how many sprites were moved to other classes, if any."""
+    if moved := found.note_groups.get("moved", ()):
+        reporter.print(f"Moved to another class: {number(len(moved))}. 'studio inspect' lists the sprites.")
     if found.quarantine:
         canvas = f" --size {found.sprites.size}" if found.sprites.size != found.proposed_size else ""
         reporter.print(f"Excluded files: {number(len(found.quarantine))}. 'studio inspect{canvas}' lists the reasons.")
 
 
 def run_import(sources: Sequence[Path], options: ImportOptions, reporter: Reporter) -> SpritesImported:
-    """Import sprites through the import cache. Raises BadInputError."""
+    """Import sprites through the import cache, with the user's edits. Raises BadInputError."""
+    from studio.data.importing.class_moves import load_edits
     from studio.data.importing.importing import import_sprites
 
-    return run_job(import_sprites(sources, options, paths.cache()), reporter, SpritesImported)
+    importing = import_sprites(sources, options, paths.cache(), load_edits(sources, options))
+    return run_job(importing, reporter, SpritesImported)

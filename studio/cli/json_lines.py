@@ -33,7 +33,8 @@ def _to_plain(value: Any) -> Any:
     if isinstance(value, Sprites):
         return _summary(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        shown = [field.name for field in dataclasses.fields(value) if field.metadata.get("json", True)]
+        return {name: _to_plain(getattr(value, name)) for name in shown}
     if isinstance(value, msgspec.Struct):
         return _to_plain(msgspec.to_builtins(value))
     if isinstance(value, Mapping):

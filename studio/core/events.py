@@ -24,6 +24,9 @@ class Event:
     json_type: ClassVar[str] = ""  # the 'type' in --json; '': the name of the class
 
 
+# Metadata of a dataclass field that --json leaves out.
+NOT_IN_JSON: Mapping[str, bool] = {"json": False}
+
 # A job: advance the generator to work on, close it to cancel.
 Events = Generator[Event, None, None]
 

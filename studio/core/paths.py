@@ -45,6 +45,11 @@ def features() -> Path:
     return home() / "features"
 
 
+def edits() -> Path:
+    """Return the folder of the user's edits of sprites, one file per sprite folder."""
+    return home() / "edits"
+
+
 def lab() -> Path:
     """Return the folder of Lab results."""
     return home() / "lab"

@@ -53,6 +53,8 @@ def _explain(message: str) -> str:
     if missing := re.fullmatch(r"Object missing required field `(.+)`", message):
         inside = f" in {name}" if place else ""
         return f"'{missing[1]}' is missing{inside}"
+    if unknown := re.fullmatch(r"Object contains unknown field `(.+)`", message):
+        return f"{name} holds the unknown field '{unknown[1]}'"
     if invalid := re.fullmatch(r"Invalid enum value (.+)", message):
         return f"{name} can't be {invalid[1]}"
     return f"{name} is out of range ({message.replace('`', '')})"

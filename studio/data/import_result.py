@@ -6,8 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from studio.core import formatting
-from studio.core.events import Event
+from studio.core.events import NOT_IN_JSON, Event
+from studio.data.edits import Edits
 from studio.data.files.source_files import ImportIssue
 from studio.data.options import SheetGrid
 from studio.data.sprites import Sprites
@@ -58,6 +62,8 @@ NOTE_GROUPS = (
     "smooth",  # like a photo or a smoothed enlargement
     "odd shape",  # 1 x 1, or one pixel thin
     "mended",  # the pixels were changed by a fix
+    "moved",  # the user moved the sprite to another class
+    "lost moves",  # a move to another class whose sprite is missing
 )
 
 
@@ -91,6 +97,18 @@ class ImportResult:
     proposed_size: int
     duplicates: tuple[Duplicate, ...]  # sprites left out because of equal pixels, sorted by file name
     sheets: tuple[DetectedSheet, ...] = ()
+    rows: NDArray[np.int64] | None = None  # ReadSprites.rows after fixes; None before
+
+
+@dataclass(frozen=True, eq=False)
+class ReadSprites:
+    """The sprites as read from the files, before the user's edits and fixes.
+
+    rows: int64 [N], index in `sprites` of each imported sprite, ascending.
+    """
+
+    sprites: Sprites
+    rows: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +125,8 @@ class SpritesImported(Event):
     proposed_size: int  # side of the canvas that fits most sprites, in pixels, even if the user chose another size
     elapsed_s: float
     from_cache: bool
+    read: ReadSprites = field(metadata=NOT_IN_JSON)
+    edits: Edits = field(metadata=NOT_IN_JSON)  # of the imported folders; the notes name the moved sprites
     sheets: tuple[DetectedSheet, ...] = ()  # images that look like sheets, sliced or not, sorted by name
     quarantine_groups: IssueGroups = field(init=False)
     note_groups: IssueGroups = field(init=False)

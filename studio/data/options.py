@@ -127,6 +127,10 @@ class ImportOptions(ReadOptions):
         "keep", "Whether to keep near-duplicates, including shifted or mirrored sprites.",
         label="Similar sprites", choices=("keep", "leave out"),
     )  # fmt: skip
+    edits: str = _advanced(
+        "on", "Whether to follow your edits, such as moves to other classes, or to use the files as they are.",
+        label="Your edits", choices=("on", "off"),
+    )  # fmt: skip
     leave_out: str = _advanced(
         "", "Names of sprites to exclude, separated by ';'. * matches any text: 'item/old_*'.", label="Exclude"
     )
@@ -138,7 +142,7 @@ class ImportOptions(ReadOptions):
     @property
     def has_fixes(self) -> bool:
         """Whether an option is set that changes or excludes sprites after reading."""
-        return not self.changed().keys() <= {item.name for item in settings_of(ReadOptions)}
+        return not self.changed().keys() <= {"edits", *(item.name for item in settings_of(ReadOptions))}
 
 
 @dataclass(frozen=True, slots=True)

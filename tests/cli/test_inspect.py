@@ -13,8 +13,12 @@ import pytest
 from PIL import Image
 
 from studio.cli.messages import FAILED
+from studio.data.edits import edits_path, save_edits
+from studio.data.importing.class_moves import ClassMove, load_edits
+from studio.data.options import ImportOptions
+from studio.engine.runs.folder import RunDir
 from tests.cli.tools import Studio
-from tests.data.making import chunk, png_of, sprite, write, zipped
+from tests.data.making import chunk, imported, png_of, sprite, write, zipped
 from tests.fuzz.specimens import SPECIMENS, read_pictures
 
 GOOD = png_of(sprite(77))
@@ -151,3 +155,31 @@ def test_it_looks_into_archives(folder: Path, tmp_path: Path, studio: Studio) ->
     assert "discs: 24 sprites in 2 classes, canvas 8 x 8 pixels" in studio("inspect", archive).out
     archive.write_bytes(archive.read_bytes()[:500])
     assert "'discs.zip' can't be used: cut off" in studio("inspect", archive, code=FAILED).err
+
+
+def test_class_moves_are_listed_followed_and_recorded(folder: Path, tmp_path: Path, studio: Studio) -> None:
+    found = imported(folder)
+    save_edits((), ClassMove(load_edits([folder], ImportOptions()), found.read, (0, 1), "new").edits)
+    text = studio("inspect", folder).out
+    assert "24 sprites in 3 classes" in text and "moved to another class: 2. You moved" in text
+    assert f"{found.sprites.names[0]}: class 'new' instead of 'class0'" in text
+    assert "Use the files' classes: --edits off" in text
+    assert "24 sprites in 2 classes" in studio("inspect", folder, "--edits", "off").out
+    lines = studio("inspect", folder, "--json").objects()
+    assert not {"read", "edits"} & next(line for line in lines if line["type"] == "SpritesImported").keys()
+
+    run, off = tmp_path / "run", tmp_path / "off"
+    said = studio("queue", "add", folder, "--out", run, "--steps", "2", "--from", "nothing")
+    assert "Moved to another class: 2. 'studio inspect' lists the sprites." in said.out
+    studio("queue", "add", folder, "--out", off, "--steps", "2", "--from", "nothing", "--edits", "off")
+    record = RunDir(run).record()
+    assert record.class_names == ("class0", "class1", "new")
+    assert record.data_origin["edits"] == {"moved": {"new": list(found.sprites.names[:2])}}
+    assert RunDir(off).record().class_names == ("class0", "class1")
+    assert RunDir(off).record().data_origin["options"] == {"edits": "off"}
+
+    edits_path(folder).write_text("damaged")
+    err = studio("inspect", folder, code=FAILED).err
+    assert "The edits of 'discs' can't be read." in err and "'studio train --edits off' ignores it." in err
+    assert edits_path(folder).read_text() == "damaged"
+    studio("inspect", folder, "--edits", "off")

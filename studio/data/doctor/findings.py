@@ -180,7 +180,7 @@ def _revert(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
 
 
 # Settings that choose sprites; "Revert to the files" keeps them.
-_CHOICES = ("similar", "leave_out", "class_minimum", "merge_classes")
+_CHOICES = ("edits", "similar", "leave_out", "class_minimum", "merge_classes")
 _SLICING = "The pictures contain several sprites. Slice them into separate sprites."
 _TITLES = {
     "chosen": "excluded",
@@ -188,9 +188,11 @@ _TITLES = {
     "labels": "label file problems",
     "left over": "leftover pixels",
     "like-named": "class names that differ in case or spaces",
+    "lost moves": "class moves without a sprite",
     "magenta ground": "magenta background",
     "mended": "edited here",
     "misnamed": "wrong file extension",
+    "moved": "moved to another class",
     "near colours": "similar colours",
     "no access": "no permission",
     "no classes": "missing labels",
@@ -251,6 +253,9 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "smooth": ("The pictures are blurry or photo-like, and can't be scaled back.", _exclude),
     "odd shape": ("The pictures are only one pixel wide or high.", _exclude),
     "mended": ("Your import settings changed pixels of these sprites.", _revert),
+    "moved": ("You moved these sprites to another class. Your files are not changed.",
+              Fix("Use the files' classes", {"edits": "off"})),
+    "lost moves": ("The files of these sprites were redrawn or removed. Move the new sprites again.", None),
     "similar": ("Near-duplicates: these get extra weight, and may be in both training and validation set. Animation "
                 "frames are fine.", Fix("Keep one of each", {"similar": "leave out"})),
     "small class": (f"A model learns little from fewer than {SMALL_CLASS} sprites per class. Use fewer folder levels "

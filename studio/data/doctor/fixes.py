@@ -66,7 +66,7 @@ def apply_fixes(
     selection.exclude_small_classes(options.class_minimum)
     if not changed.any() and not selection.left_out:
         return imported
-    kept = selection.sprites()
+    kept, rows = selection.sprites(), selection.rows()
     names, gone = set(kept.names), {item.name for item in selection.left_out}
     # After thresholding, notes about semi-transparent pixels are outdated.
     outdated = "soft alpha" if options.alpha_threshold else ""
@@ -76,7 +76,7 @@ def apply_fixes(
             words = formatting.count(int(changed[index]), "pixel")
             notes.append(ImportIssue(sprites.names[index], f"{words} changed", "mended"))
     quarantine = sorted([*imported.quarantine, *selection.left_out], key=lambda item: item.name)
-    return dataclasses.replace(imported, sprites=kept, quarantine=tuple(quarantine), notes=tuple(notes))
+    return dataclasses.replace(imported, sprites=kept, quarantine=tuple(quarantine), notes=tuple(notes), rows=rows)
 
 
 def _with_merged_classes(imported: ImportResult) -> ImportResult:
@@ -262,9 +262,13 @@ class _Selection:
             label = self._all.labels[index]
             self._drop(index, "small class", small_class_reason(self._all.class_names[label], int(counts[label])))
 
+    def rows(self) -> NDArray[np.int64]:
+        """The indices of the kept sprites."""
+        return np.flatnonzero(self._kept)
+
     def sprites(self) -> Sprites:
         """The kept sprites, with empty classes removed."""
-        kept = self._all.take(np.flatnonzero(self._kept))
+        kept = self._all.take(self.rows())
         used, labels = np.unique(kept.labels, return_inverse=True)
         names = tuple(kept.class_names[label] for label in used)
         return dataclasses.replace(kept, labels=labels.astype(np.int64), class_names=names)

@@ -14,6 +14,9 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from studio.core import formatting
 from studio.core.errors import BadInputError, StudioError
@@ -22,10 +25,18 @@ from studio.core.threads import run_in_thread, run_in_threads
 from studio.data.doctor.class_spelling import spelling_groups
 from studio.data.doctor.findings import MERGE_CLASSES, SPLITS_AS_CLASSES, FixOffered
 from studio.data.doctor.fixes import apply_fixes, exclusion_filter, unmatched_patterns
+from studio.data.edits import Edits
 from studio.data.files.scratch import MEMORY_LIMIT, writable_folder
 from studio.data.files.source_files import MAX_FILES, ImportIssue, SkippedItem
-from studio.data.import_result import DetectedSheet, ImportResult, SpritesImported, most_common_reasons
+from studio.data.import_result import (
+    DetectedSheet,
+    ImportResult,
+    ReadSprites,
+    SpritesImported,
+    most_common_reasons,
+)
 from studio.data.importing.assemble import assemble
+from studio.data.importing.class_moves import apply_edits, moved_by_class
 from studio.data.importing.import_buffer import ImportBuffer
 from studio.data.importing.sheet_grids import match_sheet_grids, parse_sheet_grids
 from studio.data.labels.lookup import read_labels
@@ -59,13 +70,13 @@ class NothingUsableError(BadInputError):
 
 
 def import_sprites(
-    paths: Sequence[Path], options: ImportOptions, cache_dir: Path | None = None
+    paths: Sequence[Path], options: ImportOptions, cache_dir: Path | None = None, edits: Edits = ()
 ) -> Generator[Event, None, None]:
     """Import every sprite under `paths`: yields Progress at least every 50 ms, notices, and SpritesImported last.
 
     Closing the generator stops the import within 200 ms, even while a file hangs. Never changes the files. With
-    `cache_dir`, unchanged files are not read again. Raises NothingUsableError if no file could be imported, and
-    BadInputError for a missing path, an unusable palette or a full disk.
+    `cache_dir`, unchanged files are not read again. edits: the user's, from `load_edits`. Raises NothingUsableError if
+    no file could be imported, and BadInputError for a missing path, an unusable palette or a full disk.
     """
     started = time.perf_counter()
     yield Progress(0, 0, "files found")
@@ -88,7 +99,8 @@ def import_sprites(
             if not len(result.sprites):
                 raise _nothing_usable(roots, result)
             result = yield from _store_in_cache(entry, result)
-        fixed = (yield from apply_fixes(result, options, cache_dir)) if options.has_fixes else result
+        edited = yield from apply_edits(result, edits)
+        fixed = (yield from apply_fixes(edited, options, cache_dir)) if options.has_fixes else edited
     except OSError as error:
         raise _disk_error(error, writable_folder(cache_dir)) from error
 
@@ -103,10 +115,14 @@ def import_sprites(
         yield Notice("warning", f"No sprite matches {unknown[0]!r} to exclude.", hint)
     if cached is None:
         yield from _notices(fixed)
-    origin = {"paths": [str(root.path) for root in roots], "options": options.changed()}
+    origin: dict[str, Any] = {"paths": [str(root.path) for root in roots], "options": options.changed()}
+    if moved := [note.name for note in fixed.notes if note.group == "moved"]:
+        origin["edits"] = {"moved": moved_by_class(moved, fixed.sprites)}
+    rows = np.arange(len(fixed.sprites)) if fixed.rows is None else fixed.rows
     yield SpritesImported(
         fixed.sprites.with_origin(origin), fixed.quarantine, fixed.notes, fixed.sizes, fixed.proposed_size,
-        time.perf_counter() - started, from_cache=cached is not None, sheets=fixed.sheets,
+        time.perf_counter() - started, from_cache=cached is not None, read=ReadSprites(result.sprites, rows),
+        edits=edits, sheets=fixed.sheets,
     )  # fmt: skip
 
 
@@ -274,6 +290,9 @@ def _notices(result: ImportResult) -> Iterator[Event]:
         if note.group == "ambiguous numbers":
             hint = "If wrong, choose 'Read as decimal comma' or '... point' in the doctor, or use --decimal-mark."
             yield Notice("warning", f"{note.name}: {note.reason}.", hint)
+    if lost := [note for note in result.notes if note.group == "lost moves"]:
+        title = f"{formatting.count(len(lost), 'class move')} found no sprite: files were redrawn or removed."
+        yield Notice("info", title, f"First: {lost[0].name}. Move the new sprites again.")
     classes, counts = result.sprites.class_names, result.sprites.class_counts()
     for group in spelling_groups(classes)[:_MAX_NAMED]:
         names = " and ".join(repr(classes[index]) for index in group)

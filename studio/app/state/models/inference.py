@@ -24,6 +24,7 @@ from studio.core.events import Classified, Event, Events, JobFailed, Notice, Num
 from studio.core.formatting import count
 from studio.data import import_result
 from studio.data.colour.recolouring import ColourMode
+from studio.data.importing.class_moves import load_edits
 from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
@@ -171,7 +172,8 @@ class Inference(QObject):
 
 def _import_for_model(sources: Sequence[Path], options: ImportOptions) -> Events:
     """Import sprites for a prediction and warn about unusable files."""
-    with contextlib.closing(import_sprites(sources, options, paths.cache())) as imported:
+    edits = load_edits(sources, options)
+    with contextlib.closing(import_sprites(sources, options, paths.cache(), edits)) as imported:
         for event in imported:
             if isinstance(event, SpritesImported) and event.quarantine:
                 title = f"No prediction for {count(len(event.quarantine), 'unusable file')}."

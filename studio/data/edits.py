@@ -1,0 +1,147 @@
+"""The user's edits of sprites, for example class moves: one JSON file per sprite folder in the studio's home.
+
+Each edit is stored under a hash of the sprite's pixels, so edits survive renamed sprite files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from studio.core import files, paths, records
+from studio.core.errors import BadInputError, UsageError
+from studio.core.names import escape_unprintable
+
+_VERSION = 1
+_LONGEST_CLASS = 200  # characters
+
+
+class EditsError(BadInputError):
+    """An edits file that is damaged, unreadable or not writable. The studio never overwrites a damaged file."""
+
+
+class SpriteEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The edits of one sprite; all fields are optional."""
+
+    name: str = ""  # the sprite's name at the time of the edit, to make the file readable
+    class_name: str = msgspec.field(default="", name="class")  # new class; "" for the class in the files
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the edit has no effect."""
+        return not self.class_name
+
+
+class _Header(msgspec.Struct):
+    version: int
+
+
+class _EditsFile(msgspec.Struct, forbid_unknown_fields=True):
+    """The contents of an edits file. sprites: edits by `content_key`."""
+
+    version: int
+    folder: str
+    sprites: dict[str, SpriteEdit]
+
+
+@dataclass(frozen=True)
+class FolderEdits:
+    """The edits of the sprites in one folder.
+
+    labels: prefixes of this folder's sprite names; an empty label fits all names. sprites: edits by content key.
+    is_whole: whether the whole folder was imported, not only some files.
+    """
+
+    folder: Path
+    labels: tuple[str, ...]
+    sprites: Mapping[str, SpriteEdit]
+    is_whole: bool = True
+
+    def holds(self, name: str) -> bool:
+        """Whether a sprite with this name comes from the folder."""
+        return any(not label or f"{name}/".startswith((f"{label}/", f"{label}#")) for label in self.labels)
+
+
+Edits = tuple[FolderEdits, ...]  # of each imported folder
+
+
+def edits_path(folder: Path) -> Path:
+    """Return the path of the edits file of a sprite folder or of a link to the folder."""
+    real = os.path.normcase(os.path.realpath(folder))
+    digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
+    return paths.edits() / f"{files.safe_name(folder.name)}-{digest}.json"
+
+
+def read_edits(folder: Path) -> Mapping[str, SpriteEdit]:
+    """Read the edits of a sprite folder, by content key; empty without a file. Raises EditsError."""
+    path = edits_path(folder)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise _unusable(folder, f"{path}: {error.strerror or error}") from None
+    try:
+        version = records.parse(data, _Header).version
+        if version > _VERSION:
+            raise _unusable(folder, f"{path} was written by a newer version of the studio")
+        return records.parse(data, _EditsFile).sprites
+    except ValueError as error:
+        raise _unusable(folder, f"{path} is damaged: {error}") from None
+
+
+def save_edits(before: Edits, after: Edits) -> None:
+    """Update the edits files with the changes from `before` to `after`. Raises EditsError.
+
+    Edits saved by another window stay. An edits file is removed with its last edit.
+    """
+    known = {each.folder: each.sprites for each in before}
+    for each in after:
+        old, new = known.get(each.folder, {}), each.sprites
+        changed = {key: new.get(key) for key in {*old, *new} if old.get(key) != new.get(key)}
+        if changed:
+            merged = {**read_edits(each.folder), **changed}
+            _write(each.folder, {key: edit for key, edit in merged.items() if edit is not None})
+
+
+def with_edits(edits: Edits, changes: Sequence[Mapping[str, SpriteEdit]]) -> Edits:
+    """Return edits with changes for each folder, by content key; an empty edit removes the sprite's entry."""
+    return tuple(
+        replace(each, sprites={key: edit for key, edit in {**each.sprites, **own}.items() if not edit.is_empty})
+        for each, own in zip(edits, changes, strict=True)
+    )
+
+
+def checked_class_name(text: str) -> str:
+    """Return a typed class name without blanks around its parts ('item / sword '). Raises UsageError if unusable."""
+    parts = [part.strip() for part in text.split("/")]
+    if not all(parts):
+        raise UsageError("Type a class name.", "A slash separates class and sub-class: weapon/sword.")
+    name = escape_unprintable("/".join(parts))
+    if len(name) > _LONGEST_CLASS:
+        raise UsageError("The class name is too long.", f"Use at most {_LONGEST_CLASS} characters.")
+    return name
+
+
+def _write(folder: Path, sprites: Mapping[str, SpriteEdit]) -> None:
+    path = edits_path(folder)
+    contents = msgspec.to_builtins(_EditsFile(_VERSION, str(folder), dict(sorted(sprites.items()))))
+    try:
+        if sprites:
+            files.write_atomic(path, json.dumps(contents, indent=1).encode())
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        title = f"The edits of {folder.name!r} can't be saved: {error.strerror or error}."
+        raise EditsError(title, f"Free some space, or check the permissions of {path.parent}.") from None
+
+
+def _unusable(folder: Path, reason: str) -> EditsError:
+    title = f"The edits of {escape_unprintable(folder.name)!r} can't be read."
+    return EditsError(title, f"{reason}. Repair or delete the file. 'studio train --edits off' ignores it.")
