@@ -69,6 +69,12 @@ def _help_of(item: Setting) -> str:
     default = f"{item.default:g}" if isinstance(item.default, float) else str(item.default)
     word = item.unit.removesuffix("s") if item.default == 1 and len(item.unit) > 2 else item.unit
     unit = f" {word}" if word else ""
+    if item.low_text and item.low is not None:
+        named = f"{item.low_text} ({item.low:g})"
+        if item.default == item.low:
+            default, unit = named, ""
+        else:
+            bounds += f", or {named}"
     return f"{item.help} (default: {default or 'none'}{unit}{bounds})"
 
 

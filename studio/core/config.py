@@ -33,7 +33,7 @@ class Setting:
     high: float | None
     choices: tuple[str, ...]
     advanced: bool
-    low_text: str  # shown in a form instead of the lowest value, such as "Auto"; empty for the number
+    low_text: str  # name of the lowest value in forms, help and flags, such as "Auto"; empty for the number
     legacy_default: Value | None  # value of runs older than the setting; None: every run has the setting
     former_name: str  # still read from files and accepted as a hidden flag; empty if never renamed
 
@@ -53,7 +53,9 @@ class Setting:
         return typing.cast(Value, value)
 
     def parse(self, text: str) -> Value:
-        """Parse `text` as a value of this setting; return the checked value. Raises UsageError."""
+        """Parse `text` as a value of this setting or its `low_text`; return the checked value. Raises UsageError."""
+        if self.low_text and self.low is not None and text.strip().casefold() == self.low_text.casefold():
+            return self.check(self.kind(self.low))
         try:
             value: Value = _PARSERS[self.kind](text.strip())
         except (ValueError, KeyError):
@@ -98,7 +100,7 @@ def setting(
 ) -> Any:
     """Declare a config field: default, one sentence of help, label and unit in forms, and limits.
 
-    low_text: text that forms show instead of the lowest value, such as 'Auto'.
+    low_text: name of the lowest value, such as 'Auto': forms show it, flags accept it, and the help says both.
     legacy_default: value for runs that were written before the setting existed; their run.json lacks the setting.
     former_name: old name of a renamed setting. absent: old name of `legacy_default`, for plug-ins.
     """
@@ -192,12 +194,12 @@ class TrainingConfig(Config):
 
     minutes: float = setting(10.0, "Training time without pauses.", unit="min", low=0.05, high=100_000.0)
     steps: int = setting(
-        0, "Number of training steps; replaces the minutes. 0: use the minutes.", low=0, high=1_000_000_000
+        0, "Number of training steps; replaces the minutes.", low=0, high=1_000_000_000, low_text="Not set"
     )
     epochs: int = setting(
         0,
         "Number of passes over the training sprites; replaces the minutes. With steps, the first limit counts.",
-        low=0, high=1_000_000, legacy_default=0,
+        low=0, high=1_000_000, low_text="Not set", legacy_default=0,
     )  # fmt: skip
     stop_early: bool = setting(
         False,
@@ -252,8 +254,8 @@ class TrainingConfig(Config):
         unit="sprites", low=0, high=1_000_000_000, advanced=True, label="EMA half-life",
     )  # fmt: skip
     threads: int = setting(
-        0, "CPU threads for training on the CPU; 0: one per core, fewer while other programs use the cores.",
-        low=0, high=1024, advanced=True, label="CPU threads",
+        0, "CPU threads for training on the CPU. Auto: one per core, fewer while other programs use the cores.",
+        low=0, high=1024, advanced=True, label="CPU threads", low_text="Auto",
     )  # fmt: skip
     data_on_device: str = setting(
         "auto",

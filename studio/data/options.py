@@ -16,7 +16,7 @@ MAX_SHEET_SPRITES = 30_000
 MAX_COLOURS = 256
 _PER_SPRITE = ("clear_magenta", "shrink", "alpha_threshold")  # options that don't depend on other sprites
 _advanced = partial(setting, advanced=True)
-_limit = partial(setting, advanced=True, low=0, high=MAX_COLOURS)
+_limit = partial(setting, advanced=True, low=0, high=MAX_COLOURS, low_text="No limit")
 _pixels = partial(setting, unit="px", low=0, high=LARGEST_CANVAS)
 
 
@@ -25,7 +25,7 @@ class ReadOptions(Config):
     """Import options that control how files become square sprites with classes."""
 
     size: int = _pixels(
-        0, "Canvas side in pixels; 0 picks the size that suits most sprites.", label="Canvas size", low_text="Auto"
+        0, "Canvas side in pixels. Auto: the size that suits most sprites.", label="Canvas size", low_text="Auto"
     )
     class_levels: int = setting(
         2, "Number of nested folders that make up a class name.", label="Folder levels used as class", low=1, high=8
@@ -39,17 +39,17 @@ class ReadOptions(Config):
         "as they are",
         "Sprite sheets without a description file: keep them whole, slice them by a grid, or split them at transparent "
         "gaps (packed). With grid and no tile width, each sheet is sliced by the grid detected in the sheet. With a "
-        "tile width, or with packed, every image larger than the canvas is sliced (with a canvas of 0, every image). "
+        "tile width, or with packed, every image larger than the canvas is sliced (with an Auto canvas, every image). "
         "An image of a single sprite stays whole.",
         choices=("as they are", "grid", "packed"),
     )
     tile: int = _pixels(
-        0, "Width of a tile; 0 detects sheets and grids from the pixels.", label="Tile width", low_text="Auto"
+        0, "Width of a tile. Auto: detect sheets and grids from the pixels.", label="Tile width", low_text="Auto"
     )
-    tile_height: int = _pixels(0, "Height of a tile; 0 uses the tile width.", low_text="Same as width")
+    tile_height: int = _pixels(0, "Height of a tile.", low_text="Same as width")
     margin: int = _pixels(0, "Space left of the first tile. Needs a tile width.", label="Left margin", advanced=True)
     margin_top: int = setting(
-        -1, "Space above the first tile; -1 uses the left margin. Needs a tile width.", label="Top margin", unit="px",
+        -1, "Space above the first tile. Needs a tile width.", label="Top margin", unit="px",
         low=-1, high=LARGEST_CANVAS, advanced=True, low_text="Same as left",
     )  # fmt: skip
     spacing: int = _pixels(0, "Space between neighbouring tiles. Needs a tile width.", advanced=True)
@@ -87,8 +87,8 @@ class ReadOptions(Config):
         label="Magenta as transparent",
     )  # fmt: skip
     shrink: int = _advanced(
-        1, "Scale down upscaled sprites by this factor; 0 detects the factor of each sprite, 1 changes nothing. Needs "
-        "blocks of equal pixels.", label="Undo upscaling", low=0, high=16,
+        1, "Scale down upscaled sprites by this factor. Auto: detect the factor of each sprite. 1 changes nothing. "
+        "Needs blocks of equal pixels.", label="Undo upscaling", low=0, high=16, low_text="Auto",
     )  # fmt: skip
 
     @property
@@ -107,22 +107,18 @@ class ImportOptions(ReadOptions):
     """All import options: how to read files, and fixes for the sprites, applied after reading in the order below."""
 
     alpha_threshold: int = _advanced(
-        0, "Make pixels opaque from this alpha on, and all others transparent; 0 keeps semi-transparency.",
-        low=0, high=255,
+        0, "Make pixels opaque from this alpha on, and all others transparent. Off: keep semi-transparency.",
+        low=0, high=255, low_text="Off",
     )  # fmt: skip
     merge_colours: float = _advanced(
-        0.0, "Merge colours closer than this distance into the more frequent colour; 0 merges none. In OKLab: black "
-        "and white are 1 apart, 0.02 is hardly visible.", label="Merge similar colours", low=0.0, high=0.2,
+        0.0, "Merge colours closer than this distance into the more frequent colour. In OKLab: black and white are 1 "
+        "apart, 0.02 is hardly visible.", label="Merge similar colours", low=0.0, high=0.2, low_text="Off",
     )  # fmt: skip
-    colours_all: int = _limit(
-        0, "Limit for the colours of the whole set; 0 sets no limit.", label="Max. colours overall"
-    )
+    colours_all: int = _limit(0, "Limit for the colours of the whole set.", label="Max. colours overall")
     palette: str = _advanced(
         "", "Palette file: each pixel takes the nearest palette colour. Empty keeps the colours.", label="Palette file"
     )
-    colours_each: int = _limit(
-        0, "Limit for the colours of each sprite; 0 sets no limit.", label="Max. colours per sprite"
-    )
+    colours_each: int = _limit(0, "Limit for the colours of each sprite.", label="Max. colours per sprite")
     similar: str = _advanced(
         "keep", "Whether to keep near-duplicates, including shifted or mirrored sprites.",
         label="Similar sprites", choices=("keep", "leave out"),

@@ -68,9 +68,9 @@ class GeneratorConfig(TrainingConfig):
         low=0.0, high=1.0, advanced=True, former_name="label_drop",
     )  # fmt: skip
     colours: int = setting(
-        256, "Number of colours in the model's palette, chosen from your sprites. 0 mixes colours freely, for painted "
-        "art: pixel art comes out speckled.",
-        unit="colours", label="Palette", low=0, high=1024, legacy_default=0, advanced=True,
+        256, "Number of colours in the model's palette, chosen from your sprites. None: colours mix freely, for "
+        "painted art; pixel art comes out speckled.",
+        unit="colours", label="Palette", low=0, high=1024, low_text="None", legacy_default=0, advanced=True,
     )  # fmt: skip
     time_mean: float = setting(
         -0.3, "The noise levels that training focuses on: negative values mean more noise.",

@@ -8,6 +8,7 @@ import pytest
 
 from studio.cli.flags import add_setting_flags, typed_settings
 from studio.core.config import TrainingConfig
+from studio.data.options import ImportOptions
 from studio.recipes.generator import GeneratorConfig
 
 
@@ -53,3 +54,13 @@ def test_other_configs_have_no_flag_of_the_generator() -> None:
     add_setting_flags(parser, TrainingConfig, "settings")
     with pytest.raises(SystemExit):
         parser.parse_args(["--filling", "0.5"])
+
+
+def test_flags_accept_and_list_the_names_that_forms_show() -> None:
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    add_setting_flags(parser, ImportOptions, "import")
+    words = ["--size", "auto", "--margin-top", "Same as left", "--merge-colours", "off", "--shrink", "auto"]
+    typed = typed_settings(parser.parse_args(words), ImportOptions)
+    assert typed == {"size": 0, "margin_top": -1, "merge_colours": 0.0, "shrink": 0}
+    shown = " ".join(parser.format_help().split())
+    assert "(default: Auto (0), from 0 to 256)" in shown and "(default: 1, from 0 to 16, or Auto (0))" in shown

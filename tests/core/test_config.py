@@ -20,11 +20,26 @@ class Example(Config):
     mode: str = setting("a", "Which.", label="The mode", choices=("a", "b"), advanced=True)
 
 
+@dataclass(frozen=True)
+class Named(Config):
+    top: int = setting(-1, "Space above.", low=-1, high=9, low_text="Same as left")
+    limit: float = setting(0.5, "Limit.", unit="px", low=0.0, low_text="Off")
+
+
 def test_settings_have_the_values_of_their_declaration() -> None:
     count, rate, on, mode = settings_of(Example)
     assert (count.name, count.kind, count.default, count.low, count.high) == ("count", int, 3, 1, 10)
     assert (rate.unit, on.kind, mode.label, mode.advanced) == ("px/s", bool, "The mode", True)
     assert count.label == "Count" and count.bounds() == "from 1 to 10" and rate.bounds() == "at least 0"
+
+
+def test_name_of_the_lowest_value_is_parsed() -> None:
+    by_name = {item.name: item for item in settings_of(Named)}
+    assert by_name["top"].parse("same as left") == -1 and by_name["top"].parse("-1") == -1
+    limit = by_name["limit"].parse(" Off ")
+    assert limit == 0.0 and isinstance(limit, float)
+    with pytest.raises(UsageError, match="'auto' is not a number"):
+        by_name["limit"].parse("auto")
 
 
 def test_bounds_in_words() -> None:

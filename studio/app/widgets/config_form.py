@@ -154,8 +154,6 @@ class ConfigForm(QWidget):
             text, value = control.cleanText(), control.value()
             return value if text == control.textFromValue(value) else item.parse(text.replace(",", "."))
         if isinstance(control, QSpinBox):
-            if item.low_text and control.text() == item.low_text:
-                return control.minimum()
             return item.parse(control.cleanText().replace(control.locale().groupSeparator(), ""))
         assert isinstance(control, QLineEdit)
         return item.check(control.text())
@@ -193,6 +191,7 @@ def _make(item: Setting) -> QWidget:
         return int_box(item)
     box = NumberBox()
     box.setRange(-_LARGEST if item.low is None else item.low, _LARGEST if item.high is None else item.high)
+    box.setSpecialValueText(item.low_text)
     _finish(box, item)
     return box
 
@@ -239,7 +238,10 @@ class NumberBox(QDoubleSpinBox):
         return str(np.format_float_positional(value, trim="-"))
 
     def valueFromText(self, text: str) -> float:
-        """Return the typed number; NaN for other text."""
+        """Return the typed number, the minimum for the special value text, or NaN for other text."""
+        special = self.specialValueText()
+        if special and text.casefold() == special.casefold():
+            return self.minimum()
         try:
             return float(text.removesuffix(self.suffix()).replace(",", "."))
         except ValueError:
@@ -259,8 +261,13 @@ class NumberBox(QDoubleSpinBox):
         return self.textFromValue(min(max(value, self.minimum()), self.maximum())) + self.suffix()
 
     def stepBy(self, steps: int) -> None:
-        """Step by a tenth of the magnitude: 0.0015 by 0.0001, 20 by 1. Steps down mirror steps up."""
+        """Step by a tenth of the magnitude: 0.0015 by 0.0001, 20 by 1. Steps down mirror steps up.
+
+        The lowest step up from a special value, such as 'Off' for 0, steps down to the special value again.
+        """
         value = self.value()
+        if self.specialValueText() and steps < 0 and value <= self._step(self.minimum(), upwards=True):
+            value, steps = self.minimum(), 0
         for _ in range(abs(steps)):
             step = self._step(value, upwards=steps > 0)
             value = round(value / step + math.copysign(1, steps)) * step

@@ -228,3 +228,18 @@ def test_low_text_replaces_the_lowest_value(qtbot: QtBot) -> None:
     assert form.config() == ImportOptions(size=24)
     form.set_config(ImportOptions())
     assert size.text() == "Auto" and not form.problem()
+
+
+def test_low_text_replaces_the_lowest_float(qtbot: QtBot) -> None:
+    form = ConfigForm(ImportOptions())
+    qtbot.addWidget(form)
+    box = form.findChild(NumberBox, "merge_colours")
+    assert box is not None and box.text() == "Off" and not form.problem()
+    box.stepUp()
+    assert form.config() == ImportOptions(merge_colours=0.001)
+    box.stepDown()
+    assert box.text() == "Off" and form.config() == ImportOptions()
+    box.selectAll()
+    QTest.keyClicks(box, "off")
+    box.interpretText()
+    assert box.text() == "Off" and form.config() == ImportOptions()
