@@ -14,7 +14,7 @@ from studio.cli.reporting import Reporter, reporter_for, run_job
 from studio.core import files, paths
 from studio.core.errors import UsageError
 from studio.core.events import Events
-from studio.core.formatting import count, duration
+from studio.core.formatting import count, duration, local_time
 from studio.core.shell import command_line
 from studio.data.import_result import SpritesImported
 from studio.data.options import ImportOptions
@@ -187,4 +187,4 @@ def _to_json(result: Result) -> dict[str, Any]:
 
 def _date_of(result: Result) -> str:
     """Return date and time of a result: '2026-11-25 15:02'."""
-    return f"{result.created[:10]} {result.created[11:16]}"
+    return local_time(result.created)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 
 from studio.core.discovery import failing_plugin
@@ -44,6 +45,17 @@ def duration(seconds: float) -> str:
 def time_left(seconds: float) -> str:
     """Format the remaining time: 200.0 -> '3 min 20 s left'; '' for infinity (unknown)."""
     return f"{duration(seconds)} left" if math.isfinite(seconds) else ""
+
+
+def local_time(moment: str) -> str:
+    """Format an ISO 8601 time as local time: '2026-11-21T04:03:00+00:00' -> '2026-11-21 04:03'.
+
+    Return other texts unchanged.
+    """
+    try:
+        return datetime.datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError):  # no time, or out of range for the local time
+        return moment
 
 
 def memory(used_bytes: int, total_bytes: int = 0) -> str:

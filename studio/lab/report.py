@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from studio.core import files
 from studio.core.curves import CURVE_COLOURS
-from studio.core.formatting import count, decimal, duration, number
+from studio.core.formatting import count, decimal, duration, local_time, number
 from studio.exports.html_page import MEDIA_STYLE, html_page, key_value_table, numeric_table, pixel_image, plot_image
 from studio.exports.plot import new_axes, style_axes, to_svg
 from studio.lab.outcome import Plot
@@ -65,7 +65,7 @@ def _details(result: Result) -> Iterable[tuple[str, str]]:
         yield "Run", result.examined()
     yield "Recipe", result.recipe
     yield "Device", f"{result.device_name} ({result.device})"
-    yield "Date", f"{result.created.replace('T', ' ')}, in {duration(result.took_s)}"
+    yield "Date", f"{local_time(result.created)}, in {duration(result.took_s)}"
     yield "Versions", ", ".join(f"{name} {version}" for name, version in result.versions.items())
     yield "Settings", ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.settings.items())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 
 from studio.core import formatting
@@ -29,6 +30,12 @@ def test_a_rate_has_two_digits_at_least() -> None:
     for value, text in {182.3: "182", 5.83: "5.8", 0.163: "0.16", 0.0: "0", 12_345.6: "12,346"}.items():
         assert formatting.rate(value) == f"{text} sprites/s"
     assert formatting.rate(math.nan) == "–"
+
+
+def test_times_are_local() -> None:
+    noted = datetime.datetime(2026, 11, 21, 4, 3).astimezone().astimezone(datetime.UTC)
+    assert formatting.local_time(noted.isoformat()) == "2026-11-21 04:03"
+    assert formatting.local_time("yesterday") == "yesterday"
 
 
 def test_shares_and_differences_in_words() -> None:

@@ -116,20 +116,20 @@ class Lab(QObject):
         )
 
     def suggestion(self, result: Result) -> tuple[str, str]:
-        """Return the text of the button that applies a result's settings, and why the button is disabled.
+        """Return the settings that a result suggests, as text, and why they can't be used.
 
-        The text is empty if the result suggests no settings; the reason is empty if the button is enabled.
+        The text is empty if the result suggests no settings; the reason is empty if they can be used.
         """
         recipe, config = self._setup.recipe, self._setup.config
         suggested = _labelled_suggestions(result, self._catalog)
-        words = " and ".join(f"{_format_value(value)} as {name}" for name, value in suggested.items())
+        words = ", ".join(f"{name}: {_format_value(value)}" for name, value in suggested.items())
         if not words:
             return "", ""
         if recipe is None or config is None or recipe.name != result.recipe:
-            return f"Use {words}", f"Choose the recipe '{result.recipe}' on the Train page first."
+            return words, f"Choose the recipe '{result.recipe}' on the Train page first."
         if all(getattr(config, name) == value for name, value in result.outcome.suggests.items()):
-            return f"Use {words}", "The Train page already has these settings."
-        return f"Use {words}", ""
+            return words, "The Train page already has these settings."
+        return words, ""
 
     def use(self, result: Result) -> None:
         """Change the settings of the next training as a result suggests."""
@@ -179,8 +179,8 @@ def _labelled_suggestions(result: Result, catalog: EngineCatalog) -> dict[str, V
     """Return the values of the settings that a result suggests, by the labels of the settings."""
     recipe = catalog.recipes.get(result.recipe)
     labels = {item.name: item.label for item in settings_of(recipe.Config)} if recipe is not None else {}
-    named = {labels.get(name, name.replace("_", " ")): value for name, value in result.outcome.suggests.items()}
-    return {name if name[:2].isupper() else f"{name[:1].lower()}{name[1:]}": value for name, value in named.items()}
+    suggested = result.outcome.suggests.items()
+    return {labels.get(name, name.replace("_", " ").capitalize()): value for name, value in suggested}
 
 
 def _format_value(value: Value) -> str:

@@ -29,6 +29,7 @@ _LOADING = "Loading PyTorch…"
 _NOTHING = "No results yet."
 _ABOUT = "Short experiments on training and on your runs. Training pauses meanwhile."
 _LEAST_LETTERS = 10
+_LINES = 3  # of each experiment in the list: its title, and its question in two lines
 _ROLE = Qt.ItemDataRole.UserRole
 
 
@@ -88,6 +89,7 @@ class LabPage(Page):
 
     def _lay_out(self) -> None:
         factory.set_name_and_tip(self.experiments, "Experiments", "Experiments to run.")
+        self.experiments.setObjectName("experiments")
         self.experiments.setWordWrap(True)
         self.experiments.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.experiments.setSpacing(2)
@@ -118,7 +120,8 @@ class LabPage(Page):
                 self.experiments.addItem(factory.list_heading("Inspect a run"))
             item = QListWidgetItem(f"{experiment.title}\n{experiment.question}", self.experiments)
             item.setData(_ROLE, experiment.name)
-            item.setSizeHint(QSize(0, 4 * factory.GRID + 2 * self.fontMetrics().height()))
+            item.setTextAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+            item.setSizeHint(QSize(0, 2 * factory.GRID + _LINES * self.fontMetrics().lineSpacing()))
         self.experiments.setCurrentRow(0)
         self._on_experiment_chosen()
 
@@ -230,7 +233,7 @@ class LabPage(Page):
         chosen, compared = self.result.chosen(), self.compared.chosen()
         if chosen is None:
             return
-        name = f"{chosen.created[:10]} {chosen.title}.html"
+        name = f"{formatting.local_time(chosen.created)[:10]} {chosen.title}.html"
         path = dialogs.choose_save_file(self, self.session.settings, "Save report", name, "HTML page (*.html)")
         if path is not None:
             others = [] if compared is None or compared is chosen else [compared]
@@ -265,4 +268,4 @@ class ResultBox(QComboBox):
 def _called(result: Result) -> str:
     """Return a result's name: '2026-11-24 14:37, generator, demo sprites, AMD EPYC'."""
     what = result.examined() or f"{result.recipe}, {result.data_title}"
-    return f"{result.created[:10]} {result.created[11:16]}, {what}, {result.device_name}"
+    return f"{formatting.local_time(result.created)}, {what}, {result.device_name}"

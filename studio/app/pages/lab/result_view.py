@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import html
 import itertools
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Collapsible
 from studio.app.widgets.sprites.painting import draw_sprite
+from studio.core.formatting import local_time
 from studio.lab.outcome import Line, Outcome, Picture, Plot, Table
 from studio.lab.results import Result
 
@@ -48,7 +48,8 @@ class ResultView(QWidget):
         super().__init__()
         self.sentences = factory.text()
         tip = "Apply the suggestion to the settings on the Train page."
-        self.use = factory.button("", tip, "check", slot=self.use_requested)
+        self.use = factory.button("Use this", tip, "check", slot=self.use_requested)
+        self.suggestion = factory.text()
         self.code = factory.code_view("Code in plain PyTorch", "Code for the experiment with torch only.")
         self.read_on = QLabel()
         self.plots: list[XYPlot] = []
@@ -72,15 +73,17 @@ class ResultView(QWidget):
     def show_result(self, result: Result, compared: Result | None, suggestion: str, obstacle: str) -> None:
         """Show a result. compared: another result to draw in the same plots.
 
-        suggestion: the Use button's text; '' hides the button. obstacle: why the button is disabled; '' enables it.
+        suggestion: the settings that 'Use this' applies; '' hides the button. obstacle: why the button is disabled; ''
+        enables the button.
         """
         if compared is None:
             self.show_outcome(result.outcome)
         else:
-            self.show_outcome(result.outcome, compared.outcome, when(compared))
-        factory.set_button_text(self.use, suggestion)
+            self.show_outcome(result.outcome, compared.outcome, local_time(compared.created))
+        self.suggestion.setText(suggestion)
         factory.set_enabled(self.use, obstacle)
-        self.use.setVisible(bool(suggestion))
+        for part in (self.use, self.suggestion):
+            part.setVisible(bool(suggestion))
         self.code.setPlainText(result.code)
         lines = min(_MOST_CODE_LINES, result.code.count("\n") + 2)
         self.code.setFixedHeight(lines * self.code.fontMetrics().lineSpacing() + 2 * factory.GRID)
@@ -94,7 +97,8 @@ class ResultView(QWidget):
         self.code.setTabChangesFocus(True)
         factory.set_name_and_tip(self.read_on, "Read more", "PyTorch documentation on this topic.")
         self.read_on.setOpenExternalLinks(True)
-        parts = (self.sentences, factory.row(self.use, 1), self._plot_box, self._parts, self._plain, self.read_on, 1)
+        suggested = factory.row(self.use, self.suggestion, grows=1)
+        parts = (self.sentences, suggested, self._plot_box, self._parts, self._plain, self.read_on, 1)
         self.setLayout(factory.column(*parts, spacing=2 * factory.GRID))
         self.clear("")
 
@@ -103,7 +107,7 @@ class ResultView(QWidget):
         self._shown = outcome, compared, name
         self.sentences.setText("\n".join(outcome.sentences))
         self.sentences.setVisible(bool(outcome.sentences))
-        for part in (self.use, self._plain, self.read_on):
+        for part in (self.use, self.suggestion, self._plain, self.read_on):
             part.hide()
         self._draw()
         factory.clear(self._parts)
@@ -127,11 +131,6 @@ class ResultView(QWidget):
             widget.setVisible(plot is not None)
             if plot is not None:
                 widget.show_plot(plot, _others(compared, plot, name))
-
-
-def when(result: Result) -> str:
-    """Return the result's local date and time: '2026-11-24 14:37'."""
-    return f"{datetime.datetime.fromisoformat(result.created).astimezone():%Y-%m-%d %H:%M}"
 
 
 def _others(compared: Outcome | None, plot: Plot, name: str) -> tuple[Line, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
@@ -127,10 +126,11 @@ class RunTable(QAbstractTableModel):
         if run.record is None or run.progress is None:
             return ("", run.title, tags, state, "", "", "", "", "", "", "", use)
         record, progress = run.record, run.progress
+        started = formatting.local_time(record.created)
         return (
             "", run.title, tags, state, self._titles.get(record.recipe, record.recipe), data_label(record),
             run_texts.figures(progress.headline), formatting.number(run.step),
-            formatting.duration(run.elapsed_s) if run.elapsed_s else "–", _day(record.created), record.device_name, use,
+            formatting.duration(run.elapsed_s) if run.elapsed_s else "–", started, record.device_name, use,
         )  # fmt: skip
 
     def _sort_keys(self, run: RunSummary) -> list[Any]:
@@ -200,11 +200,3 @@ def _tip(run: RunSummary) -> str:
 def _alignment(column: int) -> Qt.AlignmentFlag:
     side = Qt.AlignmentFlag.AlignRight if column in _NUMBERS else Qt.AlignmentFlag.AlignLeft
     return side | Qt.AlignmentFlag.AlignVCenter
-
-
-def _day(created: str) -> str:
-    """Return the local date and time: '2026-11-21T04:03:00+00:00' -> '2026-11-21 04:03'."""
-    try:
-        return datetime.datetime.fromisoformat(created).astimezone().strftime("%Y-%m-%d %H:%M")
-    except (ValueError, OverflowError):  # no date, or out of range for the local time
-        return created
