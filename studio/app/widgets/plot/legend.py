@@ -17,7 +17,7 @@ from studio.core import formatting
 _SWATCH = 18
 _GAP = 6
 _BETWEEN = 16
-_LONGEST_LABEL = 150
+_LONGEST_LABEL, _LONGEST_NAME = 150, 260  # with and without a value
 _WIDEST_VALUE = "0.08888"  # "1.234e-05" extends into the gap before the next entry
 _WIDEST_STEP = "8,888,888"
 _NEAR = 5  # pixels; a mark this close to the crosshair is named
@@ -35,14 +35,17 @@ class LegendEntry:
 class PlotLegend(QWidget):
     """A legend in wrapping rows. Entries have a fixed width, so that changing values don't move them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_values: bool = True) -> None:
+        """Create a legend. has_values: whether each entry has room for a value after its label."""
         super().__init__()
+        self._has_values = has_values
+        self._longest_label = _LONGEST_LABEL if has_values else _LONGEST_NAME
         self._entries: list[LegendEntry] = []
         self._values: list[str] = []
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        self.setAccessibleName("Values under the crosshair")
+        self.setAccessibleName("Values under the crosshair" if has_values else "Legend")
 
     def show_values(self, entries: list[LegendEntry], values: list[str]) -> None:
         """Show entries with their values."""
@@ -86,7 +89,7 @@ class PlotLegend(QWidget):
         if entry.style is not None:
             _paint_swatch(painter, entry.style, QRectF(left, rect.top(), _SWATCH, rect.height()))
             left += _SWATCH + _GAP
-        label = metrics.elidedText(entry.label, Qt.TextElideMode.ElideMiddle, _LONGEST_LABEL)
+        label = metrics.elidedText(entry.label, Qt.TextElideMode.ElideMiddle, self._longest_label)
         width = metrics.horizontalAdvance(label)
         flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         painter.setPen(QColor(colours.muted))
@@ -107,8 +110,10 @@ class PlotLegend(QWidget):
 
     def _width(self, entry: LegendEntry) -> int:
         metrics = self.fontMetrics()
-        label = min(metrics.horizontalAdvance(entry.label), _LONGEST_LABEL)
+        label = min(metrics.horizontalAdvance(entry.label), self._longest_label)
         swatch = _SWATCH + _GAP if entry.style is not None else 0
+        if not self._has_values:
+            return swatch + label
         widest = _WIDEST_VALUE if entry.style is not None else _WIDEST_STEP
         return swatch + label + _GAP + metrics.horizontalAdvance(f"{widest} {entry.unit}".rstrip())
 
@@ -191,7 +196,8 @@ class Crosshair(QObject):
 
 def _paint_swatch(painter: QPainter, style: LineStyle, rect: QRectF) -> None:
     middle = rect.center().y()
-    painter.setPen(QPen(QColor(style.colour()), 2.5 if style.kind == "bold" else 1.5))
+    line = Qt.PenStyle.DashLine if style.dashed else Qt.PenStyle.SolidLine
+    painter.setPen(QPen(QColor(style.colour()), 2.5 if style.kind == "bold" else 1.5, line))
     painter.drawLine(QPointF(rect.left(), middle), QPointF(rect.right(), middle))
     if style.kind == "dots":
         painter.setBrush(QColor(style.colour()))

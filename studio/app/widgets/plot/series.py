@@ -139,10 +139,11 @@ class Smoothed:
 
 @dataclass(frozen=True)
 class LineStyle:
-    """A line's kind, and its index into the theme's curve colours."""
+    """A line's kind, its index into the theme's curve colours, and whether it is dashed."""
 
     kind: LineKind
     tint: int = 0
+    dashed: bool = False
 
     def colour(self) -> str:
         """Return the colour in the current theme."""

@@ -16,14 +16,14 @@ from PySide6.QtWidgets import QSizePolicy
 from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.plot.canvas import ThemedPlot, Ticks, ValueAxis, bare_plot, pen, restyle_plot, widened
-from studio.core.curves import CURVE_COLOURS
+from studio.app.widgets.plot.legend import LegendEntry, PlotLegend
+from studio.app.widgets.plot.series import LineStyle
 from studio.core.formatting import number
 from studio.lab.outcome import Axis, Line, Plot
 
 _HEIGHT, _LEAST_WIDTH = 240, 260  # logical pixels
 _MOST_DECADES = 3  # more decades get ticks at powers of ten only
-_MOST_BELOW_EACH_OTHER, _LEGEND_COLUMNS = 3, 3  # a taller legend would hide the curves
-_ROOM_FOR_NAMES = 0.35  # share of the curves' height for the legend
+_ROOM_FOR_MARKS = 0.12  # share of the curves' height for the labels of marks above them
 _DOT = 6
 _MARGIN = 0.04
 
@@ -61,15 +61,15 @@ class XYPlot(ThemedPlot):
         self._bottom = _PlaceAxis("bottom")
         self.widget = bare_plot({"bottom": self._bottom, "left": _PlaceAxis("left")})
         self._item: Any = self.widget.getPlotItem()
-        self._legend: Any = self._item.addLegend(offset=(12, 8), verSpacing=-4)  # top left, free for rising curves
+        self.legend = PlotLegend(has_values=False)
         self.title = factory.text("", "heading", wrap=False)
-        self.setLayout(factory.column(self.title, self.widget, spacing=4))
+        self.setLayout(factory.column(self.title, self.legend, self.widget, spacing=4))
         self._item.setMouseEnabled(x=False, y=False)
         self._item.getViewBox().disableAutoRange()
         self.widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.widget.setFixedHeight(_HEIGHT)
         self.setMinimumWidth(_LEAST_WIDTH)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
 
     def show_plot(self, plot: Plot, compared: tuple[Line, ...] = ()) -> None:
         """Draw a plot. compared: another result's lines, drawn dashed."""
@@ -80,10 +80,8 @@ class XYPlot(ThemedPlot):
         self.restyle()
 
     def restyle(self) -> None:
-        plot, colours, scale = self._plot, theme.colours(), self.devicePixelRatioF()
+        plot, scale = self._plot, self.devicePixelRatioF()
         self._item.clear()
-        self._legend.clear()
-        self._legend.setLabelTextColor(colours.text)
         restyle_plot(self.widget, {"bottom": plot.x.title, "left": plot.y.title})
         self._bottom.setLogMode(plot.x.log)
         self._item.getAxis("left").setLogMode(plot.y.log)
@@ -91,20 +89,18 @@ class XYPlot(ThemedPlot):
         self._bottom.places = dataclasses.replace(plot, lines=tuple(lines)).tick_positions()
         for name in ("bottom", "left"):
             self._item.getAxis(name).setGrid(30)
-        for index, line in enumerate(lines):
-            tint, dashed = CURVE_COLOURS[index % len(CURVE_COLOURS)], index >= len(plot.lines)
+        styles = [LineStyle("bold", index, dashed=index >= len(plot.lines)) for index in range(len(lines))]
+        for line, style in zip(lines, styles, strict=True):
+            tint = style.colour()
             item = pg.PlotDataItem(
                 _scaled(line.x, plot.x.log), _scaled(line.y, plot.y.log), antialias=True,
-                pen=_line_pen(tint, 2 * scale, dashed=dashed), symbol="o" if line.dots else None, symbolSize=_DOT,
+                pen=_line_pen(tint, 2 * scale, dashed=style.dashed), symbol="o" if line.dots else None, symbolSize=_DOT,
                 symbolBrush=QColor(tint), symbolPen=None,
             )  # fmt: skip
             self._item.addItem(item, ignoreBounds=True)
-            self._legend.addItem(item, line.name)
-        self._legend.setColumnCount(1 if len(lines) <= _MOST_BELOW_EACH_OTHER else _LEGEND_COLUMNS)
-        self._legend.setVisible(len(lines) > 1)
-        ground = QColor(colours.surface)
-        ground.setAlphaF(0.8)
-        self._legend.setBrush(ground)
+        entries = [LegendEntry(line.name, style) for line, style in zip(lines, styles, strict=True)]
+        self.legend.show_values(entries, [""] * len(lines))
+        self.legend.setVisible(len(lines) > 1)
         self._fit(lines)
         self._mark()
 
@@ -126,8 +122,8 @@ class XYPlot(ThemedPlot):
             return
         low = float(y.min()) if self._plot.y.log else 0.0
         (left, right), (low, high) = widened(float(x.min()), float(x.max())), widened(low, float(y.max()))
-        if len(lines) > _MOST_BELOW_EACH_OTHER:
-            high += _ROOM_FOR_NAMES * (high - low)
+        if self._plot.marks:
+            high += _ROOM_FOR_MARKS * (high - low)
         self._item.getViewBox().setRange(xRange=(left, right), yRange=(low, high), padding=_MARGIN)
 
 

@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from studio.app import theme
 from studio.app.widgets.plot.xy_plot import XYPlot
 from studio.lab.outcome import Axis, Line, Mark, Plot
 from tests.app.widgets.tools import SCHEMES, shown
@@ -33,6 +35,23 @@ def test_all_points_are_visible(qtbot: QtBot, scheme: str, log: bool) -> None:
     before = made.grab().toImage()
     made.show_plot(plot(Axis("x", log), Axis("y", log), Line("a", (1.0,), (1.0,))))
     assert made.grab().toImage() != before
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_legend_lies_above_the_curves_in_colours_of_the_theme(
+    qtbot: QtBot, qapp: QApplication, scheme: theme.Scheme
+) -> None:
+    theme.apply(qapp, scheme)
+    made = shown(qtbot, XYPlot(), 400, 480)
+    made.show_plot(plot(Axis("x"), Axis("y")))
+    assert not made.legend.isVisible()  # a single curve needs no legend
+    made.show_plot(plot(Axis("x"), Axis("y"), LINE, Line("b", (1.0, 1024.0), (5.0, 80.0))), (LINE,))
+    assert set(made.legend.values()) == {"a", "b"}
+    qapp.processEvents()
+    assert made.legend.geometry().bottom() < made.widget.geometry().top()
+    image = made.widget.grab().toImage()
+    drawn = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+    assert set(SCHEMES[scheme].curves[:2]) <= drawn
 
 
 def test_ticks_at_few_points_and_at_powers_of_ten(qtbot: QtBot) -> None:
