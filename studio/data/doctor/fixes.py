@@ -37,6 +37,9 @@ _OWN_PALETTE = 0.98  # share of pixels in the most used colours, for a set with 
 _SEPARATOR = ";"
 _EVERY_COLOUR = 1 << 20  # no limit in practice
 
+# Options that change pixels after reading, in the order of their application.
+PIXEL_OPTIONS = ("alpha_threshold", "merge_colours", "colours_all", "palette", "colours_each")
+
 _Change = Callable[[Rgba], Rgba]  # uint8 [N, S, S, 4] -> the same shape
 
 
@@ -126,23 +129,46 @@ def threshold_alpha(rgba: Rgba, threshold: int) -> Rgba:
     return result
 
 
+def preview_changes(rgba: Rgba, shown: Rgba, options: ImportOptions) -> Generator[Event, None, Rgba]:
+    """Return the sprites `shown` with their pixels changed by `options`. Yields Progress.
+
+    rgba: all sprites, uint8 [N, S, S, 4], which determine the common colours. shown: uint8 [n, S, S, 4].
+    """
+    names = _active(options)
+    for name in names:
+        change = yield from _change_for(name, rgba, options)
+        shown = yield from _apply(shown, change, None)
+        if name != names[-1]:
+            rgba = yield from _apply(rgba, change, None)
+    return shown
+
+
 def _change_pixels(sprites: Sprites, options: ImportOptions, folder: Path | None) -> Generator[Event, None, Sprites]:
-    """Return the sprites with their pixels changed as `options` say."""
+    """Return the sprites with their pixels changed by `options`."""
     rgba = sprites.rgba
-    if options.alpha_threshold:
-        rgba = yield from _apply(rgba, partial(threshold_alpha, threshold=options.alpha_threshold), folder)
-    if options.merge_colours:
-        change = yield from near_colour_merger(rgba, options.merge_colours)
+    for name in _active(options):
+        change = yield from _change_for(name, rgba, options)
         rgba = yield from _apply(rgba, change, folder)
-    for change_for in (_reduce_all, _map_all, _reduce_each):
-        rgba = yield from _apply(rgba, change_for(rgba, options), folder)
     return sprites if rgba is sprites.rgba else dataclasses.replace(sprites, rgba=rgba, stored=None)
 
 
-def _apply(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generator[Event, None, Rgba]:
-    """Apply `change` to every sprite; without a change, return `rgba` itself."""
-    if change is None:
-        return rgba
+def _active(options: ImportOptions) -> list[str]:
+    return [name for name in PIXEL_OPTIONS if getattr(options, name)]
+
+
+def _change_for(name: str, rgba: Rgba, options: ImportOptions) -> Generator[Event, None, _Change]:
+    """Return a function that changes pixels as the option `name` demands. rgba: all sprites, as changed so far."""
+    if name == "merge_colours":
+        return (yield from near_colour_merger(rgba, options.merge_colours))
+    if name == "alpha_threshold":
+        return partial(threshold_alpha, threshold=options.alpha_threshold)
+    if name == "palette":
+        return partial(map_to_palette, palette=load_palette(Path(options.palette)))
+    return _reducer_of_all(rgba, options.colours_all) if name == "colours_all" else _reducer_of_each(options)
+
+
+def _apply(rgba: Rgba, change: _Change, folder: Path | None) -> Generator[Event, None, Rgba]:
+    """Apply `change` to every sprite."""
     with contextlib.closing(ScratchBuffer(folder)) as result:
         for part in sprite_slices(rgba, pixels=_BATCH_PIXELS):
             result.add(change(rgba[part]))
@@ -171,24 +197,18 @@ def near_colour_merger(rgba: Rgba, distance: float) -> Generator[Event, None, _C
     return change if len(known) else lambda part: part
 
 
-def _reduce_all(rgba: Rgba, options: ImportOptions) -> _Change | None:
-    """Return a function that maps all sprites to the set's dominant colours; None without a limit in `options`."""
-    if not options.colours_all:
-        return None
+def _reducer_of_all(rgba: Rgba, count: int) -> _Change:
+    """Return a function that maps all sprites to the `count` dominant colours of the set."""
     some = _some_opaque(rgba)
     colours, pixels = extract_palette(some, MOST_COLOURS)
-    own = colours[: options.colours_all]
+    own = colours[:count]
     if pixels[: len(own)].sum() < _OWN_PALETTE * pixels.sum():
-        own = dominant_colours(some, options.colours_all)
-    return _mapper(own) if len(colours) else None
+        own = dominant_colours(some, count)
+    return _mapper(own) if len(colours) else lambda part: part
 
 
-def _map_all(rgba: Rgba, options: ImportOptions) -> _Change | None:
-    return partial(map_to_palette, palette=load_palette(Path(options.palette))) if options.palette else None
-
-
-def _reduce_each(rgba: Rgba, options: ImportOptions) -> _Change | None:
-    """Return a function that limits each sprite to its own dominant colours; None without a limit in `options`."""
+def _reducer_of_each(options: ImportOptions) -> _Change:
+    """Return a function that limits each sprite to its own dominant colours."""
     count = options.colours_each
 
     def change(part: Rgba) -> Rgba:
@@ -198,7 +218,7 @@ def _reduce_each(rgba: Rgba, options: ImportOptions) -> _Change | None:
             result[index] = _mapper(dominant_colours(threshold_alpha(one, 1), count))(one)[0]
         return result
 
-    return change if count else None
+    return change
 
 
 def _some_opaque(rgba: Rgba) -> Rgba:
