@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ from studio.data.images.components import label_components
 
 Mask = NDArray[np.bool_]  # [S, S]
 Point = tuple[int, int]  # x and y of a pixel, from the upper left corner
-Tool = Literal["pencil", "rectangle", "bucket", "wand"]
+Tool = Literal["pencil", "eraser", "line", "rectangle", "bucket", "wand"]
+
+Pixels = TypeVar("Pixels", bound=NDArray[Any])
 
 _MOST_STEPS = 100  # undo limit
 
@@ -42,9 +44,31 @@ class EditedSprite:
         """Return a copy with the pixels in `where` painted in `colour`, uint8 [4]."""
         return EditedSprite(np.where(where[..., None], colour, self.sprite), self.keep)
 
+    def move(self, by: Point) -> EditedSprite:
+        """Return a copy with the selected pixels moved, or all pixels without a selection. Pixels outside are lost.
+
+        The moved pixels leave transparent pixels behind, and the selection moves with them.
+        """
+        selected = ~self.keep
+        lifted = selected[..., None] if selected.any() else np.ones((1, 1, 1), bool)
+        moved = _shift(np.where(lifted, self.sprite, 0).astype(np.uint8), by)
+        sprite = np.where(moved[..., 3:] > 0, moved, np.where(lifted, 0, self.sprite)).astype(np.uint8)
+        return EditedSprite(sprite, ~_shift(selected, by))
+
     def equals(self, other: EditedSprite) -> bool:
         """Whether pixels and kept pixels are equal."""
         return np.array_equal(self.sprite, other.sprite) and np.array_equal(self.keep, other.keep)
+
+
+def _shift(pixels: Pixels, by: Point) -> Pixels:
+    """Return a copy of an array [S, S, ...] moved by x and y, with zeros in the emptied pixels."""
+    found: Pixels = np.zeros_like(pixels)
+    size = len(pixels)
+    if all(abs(step) < size for step in by):
+        to_x, to_y = (slice(max(0, step), size + min(0, step)) for step in by)
+        from_x, from_y = (slice(max(0, -step), size - max(0, step)) for step in by)
+        found[to_y, to_x] = pixels[from_y, from_x]
+    return found
 
 
 def line_mask(start: Point, end: Point, size: int, brush: int = 1) -> Mask:
@@ -87,7 +111,7 @@ class Stroke:
 
     tool: Tool
     sprite: Rgba
-    width: int  # pencil size in pixels
+    width: int  # brush size in pixels
     start: Point
     last: Point
     covered: Mask  # pixels to paint
@@ -103,8 +127,10 @@ class Stroke:
     def drag_to(self, place: Point) -> Stroke:
         """Return the stroke continued to `place`."""
         size = len(self.sprite)
-        if self.tool == "pencil":
+        if self.tool in ("pencil", "eraser"):
             under = self.covered | line_mask(self.last, place, size, self.width)
+        elif self.tool == "line":
+            under = line_mask(self.start, place, size, self.width)
         else:
             under = rectangle_mask(self.start, place, size) if self.tool == "rectangle" else self.covered
         return replace(self, last=place, covered=under)

@@ -24,12 +24,13 @@ class PixelCanvas(QWidget):
     """Canvas for a sprite that reports strokes as sprite pixels (x, y), which may lie outside during a stroke.
 
     pressed: start of a stroke: pixel, whether with the right button, whether with Alt. dragged: the next pixel.
-    released: end of the stroke.
+    released: end of the stroke, at its last pixel. needs_two_ends: by keyboard, one Enter begins a stroke and the next
+    ends the stroke; otherwise Enter clicks.
     """
 
     pressed = Signal(tuple, bool, bool)
     dragged = Signal(tuple)
-    released = Signal()
+    released = Signal(tuple)
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,12 +40,16 @@ class PixelCanvas(QWidget):
         self._cursor: Point | None = None
         self._pan_start: QPoint | None = None  # start of a middle-button drag in device pixels
         self._stroke = False
+        self.needs_two_ends = False
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.CrossCursor)
         self.setMinimumSize(_SMALLEST)
         self.setAccessibleName("Sprite")
-        about = "The sprite. Arrow keys move to a pixel, Enter uses the tool there; + and - zoom, 0 fits."
+        about = (
+            "The sprite. Arrow keys move to a pixel, Enter uses the tool there; "
+            "lines, rectangles and moves end at the next Enter. + and - zoom, 0 fits."
+        )
         self.setAccessibleDescription(about)
 
     def set_edit(self, edit: EditedSprite, changed: QRect | None = None) -> None:
@@ -146,20 +151,25 @@ class PixelCanvas(QWidget):
         if event.button() == _MIDDLE:
             self._pan_start = None
         elif self._stroke and not event.buttons() & (_LEFT | _RIGHT):
-            self._stroke = False
-            self.released.emit()
+            self._end_stroke(self.place(event.position().toPoint()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Move the cursor with the arrow keys, by 8 pixels with Shift; Enter clicks."""
+        """Move the cursor with the arrow keys, by 8 pixels with Shift; Enter clicks, or begins and ends a stroke."""
         step, shift = ARROWS.get(Qt.Key(event.key())), Qt.KeyboardModifier.ShiftModifier
         if step is not None:
             times, most = 8 if event.modifiers() & shift else 1, len(self._edit.sprite) - 1
             start = self._cursor if self._cursor is not None and self.is_inside(self._cursor) else (0, 0)
             x, y = (min(max(c + times * by, 0), most) for c, by in zip(start, step, strict=True))
             self._set_cursor((x, y))
+            if self._stroke:
+                self.dragged.emit((x, y))
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._cursor is not None:
-            self.pressed.emit(self._cursor, bool(event.modifiers() & shift), False)
-            self.released.emit()
+            if not self._stroke:
+                self._stroke = True
+                self.pressed.emit(self._cursor, bool(event.modifiers() & shift), False)
+                if self.needs_two_ends:
+                    return
+            self._end_stroke(self._cursor)
         else:
             super().keyPressEvent(event)
 
@@ -190,6 +200,10 @@ class PixelCanvas(QWidget):
         wanted = fixed - QPoint(round(across * zoom), round(down * zoom))
         self._pan += wanted - self._origin()
         self.update()
+
+    def _end_stroke(self, place: Point) -> None:
+        self._stroke = False
+        self.released.emit(place)
 
     def _set_cursor(self, place: Point | None) -> None:
         for old in (self._cursor, place):

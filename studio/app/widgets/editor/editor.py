@@ -8,13 +8,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QRect, Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QSpinBox, QWidget
+from PySide6.QtWidgets import QButtonGroup, QGridLayout, QSpinBox, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.editor.canvas import PixelCanvas
 from studio.app.widgets.editor.previews import Preview, tiled
 from studio.app.widgets.input import KeyCommands
-from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.swatches import Swatches
 from studio.core.arrays import Rgba
 from studio.data.colour.palette import display_order, extract_palette, farthest_colours
@@ -22,22 +21,26 @@ from studio.data.pixels.editing import EditedSprite, EditHistory, Mask, Point, S
 
 Layer = Literal["mark", "paint"]  # select pixels, or paint pixels
 
-_TOOLS: dict[Tool | Literal["eyedropper"], tuple[str, str, str]] = {
-    "pencil": ("Pencil", "Draw pixels", "B"),
-    "rectangle": ("Rectangle", "Fill a rectangle", "M"),
-    "bucket": ("Bucket", "Fill a connected area of a colour", "G"),
-    "wand": ("By colour", "All pixels of a colour", "W"),
-    "eyedropper": ("Eyedropper", "Pick a colour; Alt+click works with all tools", "I"),
+_TOOLS: dict[Tool | Literal["move", "eyedropper"], tuple[str, str, tuple[str, ...]]] = {  # keys as in Aseprite
+    "pencil": ("Pencil", "Draw pixels", ("B",)),
+    "eraser": ("Eraser", "Erase pixels, or deselect pixels", ("E",)),
+    "line": ("Line", "Draw a straight line", ("L",)),
+    "rectangle": ("Rectangle", "Fill a rectangle", ("M", "U")),
+    "bucket": ("Bucket", "Fill a connected area of a colour", ("G",)),
+    "wand": ("By colour", "All pixels of a colour", ("W",)),
+    "move": ("Move", "Move the selected pixels, or the whole sprite without a selection", ("V",)),
+    "eyedropper": ("Eyedropper", "Pick a colour; Alt+click works with all tools", ("I",)),
 }
+_WITH_TWO_ENDS = ("line", "rectangle", "move")  # by keyboard: Enter begins and ends
 _LAYERS: dict[Layer, tuple[str, str]] = {
     "mark": ("Select", "Select pixels to redraw; the right button deselects. (Q)"),
     "paint": ("Paint", "Paint rough colours; the right button erases. (Q)"),
 }
 _WIDEST_BRUSH = 8
 _MOST_OWN, _MOST_OF_MODEL = 32, 64  # swatches
-_LEFT, _RIGHT, _WIDEST_PREVIEW = 104, 200, 256  # logical pixels, widths of the columns beside the canvas
+_RIGHT, _WIDEST_PREVIEW = 200, 256  # logical pixels, widths of the column beside the canvas and of a preview
 _BAR = 16  # width of a scroll bar in logical pixels
-_STEP = factory.GRID // 2
+_STEP, _TOOL_COLUMNS = factory.GRID // 2, 2
 _CLEAR = np.zeros(4, np.uint8)
 _FIRST_COLOUR = np.array([0, 0, 0, 255], np.uint8)
 
@@ -100,6 +103,7 @@ class SpriteEditor(QWidget):
         self._palette_source = self._history.now  # the sprite whose colours are offered
         self._stroke: Stroke | None = None  # the unfinished stroke
         self._erases = False
+        self._moved_from: Point | None = None  # start of an unfinished move
         self.canvas = PixelCanvas()
         self.tools = QButtonGroup(self)
         self.layers = QButtonGroup(self)
@@ -119,13 +123,14 @@ class SpriteEditor(QWidget):
         )
         self._actual = Preview("Actual size", "The sprite at actual size.", side=_WIDEST_PREVIEW)
         self._tiled = tiled()
-        self._left = factory.scroll_area(QWidget())
+        self._right = QWidget()
         self._selection_buttons = factory.panel(factory.row(self.select_all, self.deselect, 1, spacing=_STEP))
         self._lay_out(options, foot)
         self.canvas.pressed.connect(self._on_pressed)
         self.canvas.dragged.connect(self._on_dragged)
         self.canvas.released.connect(self._on_released)
         self.layers.idClicked.connect(self._on_layer_clicked)
+        self.tools.idToggled.connect(self._on_tool_toggled)
         KeyCommands(self, self._commands())
         self.choose_layer("mark")
         self.refresh()
@@ -133,7 +138,7 @@ class SpriteEditor(QWidget):
     def set_history(self, history: EditHistory) -> None:
         """Edit the last sprite of this history, and append new steps."""
         if history is not self._history:
-            self._history, self._stroke = history, None
+            self._history, self._stroke, self._moved_from = history, None, None
         self.refresh()
 
     @Slot()
@@ -145,7 +150,7 @@ class SpriteEditor(QWidget):
         self.canvas.set_edit(now.edit)
         for preview in (self._actual, self._tiled):
             preview.show_sprite(now.edit.sprite)
-        self._left.setFixedWidth(max(_LEFT, self._actual.width()) + _BAR)
+        self._right.setFixedWidth(max(_RIGHT, self._actual.width() + _BAR))
         factory.set_enabled(self.undo, "" if self._history.undo_state() is not None else "Nothing to undo.")
         factory.set_enabled(self.redo, "" if self._history.redo_state() is not None else "Nothing to redo.")
 
@@ -173,34 +178,38 @@ class SpriteEditor(QWidget):
         self.brush.setSuffix(" px")
         factory.pad_spin_box(self.brush)
         factory.set_name_and_tip(self.brush, "Brush", "Brush size. ([ and ])")
-        for number, (name, (title, tip, key)) in enumerate(_TOOLS.items()):
-            button = factory.tool_button(name, title, f"{tip}. ({key})")
+        for number, (name, (title, tip, keys)) in enumerate(_TOOLS.items()):
+            button = factory.tool_button(name, title, f"{tip}. ({' or '.join(keys)})")
             button.setCheckable(True)
             self.tools.addButton(button, number)
         for number, (title, tip) in enumerate(_LAYERS.values()):
             self.layers.addButton(factory.toggle(title, tip), number)
         self.tools.button(0).setChecked(True)
-        caption, tools = factory.caption, FlowLayout(_STEP, _STEP, *self.tools.buttons(), *self.zooms)
-        seen = factory.column(caption("Actual size"), self._actual, caption("Tiled"), self._tiled, spacing=0)
-        self._left.setWidget(factory.panel(factory.column(tools, seen, 1, spacing=_STEP)))
+        caption, tools = factory.caption, QGridLayout()
+        tools.setSpacing(_STEP)
+        for number, tool in enumerate((*self.tools.buttons(), *self.zooms)):
+            tools.addWidget(tool, *divmod(number, _TOOL_COLUMNS))
+        tools.setRowStretch(tools.rowCount(), 1)
         modes = factory.row(*self.layers.buttons(), 1, self.undo, self.redo, spacing=_STEP)
         brush = factory.row(factory.text("Brush", "muted", wrap=False), self.brush, self.invert, 1)
         set_here = factory.column(modes, brush, self._selection_buttons, self.swatches)
         if options is not None:
             set_here.addWidget(options)
-        set_here.addWidget(caption("Scroll to zoom, middle button to pan."))
+        seen = (caption("Actual size"), self._actual, caption("Tiled"), self._tiled)
+        for widget in (*seen, caption("Scroll to zoom, middle button to pan.")):
+            set_here.addWidget(widget)
         set_here.addStretch(1)
         side = factory.column(factory.scroll_area(factory.panel(set_here)))
         if foot is not None:
             side.addWidget(foot)
-        right = factory.panel(side)
-        right.setFixedWidth(_RIGHT)
-        self.setLayout(factory.row(self._left, self.canvas, right, grows=1))
+        self._right.setLayout(side)
+        self.setLayout(factory.row(tools, self.canvas, self._right, grows=1))
 
     def _commands(self) -> dict[str, Callable[[], object]]:
         zoom_in, zoom_out = self.canvas.zoom_in, self.canvas.zoom_out
+        tools = ((key, number) for number, (*_, keys) in enumerate(_TOOLS.values()) for key in keys)
         return {
-            **{key: self.tools.button(number).click for number, (_, _, key) in enumerate(_TOOLS.values())},
+            **{key: self.tools.button(number).click for key, number in tools},
             "Ctrl+Z": self.undo.click, "Ctrl+Y": self.redo.click, "Ctrl+Shift+Z": self.redo.click,
             "Ctrl+Shift+I": self.invert.click, "[": self.brush.stepDown, "]": self.brush.stepUp,
             "Q": lambda: self.choose_layer("paint" if self.layer() == "mark" else "mark"), "0": self.canvas.fit,
@@ -215,21 +224,34 @@ class SpriteEditor(QWidget):
         if tool == "eyedropper" or alt:
             self.swatches.pick_colour(sprite[place[1], place[0]])
             return
-        self._erases = right
+        if tool == "move":
+            self._moved_from = place
+            return
+        self._erases = right or tool == "eraser"
         self._stroke = Stroke.begin(tool, sprite, self.brush.value(), place)
         self._preview(self._stroke, self._stroke.covered)
 
     @Slot(tuple)
     def _on_dragged(self, place: Point) -> None:
-        if self._stroke is not None:
+        if self._moved_from is not None:
+            self.canvas.set_edit(self._moved_to(place))
+        elif self._stroke is not None:
             before, self._stroke = self._stroke.covered, self._stroke.drag_to(place)
             self._preview(self._stroke, before ^ self._stroke.covered)
 
-    @Slot()
-    def _on_released(self) -> None:
-        if self._stroke is not None:
+    @Slot(tuple)
+    def _on_released(self, place: Point) -> None:
+        if self._moved_from is not None:
+            moved, self._moved_from = self._moved_to(place), None
+            self.replace(moved)
+        elif self._stroke is not None:
             stroke, self._stroke = self._stroke, None
             self.replace(self._edit_with(stroke))
+
+    def _moved_to(self, place: Point) -> EditedSprite:
+        """Return the sprite with the unfinished move to a pixel applied."""
+        assert self._moved_from is not None
+        return self.edit().move((place[0] - self._moved_from[0], place[1] - self._moved_from[1]))
 
     def _edit_with(self, stroke: Stroke) -> EditedSprite:
         """Return the sprite with the unfinished stroke applied."""
@@ -242,6 +264,11 @@ class SpriteEditor(QWidget):
         if len(rows):
             part = QRect(int(columns[0]), int(rows[0]), int(np.ptp(columns)) + 1, int(np.ptp(rows)) + 1)
             self.canvas.set_edit(self._edit_with(stroke), part)
+
+    @Slot(int, bool)
+    def _on_tool_toggled(self, number: int, is_on: bool) -> None:
+        if is_on:
+            self.canvas.needs_two_ends = list(_TOOLS)[number] in _WITH_TWO_ENDS
 
     @Slot()
     def _on_layer_clicked(self) -> None:

@@ -93,6 +93,46 @@ def test_tools_select_pixels(editor: SpriteEditor, sprite: Rgba, qtbot: QtBot, z
     np.testing.assert_array_equal(editor.edit().sprite, sprite)
 
 
+def test_eraser_and_line(editor: SpriteEditor, sprite: Rgba) -> None:
+    QTest.keyClick(editor.canvas, Qt.Key.Key_L)
+    stroke(editor, (2, 3), (9, 9), (12, 5))
+    np.testing.assert_array_equal(hidden(editor), line_mask((2, 3), (12, 5), SIZE))  # straight, whatever the way
+    QTest.keyClick(editor.canvas, Qt.Key.Key_E)
+    stroke(editor, (2, 3), (12, 3))
+    assert not hidden(editor)[3].any() and hidden(editor)[5, 12]
+    QTest.keyClick(editor.canvas, Qt.Key.Key_Q)
+    stroke(editor, (6, 8), (9, 8))
+    assert not editor.edit().sprite[8, 6:10].any() and hidden(editor)[5, 12]
+
+
+@pytest.mark.parametrize("selects", [False, True])
+def test_move_takes_the_selection_or_all_pixels(editor: SpriteEditor, sprite: Rgba, selects: bool) -> None:
+    where = rectangle_mask((4, 4), (9, 9), SIZE) if selects else np.ones((SIZE, SIZE), bool)
+    if selects:
+        editor.replace(editor.edit().with_keep(where, stays=False))
+    before = editor.edit()
+    QTest.keyClick(editor.canvas, Qt.Key.Key_V)
+    stroke(editor, (5, 5), (6, 9), (8, 4))
+    lifted = np.where(where[..., None], sprite, 0)[1:, :-3]
+    is_opaque = lifted[..., 3] > 0
+    np.testing.assert_array_equal(editor.edit().sprite[:-1, 3:][is_opaque], lifted[is_opaque])
+    np.testing.assert_array_equal(hidden(editor), rectangle_mask((7, 3), (12, 8), SIZE) & selects)
+    editor.undo.click()
+    assert editor.edit() is before
+
+
+def test_lines_and_moves_by_keyboard(editor: SpriteEditor, sprite: Rgba) -> None:
+    right, down, enter = Qt.Key.Key_Right, Qt.Key.Key_Down, Qt.Key.Key_Return
+    for key in (Qt.Key.Key_L, right, enter, right, down, enter):
+        QTest.keyClick(editor.canvas, key)
+    np.testing.assert_array_equal(hidden(editor), line_mask((1, 0), (2, 1), SIZE))
+    editor.deselect.click()
+    for key in (Qt.Key.Key_V, enter, right, right, enter):
+        QTest.keyClick(editor.canvas, key)
+    np.testing.assert_array_equal(editor.edit().sprite[:, 2:], sprite[:, :-2])
+    assert not editor.edit().sprite[:, :2].any()
+
+
 def test_wide_brush_and_strokes_outside(editor: SpriteEditor) -> None:
     for _ in range(3):
         QTest.keyClick(editor.canvas, Qt.Key.Key_BracketRight)
