@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QLabel, QMenu, QWidget
+from PySide6.QtWidgets import QButtonGroup, QLabel, QMenu, QToolButton, QWidget
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import MOST_RECENT, MOST_RECENT_MB, SpriteSelection
@@ -14,6 +14,7 @@ from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.state.models.saving import DragFiles
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
+from studio.app.widgets.overflow_bar import OverflowBar
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core import formatting
 from studio.data.colour.constraints import ConstraintCheck
@@ -22,10 +23,10 @@ from studio.data.pixels.editing import NamedSprite
 _BACK = f"Previous batch; {MOST_RECENT} batches or {MOST_RECENT_MB} MB are kept. (Alt+Left)"
 _EMPTY = "Press Generate. You can also generate while a training runs."
 _NOTHING = np.zeros((0, 1, 1, 4), np.uint8)
-_REJECT = "Hide the selected sprites (X). Undo (Ctrl+Z) shows them again; R generates others."
-_SKETCH = "Start an empty sprite: paint rough blobs, and the model draws sprites from them."
+_REJECT = "Reject: hide the selected sprites (X). Undo (Ctrl+Z) shows them again; R generates others."
+_SKETCH = "Sketch: start an empty sprite: paint rough blobs, and the model draws sprites from them."
 _COPY = "Copy the selected sprites to paste or drag them into another program. (Ctrl+C)"
-_SHEET = "Save the selected sprites, or all, as one file: sheet, GIF, APNG, Aseprite or Godot. (Ctrl+S)"
+_KINDS = "sheet, GIF, APNG, Aseprite or Godot"
 _FRAME_COUNTS = (2, 3, 4, 6, 8)
 
 
@@ -122,7 +123,9 @@ class Results(QWidget):
         self._stack.setCurrentIndex(0 if shown is None else 1)
         if shown is not None:
             pairs = zip(shown.names, shown.classes, strict=True)
-            self.grid.set_sprites(shown.sprites, [f"{name} – {label}" if label else name for name, label in pairs])
+            names = [f"{name} – {label}" if label else name for name, label in pairs]
+            captions = shown.classes if any(shown.classes) else ()
+            self.grid.set_sprites(shown.sprites, names, captions)
             self.grid.set_visible(self.content.remaining() if batch is not None and batch.rejected else None)
         else:
             self.grid.set_sprites(_NOTHING)
@@ -160,7 +163,8 @@ class Results(QWidget):
         head = factory.row(self._title, self._facts, self.back, self.forward, self.new_tab, self.kept_tab, grows=1)
         head.setStretch(0, 2)
         middle = factory.row(self._stack, neighbours, grows=0)
-        self.setLayout(factory.column(head, self.badges, self.buttons, middle, grows=3))
+        self.setLayout(factory.column(head, self.buttons, middle, self.badges, grows=2))
+        self.kept_tab.setMinimumWidth(self.kept_tab.fontMetrics().horizontalAdvance("Kept (1,000)") + 2 * factory.GRID)
 
     @Slot()
     def _on_tab_clicked(self) -> None:
@@ -232,35 +236,36 @@ class Results(QWidget):
         factory.set_enabled(self.forward, "" if content.history.can_go(1) else "No next batch.")
 
 
-class ResultButtons(QWidget):
-    """The result buttons in a wrapping row. frame_counts: the Tween menu; an action's data is a number of frames."""
+class ResultButtons(OverflowBar):
+    """The result buttons in a row. frame_counts: the Tween menu; an action's data is a number of frames."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.keep = factory.button("Keep", "Keep the selected sprites, even after closing the window. (K)")
-        self.reject = factory.button("Reject", _REJECT)
-        self.edit = factory.button("Edit", "Open the selected sprite in the editor. (Enter, or double-click)")
-        self.between = factory.button("Tween", "Generate the frames between two selected sprites.")
-        self.like = factory.button("Similar", "Generate sprites that mix the selected sprites.")
-        self.open = factory.button("Open…", "Open an image file in the editor. You can also drop or paste it (Ctrl+V).")
-        self.new_sprite = factory.button("Sketch", _SKETCH)
-        self.copy = factory.button("Copy", _COPY)
-        self.save_files = factory.button("Save PNG files…", "Save each selected sprite, or all, as a PNG file.")
-        self.save_sheet = factory.button("Save as…", _SHEET)
+        make = factory.tool_button
+        self.keep = make("check", "Keep", "Keep the selected sprites, even after closing the window. (K)")
+        self.reject = make("close", "Reject", _REJECT)
+        self.edit = make("pencil", "Edit", "Edit the selected sprite. (Enter, or double-click)")
+        self.between = make("film", "Tween", "Tween: generate the frames between two selected sprites.")
+        self.like = make("similar", "Similar", "Similar: generate sprites that mix the selected sprites.")
+        self.open = make("open", "Open…", "Open an image file in the editor. You can also drop or paste it (Ctrl+V).")
+        self.new_sprite = make("new", "Sketch", _SKETCH)
+        self.copy = make("copy", "Copy", _COPY)
+        self.save_files = make("save-files", "Save PNG files…", "Save PNG files.")
+        self.save_sheet = make("save", "Save as…", "Save as one file.")
         self.frame_counts = QMenu(self.between)
         for count in _FRAME_COUNTS:
             self.frame_counts.addAction(f"{count} frames").setData(count)
         self.between.setMenu(self.frame_counts)
-        on_selected = (self.keep, self.reject, self.edit, self.between, self.like)
-        others = (self.open, self.new_sprite, self.copy, self.save_files, self.save_sheet)
-        self.setLayout(FlowLayout(factory.GRID, factory.GRID, *on_selected, *others))
+        self.between.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        draws = (self.edit, self.between, self.like)
+        saves = (self.copy, self.save_files, self.save_sheet)
+        super().__init__((self.keep, self.reject), draws, saves, (self.open, self.new_sprite))
 
     def set_abilities(self, can: frozenset[str]) -> None:
         """Show the buttons that the chosen model supports."""
         for button in (self.open, self.new_sprite, self.edit):
-            button.setVisible("vary" in can)
+            self.set_offered(button, "vary" in can)
         for button in (self.between, self.like):
-            button.setVisible("blend" in can)
+            self.set_offered(button, "blend" in can)
 
     def refresh(self, no_sprites: str, selected: int, to_save: int, *, is_new: bool, is_editing: bool) -> None:
         """Enable each button, or disable it and show the reason as its tooltip.
@@ -272,14 +277,10 @@ class ResultButtons(QWidget):
         factory.set_enabled(self.keep, none or ("" if is_new else "Already kept."))
         factory.set_enabled(self.reject, none)
         factory.set_enabled(self.copy, none)
-        factory.set_enabled(self.save_files, no_sprites)
-        factory.set_enabled(self.save_sheet, no_sprites)
-        files = formatting.count(to_save, "PNG file") if to_save else "PNG files"
-        factory.set_button_text(self.save_files, f"Save {files}…")
-        sprites = f"Save {formatting.count(to_save, 'sprite')} as…" if to_save else "Save as…"
-        factory.set_button_text(self.save_sheet, sprites)
-        for button in (self.save_files, self.save_sheet):  # only grow: the other buttons must not move
-            button.setMinimumWidth(max(button.minimumWidth(), button.sizeHint().width()))
+        which = "selected sprite" if selected else "sprite"
+        sprites, files = formatting.count(to_save, which), formatting.count(to_save, "PNG file")
+        factory.set_enabled(self.save_files, no_sprites, f"Save {files}, one for each {which}.")
+        factory.set_enabled(self.save_sheet, no_sprites, f"Save {sprites} as one file: {_KINDS}. (Ctrl+S)")
         factory.set_enabled(self.edit, no_sprites or ("" if selected == 1 else "Select one sprite first."))
         has_ends = selected == 2 or (selected == 1 and is_editing)
         factory.set_enabled(self.between, no_sprites or ("" if has_ends else "Select two sprites first."))
@@ -295,6 +296,7 @@ class Badges(QWidget):
         self.note = factory.text("", "warning")
         self._flow = FlowLayout(factory.GRID // 2, factory.GRID // 2)
         self.setLayout(factory.column(self.note, self._flow, spacing=4))
+        self.setMinimumHeight(factory.badge("Palette OK").sizeHint().height())  # else the first badges move the grid
         self.show_result(None)
 
     def show_result(self, result: SpritesColoured | None) -> None:
@@ -305,7 +307,6 @@ class Badges(QWidget):
             self._flow.addWidget(label)
         self.note.setText(result.note if result is not None else "")
         self.note.setVisible(bool(self.note.text()))
-        self.setVisible(bool(self.labels or self.note.text()))
 
 
 def _badge(badge: ConstraintCheck) -> QLabel:

@@ -130,12 +130,12 @@ def test_tween_and_similar_sprites(
 
     monkeypatch.setattr(dialogs, "choose_save_sprites", name)
     results.grid.select([])
-    assert results.buttons.save_sheet.text() == "Save 6 sprites as…"
+    assert results.buttons.save_sheet.toolTip().startswith("Save 6 sprites as one file: ")
     with qtbot.waitSignal(page.session.saving.saved, timeout=LONG_MS):
         click(results.buttons.save_sheet)
     with Image.open(tmp_path / "film.gif") as film:
         assert film.n_frames == 6  # type: ignore[attr-defined]
-    assert asked[0].endswith(".gif") and " to " in asked[0]
+    assert asked[0].endswith(".gif") and "-to-" in asked[0]
     results.grid.select([0, 2, 5])
     assert len(drawn(qtbot, page, results.buttons.like.click).sprites) == 16
     results.grid.select([1])
