@@ -104,7 +104,7 @@ def choose_save_file(
     replaces: ask before replacing an existing file. If False, choose a free file name instead.
     """
     stem, dot, suffix = name.rpartition(".")  # the name may contain titles of sprites
-    proposed = f"{files.safe_name(stem)}.{suffix}" if dot else files.safe_name(name)
+    proposed = f"{files.output_name(stem)}.{suffix}" if dot else files.output_name(name)
     typed, kind = run_save_dialog(parent, title, save_folder(settings) / proposed, kinds, confirms=replaces)
     if typed is None:
         return None
@@ -130,7 +130,7 @@ def choose_save_sprites(
     forms = [form for form in sprite_exports().values() if form.plays or not plays]
     kinds = {f"{form.title} (*{form.suffix})": form for form in forms}
     proposed = next((kind for kind, form in kinds.items() if form.suffix == Path(name).suffix), "")
-    start = save_folder(settings) / files.safe_name(name)
+    start = save_folder(settings) / files.output_name(name)
     typed, kind = run_save_dialog(parent, title, start, ";;".join(kinds), proposed)
     if typed is None:
         return None

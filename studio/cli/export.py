@@ -60,7 +60,7 @@ def export(args: argparse.Namespace) -> int:
     config = form.Config(**typed_settings(args, form.Config))
     target = args.out
     if target is None:
-        target = path / EXPORTS_FOLDER / f"{files.safe_name(RunDir(path).record().name)}{form.suffix}"
+        target = path / EXPORTS_FOLDER / f"{files.output_name(RunDir(path).record().name)}{form.suffix}"
     # Exports are fp32. Marking the CPU as probed skips the probe for its fastest precision, which takes seconds.
     cpu = dataclasses.replace(detection.find_device("cpu"), probed=True)
     export_model(load_model(path, args, cpu, reporter), form.name, target, reporter, config)

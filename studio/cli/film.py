@@ -21,7 +21,7 @@ def film(args: argparse.Namespace) -> int:
     name = path.resolve().name
     out = args.out or Path()
     if out.is_dir():
-        out /= f"{files.safe_name(name)}.gif"
+        out /= f"{files.output_name(name)}.gif"
     form = sprite_export_for(out, plays=True)
     made = timelapse(path, args.scale, args.seconds)
     written = form.write(made, out)

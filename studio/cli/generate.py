@@ -51,7 +51,7 @@ def generate(args: argparse.Namespace) -> int:
         raise UsageError(f"--columns must be at least 1, not {args.columns}.")
     path = find_run(args.run_name)
     what = settings.class_name.rpartition("/")[2] or "sprites"
-    out = args.out or Path(f"{files.safe_name(f'{path.resolve().name} {what}')} {settings.seed}.png")
+    out = args.out or Path(f"{files.output_name(f'{path.resolve().name} {what}')}-{settings.seed}.png")
     form = _format_for(out, args.format)
     model = load_model(path, args, find_device(args), reporter)
     as_drawn = settings.replace(true_pixels=False)
@@ -112,8 +112,8 @@ def _save(sprites: SpriteSet, out: Path, form: SpriteExport | None, reporter: Re
         return written
     digits = len(str(len(sprites)))
     stems = [label.rpartition("/")[2] or "sprite" for label in sprites.classes]
-    names = sprites.names or [f"{stem} {place:0{digits}d}" for place, stem in enumerate(stems, 1)]
-    return save_files(out, sprites.sprites, names, sprites.about)
+    names = sprites.names or [f"{stem}-{place:0{digits}d}" for place, stem in enumerate(stems, 1)]
+    return save_files(out, sprites.sprites, [files.output_name(name) for name in names], sprites.about)
 
 
 def _is_file(out: Path) -> bool:

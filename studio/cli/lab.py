@@ -94,7 +94,7 @@ def _save(args: argparse.Namespace, results: Sequence[Result], reporter: Reporte
     from studio.lab.report import save_report
 
     if args.out is not None:
-        named = args.out / f"{files.safe_name(results[0].title)}.html" if args.out.is_dir() else args.out
+        named = args.out / f"{files.output_name(results[0].title)}.html" if args.out.is_dir() else args.out
         path = save_report(named, results)
         reporter.write_json({"type": "FilesSaved", "paths": [path]})
         reporter.print(f"\nThe report is in {path}")

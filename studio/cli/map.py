@@ -78,7 +78,7 @@ def _output_path(out: Path | None, run: Path) -> Path:
     """Return a free file name for the map. Raises UsageError if --out doesn't end in .png."""
     out = out or Path()
     if out.is_dir():
-        out /= f"{files.safe_name(run.resolve().name)} map.png"
+        out /= f"{files.output_name(run.resolve().name)}-map.png"
     if out.suffix.lower() != ".png":
         raise UsageError(f"A map can't be saved as {out.suffix or out.name!r}.", "Use a name that ends in .png.")
     return files.free_path(out)

@@ -91,7 +91,7 @@ def _snap(args: argparse.Namespace, reporter: Reporter) -> None:
         flag = f"--{options[0].replace('_', '-')}"
         raise UsageError(f"--snap copies files without importing them: {flag} has no effect.", f"Remove {flag}.")
     wanted, roots = load_palette(args.snap), resolve_roots(args.paths)
-    out = files.free_path(args.out or Path(files.safe_name(f"{title_of_roots(roots)} in {wanted.name}")))
+    out = files.free_path(args.out or Path(files.output_name(f"{title_of_roots(roots)} in {wanted.name}")))
     snapping = snap_files(args.paths, wanted, BAYER if args.dither else NO_DITHER, out)
     done = run_job(snapping, reporter, FilesSnapped)
     reporter.write_json({"type": "FilesSaved", "paths": list(done.paths)})

@@ -64,7 +64,7 @@ def plot(args: argparse.Namespace) -> int:
 
 def _output_path(out: Path | None, names: Sequence[str], figure: PlottedCurve) -> Path:
     """Return the image's path. Raises UsageError for an unknown suffix."""
-    name = files.safe_name(f"{names[0] if len(names) == 1 else count(len(names), 'run')} {figure.name}")
+    name = files.output_name(f"{names[0] if len(names) == 1 else count(len(names), 'run')} {figure.name}")
     if out is None or out.is_dir():
         return (out or Path()) / f"{name}.png"
     if out.suffix.lower() not in SUFFIXES:

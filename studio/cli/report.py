@@ -23,7 +23,7 @@ def report(args: argparse.Namespace) -> int:
     runs = find_runs(args.run_names)
     if out is None or out.is_dir():
         name = next(iter(runs)) if len(runs) == 1 else count(len(runs), "run")
-        out = (out or Path()) / f"{files.safe_name(name)}.html"
+        out = (out or Path()) / f"{files.output_name(name)}.html"
     done = run_job(write_report(runs, out), reporter, ReportSaved)
     reporter.print(f"The report is in {done.path}")
     return DONE

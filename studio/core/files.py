@@ -239,11 +239,19 @@ def safe_name(text: str, fallback: str = "unnamed") -> str:
     return name or fallback
 
 
+def output_name(text: str, fallback: str = "unnamed") -> str:
+    """Return a safe file name with hyphens for blanks, which break paths in shells and build scripts of games."""
+    return re.sub(r"\s+", "-", safe_name(text, fallback))
+
+
 def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
-    """Return `path` or 'name 2.ext', 'name 3.ext', ..., free also with the suffixes of the files `beside` it."""
-    candidate, number = path, 2
+    """Return `path` or 'name-2.ext', 'name-3.ext', ..., free also with the suffixes of the files `beside` it.
+
+    The number follows a blank, as in 'my name 2.ext', if the name contains blanks.
+    """
+    candidate, number, gap = path, 2, " " if " " in path.stem else "-"
     while any(map(os.path.lexists, (candidate, *map(candidate.with_suffix, beside)))):
-        candidate = path.with_name(f"{path.stem} {number}{path.suffix}")
+        candidate = path.with_name(f"{path.stem}{gap}{number}{path.suffix}")
         number += 1
     return candidate
 

@@ -179,7 +179,7 @@ def test_fault_13_the_proposed_name_stays_in_the_folder(
     settings.set_text("last_save_folder", str(tmp_path))
     for name in ("../../x.gpl", "/etc/x.png", "swords/long 1.5.png", "model"):
         assert dialogs.choose_save_file(parent, settings, "Save", name, _PNG) is None
-    assert proposed == [tmp_path / name for name in ("_.._x.gpl", "_etc_x.png", "swords_long 1.5.png", "model")]
+    assert proposed == [tmp_path / name for name in ("_.._x.gpl", "_etc_x.png", "swords_long-1.5.png", "model")]
 
 
 def test_every_kind_of_palette_is_offered_once(parent: QWidget, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def test_corner_tiles_form_a_seamless_sheet(generator_run: Path, tmp_path: Path,
     assert "16 new sprites" in studio(*words, "--out", tmp_path / "tiles.png").out
     assert corner_tiles.corners_match(_cells(tmp_path / "tiles.png", 16, 4))
     studio(*words, "--out", tmp_path / "tiles")
-    assert len(list((tmp_path / "tiles").glob("class0-class1 [01][01][01][01].png"))) == 16
+    assert len(list((tmp_path / "tiles").glob("class0-class1-[01][01][01][01].png"))) == 16
 
 
 def test_between_and_like(generator_run: Path, folder: Path, tmp_path: Path, studio: Studio) -> None:

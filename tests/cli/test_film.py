@@ -46,7 +46,7 @@ def test_every_sample_is_a_frame(run: Path, tmp_path: Path, studio: Studio) -> N
 
 def test_size_and_time_are_as_asked_and_nothing_is_overwritten(run: Path, tmp_path: Path, studio: Studio) -> None:
     words = ["film", run, "--scale", "2", "--seconds", "3", "--json", "--out", tmp_path / "a.apng"]
-    for name in ("a.apng", "a 2.apng"):
+    for name in ("a.apng", "a-2.apng"):
         assert studio(*words).objects() == [{"type": "FilesSaved", "paths": [str(tmp_path / name)]}]
         frames = played((tmp_path / name).read_bytes())
         assert [duration_ms for _, duration_ms in frames] == [1000, 1000, 3000]
@@ -60,9 +60,9 @@ def test_a_timelapse_gets_a_free_name_and_prints_losses(
     save_samples(RunDir(run), SamplesReady(90, soft))
     monkeypatch.chdir(tmp_path)
     assert "no semi-transparency" in "".join(studio("film", "my run"))
-    assert (tmp_path / "my run.gif").is_file()
+    assert (tmp_path / "my-run.gif").is_file()
     studio("film", "my run", "--out", run)
-    assert (run / "my run.gif").is_file()
+    assert (run / "my-run.gif").is_file()
 
 
 def test_film_errors(run: Path, tmp_path: Path, studio: Studio) -> None:

@@ -52,8 +52,8 @@ def test_generate_writes_a_sheet_with_metadata(generator_run: Path, tmp_path: Pa
     about = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
     assert [frame["filename"] for frame in about["frames"][:2]] == ["class0/class0 001", "class1/class1 001"]
     found = studio(*words, "--json").objects()  # the same again, beside the first
-    assert found[-1] == {"type": "FilesSaved", "paths": [str(tmp_path / "sheet 2.png"), str(tmp_path / "sheet 2.json")]}
-    with Image.open(tmp_path / "sheet 2.png") as picture:
+    assert found[-1] == {"type": "FilesSaved", "paths": [str(tmp_path / "sheet-2.png"), str(tmp_path / "sheet-2.json")]}
+    with Image.open(tmp_path / "sheet-2.png") as picture:
         assert np.array_equal(np.asarray(picture), first)
 
 
@@ -64,10 +64,10 @@ def test_generate_makes_files_of_one_class(
     (tmp_path / "sprites.v2").mkdir()
     for folder in (tmp_path / "new", tmp_path / "sprites.v2"):
         assert f": {folder}\n" in studio(*words, "--out", folder).out
-        assert sorted(path.name for path in folder.iterdir()) == [f"class1 {i}.png" for i in (1, 2, 3)]
+        assert sorted(path.name for path in folder.iterdir()) == [f"class1-{i}.png" for i in (1, 2, 3)]
     monkeypatch.chdir(tmp_path)
     studio(*words)
-    assert [path.name for path in tmp_path.glob("*.png")] == ["my generator class1 0.png"]
+    assert [path.name for path in tmp_path.glob("*.png")] == ["my-generator-class1-0.png"]
     for wrong, said in (
         (["--class", "dragon"], "no class 'dragon'"),
         (["--checkpoint", "9"], "no checkpoint at step 9"),
@@ -114,7 +114,7 @@ def test_fault_13_a_class_name_makes_no_folder(
     for words in (["items/sword"], ["../../x"], ["../../x", "--out", "new"]):
         studio("generate", run, "--count", 1, "--steps", 1, "--class", *words)
     made = {path.relative_to(here).as_posix() for path in (tmp_path / "in").rglob("*.png")}
-    assert made == {"copy sword 0.png", "copy x 0.png", "new/x 1.png"}
+    assert made == {"copy-sword-0.png", "copy-x-0.png", "new/x-1.png"}
 
 
 def test_a_generator_is_no_classifier(generator_run: Path, classifier_run: Path, folder: Path, studio: Studio) -> None:
@@ -184,14 +184,14 @@ def test_export_says_how_exact_it_is_and_how_to_load_it(
     assert re.search(r"the model at step 4: outputs are (exactly the same|the same to \d+ digits)\.", text)
     *found, last = studio("export", generator_run, "--format", name, "--out", target, "--json").objects()
     assert last["type"] == "Exported" and last["difference"] <= 1e-4
-    assert last["paths"][0] == str(tmp_path / f"model 2{suffix}")
+    assert last["paths"][0] == str(tmp_path / f"model-2{suffix}")
     assert any("already exists" in item.get("title", "") for item in found)
 
 
 def test_export_defaults_to_the_exports_folder(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
     run = shutil.copytree(generator_run, tmp_path / "copy")
     studio("export", run)
-    assert (run / "exports" / "my generator.safetensors").is_file()
+    assert (run / "exports" / "my-generator.safetensors").is_file()
     endings = ", ".join(form.suffix for form in catalog.model_exports().values())
     assert f"one of: {endings}." in studio("export", run, "--out", "model.exe", code=WRONG_USAGE).err
     names = ", ".join(catalog.model_exports())

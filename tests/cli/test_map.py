@@ -31,9 +31,9 @@ def test_json_tells_places_neighbours_and_odd_ones(classifier_run: Path, tmp_pat
     made, saved = found[-2:]
     assert made["type"] == "MapReady" and made["sprites"] == made["total"] == 24 and 0 < made["explained"] <= 1
     assert made["odd"][0] == max(sprites, key=lambda each: each["apart"])["name"]
-    assert saved == {"type": "FilesSaved", "paths": [str(tmp_path / "my classifier map.png")]}
+    assert saved == {"type": "FilesSaved", "paths": [str(tmp_path / "my-classifier-map.png")]}
     again = studio("map", classifier_run, "--out", tmp_path, "--json").objects()[-1]
-    assert again["paths"] == [str(tmp_path / "my classifier map 2.png")]  # nothing is overwritten
+    assert again["paths"] == [str(tmp_path / "my-classifier-map-2.png")]  # nothing is overwritten
 
 
 def test_what_can_not_be_is_said(classifier_run: Path, tmp_path: Path, studio: Studio) -> None:

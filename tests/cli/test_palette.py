@@ -50,7 +50,7 @@ def test_convert(warm: Path, tmp_path: Path, suffix: str, studio: Studio) -> Non
     out = tmp_path / f"other{suffix}"
     assert f"Saved as {out}" in studio("palette", warm, "--out", out).out
     assert np.array_equal(load_palette(out).colours, WARM)
-    again = {"type": "FilesSaved", "paths": [str(tmp_path / f"other 2{suffix}")]}
+    again = {"type": "FilesSaved", "paths": [str(tmp_path / f"other-2{suffix}")]}
     assert studio("palette", warm, "--out", out, "--json").objects()[-1] == again
 
 
@@ -73,11 +73,11 @@ def test_snap_writes_copies_of_the_files(
     assert {path.relative_to(out) for path in out.rglob("*.png")} == {path.relative_to(folder) for path in before}
     saved = studio(*words, "--dither", "--out", out, "--json").objects()[-1]
     assert saved["type"] == "FilesSaved" and len(saved["paths"]) == 24
-    assert saved["paths"][0] == str(tmp_path / "snapped 2" / "class0" / "sprite 001.png")
-    assert is_warm(out) and is_warm(tmp_path / "snapped 2")
+    assert saved["paths"][0] == str(tmp_path / "snapped-2" / "class0" / "sprite 001.png")
+    assert is_warm(out) and is_warm(tmp_path / "snapped-2")
     monkeypatch.chdir(tmp_path)
     studio(*words)
-    assert (tmp_path / "discs in Warm" / "class1").is_dir()
+    assert (tmp_path / "discs-in-Warm" / "class1").is_dir()
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
@@ -135,9 +135,9 @@ def test_new_sprites_come_in_a_palette(generator_run: Path, warm: Path, tmp_path
     assert ", in the colours of Warm: " in studio(*words, "--out", new).out
     studio(*words, "--dither", "--out", dithered)
     assert is_warm(new) and is_warm(dithered)
-    with Image.open(new / "class0 1.png") as picture:
+    with Image.open(new / "class0-1.png") as picture:
         assert picture.text["palette"] == "Warm"  # type: ignore[attr-defined]
-    assert (new / "class0 1.png").read_bytes() != (dithered / "class0 1.png").read_bytes()
+    assert (new / "class0-1.png").read_bytes() != (dithered / "class0-1.png").read_bytes()
     assert "Add --palette FILE." in studio(*words[:-2], "--dither", code=WRONG_USAGE).err
     assert "--palette needs true pixels." in studio(*words, "--no-true-pixels", code=WRONG_USAGE).err
     assert "does not exist" in studio(*words[:-1], tmp_path / "gone.gpl", code=FAILED).err

@@ -24,7 +24,7 @@ def test_runs_are_drawn_over_one_another(generator_run: Path, tmp_path: Path, st
         assert picture.size == (1600, 900)
     first, *_, last = studio(*words, "--curve", "accuracy", "--json").objects()
     assert "my generator has no curve 'Validation accuracy'" in first["title"]
-    assert last == {"type": "FilesSaved", "paths": [str(tmp_path / "curves 2.png")]}
+    assert last == {"type": "FilesSaved", "paths": [str(tmp_path / "curves-2.png")]}
 
 
 def test_a_plot_gets_a_free_name(
@@ -33,9 +33,9 @@ def test_a_plot_gets_a_free_name(
     run = shutil.copytree(generator_run, tmp_path / "one")
     monkeypatch.chdir(run)
     studio("plot", ".")
-    assert (run / "one loss.png").is_file()
+    assert (run / "one-loss.png").is_file()
     studio("plot", ".", "--curve", "held-out-loss", "--out", tmp_path)
-    assert (tmp_path / "one held-out-loss.png").is_file()
+    assert (tmp_path / "one-held-out-loss.png").is_file()
 
 
 def test_plot_errors(generator_run: Path, tmp_path: Path, studio: Studio) -> None:

@@ -79,13 +79,13 @@ def test_runs_are_compared(generator_run: Path, tmp_path: Path, studio: Studio) 
     (broken / "run.json").write_text("{")
     said = studio("report", generator_run, other, broken, "--out", tmp_path)
     assert "broken was skipped" in said.err + said.out
-    page = _read(tmp_path / "3 runs.html")
+    page = _read(tmp_path / "3-runs.html")
     assert page.headings[0] == "2 runs compared" and len(page.row("State")) == 2
     differing = page.rows[next(place for place, row in enumerate(page.rows) if row and row[0] == "Batch size")]
     assert [int(text.removesuffix(" sprites")) for text in differing[1:]] == [4, 11]
     assert [row[0] for row in page.rows if row].count("Width") == 2  # the same in both: told of each alone
-    assert "Samples at the same step" in page.headings and "Nearest to step 4" in (tmp_path / "3 runs.html").read_text()
-    assert "classes" not in (tmp_path / "3 runs.html").read_text().partition("<h2>")[0]
+    assert "Samples at the same step" in page.headings and "Nearest to step 4" in (tmp_path / "3-runs.html").read_text()
+    assert "classes" not in (tmp_path / "3-runs.html").read_text().partition("<h2>")[0]
 
 
 def test_report_contains_the_confusion_matrix(tmp_path: Path, generator_run: Path, studio: Studio) -> None:

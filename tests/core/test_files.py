@@ -15,6 +15,7 @@ from studio.core.files import (
     atomic_path,
     export_together,
     free_path,
+    output_name,
     read_into,
     remove,
     safe_name,
@@ -183,12 +184,24 @@ def test_free_path_does_not_exist(tmp_path: Path) -> None:
     target = tmp_path / "sheet.png"
     assert free_path(target) == target
     target.touch()
-    assert free_path(target) == tmp_path / "sheet 2.png"
+    assert free_path(target) == tmp_path / "sheet-2.png"
     if os.name != "nt":  # links are for administrators there
-        (tmp_path / "sheet 2.png").symlink_to(tmp_path / "nowhere")
-        assert free_path(target) == tmp_path / "sheet 3.png"
+        (tmp_path / "sheet-2.png").symlink_to(tmp_path / "nowhere")
+        assert free_path(target) == tmp_path / "sheet-3.png"
     (tmp_path / "pair.json").touch()
-    assert free_path(tmp_path / "pair.png", (".json", ".txt")) == tmp_path / "pair 2.png"
+    assert free_path(tmp_path / "pair.png", (".json", ".txt")) == tmp_path / "pair-2.png"
+
+
+def test_numbers_of_file_names_follow_a_blank_only_in_names_with_blanks(tmp_path: Path) -> None:
+    (tmp_path / "my sheet.png").touch()
+    assert free_path(tmp_path / "my sheet.png") == tmp_path / "my sheet 2.png"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("gold 55 0012", "gold-55-0012"), (" a\tb / c ", "a_b-_-c"), ("  ", "unnamed")]
+)
+def test_output_names_have_no_blanks(text: str, expected: str) -> None:
+    assert output_name(text) == expected
 
 
 @pytest.mark.parametrize("stop", [OSError(28, "No space left"), KeyboardInterrupt()])

@@ -69,7 +69,7 @@ def test_vectors(tmp_path: Path, suffix: str, start: bytes, smoothing_steps: flo
 
 def test_nothing_is_overwritten_and_pyplot_is_left_alone(tmp_path: Path) -> None:
     paths = [_save(tmp_path / "loss.png", _line(30)) for _ in range(2)]
-    assert [path.name for path in paths] == ["loss.png", "loss 2.png"]
+    assert [path.name for path in paths] == ["loss.png", "loss-2.png"]
     assert "matplotlib.pyplot" not in sys.modules
 
 

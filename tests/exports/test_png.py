@@ -54,11 +54,11 @@ def test_fault_13_names_and_classes_are_made_safe_and_stay_in_the_folder(tmp_pat
 def test_nothing_is_overwritten(tmp_path: Path, noise: Rgba) -> None:
     first = save_files(tmp_path, noise[:1], ["sword"])
     second = save_files(tmp_path, noise[1:2], ["sword"])
-    assert [path.name for path in first + second] == ["sword.png", "sword 2.png"]
+    assert [path.name for path in first + second] == ["sword.png", "sword-2.png"]
     (tmp_path / "alone.json").write_text("mine")
     saved = [save_sheet(tmp_path / f"{name}.png", noise) for name in ("sheet", "sheet", "alone")]
     assert [[path.name for path in pair] for pair in saved] == [
-        ["sheet.png", "sheet.json"], ["sheet 2.png", "sheet 2.json"], ["alone 2.png", "alone 2.json"],
+        ["sheet.png", "sheet.json"], ["sheet-2.png", "sheet-2.json"], ["alone-2.png", "alone-2.json"],
     ]  # fmt: skip
     assert (tmp_path / "alone.json").read_text() == "mine"
 

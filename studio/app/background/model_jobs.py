@@ -289,7 +289,8 @@ def save_files(folder: Path, picked: SpriteSelection) -> Generator[Event, None, 
     paths: list[Path] = []
     for index in range(len(picked.sprites)):
         one = slice(index, index + 1)
-        paths += png.save_files(folder, picked.sprites[one], picked.names[one], picked.texts_of(one))
+        names = [files.output_name(name) for name in picked.names[one]]
+        paths += png.save_files(folder, picked.sprites[one], names, picked.texts_of(one))
         if len(paths) % _FILES_PER_PROGRESS == 0:
             yield Progress(len(paths), len(picked.sprites), "files written")
     return paths

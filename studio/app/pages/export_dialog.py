@@ -40,7 +40,7 @@ class ExportDialog(QDialog):
         """Create the dialog for a model. title: the model's display name. recipe: its recipe's name; '' if unknown."""
         super().__init__(parent)
         self._session, self._source, self._device = session, source, device
-        self._name = files.safe_name(title)
+        self._name = files.output_name(title)
         self.formats = ExportFormats(list(session.catalog.exports.values()), session.catalog.recipes.get(recipe))
         self.path = QLineEdit()
         self.path_reason = factory.FieldError(self.path, _WHERE)

@@ -172,7 +172,7 @@ def check_difference(form: ModelExport, model: ExportableModel, config: Config, 
 def _with_suffix(form: ModelExport, model: ExportableModel, target: Path) -> Path:
     """Return `target` with the format's suffix; in a folder, a file named after the run."""
     if target.is_dir():
-        return target / f"{files.safe_name(model.title, 'model')}{form.suffix}"
+        return target / f"{files.output_name(model.title, 'model')}{form.suffix}"
     return target if target.suffix.lower() == form.suffix else target.with_name(target.name + form.suffix)
 
 

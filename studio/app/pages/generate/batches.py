@@ -12,13 +12,13 @@ import numpy as np
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import EditRequest, SpriteSelection, recent
 from studio.app.state.models.kept_sprites import KeptSprites
-from studio.core import formatting
+from studio.core import files, formatting
 from studio.core.arrays import Rgba
 from studio.data.pixels.editing import NamedSprite, SavedEdit
 from studio.data.sources.base import DRAWING_SUFFIXES
 from studio.engine.sampling.settings import GenerateSettings
 
-_NUMBERS = re.compile(r"( \d{1,10})?( \d{4})+$")  # seed and index in the names of generated sprites
+_NUMBERS = re.compile(r"([ -]\d{1,10})?([ -]\d{4})+$")  # seed and index in the names of generated sprites
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class ResultBatch:
 
     def file_name(self) -> str:
         """Return the name to propose for a file of the sprites."""
-        return self.request.origin or f"{self.result.model.replace(',', '')} seed {self.result.seed}"
+        return files.output_name(self.request.origin or f"{self.result.model.replace(',', '')} seed {self.result.seed}")
 
 
 class ResultHistory:
@@ -188,12 +188,12 @@ def _as_shown(result: SpritesColoured, request: DrawRequest) -> SpriteSelection:
     known = request.class_names
     classes = [known[label] if 0 <= label < len(known) else "" for label in result.labels]
     if result.titles:
-        names = [f"{title} {result.seed}" for title in result.titles]
+        names = [f"{files.output_name(title)}-{result.seed}" for title in result.titles]
     elif request.origin:
-        names = [f"{request.origin} {number:04d}" for number in range(len(classes))]
+        names = [f"{files.output_name(request.origin)}-{number:04d}" for number in range(len(classes))]
     else:
         stems = [name.rpartition("/")[2] or request.model for name in classes]
-        names = [f"{stem} {result.seed} {number:04d}" for number, stem in enumerate(stems)]
+        names = [f"{files.output_name(stem)}-{result.seed}-{number:04d}" for number, stem in enumerate(stems)]
     about = {"Model": result.model, "Seed": str(result.seed), **({"Palette": result.palette} if result.palette else {})}
     sources, is_animation = [result.source] * len(names), request.kind == "between"
     return SpriteSelection(result.sprites, names, about, classes, result.colours, is_animation, sources)
@@ -215,6 +215,6 @@ def origin_of(chosen: Sequence[NamedSprite]) -> str:
 
 
 def _stem(name: str) -> str:
-    """Return the name without suffix, seed and number: 'orc.png' -> 'orc', 'orc 0003 0007' -> 'orc'."""
+    """Return the name without suffix, seed and number: 'orc.png' -> 'orc', 'orc-0003-0007' -> 'orc'."""
     path = PurePath(name)
     return _NUMBERS.sub("", path.stem if path.suffix.lower() in DRAWING_SUFFIXES else path.name) or "sprite"

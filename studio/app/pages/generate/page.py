@@ -77,7 +77,7 @@ class GeneratePage(Page):
         if selection is None:
             return False
         batch = self.results.content.batch()
-        name = f"{batch.file_name() if batch else 'kept sprites'}{'.gif' if selection.is_animation else ''}"
+        name = f"{batch.file_name() if batch else 'kept-sprites'}{'.gif' if selection.is_animation else ''}"
         title = f"Save {formatting.count(len(selection.sprites), 'sprite')} as one file"
         chosen = dialogs.choose_save_sprites(self, self.session.settings, title, name)
         if chosen is not None:

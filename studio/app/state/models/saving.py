@@ -86,7 +86,7 @@ class DragFiles:
         if len(items) > _MAX_FILES:
             items = [(pictures.tile(picked.sprites, sheets.COLUMNS), "sprites", picked.texts_of(slice(None)))]
         for pixels, name, details in items:
-            written.append(files.free_path(folder / f"{files.safe_name(name, 'sprite')}.png"))
+            written.append(files.free_path(folder / f"{files.output_name(name, 'sprite')}.png"))
             written[-1].write_bytes(encode_png(pixels, details))
         return written
 

@@ -70,7 +70,7 @@ def test_tensorboard_reads_the_very_curves_pixels_and_settings(
 
 def test_log_never_overwrites_another(run: Path, tmp_path: Path) -> None:
     assert _saved(run, tmp_path) == tmp_path / run.name
-    assert _saved(run, tmp_path) == tmp_path / f"{run.name} 2"
+    assert _saved(run, tmp_path) == tmp_path / f"{run.name}-2"
     (tmp_path / "file").write_text("")
     with pytest.raises(ExportError, match="Can't write"):
         list(save_event_log(run, tmp_path / "file"))
