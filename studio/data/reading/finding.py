@@ -9,7 +9,7 @@ import re
 import stat
 from array import array
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -120,6 +120,22 @@ def find_file(roots: Sequence[Root], name: str) -> SourceFile | None:
     """Return the file with this SourceFile.name, or None. Searches only the folders on the way to the file."""
     items = (item for root in roots for item in walk_files(root, wanted=name))
     return next((item for item in items if isinstance(item, SourceFile) and item.name == name), None)
+
+
+def locate_sprites(paths: Sequence[Path], names: Iterable[str]) -> list[Path]:
+    """Return the files, or archives, that contain imported sprites, each once.
+
+    paths: the imported files and folders. names: of sprites, as in `Sprites.names`. Raises BadInputError if a file is
+    missing.
+    """
+    roots, found = resolve_roots(paths), dict[Path, None]()
+    for name in names:
+        cuts = [name[:index] for index, character in enumerate(name) if character == "#"]  # file names may contain '#'
+        file = next((file for cut in (name, *cuts) if (file := find_file(roots, cut)) is not None), None)
+        if file is None:
+            raise BadInputError(f"{name!r} was moved or deleted.", "Open the folder again.")
+        found[file.path] = None
+    return list(found)
 
 
 def walk_files(root: Root, *, wanted: str = "") -> Iterator[Found]:

@@ -16,7 +16,7 @@ from studio.data.files.source_files import SourceFile
 from studio.data.importing import importing
 from studio.data.importing.importing import SpritesImported
 from studio.data.reading import finding
-from studio.data.reading.finding import FoundFiles, find_file, resolve_roots, walk_files
+from studio.data.reading.finding import FoundFiles, find_file, locate_sprites, resolve_roots, walk_files
 from tests.conftest import posix
 from tests.data.making import all_sorts, events_of, imported, png_of, reasons, sprite, write, write_many, zipped
 
@@ -235,3 +235,16 @@ def test_found_files_round_trip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert [file.sibling("sheet.json") for file in files if file.file_name == "sheet.png"]
         assert (odd in [file.file_name for file in files]) is (dropped == [folder])
         assert ("caf\\xe9 \\x01.png" in [file.name for file in files]) is (dropped == [folder])
+
+
+def test_locate_sprites_in_files_frames_and_archives(tmp_path: Path) -> None:
+    for name in ("a/walk.gif", "a/run#2.png", "b.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    zipped(tmp_path / "pack.zip", {"c/gem.png": png_of(sprite(1)), "d/gem.png": png_of(sprite(2))})
+    names = ("a/walk.gif#0001", "a/walk.gif#0002", "a/run#2.png", "a/run#2.png#x#y", "pack.zip/c/gem.png")
+    found = locate_sprites([tmp_path], names)
+    assert found == [tmp_path / name for name in ("a/walk.gif", "a/run#2.png", "pack.zip")]
+    (tmp_path / "b.png").unlink()
+    with pytest.raises(BadInputError, match="moved or deleted"):
+        locate_sprites([tmp_path], ["b.png"])

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QButtonGroup, QLabel, QMenu, QToolButton, QWidget
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import MOST_RECENT, MOST_RECENT_MB, SpriteSelection
+from studio.app.pages.drag_and_drop import SpriteDragger
 from studio.app.pages.generate.batches import DrawRequest, GridContent
-from studio.app.pages.generate.drag_and_drop import SpriteDragger
 from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.state.models.saving import DragFiles
 from studio.app.widgets import factory

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QKeySequence
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
 from studio.app import dialogs
 from studio.app.pages.base import Page
 from studio.app.pages.sprites.doctor import DoctorView
+from studio.app.pages.sprites.selection import SelectionBar
 from studio.app.pages.sprites.slice_proposals import SliceOpener, SliceProposal
 from studio.app.pages.sprites.slice_view import SliceView
 from studio.app.pages.sprites.summary import ImportSummary
@@ -22,7 +22,6 @@ from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core.events import Progress
 from studio.core.formatting import count
 from studio.data.importing.importing import SpritesImported
-from studio.data.pixels.editing import NamedSprite
 
 _EMPTY, _WAITING, _OPEN, _CUTTING = range(4)
 
@@ -168,45 +167,3 @@ class ImportProgress(QWidget):
     def _on_progressed(self, progress: Progress) -> None:
         self._label.show_text(progress.text())
         self._bar.show_progress(progress)
-
-
-class SelectionBar(QWidget):
-    """A line below the grid with the number of selected sprites, and buttons to exclude or edit them."""
-
-    edit_requested = Signal()  # the selected sprite was opened in the editor
-
-    def __init__(self, grid: SpriteGrid, session: Session) -> None:
-        super().__init__()
-        self._grid, self._session = grid, session
-        self.edit = factory.button("Edit", "Edit this sprite on the Generate page.", slot=self._on_edit_clicked)
-        self._label = factory.text("", "muted", wrap=False)
-        tip = "Exclude the selected sprites from training. Undo with Ctrl+Z. (Delete)"
-        self.exclude = factory.button("Exclude", tip, slot=self._on_exclude)
-        self.setLayout(factory.row(self._label, self.exclude, self.edit, 1))
-        factory.shortcut(QKeySequence.StandardKey.Delete, grid, self._on_exclude)
-        grid.selection_changed.connect(self._refresh)
-        factory.retain_size_when_hidden(self.exclude)
-        self._refresh()
-
-    @Slot()
-    def _refresh(self) -> None:
-        selected = self._grid.selected_count()
-        text = f"{count(selected, 'sprite')} selected" if selected else "Select sprites to exclude them (Delete)"
-        self._label.setText(text)
-        self.exclude.setVisible(selected > 0)
-        self.edit.setVisible(selected == 1)
-
-    @Slot()
-    def _on_edit_clicked(self) -> None:
-        sprites = self._session.open_sprites.sprites
-        if sprites is not None:
-            (number,) = self._grid.selected()
-            class_name = sprites.class_names[sprites.labels[number]]
-            self._session.editing.open(NamedSprite(sprites.rgba[number].copy(), sprites.names[number], class_name))
-            self.edit_requested.emit()
-
-    @Slot()
-    def _on_exclude(self) -> None:
-        sprites = self._session.open_sprites.sprites
-        if sprites is not None and (chosen := self._grid.selected()):
-            self._session.doctor.exclude([sprites.names[index] for index in chosen])

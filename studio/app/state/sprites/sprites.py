@@ -20,6 +20,7 @@ from studio.data.doctor import checks
 from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
 from studio.data.import_result import SHEET_GROUPS
 from studio.data.importing.importing import ImportOptions, NothingUsableError, SpritesImported, import_sprites
+from studio.data.reading.finding import locate_sprites
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 
@@ -52,6 +53,7 @@ class OpenSprites(QObject):
     colours_counted = Signal(object)  # ColourCounts
     only_sheets = Signal(object)  # OnlySheets: the files contain only sheets; the open sprites stay
     ended = Signal()  # an import ended, failed or was cancelled
+    located = Signal(object)  # list of Path: the files that `locate` found
 
     def __init__(self, job_queue: JobQueue, settings: Settings, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -129,6 +131,11 @@ class OpenSprites(QObject):
         now = self.latest
         if now.future:
             self._start_import(ImportState(now.paths, now.future[0].after, (*now.past, now.future[0]), now.future[1:]))
+
+    def locate(self, names: Sequence[str]) -> None:
+        """Find the files of open sprites; `located` reports them."""
+        find = partial(locate_sprites, self.paths, names)
+        self._job_queue.run("files", "Finding files", find, self.located.emit)
 
     def cancel(self) -> None:
         """Cancel the running import; the open sprites stay."""

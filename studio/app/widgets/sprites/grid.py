@@ -8,11 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPoint, QRect, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFontMetrics, QKeySequence, QPainter, QPen, QPolygon, QShortcut
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFontMetrics,
+    QKeySequence,
+    QPainter,
+    QPen,
+    QPolygon,
+    QShortcut,
+)
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
+from studio.app.widgets.menu import ContextMenu
 from studio.app.widgets.sprites.cell_view import NO_INDEX, Index
 from studio.app.widgets.sprites.list import SpriteList
 from studio.app.widgets.sprites.painting import draw_sprite
@@ -119,7 +129,8 @@ def _draw_caption(painter: QPainter, line: QRect, caption: str, selected: bool) 
 class SpriteGrid(QWidget):
     """A grid of thumbnails at whole-number zoom. Indices are positions in the array of `set_sprites`.
 
-    activated: index of a double-clicked sprite, or of the current sprite on Enter.
+    activated: index of a double-clicked sprite, or of the current sprite on Enter. menu: the context menu of the
+    selected sprites, which the page fills.
     """
 
     activated = Signal(int)
@@ -130,11 +141,13 @@ class SpriteGrid(QWidget):
         self._model = SpriteModel(self)
         self._delegate = SpriteDelegate(self._model, self)
         self.view = SpriteList(self._model, self._delegate)
+        self.menu = ContextMenu(self, "Selected sprites")
         self.setFocusProxy(self.view)
         self.setLayout(factory.column(self.view))
         self.view.zoomed.connect(self._zoom_by)
         self.view.activated.connect(self._on_activated)
         self.view.selectionModel().selectionChanged.connect(self.selection_changed)
+        factory.shortcut("Shift+F10", self, self.open_menu)
         for standard, other, slot in (
             (QKeySequence.StandardKey.ZoomIn, "Ctrl+=", self.zoom_in),  # the same key without Shift
             (QKeySequence.StandardKey.ZoomOut, "Ctrl+_", self.zoom_out),
@@ -221,6 +234,25 @@ class SpriteGrid(QWidget):
         """Set the zoom, 1 to 8."""
         self._delegate.zoom = min(max(zoom, ZOOMS[0]), ZOOMS[-1])
         self._fit_cells()
+
+    @Slot()
+    def open_menu(self) -> None:
+        """Open the context menu at the current sprite, which is selected unless it already is."""
+        index = self.view.currentIndex()
+        if not index.isValid():
+            return
+        if not self.view.selectionModel().isSelected(index):
+            self.view.go_to(index.row())
+        self.view.scrollTo(index)
+        self.menu.open_at(self.view.viewport().mapToGlobal(self.view.visualRect(index).center()))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Open the context menu for the sprite under the mouse, or for the current sprite by the Menu key."""
+        place = self.view.viewport().mapFromGlobal(event.globalPos())
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            self.open_menu()
+        elif self.view.indexAt(place).isValid():  # the press has selected the sprite
+            self.menu.open_at(event.globalPos())
 
     @Slot()
     def zoom_in(self) -> None:

@@ -17,7 +17,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SpriteSelection
-from studio.app.pages.generate.drag_and_drop import mime_data
+from studio.app.pages.drag_and_drop import mime_data
 from studio.app.pages.generate.page import GeneratePage
 from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.state.session import Session

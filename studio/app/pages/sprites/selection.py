@@ -1,0 +1,109 @@
+"""What the user can do with the selected sprites: the line below the grid, the grid's context menu, and drags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QWidget
+
+from studio.app.background.model_jobs import SpriteSelection
+from studio.app.file_manager import show_in_folder
+from studio.app.pages.drag_and_drop import SpriteDragger
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.app.widgets.menu import set_action_enabled
+from studio.app.widgets.sprites.grid import SpriteGrid
+from studio.core.formatting import count, number
+from studio.data.pixels.editing import NamedSprite
+
+_MOST_SHOWN = 20  # in the file manager: each takes a search
+_MOST_COPIED = 4096
+_EXCLUDE = "Exclude the selected sprites from training. Undo with Ctrl+Z. (Delete)"
+_EDIT = "Edit this sprite on the Generate page."
+_COPY = "Copy the selected sprites to paste them into another program."
+
+
+class SelectionBar(QWidget):
+    """A line below the grid with the number of selected sprites and buttons. Fills the grid's context menu."""
+
+    edit_requested = Signal()  # the selected sprite was opened in the editor
+
+    def __init__(self, grid: SpriteGrid, session: Session) -> None:
+        super().__init__()
+        self._grid, self._session = grid, session
+        self.dragger = SpriteDragger(grid.view, session.drag_files, self._selection)
+        self.edit = factory.button("Edit", _EDIT, slot=self._on_edit)
+        self._label = factory.text("", "muted", wrap=False)
+        self.exclude = factory.button("Exclude", _EXCLUDE, slot=self._on_exclude)
+        self.setLayout(factory.row(self._label, self.exclude, self.edit, 1))
+        keys, menu = QKeySequence.StandardKey, grid.menu
+        self._copy = menu.add("Copy", _COPY, self.dragger.copy, "copy", keys.Copy)
+        tip = "Show the files of the selected sprites in the file manager."
+        self._show = menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
+        self._open_editor = menu.add(
+            "Open in editor", "Edit this sprite on the Generate page.", self._on_edit, "pencil"
+        )
+        menu.addSeparator()
+        self._exclude = menu.add("Exclude", _EXCLUDE, self._on_exclude, keys=keys.Delete)
+        grid.selection_changed.connect(self._refresh)
+        self.dragger.failed.connect(session.show_error)
+        session.open_sprites.located.connect(self._on_located)
+        factory.retain_size_when_hidden(self.exclude)
+        self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        selected = self._grid.selected_count()
+        text = f"{count(selected, 'sprite')} selected" if selected else "Select sprites to exclude them (Delete)"
+        self._label.setText(text)
+        self.exclude.setVisible(selected > 0)
+        self.edit.setVisible(selected == 1)
+        none = "" if selected else "Select some sprites first."
+        set_action_enabled(self._exclude, none)
+        set_action_enabled(self._copy, none or _too_many(selected, _MOST_COPIED))
+        set_action_enabled(self._show, none or _too_many(selected, _MOST_SHOWN))
+        set_action_enabled(self._open_editor, none or _too_many(selected, 1))
+
+    def _selection(self) -> SpriteSelection | None:
+        """Return the selected sprites; None without a selection, and for too many sprites."""
+        sprites, chosen = self._session.open_sprites.sprites, self._grid.selected()
+        if sprites is None or not 0 < len(chosen) <= _MOST_COPIED:
+            return None
+        names = [sprites.names[index] for index in chosen]
+        classes = [sprites.class_names[sprites.labels[index]] for index in chosen]
+        return SpriteSelection(sprites.rgba[chosen], names, {}, classes)
+
+    @Slot()
+    def _on_edit(self) -> None:
+        sprites = self._session.open_sprites.sprites
+        if sprites is not None:
+            (index,) = self._grid.selected()
+            class_name = sprites.class_names[sprites.labels[index]]
+            self._session.editing.open(NamedSprite(sprites.rgba[index].copy(), sprites.names[index], class_name))
+            self.edit_requested.emit()
+
+    @Slot()
+    def _on_exclude(self) -> None:
+        self._session.doctor.exclude(self._names())
+
+    @Slot()
+    def _on_show_in_folder(self) -> None:
+        self._session.open_sprites.locate(self._names())
+
+    @Slot(object)
+    def _on_located(self, found: list[Path]) -> None:
+        show_in_folder(found)
+
+    def _names(self) -> list[str]:
+        """Return the names of the selected sprites."""
+        sprites = self._session.open_sprites.sprites
+        return [sprites.names[index] for index in self._grid.selected()] if sprites is not None else []
+
+
+def _too_many(selected: int, most: int) -> str:
+    """Return why an action can't apply to so many sprites; '' if possible."""
+    if selected <= most:
+        return ""
+    return "Select a single sprite." if most == 1 else f"Select at most {number(most)} sprites."
