@@ -12,7 +12,7 @@ import math
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from studio.core.errors import UsageError
 
@@ -33,6 +33,7 @@ class Setting:
     high: float | None
     choices: tuple[str, ...]
     advanced: bool
+    path: str  # "file" or "folder" if the text is a path that forms complete and browse for; else empty
     low_text: str  # name of the lowest value in forms, help and flags, such as "Auto"; empty for the number
     legacy_default: Value | None  # value of runs older than the setting; None: every run has the setting
     former_name: str  # still read from files and accepted as a hidden flag; empty if never renamed
@@ -93,6 +94,7 @@ def setting(
     high: float | None = None,
     choices: tuple[str, ...] = (),
     advanced: bool = False,
+    path: Literal["", "file", "folder"] = "",
     low_text: str = "",
     legacy_default: Value | None = None,
     former_name: str = "",
@@ -100,13 +102,14 @@ def setting(
 ) -> Any:
     """Declare a config field: default, one sentence of help, label and unit in forms, and limits.
 
+    path: the text is a path of an existing file or folder.
     low_text: name of the lowest value, such as 'Auto': forms show it, flags accept it, and the help says both.
     legacy_default: value for runs that were written before the setting existed; their run.json lacks the setting.
     former_name: old name of a renamed setting. absent: old name of `legacy_default`, for plug-ins.
     """
     metadata = {
         "help": help, "label": label, "unit": unit, "low": low, "high": high, "choices": choices, "advanced": advanced,
-        "low_text": low_text, "legacy_default": absent if legacy_default is None else legacy_default,
+        "path": path, "low_text": low_text, "legacy_default": absent if legacy_default is None else legacy_default,
         "former_name": former_name,
     }  # fmt: skip
     return dataclasses.field(default=default, metadata=metadata)

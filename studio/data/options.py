@@ -116,7 +116,10 @@ class ImportOptions(ReadOptions):
     )  # fmt: skip
     colours_all: int = _limit(0, "Limit for the colours of the whole set.", label="Max. colours overall")
     palette: str = _advanced(
-        "", "Palette file: each pixel takes the nearest palette colour. Empty keeps the colours.", label="Palette file"
+        "",
+        "Palette file: each pixel takes the nearest palette colour. Empty keeps the colours.",
+        label="Palette file",
+        path="file",
     )
     colours_each: int = _limit(0, "Limit for the colours of each sprite.", label="Max. colours per sprite")
     similar: str = _advanced(

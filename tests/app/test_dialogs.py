@@ -246,7 +246,7 @@ def test_closing_the_dialog_cancels_the_export_and_the_next_waits(
     qtbot.waitUntil(second.start.isEnabled, timeout=LONG_MS)
     assert given_up == ["first"]
     assert second.start.toolTip().startswith("Write the file")
-    second.path.clear()
+    second.path.set_text("")
     assert not second.start.isEnabled()
     ready.inference.cancel()
 
@@ -261,19 +261,19 @@ def test_a_wrong_path_and_a_failed_export_leave_the_dialog_open_with_the_reason(
     monkeypatch.setattr("studio.app.background.model_jobs.with_model", export)
     (tmp_path / "file").write_text("")
     shown = dialog(ready, parent, "run")
-    shown.path.setText(str(tmp_path / "file" / "model.onnx"))
+    shown.path.set_text(str(tmp_path / "file" / "model.onnx"))
     click(shown.start)
     assert shown.isVisible() and shown.start.isVisible() and not ready.inference.is_busy()
-    assert shown.path.property("invalid") is True and shown.path_reason.isVisible()
+    assert shown.path.line.property("invalid") is True and shown.path_reason.isVisible()
     assert "not a folder" in shown.path_reason.text()
-    shown.path.setText(str(tmp_path / "model.onnx"))
-    assert not shown.path_reason.isVisible() and shown.path.property("invalid") is False
+    shown.path.set_text(str(tmp_path / "model.onnx"))
+    assert not shown.path_reason.isVisible() and shown.path.line.property("invalid") is False
     with qtbot.waitSignal(ready.inference.failed, timeout=LONG_MS):
         click(shown.start)
     qtbot.waitUntil(shown.start.isEnabled, timeout=LONG_MS)
     assert shown.isVisible() and shown.start.isVisible()
     assert shown.failure.text() == "The file differs from the model. Export as another format."
-    shown.path.setText(str(tmp_path / "other.onnx"))
+    shown.path.set_text(str(tmp_path / "other.onnx"))
     assert not shown.failure.isVisible()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QButtonGroup, QDialog, QLineEdit, QRadioButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QDialog, QRadioButton, QWidget
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
@@ -16,6 +16,7 @@ from studio.app.file_manager import show_in_folder
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
+from studio.app.widgets.path_field import PathField
 from studio.core import files, formatting
 from studio.core.config import Config, settings_of
 from studio.core.events import Exported, JobFailed, Progress
@@ -42,11 +43,9 @@ class ExportDialog(QDialog):
         self._session, self._source, self._device = session, source, device
         self._name = files.output_name(title)
         self.formats = ExportFormats(list(session.catalog.exports.values()), session.catalog.recipes.get(recipe))
-        self.path = QLineEdit()
-        self.path_reason = factory.FieldError(self.path, _WHERE)
+        self.path = PathField("file", self._on_browse_clicked)
+        self.path_reason = factory.FieldError(self.path.line, _WHERE)
         self.failure = factory.text("", "error")
-        tip = "Choose where to write the file."
-        self.browse = factory.button("Browse…", tip, "folder", slot=self._on_browse_clicked)
         tip = "Write the file, then read it back and compare."
         self.start = factory.button("Export", tip, "export", "primary", self._on_export_clicked)
         self.cancel = factory.button("Cancel", "Close without exporting.", slot=self.reject)
@@ -69,14 +68,13 @@ class ExportDialog(QDialog):
         self._stages = factory.stack(self._choosing(title), self._writing(), self._finished())
         self.setLayout(factory.column(self._stages, margin=3 * factory.GRID))
         self.start.setDefault(True)
-        self.browse.setAutoDefault(False)
         self.stop.setAutoDefault(False)  # else the Enter key that started the export would cancel it
         self.failure.hide()
         self.formats.format_chosen.connect(self._suggest_path)
         self.formats.format_chosen.connect(self._on_format_chosen)
         self.formats.edited.connect(self._refresh_buttons)
-        self.path.textChanged.connect(self._clear_errors)
-        self.path.textChanged.connect(self._refresh_buttons)
+        self.path.changed.connect(self._clear_errors)
+        self.path.changed.connect(self._refresh_buttons)
         self.language.currentTextChanged.connect(self._show_snippet)
         session.inference.exported.connect(self._on_exported)
         session.inference.failed.connect(self._on_failed)
@@ -86,10 +84,10 @@ class ExportDialog(QDialog):
         self._refresh_buttons()
 
     def _choosing(self, title: str) -> QWidget:
-        factory.set_name_and_tip(self.path, "File", _WHERE)
-        where, buttons = factory.row(self.path, self.browse), factory.row(1, self.cancel, self.start)
+        factory.set_name_and_tip(self.path.line, "File", _WHERE)
+        buttons = factory.row(1, self.cancel, self.start)
         head = (factory.elided_title(f"Export {title}"), self._scroll, factory.heading("Where"))
-        return factory.panel(factory.column(*head, where, self.path_reason, self.failure, buttons))
+        return factory.panel(factory.column(*head, self.path, self.path_reason, self.failure, buttons))
 
     def _writing(self) -> QWidget:
         text = "Writing the file and comparing it with the model…"
@@ -116,7 +114,7 @@ class ExportDialog(QDialog):
     def _suggest_path(self) -> None:
         form = self.formats.chosen()
         if form is not None:
-            self.path.setText(
+            self.path.set_text(
                 str(files.free_path(dialogs.save_folder(self._session.settings) / f"{self._name}{form.suffix}"))
             )
 
@@ -127,12 +125,12 @@ class ExportDialog(QDialog):
         name = Path(self.path.text()).name
         chosen = dialogs.choose_save_file(self, self._session.settings, "Export to", name, kinds, replaces=False)
         if chosen is not None:
-            self.path.setText(str(chosen))
+            self.path.set_text(str(chosen))
 
     @Slot()
     def _on_export_clicked(self) -> None:
         form = self.formats.chosen()
-        path = dialogs.save_folder(self._session.settings) / Path(self.path.text().strip()).expanduser()
+        path = dialogs.save_folder(self._session.settings) / self.path.path()
         reason = files.why_unwritable(path)
         self._clear_errors()
         self.path_reason.show_reason(reason)

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Collapsible
+from studio.app.widgets.path_field import PathField
 from studio.core.config import Config, Setting, Value, settings_of
 from studio.core.errors import UsageError
 
@@ -66,7 +67,7 @@ class ConfigForm(QWidget):
         self._initial = config
         self._showing = True
         for item in self._settings:
-            control = self._controls[item.name]
+            control = input_of(self._controls[item.name])
             control.metaObject().userProperty().write(control, getattr(config, item.name))
         self._showing = False
         self._mark_invalid()
@@ -74,8 +75,13 @@ class ConfigForm(QWidget):
     def tab_order(self) -> list[QWidget]:
         """Return the controls in tab order, from top to bottom."""
         heading = [self._advanced.heading] if self._advanced is not None else []
-        plain = [self._controls[one.name] for one in self._settings if not one.advanced]
-        return [*plain, *heading, *(self._controls[one.name] for one in self._settings if one.advanced)]
+        controls = [(one, self._controls[one.name]) for one in self._settings]
+        plain, advanced = ([each for one, each in controls if one.advanced == kind] for kind in (False, True))
+        return [
+            part
+            for control in (*plain, *heading, *advanced)
+            for part in ((control.line, control.browse) if isinstance(control, PathField) else (control,))
+        ]
 
     def set_advanced_summary(self, text: str) -> None:
         """Set the line shown while the advanced settings are collapsed."""
@@ -122,15 +128,16 @@ class ConfigForm(QWidget):
             label = QLabel(item.label)
             label.setToolTip(item.help)
             label.setWordWrap(True)  # a long label must not widen the form
-            label.setBuddy(control)
-            reason = self._reasons[item.name] = factory.FieldError(control, item.help)
+            label.setBuddy(input_of(control))
+            reason = self._reasons[item.name] = factory.FieldError(input_of(control), item.help)
             layout.addWidget(label, 2 * row, 0)
             layout.addWidget(control, 2 * row, 1)
             layout.addWidget(reason, 2 * row + 1, 0, 1, 2)
         return layout
 
     def _control(self, item: Setting) -> QWidget:
-        control = _make(item)
+        made = _make(item)
+        control = input_of(made)
         control.setObjectName(item.name)
         factory.set_name_and_tip(control, f"{item.label} ({item.unit})" if item.unit else item.label, item.help)
         factory.need_focus_for_wheel(control)
@@ -141,11 +148,11 @@ class ConfigForm(QWidget):
             control.currentIndexChanged.connect(self._on_edited)
         elif isinstance(control, QCheckBox):
             control.toggled.connect(self._on_edited)
-        return control
+        return made
 
     def _read(self, item: Setting) -> Value:
         """Return a control's value. Raises UsageError."""
-        control = self._controls[item.name]
+        control = input_of(self._controls[item.name])
         if isinstance(control, QCheckBox):
             return control.isChecked()
         if isinstance(control, QComboBox):
@@ -174,6 +181,11 @@ class ConfigForm(QWidget):
         return ""
 
 
+def input_of(control: QWidget) -> QWidget:
+    """Return the part of a setting's control that holds the value: the text field of a path field, else the control."""
+    return control.line if isinstance(control, PathField) else control
+
+
 def _make(item: Setting) -> QWidget:
     """Return a control for the setting's type, bounds and choices."""
     if item.kind is bool:
@@ -183,6 +195,8 @@ def _make(item: Setting) -> QWidget:
         combo.addItems(list(item.choices))
         _fit(combo)
         return combo
+    if item.path:
+        return PathField("folder" if item.path == "folder" else "file")
     if item.kind is str:
         line = QLineEdit()
         line.setMaxLength(_LARGEST_INT)  # room for many names of excluded sprites

@@ -392,8 +392,8 @@ def test_export_shows_difference_and_example_code(qtbot: QtBot, opened: Window, 
     click(opened.train.export)
     dialog = opened.train.findChild(ExportDialog)
     assert isinstance(dialog, ExportDialog)
-    dialog.path.setText(str(tmp_path / "model.safetensors"))
-    QTest.keyClick(dialog.path, Qt.Key.Key_Return)  # Enter presses Export, not Browse
+    dialog.path.set_text(str(tmp_path / "model.safetensors"))
+    QTest.keyClick(dialog.path.line, Qt.Key.Key_Return)  # Enter presses Export, not Browse
     qtbot.waitUntil(dialog.done_button.isVisible, timeout=LONG_MS)
     assert (tmp_path / "model.safetensors").exists()
     assert "outputs of the file and of the model are" in dialog.outcome.text()
