@@ -248,7 +248,7 @@ def _preset_changes(recipe: Recipe, name: str | None, budget: TrainingBudget) ->
 
 def run_argument(path: Path) -> str:
     """Return the shortest argument that names a run: its folder's name or its path, without quotes."""
-    return path.name if path.parent == paths.runs() else str(path)
+    return path.name if path.parent in paths.runs_folders() else str(path)
 
 
 def _print_next_steps(path: Path, reporter: Reporter) -> None:

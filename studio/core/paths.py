@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from pathlib import Path
 
 import platformdirs
 
 _APP = "Sprite Training Studio"
+_RUNS = "runs"
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -30,9 +32,30 @@ def home() -> Path:
     return Path(chosen) if chosen else platformdirs.user_data_path(_APP, appauthor=False)
 
 
+def default_runs() -> Path:
+    """Return the folder for runs of users who have chosen none."""
+    return home() / _RUNS
+
+
 def runs() -> Path:
-    """Return the default folder for runs."""
-    return home() / "runs"
+    """Return the folder for new runs: the user's choice, or the default."""
+    return runs_folders()[0]
+
+
+def runs_folders() -> list[Path]:
+    """Return all folders of runs: the folder for new runs, then former ones. A damaged file counts as no choice."""
+    try:
+        found = json.loads(runs_file().read_bytes())
+    except (OSError, ValueError, RecursionError):
+        found = []
+    entries = [entry for entry in found if isinstance(entry, str)] if isinstance(found, list) else []
+    chosen = [entry for entry in entries if entry and "\0" not in entry]
+    return [home() / entry for entry in dict.fromkeys([*chosen, _RUNS])]  # an absolute path replaces the home
+
+
+def runs_file() -> Path:
+    """Return the JSON file that lists the folders of runs, the folder for new runs first."""
+    return home() / "runs_folders.json"
 
 
 def logs() -> Path:

@@ -39,10 +39,11 @@ def new_run(run: RunDir) -> Iterator[contextlib.ExitStack]:
 
 
 def remove_failed_starts() -> None:
-    """Delete half-created run folders of killed processes from the studio's runs folder."""
+    """Delete half-created run folders of killed processes from the runs folders."""
     folders: list[Path] = []
-    with contextlib.suppress(OSError):  # unreadable folders are reported where they are needed
-        folders += [path.parent for path in paths.runs().glob(f"*/{START_MARK}")]
+    for parent in paths.runs_folders():
+        with contextlib.suppress(OSError):  # unreadable folders are reported where they are needed
+            folders += [path.parent for path in parent.glob(f"*/{START_MARK}")]
     for run in map(RunDir, folders):
         with contextlib.suppress(OSError, RunError):  # another process is creating the run, or denies access
             if _has_start_mark(run.path):  # check first: the lock file must not appear in a user's folder

@@ -1,4 +1,4 @@
-"""The list of runs: all runs in the studio's runs folder, and remembered runs elsewhere."""
+"""The list of runs: all runs in the chosen and the former runs folders, and remembered runs elsewhere."""
 
 import contextlib
 import json
@@ -62,19 +62,24 @@ def data_label(record: RunRecord) -> str:
 
 
 def list_runs(extra: Iterable[Path] = ()) -> Events:
-    """List runs in the studio's folder and `extra`, newest first; yields RunsListed. Raises RunError."""
+    """List runs in the runs folders and `extra`, newest first; yields RunsListed. Raises RunError."""
     runs = [summarise(path) for path in run_folders(extra)]
     runs.sort(key=lambda run: run.record.created if run.record else "", reverse=True)  # ISO 8601 sorts by time
     yield RunsListed(tuple(runs))
 
 
 def run_folders(extra: Iterable[Path] = ()) -> list[Path]:
-    """Return the run folders in the studio's folder and at the `extra` paths, without duplicates. Raises RunError."""
-    try:
-        with wrap_read_errors(paths.runs()):
-            inside = list(paths.runs().iterdir())
-    except FileNotFoundError:
-        inside = []
+    """Return the run folders in all runs folders and at the `extra` paths, without duplicates.
+
+    Raises RunError if the folder for new runs is unreadable; a former folder may lie on an unplugged drive.
+    """
+    chosen, *former = paths.runs_folders()
+    inside: list[Path] = []
+    with contextlib.suppress(FileNotFoundError), wrap_read_errors(chosen):
+        inside += chosen.iterdir()
+    for folder_path in former:
+        with contextlib.suppress(OSError):
+            inside += folder_path.iterdir()
     return list({path.resolve(): path for path in [*extra, *inside] if _may_be_run(path)}.values())
 
 
@@ -132,7 +137,7 @@ def remembered_runs() -> list[Path]:
 def remember(run: Path) -> None:
     """Add a run folder elsewhere to the list of runs, unless the file of remembered runs can't be read and written."""
     path = run.resolve()
-    if path.parent == paths.runs().resolve():  # always listed
+    if path.parent in [parent.resolve() for parent in paths.runs_folders()]:  # always listed
         return
     with contextlib.suppress(OSError):
         paths.home().mkdir(parents=True, exist_ok=True)

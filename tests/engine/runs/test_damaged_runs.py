@@ -17,7 +17,7 @@ from unittest.mock import Mock
 import pytest
 
 from studio.cli.runs import _run_row
-from studio.core import files, paths
+from studio.core import files, paths, runs_folder
 from studio.core.errors import DamagedError, RunError, RunGoneError, StudioError
 from studio.core.events import Blocked, CheckpointSaved, Event, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
 from studio.core.metrics import ACCURACY
@@ -277,6 +277,17 @@ def test_a_run_that_can_not_be_read_for_now_is_listed_with_the_reason(trained: P
     assert listed()["bad"].standing == "finished"
     with unreadable("runs", errno.EIO), pytest.raises(RunError, match="Can't read"):
         listed()
+
+
+def test_runs_stay_listed_when_the_runs_folder_moves(trained: Path, tmp_path: Path) -> None:
+    shutil.copytree(trained, paths.runs() / "before")
+    for name in ("drive", "chosen"):
+        runs_folder.choose(tmp_path / name)
+        shutil.copytree(trained, paths.runs() / f"on {name}")
+    remember(tmp_path / "drive" / "on drive")
+    assert set(listed()) == {"before", "on drive", "on chosen"} and remembered_runs() == []
+    with unreadable("drive", errno.EIO):
+        assert set(listed()) == {"before", "on chosen"}
 
 
 def test_runs_elsewhere_are_not_forgotten_where_their_list_can_not_be_read(tmp_path: Path) -> None:

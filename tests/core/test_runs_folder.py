@@ -1,0 +1,53 @@
+"""The folder for new runs, and former folders."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from studio.core import paths, runs_folder
+
+
+def test_the_default_folder_lies_in_the_home() -> None:
+    assert paths.runs() == paths.default_runs() == paths.home() / "runs" and paths.runs_folders() == [paths.runs()]
+
+
+def test_former_folders_stay_known_in_order(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second, first):
+        runs_folder.choose(folder)
+    assert paths.runs_folders() == [first, second, paths.default_runs()]
+    runs_folder.choose(paths.default_runs())
+    assert paths.runs() == paths.default_runs() and paths.runs_folders()[1:] == [first, second]
+
+
+def test_the_default_folder_moves_with_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs_folder.choose(tmp_path / "chosen")
+    moved = paths.home().rename(tmp_path / "moved")
+    monkeypatch.setenv("STUDIO_HOME", str(moved))
+    assert paths.runs_folders() == [tmp_path / "chosen", moved / "runs"]
+
+
+@pytest.mark.parametrize("text", ["", "{broken", "{}", '[1, null, "", "a\\u0000b"]', "[" * 100_000])
+def test_a_damaged_file_counts_as_no_choice(text: str) -> None:
+    paths.home().mkdir(parents=True, exist_ok=True)
+    paths.runs_file().write_text(text)
+    assert paths.runs_folders() == [paths.default_runs()]
+
+
+def test_reasons_against_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not runs_folder.why_unusable(tmp_path / "new" / "runs") and not list(tmp_path.iterdir())
+    assert "full path" in runs_folder.why_unusable(Path("runs"))
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    assert "is a run" in runs_folder.why_unusable(tmp_path / "run")
+    (tmp_path / "file").touch()
+    assert "not a folder" in runs_folder.why_unusable(tmp_path / "file" / "runs")
+
+    def refuse(dir: Path) -> None:  # noqa: A002 - tempfile's name
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    assert runs_folder.why_unusable(tmp_path / "new") == f"{tmp_path} can't be written: Permission denied."
