@@ -4,19 +4,19 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QSignalBlocker, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QHeaderView,
-    QLabel,
     QListWidget,
     QListWidgetItem,
-    QSlider,
     QTableView,
     QWidget,
 )
 
+from studio.app.pages.sprites.fix_preview import FixPreview
 from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
@@ -24,8 +24,8 @@ from studio.app.widgets.sprites.cell_view import Index
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core.arrays import Rgba
 from studio.core.formatting import count, number
-from studio.data.doctor.findings import Finding, Fix
-from studio.data.doctor.fixes import threshold_alpha
+from studio.data.doctor.findings import Finding
+from studio.data.doctor.preview import changes_pixels
 from studio.data.files.source_files import ImportIssue
 from studio.data.import_result import SHEET_GROUPS
 from studio.data.sprites import Sprites
@@ -35,7 +35,6 @@ _MOST_SHOWN = 2_000  # more sprites would block the window
 _FIX = "Fix the training data. Your files are not changed, and Undo reverts the fix."
 _UNDO = "Nothing to undo."
 _GROUP = Qt.ItemDataRole.UserRole
-_THRESHOLD = "alpha_threshold"
 
 
 class DoctorView(QWidget):
@@ -66,13 +65,13 @@ class DoctorView(QWidget):
         tip = "Preview the sheet's cells and adjust them."
         self.preview_slicing = factory.button("Preview slicing…", tip, slot=self._on_preview_clicked)
         self.undo = factory.button("Undo", _UNDO, slot=open_sprites.undo)
-        self.grid, self.files, self.threshold = SpriteGrid(), FileTable(), AlphaThreshold()
+        self.grid, self.files, self.preview = SpriteGrid(), FileTable(), FixPreview(doctor)
         self._title, self._advice = factory.text("", "heading"), factory.caption("")
         self._empty = factory.text("", "muted")
         self._pages = factory.stack(self.grid, self.files)
         buttons = FlowLayout(factory.GRID, factory.GRID, *self.fixes, self.preview_slicing, self.exclude)
         head = factory.row(self._title, self.undo, grows=0)
-        side = factory.panel(factory.column(head, self._advice, buttons, self.threshold, self._pages, grows=4))
+        side = factory.panel(factory.column(head, self._advice, buttons, self.preview, self._pages, grows=4))
         found = factory.panel(factory.row(self.groups, side, spacing=2 * factory.GRID))
         self._stack = factory.stack(factory.panel(factory.column(self._empty, 1)), found)
         self.setLayout(factory.column(self._stack, margin=factory.GRID))
@@ -81,11 +80,11 @@ class DoctorView(QWidget):
             self._fix_group.addButton(button, index)
         self._fix_group.idClicked.connect(self._on_fix_clicked)
         self.files.slice_requested.connect(self.slice_requested)
-        self.threshold.changed.connect(self._on_threshold_changed)
-        self.grid.selection_changed.connect(self._refresh_buttons)
+        self.preview.pixels_changed.connect(self.grid.replace_pixels)
+        self.grid.selection_changed.connect(self._on_selection_changed)
         self._stale = False
         doctor.changed.connect(self._refresh)
-        for part in (self.threshold, *self.fixes, self.preview_slicing, self.exclude):
+        for part in (*self.fixes, self.preview_slicing, self.exclude):
             part.hide()  # until a finding needs them
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -138,16 +137,19 @@ class DoctorView(QWidget):
             return  # keep selection, scroll position and preview
         cut = f" Only the first {_MOST_SHOWN:,} are shown." if len(finding.items) > _MOST_SHOWN else ""
         self._advice.setText(finding.advice + ("" if finding.left_out else cut))
-        self.threshold.setVisible(any(_THRESHOLD in fix.changes and fix.changes[_THRESHOLD] for fix in finding.fixes))
-        self.threshold.preview.setChecked(False)
-        self._show_items(finding)
+        indices = self._show_items(finding)
+        fixes = (fix for fix in finding.fixes if changes_pixels(fix, self._open_sprites.options))
+        self.preview.set_fix(next(fixes, None), indices, self._shown)
         noun = ("sprite", "sprites") if self._pages.currentWidget() is self.grid else ("entry", "entries")
         noun = ("file", "files") if finding.left_out else noun
         self._title.setText(f"{finding.title.capitalize()}: {count(len(finding.items), *noun)}")
         self._refresh_buttons()
 
-    def _show_items(self, finding: Finding) -> None:
-        """Show a finding's sprites, each after its similar sprite; show a table if an entry isn't an open sprite."""
+    def _show_items(self, finding: Finding) -> NDArray[np.int64]:
+        """Show a finding's sprites, each after its similar sprite; show a table if an entry isn't an open sprite.
+
+        Return the indices of the shown sprites among the open sprites, int64 [n].
+        """
         sprites = self._shown_of = self._open_sprites.sprites
         assert sprites is not None
         shown = finding.items[:_MOST_SHOWN]
@@ -158,16 +160,17 @@ class DoctorView(QWidget):
         self._shown, self._names = sprites.rgba[:0], []
         if not in_pictures:
             self.files.show_items(finding.items)
-            return
+            return np.zeros(0, np.int64)
         rows: list[tuple[int, str]] = []
         for item in shown:
             if item.twin in indices_by_name:
                 rows.append((indices_by_name[item.twin], f"similar to {item.name}"))
             rows.append((indices_by_name[item.name], item.reason))
-        indices = [index for index, _ in rows]
+        indices = np.array([index for index, _ in rows], np.int64)
         self._shown = sprites.rgba[indices]
         self._names, reasons = [sprites.names[index] for index in indices], [reason for _, reason in rows]
         self.grid.set_sprites(self._shown, self._names, labels=np.arange(len(rows)), class_names=reasons)
+        return indices
 
     @Slot()
     def _refresh_buttons(self) -> None:
@@ -185,17 +188,16 @@ class DoctorView(QWidget):
         last = self._open_sprites.opened.past[-1:]
         factory.set_enabled(self.undo, "" if last else _UNDO, "".join(f"Undo: {choice.title}" for choice in last))
 
-    @Slot(int)
-    def _on_threshold_changed(self, threshold: int) -> None:
-        self.grid.replace_pixels(threshold_alpha(self._shown, threshold) if threshold else self._shown)
+    @Slot()
+    def _on_selection_changed(self) -> None:
+        self._refresh_buttons()
+        if self.grid.selected_count():
+            self.preview.select(self.grid.selected()[0])
 
     @Slot(int)
     def _on_fix_clicked(self, index: int) -> None:
         assert self._finding is not None
-        fix = self._finding.fixes[index]
-        if fix.changes.get(_THRESHOLD):
-            fix = Fix(fix.title, {**fix.changes, _THRESHOLD: self.threshold.slider.value()})
-        self._doctor.apply(fix)
+        self._doctor.apply(self.preview.chosen(self._finding.fixes[index]))
 
     @Slot()
     def _on_preview_clicked(self) -> None:
@@ -208,47 +210,6 @@ class DoctorView(QWidget):
     @Slot()
     def _on_exclude_clicked(self) -> None:
         self._doctor.exclude([self._names[index] for index in self.grid.selected()])
-
-
-_HALF = 128
-
-
-class AlphaThreshold(QWidget):
-    """A slider for the alpha threshold."""
-
-    changed = Signal(int)  # the threshold to preview, 1 to 255; 0 for no preview
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setRange(1, 255)
-        self.slider.setPageStep(16)
-        self.slider.setValue(_HALF)
-        self.slider.setMinimumWidth(80)
-        self.slider.setMaximumWidth(160)
-        self.preview = factory.check_box("Preview", "Preview the sprites with this threshold.")
-        self._value = QLabel(str(_HALF))
-        self._value.setMinimumWidth(self._value.fontMetrics().horizontalAdvance("255"))
-        tip = "Pixels with at least this alpha become opaque, the others transparent."
-        factory.set_name_and_tip(self.slider, "Alpha threshold", tip)
-        label = factory.text("Alpha threshold", "muted", wrap=False)
-        label.setBuddy(self.slider)
-        alpha = factory.panel(factory.row(label, self.slider, self._value))
-        self.setLayout(FlowLayout(2 * factory.GRID, factory.GRID, alpha, self.preview))
-        self.slider.valueChanged.connect(self._on_slider_moved)
-        self.preview.toggled.connect(self._emit_threshold)
-
-    @Slot(int)
-    def _on_slider_moved(self, value: int) -> None:
-        self._value.setText(str(value))
-        if self.preview.isChecked():
-            self._emit_threshold()
-        else:
-            self.preview.setChecked(True)
-
-    @Slot()
-    def _emit_threshold(self) -> None:
-        self.changed.emit(self.slider.value() if self.preview.isChecked() else 0)
 
 
 _HEADERS = ("File", "Problem")

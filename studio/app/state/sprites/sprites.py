@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background.job_events import OnlySheets
@@ -18,6 +20,7 @@ from studio.core.events import Event, Events, Progress
 from studio.data.colour.colour_counts import count_colours
 from studio.data.doctor import checks
 from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
+from studio.data.doctor.preview import preview_fix
 from studio.data.import_result import SHEET_GROUPS
 from studio.data.importing.importing import ImportOptions, NothingUsableError, SpritesImported, import_sprites
 from studio.data.reading.finding import locate_sprites
@@ -182,11 +185,13 @@ class SpriteDoctor(QObject):
     """Checks imported sprites and fixes problems by changing import options."""
 
     changed = Signal()  # `findings` changed
+    previewed = Signal(object)  # uint8 [n, S, S, 4], the result of `preview`
 
     def __init__(self, job_queue: JobQueue, open_sprites: OpenSprites, parent: QObject) -> None:
         super().__init__(parent)
         self._job_queue, self._open_sprites = job_queue, open_sprites
         self._job: Job | None = None
+        self._preview: Job | None = None
         self._checked: list[SpritesChecked] = []
         self.findings: tuple[Finding, ...] = ()
         open_sprites.imported.connect(self._on_imported)
@@ -206,6 +211,15 @@ class SpriteDoctor(QObject):
         """Import the open files again with the options that the fix changes."""
         self._open_sprites.change_options(self._open_sprites.latest.options.replace(**fix.changes), fix.title)
 
+    def preview(self, fix: Fix, indices: NDArray[np.int64]) -> None:
+        """Compute how open sprites, int64 [n], look after a fix; `previewed` delivers the latest result."""
+        found, options = self._open_sprites.result, self._open_sprites.options
+        self._job_queue.abandon(self._preview)
+        if found is not None:
+            work = partial(preview_fix, found.read, indices, options, fix)
+            title, receive = "Previewing a fix", self.previewed.emit
+            self._preview = self._job_queue.run("files", title, work, receive, urgent=True, cancellable=False)
+
     def exclude(self, names: list[str]) -> None:
         """Exclude sprites from the import."""
         self.apply(exclude_fix(names, self._open_sprites.latest.options))
@@ -213,6 +227,7 @@ class SpriteDoctor(QObject):
     @Slot()
     def _on_imported(self) -> None:
         self._job_queue.abandon(self._job)
+        self._job_queue.abandon(self._preview)
         self._checked = []
         sprites = self._open_sprites.sprites
         assert sprites is not None

@@ -70,21 +70,23 @@ def test_findings_are_listed_with_fixes(looked_over: SpritesPage) -> None:
     assert view.files.isVisible() and view.files.model().rowCount() == 1 and not view.fixes[0].isVisible()
     choose(looked_over, "Semi-transparent")
     assert view.grid.isVisible() and view.grid.visible_count() == 1
-    assert view.fixes[0].text() == "Remove semi-transparency" and view.threshold.isVisible()
+    assert view.fixes[0].text() == "Remove semi-transparency" and view.preview.threshold.isVisible()
     choose(looked_over, "Similar")  # beside their twins
     finding = next(each for each in looked_over.session.doctor.findings if each.group == "similar")
-    assert view.grid.visible_count() == 2 * len(finding.items) and not view.threshold.isVisible()
+    assert view.grid.visible_count() == 2 * len(finding.items) and not view.preview.isVisible()
 
 
 def test_alpha_threshold_preview_fix_and_undo(qtbot: QtBot, in_window: Window) -> None:
     page = in_window.sprites
     view, open_sprites = choose(page, "Semi-transparent"), page.session.open_sprites
     before = sprites_of(page.session).fingerprint
-    view.threshold.slider.setValue(100)
-    assert view.threshold.preview.isChecked()
+    view.preview.in_grid.setChecked(True)
+    with qtbot.waitSignal(page.session.doctor.previewed, timeout=LONG_MS):
+        view.preview.threshold.slider.setValue(100)
     assert set(np.unique(view.grid._model.rgba[..., 3])) == {0, 255}
+    assert view.preview.pair.accessibleDescription() == "1 → 0 semi-transparent"
     assert sprites_of(page.session).fingerprint == before
-    view.threshold.preview.setChecked(False)
+    view.preview.in_grid.setChecked(False)
     assert 90 in view.grid._model.rgba[..., 3]
     with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         click(view.fixes[0])
@@ -110,7 +112,10 @@ def test_magenta_fix_and_undo(qtbot: QtBot, looked_over: SpritesPage, sprite_fol
     opened = looked_over.session.open_sprites
     looked_over.session.open_sprites.open_paths([sprite_folder])
     wait_for_the_doctor(qtbot, looked_over)
-    view = choose(looked_over, "Magenta background")
+    with qtbot.waitSignal(looked_over.session.doctor.previewed, timeout=LONG_MS):
+        view = choose(looked_over, "Magenta background")
+    assert view.preview.pair.isVisible() and not view.preview.threshold.isVisible()
+    assert view.preview.pair.accessibleDescription().startswith("8 × 8 → ")
     assert view.fixes[0].text() == "Make magenta transparent" and view.grid.visible_count() == 2
     with qtbot.waitSignal(opened.imported, timeout=LONG_MS):
         click(view.fixes[0])
