@@ -40,8 +40,7 @@ class Results(QWidget):
         super().__init__()
         self.content = GridContent(kept)
         self._is_editing = False
-        self.grid = SpriteGrid()
-        self.grid.set_zoom(3)
+        self.grid = SpriteGrid(thumbnail=96)
         self.dragger = SpriteDragger(self.grid.view, carried, self.to_save)
         self.new_tab = factory.toggle("New", "Show the newest sprites.", self._on_tab_clicked)
         kept_tab = "Show your kept sprites of this size, from all models."

@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
 from studio.app import dialogs
 from studio.app.pages.base import Page
+from studio.app.pages.sprites.browser import SpriteBrowser
 from studio.app.pages.sprites.doctor import DoctorView
-from studio.app.pages.sprites.selection import SelectionBar
 from studio.app.pages.sprites.slice_proposals import SliceOpener, SliceProposal
 from studio.app.pages.sprites.slice_view import SliceView
 from studio.app.pages.sprites.summary import ImportSummary
@@ -18,7 +17,6 @@ from studio.app.state.session import Session
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.drop_zone import DropZone
-from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core.events import Progress
 from studio.core.formatting import count
 from studio.data.importing.importing import SpritesImported
@@ -34,8 +32,8 @@ class SpritesPage(Page):
         self.drop_zone = DropZone()
         self.waiting = ImportProgress(session.open_sprites)
         self.summary = ImportSummary(session)
-        self.grid = SpriteGrid()
-        self.selection = SelectionBar(self.grid, session)
+        self.browser = SpriteBrowser(session)
+        self.grid, self.selection = self.browser.grid, self.browser.selection
         self.doctor = DoctorView(session.open_sprites, session.doctor)
         self.cutting = SliceView(session.open_sprites, session.sheets)
         self.proposal = SliceProposal(session.open_sprites)
@@ -46,14 +44,12 @@ class SpritesPage(Page):
         self._ways = SliceOpener(session.open_sprites, self.cutting, self.grid, self.summary.preview_slicing, self)
         side = factory.scroll_area(self.summary)
         side.setMinimumWidth(280)
-        self.tabs.addTab(factory.panel(factory.column(self.grid, self.selection, margin=factory.GRID)), "Sprites")
+        self.tabs.addTab(self.browser, "Sprites")
         self.tabs.addTab(self.doctor, "Doctor")
         margin = (factory.GRID, 0, 3 * factory.GRID, factory.GRID)
         body = factory.column(self.proposal, self.tabs, margin=margin, grows=1)
         parts, layout = (side, factory.panel(body)), self.session.settings.layout("sprites")
         factory.fill_splitter(self._splitter, parts, (320, 900), layout, stretch=1)
-        zoom = self.session.settings.text("sprites_zoom", "2")
-        self.grid.set_zoom(int(zoom) if zoom.isdecimal() else 2)
         self.setLayout(factory.column(self._stack))
         open_sprites = session.open_sprites
         self.drop_zone.paths_chosen.connect(open_sprites.open_paths)
@@ -63,7 +59,10 @@ class SpritesPage(Page):
         self.summary.train.clicked.connect(self._on_train_clicked)
         self.selection.edit_requested.connect(self._on_edit_requested)
         self.summary.filtered.connect(self._on_filtered)
-        factory.shortcut("Escape", self._splitter, self.summary.palette_view.clear)
+        self.browser.filtered.connect(self._on_browser_filtered)
+        self.browser.all_requested.connect(self.summary.show_all)
+        factory.shortcut("Escape", self._splitter, self._on_escape)
+        factory.shortcut(QKeySequence.StandardKey.Find, self._splitter, self._on_find)
         self.doctor.slice_requested.connect(self._ways.open_sheet)
         self.proposal.cells_requested.connect(self._ways.open_sheet)
         self._ways.opened.connect(self._on_slicing_opened)
@@ -79,7 +78,7 @@ class SpritesPage(Page):
 
     def save_state(self) -> None:
         self.session.settings.set_layout("sprites", self._splitter.saveState())
-        self.session.settings.set_text("sprites_zoom", str(self.grid.zoom()))
+        self.browser.save_state()
         self.summary.palette_view.save_state()
 
     @Slot()
@@ -88,10 +87,27 @@ class SpritesPage(Page):
         if path is not None:
             self.session.open_sprites.open_paths([path])
 
-    @Slot(object)
-    def _on_filtered(self, indices: NDArray[np.int64] | None) -> None:
-        self.grid.set_visible(indices)
-        self.tabs.setTabText(0, "Sprites" if indices is None else f"Sprites ({len(indices):,})")
+    @Slot()
+    def _on_filtered(self) -> None:
+        self.browser.choose(self.summary.indices)
+
+    @Slot()
+    def _on_browser_filtered(self) -> None:
+        shown = self.browser.shown_count()
+        self.tabs.setTabText(0, "Sprites" if shown is None else f"Sprites ({shown:,})")
+
+    @Slot()
+    def _on_escape(self) -> None:
+        """Clear the search, or else the chosen colour."""
+        if self.browser.clear_search():
+            self.grid.setFocus()
+        else:
+            self.summary.palette_view.clear()
+
+    @Slot()
+    def _on_find(self) -> None:
+        self.tabs.setCurrentIndex(0)
+        self.browser.focus_search()
 
     @Slot()
     def _on_train_clicked(self) -> None:
@@ -115,11 +131,12 @@ class SpritesPage(Page):
 
     @Slot(object)
     def _on_imported(self, result: SpritesImported) -> None:
-        sprites = result.sprites
-        self.grid.set_sprites(sprites.rgba, names=sprites.names, labels=sprites.labels, class_names=sprites.class_names)
-        self.summary.show_result(result)
         paths = self.session.open_sprites.paths
-        if self.cutting.is_open or paths != self._shown_paths:
+        is_same = paths == self._shown_paths
+        with QSignalBlocker(self.summary):  # its choice is of sprites that the browser does not show yet
+            self.summary.show_result(result, keeps_class=is_same)
+        self.browser.show_sprites(result.sprites, self.summary.indices, is_same=is_same)
+        if self.cutting.is_open or not is_same:
             self.tabs.setCurrentIndex(0)
         if self.cutting.is_open:
             self.cutting.close_view()

@@ -25,7 +25,7 @@ _UNCHANGED = "No changed settings."
 class ImportSummary(QWidget):
     """The left side of the Sprites page, which connects the buttons `train`, `reopen` and `preview_slicing`."""
 
-    filtered = Signal(object)  # int64 [n], sprites of the chosen class and colour, ascending; None for all
+    filtered = Signal()  # `indices` changed
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -51,11 +51,27 @@ class ImportSummary(QWidget):
         self.setLayout(factory.column(*parts, rights, self.palette_view, 1, margin=margin, grows=5))
         self.form.changed.connect(self._on_options_changed)
         self.rights.changed.connect(self._on_rights_changed)
-        self.classes.chosen.connect(self._filter)
-        self.palette_view.chosen.connect(self._filter)
+        self.classes.chosen.connect(self.filtered)
+        self.palette_view.chosen.connect(self.filtered)
 
-    def show_result(self, result: SpritesImported) -> None:
-        """Show the summary of an import. The palette appears once its colours are counted."""
+    @property
+    def indices(self) -> NDArray[np.int64] | None:
+        """The sprites of the chosen class and colour: int64 [n], ascending; None for all."""
+        of_class, of_colour = self.classes.indices, self.palette_view.indices
+        if of_class is None or of_colour is None:
+            return of_colour if of_class is None else of_class
+        return np.intersect1d(of_class, of_colour, assume_unique=True)
+
+    def show_all(self) -> None:
+        """Choose all classes and colours."""
+        self.classes.choose("")
+        self.palette_view.clear()
+
+    def show_result(self, result: SpritesImported, *, keeps_class: bool) -> None:
+        """Show the summary of an import. The palette appears once its colours are counted.
+
+        keeps_class: keep the chosen class if there still is a class of this name.
+        """
         sprites = result.sprites
         self._title.show_text(sprites.title)
         classes = formatting.count(len(sprites.class_names), "class", "classes")
@@ -64,7 +80,7 @@ class ImportSummary(QWidget):
             facts += f", with {_listed(sprites.target_names)}"
         self._facts.setText(facts)
         self.palette_view.set_sprites(sprites)
-        self.classes.show_classes(sprites)
+        self.classes.show_classes(sprites, self.classes.chosen_class() if keeps_class else "")
         self.form.set_config(self._open_sprites.options)
         self.rights.set_config(self._open_sprites.rights)
         factory.set_enabled(self.apply, _UNCHANGED)
@@ -89,14 +105,6 @@ class ImportSummary(QWidget):
             self.form.show_error("palette", f"{error.title} {error.hint}".strip())
         else:
             self._open_sprites.change_options(options)
-
-    @Slot()
-    def _filter(self) -> None:
-        of_class, of_colour = self.classes.indices, self.palette_view.indices
-        if of_class is None or of_colour is None:
-            self.filtered.emit(of_colour if of_class is None else of_class)
-        else:
-            self.filtered.emit(np.intersect1d(of_class, of_colour, assume_unique=True))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -124,22 +132,32 @@ class ClassList(QTreeWidget):
         factory.set_name_and_tip(self, "Classes", "Select a class to show only its sprites.")
         self.currentItemChanged.connect(self._on_item_changed)
 
-    def show_classes(self, sprites: Sprites) -> None:
-        """List these sprites' classes, and choose 'All classes'."""
+    def chosen_class(self) -> str:
+        """Return the chosen class; '' for all classes."""
+        item = self.currentItem()
+        return item.text(0) if item is not None and item.data(0, Qt.ItemDataRole.UserRole) >= 0 else ""
+
+    def choose(self, name: str) -> None:
+        """Choose a class by its name, or 'All classes' for '' and for an unknown name."""
+        found = self.findItems(name, Qt.MatchFlag.MatchExactly) if name else []
+        found = [item for item in found if item.data(0, Qt.ItemDataRole.UserRole) >= 0]
+        self.setCurrentItem(found[0] if found else self.topLevelItem(0))  # type: ignore[arg-type]  # never empty
+
+    def show_classes(self, sprites: Sprites, chosen: str = "") -> None:
+        """List these sprites' classes, and choose a class by its name, or 'All classes' for ''."""
         self._labels = sprites.labels
         self.clear()
-        everything = self._add("All classes", len(sprites), -1)
+        self._add("All classes", len(sprites), -1)
         for label, (name, count) in enumerate(zip(sprites.class_names, sprites.class_counts(), strict=True)):
             self._add(name, int(count), label)
-        self.setCurrentItem(everything)
+        self.choose(chosen)
 
-    def _add(self, name: str, count: int, label: int) -> QTreeWidgetItem:
+    def _add(self, name: str, count: int, label: int) -> None:
         item = QTreeWidgetItem([name, formatting.number(count)])
         item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         item.setData(0, Qt.ItemDataRole.UserRole, label)
         item.setToolTip(0, name)
         self.addTopLevelItem(item)
-        return item
 
     @Slot(QTreeWidgetItem, QTreeWidgetItem)
     def _on_item_changed(self, item: QTreeWidgetItem | None) -> None:

@@ -28,7 +28,8 @@ from studio.app.widgets.sprites.list import SpriteList
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.arrays import Rgba
 
-ZOOMS = range(1, 9)
+_ZOOMS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)
+_SMALLEST, _LARGEST = 16, 512  # sides of a thumbnail in logical pixels, unless the sprite itself is smaller or larger
 _MARGIN = 4  # logical pixels around a sprite
 _MARK = 12  # side of the corner mark
 _SELECTED, _FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
@@ -74,13 +75,17 @@ class SpriteDelegate(QStyledItemDelegate):
     def __init__(self, model: SpriteModel, parent: QWidget) -> None:
         super().__init__(parent)
         self._model = model
-        self.zoom = 2
+        self.zoom = 1.0
 
     def cell(self, metrics: QFontMetrics) -> QSize:
         """Return the size of a cell with caption, in logical pixels."""
-        side = self._model.rgba.shape[1] * self.zoom + 2 * _MARGIN
+        side = self._side() + 2 * _MARGIN
         text = metrics.height() if self._model.captions else 0
         return QSize(max(side, 20 if not text else 64), max(side, 20) + text)
+
+    def _side(self) -> int:
+        """Return the side of a drawn sprite in logical pixels."""
+        return max(1, int(self._model.rgba.shape[1] * self.zoom))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Draw a row's sprite. Called for thousands of sprites, so keep it fast."""
@@ -89,7 +94,7 @@ class SpriteDelegate(QStyledItemDelegate):
         number = model.number(index.row())
         if state & (_SELECTED | _FOCUSED):
             _draw_state(painter, area, state)
-        side = model.rgba.shape[1] * self.zoom
+        side = self._side()
         top = area.y() + _MARGIN
         draw_sprite(painter, QRect(area.x() + (area.width() - side) // 2, top, side, side), model.rgba[number])
         if number in model.marked:
@@ -135,9 +140,12 @@ class SpriteGrid(QWidget):
 
     activated = Signal(int)
     selection_changed = Signal()
+    zoom_changed = Signal()  # the zoom, or the zooms to choose from
 
-    def __init__(self) -> None:
+    def __init__(self, thumbnail: int = 64) -> None:
+        """Create an empty grid. thumbnail: see `set_thumbnail`."""
         super().__init__()
+        self._thumbnail = thumbnail
         self._model = SpriteModel(self)
         self._delegate = SpriteDelegate(self._model, self)
         self.view = SpriteList(self._model, self._delegate)
@@ -164,18 +172,23 @@ class SpriteGrid(QWidget):
         captions: Sequence[str] = (),
         labels: NDArray[np.int64] = _NO_LABELS,
         class_names: Sequence[str] = (),
+        *,
+        stays: bool = False,
     ) -> None:
         """Show `rgba` uint8 [N, S, S, 4], in memory or memory-mapped (not copied, so don't change the array).
 
         names, captions: empty, or a text for each sprite. labels: empty, or int64 [N] of indices into `class_names`, -1
-        for no class. Captions are shown below the sprites; name and class are the tooltip.
+        for no class. Captions are shown below the sprites; name and class are the tooltip. stays: keep the
+        scroll position.
         """
+        top = self.view.verticalScrollBar().value() if stays else 0
         self._model.beginResetModel()
         self._model.rgba, self._model.names, self._model.captions = np.asarray(rgba), names, captions
         self._model.labels, self._model.class_names, self._model.visible = labels, class_names, None
         self._model.marked = frozenset()
         self._model.endResetModel()
-        self._fit_cells()
+        self.set_thumbnail(self._thumbnail)
+        self.view.verticalScrollBar().setValue(top)
         self.selection_changed.emit()
 
     def replace_pixels(self, rgba: Rgba) -> None:
@@ -190,9 +203,11 @@ class SpriteGrid(QWidget):
         self.view.viewport().update()
 
     def go_to(self, index: int) -> None:
-        """Select only this sprite, make it current and scroll to it."""
+        """Select only this sprite, make it current and scroll to it. Does nothing for a hidden sprite."""
         visible = self._model.visible
-        self.view.go_to(index if visible is None else int(np.flatnonzero(visible == index)[0]))
+        rows = [index] if visible is None else np.flatnonzero(visible == index)[:1].tolist()
+        if rows:
+            self.view.go_to(rows[0])
 
     def set_visible(self, indices: NDArray[np.int64] | Sequence[int] | None, *, stays: bool = False) -> None:
         """Show only these sprites, in this order; None: all. Clears the selection. stays: keep the scroll position."""
@@ -213,6 +228,12 @@ class SpriteGrid(QWidget):
         found: list[int] = np.sort(rows if self._model.visible is None else self._model.visible[rows]).tolist()
         return found
 
+    def after_selection(self) -> list[int]:
+        """Return the index of the visible sprite after the selection, or before a selection at the end; [] for none."""
+        spans = self.view.spans()
+        rows = (spans[-1, 1] + 1, spans[0, 0] - 1) if len(spans) else ()
+        return [self._model.number(int(row)) for row in rows if 0 <= row < self.visible_count()][:1]
+
     def selected_count(self) -> int:
         spans = self.view.spans()
         return int((spans[:, 1] - spans[:, 0] + 1).sum())
@@ -226,14 +247,36 @@ class SpriteGrid(QWidget):
             rows = np.flatnonzero(np.isin(self._model.visible, wanted))
         self.view.select_rows(rows)
 
-    def zoom(self) -> int:
+    def zoom(self) -> float:
         """Return the zoom: logical pixels for a sprite pixel."""
         return self._delegate.zoom
 
-    def set_zoom(self, zoom: int) -> None:
-        """Set the zoom, 1 to 8."""
-        self._delegate.zoom = min(max(zoom, ZOOMS[0]), ZOOMS[-1])
+    def zooms(self) -> Sequence[float]:
+        """Return the possible zooms for sprites of this size, ascending."""
+        size = self._model.rgba.shape[1]
+        smallest, largest = min(1.0, _SMALLEST / size), max(1.0, _LARGEST / size)
+        return [zoom for zoom in _ZOOMS if smallest <= zoom <= largest]
+
+    def set_zoom(self, zoom: float) -> None:
+        """Set the zoom to the nearest possible one, which decides the size of later thumbnails too."""
+        zoom = min(self.zooms(), key=lambda possible: abs(possible - zoom))
+        self._thumbnail = round(zoom * self._model.rgba.shape[1])
+        self._show_zoom(zoom)
+
+    def thumbnail(self) -> int:
+        """Return the wanted side of a thumbnail in logical pixels."""
+        return self._thumbnail
+
+    def set_thumbnail(self, side: int) -> None:
+        """Set the wanted side of a thumbnail in logical pixels; the zoom is the largest that fits."""
+        self._thumbnail, size = side, self._model.rgba.shape[1]
+        fitting = [zoom for zoom in self.zooms() if size * zoom <= side]
+        self._show_zoom(fitting[-1] if fitting else self.zooms()[0])
+
+    def _show_zoom(self, zoom: float) -> None:
+        self._delegate.zoom = zoom
         self._fit_cells()
+        self.zoom_changed.emit()
 
     @Slot()
     def open_menu(self) -> None:
@@ -264,7 +307,10 @@ class SpriteGrid(QWidget):
 
     @Slot(int)
     def _zoom_by(self, steps: int) -> None:
-        self.set_zoom(self.zoom() + steps)
+        if len(self._model.rgba):
+            zooms = self.zooms()
+            index = zooms.index(self.zoom()) + steps
+            self.set_zoom(zooms[min(max(index, 0), len(zooms) - 1)])
 
     def _fit_cells(self) -> None:
         self.view.resize_cells(self._delegate.cell(self.view.fontMetrics()))

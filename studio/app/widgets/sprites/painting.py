@@ -1,11 +1,11 @@
-"""Draws sprites at a whole number of device pixels for each sprite pixel."""
+"""Draws sprites at a whole number of device pixels for each sprite pixel, and large sprites at a fraction."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 import numpy as np
-from PySide6.QtCore import QRect
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 
 from studio.app import theme
@@ -18,12 +18,18 @@ _TILE = 8  # squares on a side of the brush image; a large image is copied fewer
 def draw_sprite(painter: QPainter, box: QRect, sprite: Rgba) -> None:
     """Draw uint8 [H, W, 4] centred in `box` over a checkerboard, at the largest whole zoom in device pixels.
 
+    A sprite larger than the box is shrunk, smoothly, to 1/2, 1/3, 1/4 ... of its size.
+
     Logical pixels would give uneven sprite pixels on scaled screens. Called thousands of times, so keep it fast.
     """
     ratio = painter.device().devicePixelRatioF()
     height, width = sprite.shape[:2]
     across, down = box.width() * ratio, box.height() * ratio
-    factor = max(1, min(int(across) // width, int(down) // height))
+    factor = min(int(across) // width, int(down) // height)
+    if not factor and across >= 1 and down >= 1:
+        sprite = shrunk(sprite, max(-(-width // int(across)), -(-height // int(down))))
+        height, width = sprite.shape[:2]
+    factor = max(1, factor)
     left = round(box.x() * ratio) + (round(across) - factor * width) // 2
     top = round(box.y() * ratio) + (round(down) - factor * height) // 2
     target = QRect(left, top, factor * width, factor * height)
@@ -35,6 +41,15 @@ def draw_sprite(painter: QPainter, box: QRect, sprite: Rgba) -> None:
     pixels = np.ascontiguousarray(sprite)  # alive until drawn
     painter.drawImage(target, as_image(pixels))
     painter.restore()
+
+
+def shrunk(sprite: Rgba, divisor: int) -> Rgba:
+    """Return uint8 [H, W, 4] at 1/`divisor` of its size, each pixel the mean of `divisor` x `divisor` pixels."""
+    height, width = (max(1, side // divisor) for side in sprite.shape[:2])
+    pixels, smooth = np.ascontiguousarray(sprite), Qt.TransformationMode.SmoothTransformation
+    image = as_image(pixels).scaled(width, height, Qt.AspectRatioMode.IgnoreAspectRatio, smooth)
+    image = image.convertToFormat(QImage.Format.Format_RGBA8888)
+    return np.frombuffer(image.constBits(), np.uint8).reshape(height, width, 4).copy()
 
 
 def as_image(rgba: Rgba) -> QImage:

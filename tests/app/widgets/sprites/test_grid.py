@@ -27,7 +27,7 @@ LEFT = Qt.MouseButton.LeftButton
 
 @pytest.fixture
 def grid(qtbot: QtBot) -> SpriteGrid:
-    made, sprites = SpriteGrid(), make_sprites()
+    made, sprites = SpriteGrid(thumbnail=16), make_sprites()
     made.set_sprites(sprites.rgba, names=sprites.names, labels=sprites.labels, class_names=sprites.class_names)
     return shown(qtbot, made, 300, 200)
 
@@ -35,7 +35,7 @@ def grid(qtbot: QtBot) -> SpriteGrid:
 @pytest.fixture
 def many(qtbot: QtBot) -> SpriteGrid:
     """Return a grid of a million sprites that share pixels."""
-    made = SpriteGrid()
+    made = SpriteGrid(thumbnail=32)
     made.set_sprites(np.broadcast_to(np.zeros((16, 16, 4), np.uint8), (MILLION, 16, 16, 4)))
     return shown(qtbot, made, 400, 300)
 
@@ -61,7 +61,7 @@ def test_ctrl_wheel_zooms_within_bounds(grid: SpriteGrid) -> None:
     grid.set_zoom(2)
     before = grid.view.cell
 
-    def turn(delta: int, keys: Qt.KeyboardModifier = CTRL) -> int:
+    def turn(delta: int, keys: Qt.KeyboardModifier = CTRL) -> float:
         turn_wheel(grid.view.viewport(), QPoint(5, 5), delta, keys)
         return grid.zoom()
 
@@ -71,7 +71,7 @@ def test_ctrl_wheel_zooms_within_bounds(grid: SpriteGrid) -> None:
     assert turn(0) == 4
     assert [turn(-120) for _ in range(20)][-1] == 1
     grid.set_zoom(99)
-    assert grid.zoom() == 8
+    assert grid.zoom() == 16
 
 
 def test_only_visible_cells_are_drawn(
@@ -301,13 +301,12 @@ def test_zoom_and_resize_back_restore_the_position(many: SpriteGrid) -> None:
 
 
 def test_largest_grid_fits_qt_integers(qtbot: QtBot) -> None:
-    grid = SpriteGrid()
+    grid = SpriteGrid(thumbnail=2048)
     qtbot.addWidget(grid)
     grid.resize(500, 400)
-    grid.set_zoom(8)
     view, bar = grid.view, grid.view.verticalScrollBar()
-    for count in (MILLION, 3 * MILLION):
-        grid.set_sprites(np.broadcast_to(np.zeros((256, 256, 4), np.uint8), (count, 256, 256, 4)))
+    for count in (MILLION, 2 * MILLION):
+        grid.set_sprites(np.broadcast_to(np.zeros((2048, 2048, 4), np.uint8), (count, 2048, 2048, 4)))
         view.scrollToBottom()
         assert bar.value() == bar.maximum() > 2_000_000_000
         if count == MILLION:
@@ -355,3 +354,28 @@ def test_recolouring_keeps_selection_and_position(many: SpriteGrid) -> None:
     many.replace_pixels(np.broadcast_to(np.full((16, 16, 4), 255, np.uint8), (MILLION, 16, 16, 4)))
     assert many.selected() == [700_000] and many.view.verticalScrollBar().value() == place
     assert many.view.viewport().grab().toImage() != before
+
+
+def test_thumbnails_of_large_sprites_are_shrunk(qtbot: QtBot) -> None:
+    grid = SpriteGrid(thumbnail=64)
+    grid.set_sprites(np.zeros((20, 256, 256, 4), np.uint8))
+    shown(qtbot, grid, 400, 300)
+    assert grid.zoom() == 1 / 4 and grid.view.cells().across >= 5
+    grid.zoom_in()
+    assert grid.zoom() == 1 / 2
+    grid.set_sprites(np.zeros((20, 32, 32, 4), np.uint8))
+    assert grid.zoom() == 4  # as large as before
+    for _ in range(9):
+        grid.zoom_out()
+    assert grid.zoom() == 1 / 2
+
+
+def test_next_sprite_after_the_selection(grid: SpriteGrid) -> None:
+    assert grid.after_selection() == []
+    grid.set_visible([4, 5, 6, 7])
+    grid.select([5, 6])
+    assert grid.after_selection() == [7]
+    grid.select([6, 7])
+    assert grid.after_selection() == [5]
+    grid.select([4, 5, 6, 7])
+    assert grid.after_selection() == []

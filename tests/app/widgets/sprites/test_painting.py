@@ -51,3 +51,13 @@ def test_transparent_pixels_show_the_checkerboard(qapp: QApplication) -> None:
 )
 def test_sprite_side_in_logical_pixels(box: int, pixels: int, ratio: float, side: float) -> None:
     assert factor_for(box, pixels, ratio) == pytest.approx(side)
+
+
+def test_sprite_larger_than_the_box_is_shrunk(qapp: QApplication) -> None:
+    sprite = np.zeros((80, 80, 4), np.uint8)
+    sprite[..., 3] = 255
+    sprite[:, ::2, 0] = 255  # the mean of two columns
+    drawn = _drawn(sprite, QRect(10, 10, 40, 40), 1.0)
+    rows, columns = np.nonzero(drawn[..., 3])
+    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (10, 49, 10, 49)
+    assert np.abs(drawn[11:49, 11:49, 0].astype(int) - 128).max() <= 2

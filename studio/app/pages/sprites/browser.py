@@ -1,0 +1,109 @@
+"""The open sprites in a grid, with search, zoom and what can be done with the selected sprites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QWidget
+
+from studio.app.pages.sprites.search import SpriteSearch
+from studio.app.pages.sprites.selection import SelectionBar
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.app.widgets.sprites.grid import SpriteGrid
+from studio.app.widgets.sprites.zoom_slider import ZoomSlider
+from studio.data.sprites import Sprites
+
+_THUMBNAIL = "sprites_thumbnail"  # settings key: side of a thumbnail in logical pixels
+
+
+class SpriteBrowser(QWidget):
+    """A grid of the open sprites. The page chooses sprites by class and colour; the search field narrows the choice."""
+
+    filtered = Signal()  # other sprites are shown
+    all_requested = Signal()  # show all classes and colours
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._settings = session.settings
+        self.grid = SpriteGrid()
+        self.search, self.zoom = SpriteSearch(), ZoomSlider(self.grid)
+        self.selection = SelectionBar(self.grid, session)
+        self.show_all = factory.button("Clear filter", "Show all sprites.", slot=self._on_show_all_clicked)
+        self._chosen: NDArray[np.int64] | None = None
+        self._names: Sequence[str] = ()
+        no_match = factory.row(factory.text("No sprite matches.", "muted", wrap=False), self.show_all, 1)
+        self._stack = factory.stack(self.grid, factory.panel(factory.column(no_match, 1)))
+        above = factory.row(self.search, 1, self.zoom, grows=0)
+        self.setLayout(factory.column(above, self._stack, self.selection, margin=factory.GRID, grows=1))
+        thumbnail = self._settings.text(_THUMBNAIL)
+        if thumbnail.isdecimal():
+            self.grid.set_thumbnail(int(thumbnail))
+        self.search.found.connect(self._on_found)
+
+    def save_state(self) -> None:
+        self._settings.set_text(_THUMBNAIL, str(self.grid.thumbnail()))
+
+    def show_sprites(self, sprites: Sprites, chosen: NDArray[np.int64] | None, *, is_same: bool) -> None:
+        """Show the sprites of an import. chosen: see `choose`.
+
+        is_same: of the same files as before, so that search, scroll position and selection stay. If the selected
+        sprites are gone, the next sprite is selected.
+        """
+        indices = [*self.grid.selected()[:1], *self.grid.after_selection()] if is_same else []
+        wanted = [self._names[index] for index in indices]
+        self._names, self._chosen, names = sprites.names, chosen, sprites.class_names
+        self.grid.set_sprites(sprites.rgba, self._names, labels=sprites.labels, class_names=names, stays=is_same)
+        if not is_same:
+            self.search.clear()
+        self.search.set_sprites(sprites)
+        self._filter(stays=True)
+        again = next((name for name in wanted if name in self._names), None)
+        if again is not None:
+            self.grid.go_to(self._names.index(again))
+
+    def choose(self, indices: NDArray[np.int64] | None) -> None:
+        """Show only these sprites, int64 [n], ascending, as far as the search finds them; None for all."""
+        self._chosen = indices
+        self._filter(stays=False)
+
+    def shown_count(self) -> int | None:
+        """Return the number of shown sprites; None if no filter is set."""
+        is_all = self._chosen is None and self.search.indices is None
+        return None if is_all else self.grid.visible_count()
+
+    @Slot()
+    def focus_search(self) -> None:
+        """Move the focus to the search field."""
+        self.search.setFocus()
+        self.search.selectAll()
+
+    def clear_search(self) -> bool:
+        """Clear the search. Return False if it is clear."""
+        was_clear = not self.search.text()
+        self.search.clear()
+        return not was_clear
+
+    def _filter(self, *, stays: bool) -> None:
+        """Show the chosen and found sprites. stays: keep the scroll position."""
+        shown, found = self._chosen, self.search.indices
+        if shown is None or found is None:
+            shown = found if shown is None else shown
+        else:
+            shown = np.intersect1d(shown, found, assume_unique=True)
+        self.grid.set_visible(shown, stays=stays)
+        self._stack.setCurrentIndex(1 if shown is not None and not len(shown) else 0)
+        self.filtered.emit()
+
+    @Slot()
+    def _on_found(self) -> None:
+        self._filter(stays=False)
+
+    @Slot()
+    def _on_show_all_clicked(self) -> None:
+        self.search.clear()
+        self.all_requested.emit()
+        self.grid.setFocus()
