@@ -73,7 +73,7 @@ class Monitor(QWidget):
         # The splitter fills the room; below its minimum, the page scrolls. The minimum must be set, since a layout
         # takes an ignored size as 0.
         self.splitter.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
-        self.splitter.setMinimumHeight(plot.minimumHeight() + self.splitter.handleWidth() + self.tabs.minimumHeight())
+        self.splitter.setMinimumHeight(plot.minimumHeight() + factory.GRID + self.tabs.minimumHeight())
         factory.fill_splitter(self.splitter, (plot, self.tabs), (360, 340), self._session.settings.layout("monitor"))
         self.setLayout(factory.column(self.readings, self.splitter, grows=1))
 

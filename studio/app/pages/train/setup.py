@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QCheckBox, QComboBox, QWidget
 
@@ -215,6 +215,11 @@ class PresetButtons(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit_widths()
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the size of the widest button's text; the widths set by `_fit_widths` may shrink."""
+        widths = [button.sizeHint().width() for button in self._group.buttons()]
+        return QSize(max(widths, default=0), super().minimumSizeHint().height())
 
     def _fit_widths(self) -> None:
         """Share the width among the buttons if their texts fit in one row; otherwise the buttons wrap."""

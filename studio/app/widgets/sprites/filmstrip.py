@@ -40,7 +40,7 @@ class Filmstrip(QWidget):
         self._step.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 000,000"))
         self._latest = factory.button("Latest", "Show the newest samples and follow new ones.", role="flat")
         tip = "Save the samples as a GIF or APNG animation."
-        self.save = factory.button("Save timelapse…", tip, role="flat", slot=self.save_requested)
+        self.save = factory.tool_button("film", "Save timelapse", tip, self.save_requested)
         below = factory.row(self._step, self._slider, self._latest, self.save, grows=1)
         self.setLayout(factory.column(self.view, below, grows=0))
         self._slider.valueChanged.connect(self._on_slider_moved)

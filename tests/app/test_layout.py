@@ -1,0 +1,227 @@
+"""The layout of every page, from small to large windows: no cut-off text, no overlaps, nothing out of view."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractScrollArea,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLayout,
+    QLineEdit,
+    QSplitter,
+    QTabBar,
+    QTabWidget,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from studio.app import theme
+from studio.app.widgets.factory import ElidedLabel
+from studio.app.window import Window
+from studio.core import paths
+from studio.data.pixels.editing import NamedSprite
+from tests.app.conftest import LONG_MS, click, open_sprites, sprites_of
+
+_RUN = Path(__file__).parents[1] / "older_run" / "run"
+_SIZES = [(800, 600), (1280, 800), (2560, 1440)]
+_LAYOUT_ROUNDS = 4  # until wrapped texts, scroll areas and their pages agree on their sizes
+_SLACK = 1  # pixel, for corners of tab bars, which Qt places over their edge
+_ELIDES = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+
+
+def problems(window: Window) -> list[str]:
+    """Name the visible widgets that are cut off, overlap others or lie out of view."""
+    found: list[str] = []
+    for widget in [window, *window.findChildren(QWidget)]:
+        if widget.isVisible() and not (widget is not window and widget.isWindow()):
+            if is_cut_off(widget):
+                found.append(f"{named(widget)} is cut off")
+            elif leaves_its_parent(widget):
+                found.append(f"{named(widget)} is out of view")
+            found += [f"{named(one)} overlaps {named(other)}" for one, other in overlapping(widget)]
+    return found
+
+
+def named(widget: QWidget) -> str:
+    """Return a widget's type, text and the types of its parents."""
+    text = str(widget.property("text") or widget.accessibleName())[:40]
+    parents, parent = [], widget.parentWidget()
+    while parent is not None and not isinstance(parent, Window):
+        if type(parent).__module__.startswith("studio."):
+            parents.append(type(parent).__name__)
+        parent = parent.parentWidget()
+    return f"{type(widget).__name__} '{text}' in {' in '.join(parents[:2])}"
+
+
+def is_cut_off(widget: QWidget) -> bool:
+    """Return whether a widget has less room than its text needs. Widgets that elide their text pass."""
+    width, hint, is_cut = widget.width(), widget.sizeHint(), False
+    match widget:
+        case ElidedLabel():
+            pass
+        case QLabel() if widget.wordWrap():
+            is_cut = bool(widget.text()) and widget.heightForWidth(width) > widget.height()
+        case QLabel():
+            is_cut = bool(widget.text()) and (hint.width() > width or hint.height() > widget.height())
+        case QAbstractButton():
+            is_cut = bool(widget.text()) and hint.width() > width
+        case QTabBar() if isinstance(widget.parent(), QTabWidget):  # others scroll
+            is_cut = sum(widget.tabRect(index).width() for index in range(widget.count())) > width
+        case QComboBox():
+            is_cut = widget.sizeAdjustPolicy() != _ELIDES and hint.width() > width
+        case QAbstractSpinBox():
+            is_cut = not _fits(widget.lineEdit(), widget.text())
+        case QLineEdit():
+            is_cut = not widget.text() and not _fits(widget, widget.placeholderText())
+    return is_cut
+
+
+def _fits(field: QLineEdit, text: str) -> bool:
+    margins = field.textMargins()
+    return field.fontMetrics().horizontalAdvance(text) <= field.width() - margins.left() - margins.right()
+
+
+def leaves_its_parent(widget: QWidget) -> bool:
+    """Return whether a part of a widget can't be seen, not even by scrolling."""
+    parent = widget.parentWidget()
+    if parent is None:
+        return False
+    area = parent.parentWidget()
+    if isinstance(area, QAbstractScrollArea) and area.viewport() is parent:
+        is_fixed = area.horizontalScrollBarPolicy() == Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        return is_fixed and type(area).__name__ == "_ScrollArea" and widget.width() > parent.width()
+    room = parent.rect().adjusted(-_SLACK, -_SLACK, _SLACK, _SLACK)
+    return not widget.size().isEmpty() and not room.contains(widget.geometry())
+
+
+def overlapping(widget: QWidget) -> Iterator[tuple[QWidget, QWidget]]:
+    """Return the pairs of widgets in a widget's layout that lie over one another."""
+    layout = widget.layout()
+    if isinstance(widget, QSplitter):
+        parts: Iterable[QWidget | None] = [widget.widget(index) for index in range(widget.count())]
+    else:
+        parts = laid_out(layout) if layout is not None else []
+    shown = [part for part in parts if part is not None and part.isVisible()]
+    for one, other in itertools.combinations(shown, 2):
+        if QRect.intersects(one.geometry(), other.geometry()):
+            yield one, other
+
+
+def laid_out(layout: QLayout) -> Iterator[QWidget]:
+    """Return the widgets of a layout and of the layouts in it."""
+    for index in range(layout.count()):
+        item = layout.itemAt(index)
+        assert item is not None
+        if (widget := item.widget()) is not None:
+            yield widget
+        elif (inner := item.layout()) is not None:
+            yield from laid_out(inner)
+
+
+def views(window: Window) -> Iterator[str]:
+    """Show every page, with every tab, and name it."""
+    for name, page in window.pages.items():
+        window.show_page(name)
+        tabs = next((tabs for tabs in page.findChildren(QTabWidget) if tabs.isVisible()), None)
+        if tabs is None:
+            yield name
+            continue
+        for index in filter(tabs.isTabVisible, range(tabs.count())):
+            tabs.setCurrentIndex(index)
+            yield f"{name} ({tabs.tabText(index)})"
+
+
+def broken(window: Window, sizes: Iterable[tuple[int, int]]) -> list[str]:
+    """Return what is wrong with the pages at each size."""
+    return [f"{view}, {problem}" for view in views(window) for size in sizes for problem in broken_at(window, size)]
+
+
+def broken_at(window: Window, size: tuple[int, int]) -> list[str]:
+    """Return what is wrong with the shown page at a size."""
+    window.resize(*size)
+    for _ in range(_LAYOUT_ROUNDS):
+        QApplication.processEvents()
+    window.grab()
+    taken = window.size().toTuple()
+    found = [] if taken == size else [f"the window takes {taken}"]
+    return [f"{size[0]} x {size[1]}: {problem}" for problem in [*found, *problems(window)]]
+
+
+def fill(qtbot: QtBot, window: Window, sprite_folder: Path) -> None:
+    """Open sprites, generate sprites with an earlier run, and choose the run and the sprites."""
+    session, page = window.session, window.generate
+    open_sprites(qtbot, session, sprite_folder)
+    window.sprites.grid.view.selectAll()
+    window.show_page("runs")
+    qtbot.waitUntil(lambda: window.runs.table.model().rowCount() == 1, timeout=LONG_MS)
+    window.runs.table.selectRow(0)
+    page.show_run(paths.runs() / "older")
+    with qtbot.waitSignal(session.inference.generated, timeout=LONG_MS):
+        click(page.generate)
+    qtbot.waitUntil(lambda: not session.job_queue.running(), timeout=LONG_MS)
+
+
+def broken_editor(window: Window, sizes: Iterable[tuple[int, int]]) -> list[str]:
+    """Return what is wrong with the editor on the Generate page at each size."""
+    window.show_page("generate")
+    sprites = sprites_of(window.session)
+    window.session.editing.open(NamedSprite(sprites.rgba[0].copy(), sprites.names[0], sprites.class_names[0]))
+    return [f"editor, {problem}" for size in sizes for problem in broken_at(window, size)]
+
+
+@pytest.fixture
+def window_with_run(request: pytest.FixtureRequest) -> Window:
+    """The window with a run of an earlier version in the runs folder."""
+    shutil.copytree(_RUN, paths.runs() / "older")
+    window: Window = request.getfixturevalue("window")
+    return window
+
+
+def test_no_text_is_cut_off_and_nothing_overlaps(
+    qtbot: QtBot, qapp: QApplication, window_with_run: Window, sprite_folder: Path
+) -> None:
+    window = window_with_run
+    found = [f"empty {problem}" for problem in broken(window, _SIZES[:1])]
+    fill(qtbot, window, sprite_folder)
+    found += broken(window, _SIZES) + broken_editor(window, _SIZES[:2])
+    theme.apply(qapp, "dark")
+    found += [f"dark {problem}" for problem in broken(window, _SIZES[:1])]
+    window.session.editing.close()
+    assert found == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_text_is_cut_off_in_any_window(
+    qtbot: QtBot, qapp: QApplication, window_with_run: Window, sprite_folder: Path, scheme: theme.Scheme
+) -> None:
+    window = window_with_run
+    theme.apply(qapp, scheme)
+    found = [f"empty {problem}" for problem in broken(window, _SIZES)]
+    fill(qtbot, window, sprite_folder)
+    found += broken(window, _SIZES) + broken_editor(window, _SIZES)
+    window.session.editing.close()
+    assert found == []
+
+
+@pytest.mark.slow
+def test_no_text_is_cut_off_at_200_percent() -> None:
+    chosen = [__file__, "-m", "slow", "-k", "in_any_window", "-n", "0", "-p", "no:cacheprovider", "-q"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *chosen],
+        env={**os.environ, "QT_SCALE_FACTOR": "2"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout
