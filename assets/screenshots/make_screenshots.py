@@ -146,8 +146,10 @@ def keep(studio: Studio, app: QApplication) -> None:
     assert session.open_sprites.sprites is not None and device is not None
     window.show_page("runs")
     codes, drawn = (run.path for run in session.runs.runs)
-    session.runs.change_notes(codes, name="codes for the map", tags=("map",))
-    session.runs.change_notes(drawn, note="Clean outlines; ghosts are best.", starred=True, tags=("demo", "good"))
+    session.runs.rename(codes, "codes for the map")
+    session.runs.star([drawn], starred=True)
+    session.runs.change_notes(codes, note=None, tags=("map",))
+    session.runs.change_notes(drawn, note="Clean outlines; ghosts are best.", tags=("demo", "good"))
     for seed, minutes in enumerate((30.0, 60.0)):
         config = recipe.Config(minutes=minutes, seed=seed)
         session.queue.add(TrainingRequest(session.open_sprites.sprites, recipe, config, device))

@@ -80,7 +80,6 @@ class Menus(QObject):
         self._recent.triggered.connect(commands.open_recent)
         self._pages.triggered.connect(self._on_page_triggered)
         self._themes.triggered.connect(commands.choose_scheme)
-        session.open_sprites.imported.connect(self.refresh)
         session.training.state_changed.connect(self.refresh)
         self.refresh()
 
@@ -101,10 +100,11 @@ class Menus(QObject):
     @Slot()
     def refresh(self) -> None:
         """Enable the available actions and show what Undo and Redo would change."""
-        undone, redone = self._step_titles()
+        history = self._page.history if self._page is not None else None
+        undone, redone = (history.latest, history.next) if history is not None else (None, None)
         for action, words, step in ((self.undo, "Undo", undone), (self.redo, "Redo", redone)):
             _enable(action, "" if step else f"Nothing to {words.lower()}.")
-            action.setText(f"{words}: {step}" if step else words)
+            action.setText(f"{words} {step.title}".replace("&", "&&") if step else words)
         training = self._session.training
         busy = "Stop the current training first." if training.owns_run() else ""
         _enable(self.start, busy)
@@ -115,28 +115,19 @@ class Menus(QObject):
         _enable(self.watch, busy)
 
     def set_page(self, page: Page) -> None:
-        """Store the shown page and refresh the menus. Undo and Redo act on the page if it has an undo history."""
+        """Store the shown page, whose history Undo and Redo follow, and refresh the menus."""
         self._page = page
         self.refresh()
 
-    def _undo_page(self) -> Page | None:
-        """Return the shown page if it has its own undo history; None if Undo reverts import options instead."""
-        return self._page if self._page is not None and self._page.has_undo else None
-
-    def _step_titles(self) -> tuple[str, str]:
-        """Return the titles of the next undo step and the next redo step; an empty title if there is no step."""
-        page, opened = self._undo_page(), self._session.open_sprites.opened
-        if page is not None:
-            return page.undo_title(), page.redo_title()
-        return "".join(step.title for step in opened.past[-1:]), "".join(step.title for step in opened.future[:1])
-
     @Slot()
     def _on_undo(self) -> None:
-        (self._undo_page() or self._session.open_sprites).undo()
+        if self._page is not None:
+            self._page.history.undo()
 
     @Slot()
     def _on_redo(self) -> None:
-        (self._undo_page() or self._session.open_sprites).redo()
+        if self._page is not None:
+            self._page.history.redo()
 
     @Slot(bool)
     def _on_saves_details_toggled(self, saves: bool) -> None:

@@ -191,12 +191,12 @@ class Messages(QObject):
         self._queue: Notice | None = None  # the offer to start the queue
         session.failed.connect(bar.show_failure)
         session.noticed.connect(self.show_notice)
-        for withdrawn in (session.run_trash.withdrawn, session.job_queue.withdrawn, session.editing.withdrawn):
-            withdrawn.connect(bar.withdraw)
+        session.job_queue.withdrawn.connect(bar.withdraw)
+        for history in (session.run_history, session.generate_history):
+            history.changed.connect(bar.remove_outdated)
         session.training.unblocked.connect(bar.withdraw)
         session.run_offered.connect(self._on_run_offered)
         session.queue_offered.connect(self._on_queue_offered)
-        session.editing.undo_offered.connect(self._on_sprite_closed)
         session.training.state_changed.connect(self._on_training_changed)
         session.queue.changed.connect(self._on_queue_changed)
 
@@ -208,16 +208,24 @@ class Messages(QObject):
             card = self._bar.add(notice, button="Try again", other="End without saving")
             card.clicked.connect(training.resume)
             card.other_clicked.connect(training.stop_without_saving)
+        elif isinstance(notice, UndoOffered):
+            card = self._bar.add(notice, button="Undo", expires=True)
+            card.holds = notice.holds
+            card.clicked.connect(self._on_undo_clicked)
         elif isinstance(notice, StateNotice):
             self._bar.add(notice).holds = notice.holds
-        elif isinstance(notice, UndoOffered):
-            self._bar.add(notice, button="Undo", expires=True).clicked.connect(self._session.run_trash.undo)
         elif isinstance(notice, FilesSaved):
             self._bar.add(notice, button="Show in folder", expires=True).clicked.connect(self._on_show_clicked)
         elif isinstance(notice, FixOffered):
             self._bar.add(notice, button=notice.fix.title, expires=True).clicked.connect(self._on_fix_clicked)
         else:
             self._bar.add(notice)
+
+    @Slot()
+    def _on_undo_clicked(self) -> None:
+        card = self.sender()
+        assert isinstance(card, NoticeCard) and isinstance(card.notice, UndoOffered)
+        card.notice.undo()
 
     @Slot()
     def _on_show_clicked(self) -> None:
@@ -261,10 +269,6 @@ class Messages(QObject):
         if self._queue is not None and (queue.is_on or not queue.runs):
             self._bar.withdraw(self._queue)
             self._queue = None
-
-    @Slot(object)
-    def _on_sprite_closed(self, offer: Notice) -> None:
-        self._bar.add(offer, button="Undo", expires=True).clicked.connect(self._session.editing.undo)
 
 
 class UncaughtErrors(QObject):

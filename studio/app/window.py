@@ -88,7 +88,7 @@ class Window(QMainWindow):
         self.rail.chosen.connect(self.show_page)
         for page in self.pages.values():
             page.page_requested.connect(self.show_page)
-            page.undo_changed.connect(menus.refresh)
+            page.history.changed.connect(menus.refresh)
 
     @Slot()
     def _apply_stylesheet(self) -> None:

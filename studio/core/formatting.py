@@ -23,6 +23,11 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
+def lower_first(text: str) -> str:
+    """Return the text with a small first letter, for use in a sentence; 'EMA decay' stays as it is."""
+    return text if text[:2].isupper() else f"{text[:1].lower()}{text[1:]}"
+
+
 def count(value: int, noun: str, plural: str = "") -> str:
     """Format a count with its noun: (1, 'sprite') -> '1 sprite', (19200, 'sprite') -> '19,200 sprites'."""
     return f"{value:,} {noun if value == 1 else plural or noun + 's'}"

@@ -70,5 +70,7 @@ class FilesSaved(Notice):
 
 
 @dataclass(frozen=True)
-class UndoOffered(Notice):
+class UndoOffered(StateNotice):
     """A message about an action, with a button that undoes the action."""
+
+    undo: Callable[[], object] = field(kw_only=True)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.app import dialogs
 from studio.app.state.session import Session
+from studio.app.state.undo import UndoHistory
 from studio.core.errors import StudioError
 
 if TYPE_CHECKING:
@@ -22,12 +23,11 @@ class Page(QWidget):
     """A page of the window."""
 
     page_requested = Signal(str)  # name of another page to show
-    undo_changed = Signal()  # `undo_title` has changed
-    has_undo = False  # the page has its own undo history; if False, Undo acts on the open sprites
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
+        self.history = UndoHistory(self)  # what Undo reverts while the page is shown; pages replace it by the session's
 
     def save_plot(self, plot: TimePlot, name: str) -> None:
         """Ask for a path, with `name` as the proposal, and save the plot."""
@@ -50,20 +50,6 @@ class Page(QWidget):
 
     def before_show(self) -> None:
         """Update the page before the window shows it."""
-
-    def undo_title(self) -> str:
-        """Return the title of the step that Undo takes back; '' for an empty history. Used if `has_undo`."""
-        return ""
-
-    def undo(self) -> None:
-        """Undo the last step."""
-
-    def redo_title(self) -> str:
-        """Return the title of the step that Redo repeats; '' without a step."""
-        return ""
-
-    def redo(self) -> None:
-        """Redo the step that was undone last."""
 
     def save_state(self) -> None:
         """Store changed layouts, settings and work; the window calls this about twice a second. Raises OSError."""

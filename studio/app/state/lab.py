@@ -135,7 +135,7 @@ class Lab(QObject):
         """Change the settings of the next training as a result suggests."""
         config = self._setup.config
         if config is not None and not self.suggestion(result)[1]:
-            self._setup.set_config(config.replace(**result.outcome.suggests))
+            self._setup.edit_config(config.replace(**result.outcome.suggests))
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, Progress):

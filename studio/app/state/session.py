@@ -26,6 +26,7 @@ from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.queue import TrainingQueue
 from studio.app.state.training.setup import TrainingSetup
 from studio.app.state.training.training import CurrentTraining
+from studio.app.state.undo import UndoHistory
 from studio.core import formatting
 from studio.core.errors import StudioError
 from studio.core.events import CheckpointSaved, Event, JobFailed, Notice
@@ -53,10 +54,11 @@ class Session(QObject):
         self.sheets = SheetLoader(self.job_queue, self)
         self.catalog = EngineCatalog(self.job_queue, self)
         self.training = CurrentTraining(self.job_queue, self)
-        self.runs = RunList(self.job_queue, self)
+        self.run_history, self.generate_history = UndoHistory(self), UndoHistory(self)
+        self.runs = RunList(self.job_queue, self.run_history, self)
         self.run_space = RunSpace(self.job_queue, self.runs, self)
-        self.run_trash = RunTrash(self.job_queue, self.runs, self)
-        self.queue = TrainingQueue(self.job_queue, self.training, self.runs, self)
+        self.run_trash = RunTrash(self.job_queue, self.runs, self.run_history, self)
+        self.queue = TrainingQueue(self.job_queue, self.training, self.runs, self.run_history, self)
         self.device_choice = DeviceChoice(settings, self.catalog, self.training, self)
         self.setup = TrainingSetup(
             settings, self.open_sprites, self.catalog, self.training, self.runs, self.device_choice, self
@@ -70,7 +72,7 @@ class Session(QObject):
         self.saving = SpriteSaving(self.job_queue, settings, self)
         self.sprite_map = SpriteMap(self.job_queue, self)
         self.palettes = PaletteTools(self.job_queue, self)
-        self.editing = SpriteEditing(self.job_queue, self)
+        self.editing = SpriteEditing(self.job_queue, self.generate_history, self)
         self.kept_sprites = KeptSprites(self)
         self.drag_files = DragFiles(settings)
         self._offered = False
@@ -81,6 +83,7 @@ class Session(QObject):
         for saved in (self.saving.saved, self.lab.saved, self.runs.saved, self.palettes.saved):
             saved.connect(self.notify_saved)
         self.run_trash.noticed.connect(self.noticed)
+        self.editing.noticed.connect(self.noticed)
         self.open_sprites.imported.connect(self._on_imported)
         for loaded in (self.open_sprites.imported, self.catalog.devices_found, self.catalog.ready):
             loaded.connect(self._start_demo_training)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from studio.core.config import Value, settings_of
 from studio.core.events import Event, Notice
+from studio.core.formatting import count
 from studio.data.decimal_marks import COMMA, POINT
 from studio.data.doctor.fixes import as_patterns
 from studio.data.files.source_files import ImportIssue
@@ -30,6 +31,7 @@ class Fix:
 
     title: str  # text of the button
     changes: Mapping[str, Value]  # new values by setting
+    undo_title: str = ""  # completes 'Undo' in the Edit menu; '' for the lower-case title
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,11 @@ class FixOffered(Notice):
     fix: Fix = field(kw_only=True)
 
 
-SPLITS_AS_CLASSES = Fix("Use them as classes", {"split_folders": False})
-MERGE_CLASSES = Fix("Merge these classes", {"merge_classes": True})
+SPLITS_AS_CLASSES = Fix("Use them as classes", {"split_folders": False}, "use splits as classes")
+MERGE_CLASSES = Fix("Merge these classes", {"merge_classes": True}, "merge classes")
+_EXCLUDE_SMALL = Fix("Exclude", {"class_minimum": SMALL_CLASS}, "exclude small classes")
+_INCLUDE_SMALL = Fix("Include them", {"class_minimum": 1}, "include small classes")
+_INCLUDE_SIMILAR = Fix("Include them", {"similar": "keep"}, "include similar sprites")
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +125,8 @@ def _exclude(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
 def exclude_fix(names: Sequence[str], options: ImportOptions) -> Fix:
     """Return a fix that excludes these sprites, in addition to sprites excluded before."""
     before = [options.leave_out] if options.leave_out else []
-    return Fix("Exclude", {"leave_out": ";".join([*before, as_patterns(list(names))])})
+    leave_out = ";".join([*before, as_patterns(list(names))])
+    return Fix("Exclude", {"leave_out": leave_out}, f"exclude {count(len(names), 'sprite')}")
 
 
 def slice_fix(options: ImportOptions) -> Fix:
@@ -157,7 +163,7 @@ def _original_size(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
         return
     # The canvas may have been set for upscaled sprites; when slicing, pictures up to the canvas stay whole.
     size = max(1, case.options.size // scale) if case.options.size and case.options.sheets != "as they are" else 0
-    yield Fix("Undo upscaling", {"shrink": shrink, "size": size})
+    yield Fix("Undo upscaling", {"shrink": shrink, "size": size}, "shrink upscaled sprites")
 
 
 def _slice(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
@@ -215,9 +221,15 @@ _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
     "wrong size": ("These pictures don't fit the canvas.", _larger_canvas),
     "looks like a sheet": (_SLICING, _slice),
     "empty": ("The pictures have no visible pixels.", None),
-    "similar": ("Excluded: each nearly equals a kept sprite.", Fix("Include them", {"similar": "keep"})),
-    "small class": ("Excluded: the classes of these sprites are too small.", Fix("Include them", {"class_minimum": 1})),
-    "chosen": ("You excluded these sprites.", Fix("Include them", {"leave_out": ""})),
+    "similar": (
+        "Excluded: each nearly equals a kept sprite.",
+        _INCLUDE_SIMILAR,
+    ),
+    "small class": (
+        "Excluded: the classes of these sprites are too small.",
+        _INCLUDE_SMALL,
+    ),
+    "chosen": ("You excluded these sprites.", Fix("Include them", {"leave_out": ""}, "include excluded sprites")),
 }
 
 _KEPT: Mapping[str, tuple[str, _Fixes]] = {
@@ -257,9 +269,9 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
               Fix("Use the files' classes", {"edits": "off"})),
     "lost moves": ("The files of these sprites were redrawn or removed. Move the new sprites again.", None),
     "similar": ("Near-duplicates: these get extra weight, and may be in both training and validation set. Animation "
-                "frames are fine.", Fix("Keep one of each", {"similar": "leave out"})),
+                "frames are fine.", Fix("Keep one of each", {"similar": "leave out"}, "exclude similar sprites")),
     "small class": (f"A model learns little from fewer than {SMALL_CLASS} sprites per class. Use fewer folder levels "
-                    "as class, add sprites, or exclude these.", Fix("Exclude", {"class_minimum": SMALL_CLASS})),
+                    "as class, add sprites, or exclude these.", _EXCLUDE_SMALL),
     "like-named": ("The class names differ from other class names only in case or spaces.", MERGE_CLASSES),
     "many colours": (f"The sprites have more than {MANY_COLOURS} colours, usually from scaling, JPEG or painting.",
                      Fix("Reduce to 32 colours", {"colours_each": 32})),

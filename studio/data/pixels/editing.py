@@ -192,14 +192,6 @@ class EditHistory:
         self._future = []
         self.now = kept
 
-    def undo_state(self) -> SavedEdit | None:
-        """Return the state that `undo` would restore, or None."""
-        return self._past[-1] if self._past else None
-
-    def redo_state(self) -> SavedEdit | None:
-        """Return the state that `redo` would restore, or None."""
-        return self._future[-1] if self._future else None
-
     def undo(self) -> None:
         """Undo the last step, if any."""
         if self._past:

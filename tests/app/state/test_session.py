@@ -78,12 +78,12 @@ def test_quick_successive_option_changes_are_all_applied_and_undone(
 
     opened.change_options(opened.latest.options.replace(size=16))
     opened.change_options(opened.latest.options.replace(class_levels=1))
-    assert taken() == {"size": 16, "class_levels": 1} and len(opened.opened.past) == 2
+    assert taken() == {"size": 16, "class_levels": 1}
     assert sprites_of(session).size == 16
-    opened.undo()
-    opened.undo()
-    assert taken() == {} and len(opened.opened.future) == 2
-    opened.redo()
+    opened.history.undo()
+    opened.history.undo()
+    assert taken() == {} and opened.history.latest is None
+    opened.history.redo()
     assert taken() == {"size": 16}
 
 

@@ -106,22 +106,25 @@ def test_undo_and_redo() -> None:
     assert history.push(red) and not history.push(EditedSprite(red.sprite.copy(), red.keep.copy()))
     assert (red.sprite[0, :4] == [255, 0, 0, 255]).all() and np.array_equal(red.sprite[1:], SPRITE[1:])
     history.undo()
-    after = history.redo_state()
-    assert history.now.edit is hidden and after is not None and after.edit is red
-    history.undo()
-    history.undo()
-    assert history.now.edit is first and history.undo_state() is None
+    assert history.now.edit is hidden
+    history.redo()
+    assert history.now.edit is red
+    for _ in range(3):
+        history.undo()
+    assert history.now.edit is first
     history.redo()
     assert history.now.edit is hidden
     history.push(first)
-    assert history.redo_state() is None
+    pushed = history.now
+    history.redo()
+    assert history.now is pushed
     for step in range(150):
         history.push(first.with_keep(line_mask((step % 16, step // 16), (step % 16, step // 16), 16), stays=False))
-    undone = 0
-    while history.undo_state() is not None:
+    undone = set()
+    for _ in range(150):
         history.undo()
-        undone += 1
-    assert undone == 100
+        undone.add(id(history.now))
+    assert len(undone) == 100
 
 
 def test_switching_sprites_can_be_undone() -> None:
@@ -129,7 +132,7 @@ def test_switching_sprites_can_be_undone() -> None:
     history.push(EditedSprite.of(SPRITE).with_keep(rectangle_mask((0, 0), (7, 7), 16), stays=False))
     edited, other = history.now, SavedEdit(EditedSprite.of(make_sprites(1, size=8).rgba[0]), "sword")
     history.open(other)
-    assert not other.is_same_sprite(edited) and history.undo_state() is edited
+    assert not other.is_same_sprite(edited) and history.now is other
     history.undo()
     assert history.now is edited and history.now.is_same_sprite(SavedEdit(EditedSprite.of(SPRITE), "gem", "item/gem"))
     history.redo()

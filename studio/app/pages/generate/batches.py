@@ -117,7 +117,6 @@ class GridContent:
         self.kept = kept
         self.history = ResultHistory()
         self.shows_new, self.size = True, 0
-        self._rejections: list[Rejection] = []  # since the window was opened, the newest last
 
     def batch(self) -> ResultBatch | None:
         """Return the shown batch; None while kept sprites are shown, and before the first batch."""
@@ -150,36 +149,32 @@ class GridContent:
         batch = self.batch()
         return batch.result.sprites if batch is not None and batch.result.titles else None
 
-    def reject(self, chosen: Sequence[int]) -> None:
-        """Hide the sprites of the batch at these indices, or remove these kept sprites."""
+    def rejection(self, chosen: Sequence[int]) -> Rejection:
+        """Return a rejection of the sprites in the grid at these indices."""
         batch = self.batch()
         if batch is not None:
-            batch.rejected |= set(chosen)
-            self._rejections.append(Rejection(batch, chosen))
-        else:
-            kept = [self.kept.of_size(self.size)[number] for number in chosen]
-            self._rejections.append(Rejection(None, kept=self.kept.indexed(kept)))
-            self.kept.remove(kept)
+            return Rejection(batch, chosen)
+        kept = self.kept.of_size(self.size)
+        return Rejection(None, kept=self.kept.indexed([kept[number] for number in chosen]))
 
-    def undo_title(self) -> str:
-        """Return the title of the next Undo step; '' without rejections."""
-        if not self._rejections:
-            return ""
-        last = self._rejections[-1]
-        return f"Reject {formatting.count(len(last.numbers) + len(last.kept), 'sprite')}"
-
-    def undo(self) -> Sequence[int]:
-        """Restore the sprites rejected last. Show them and return their indices; empty if their batch is dropped."""
-        last = self._rejections.pop()
-        if last.batch is not None:
-            last.batch.rejected -= set(last.numbers)
-            shown = last.numbers if self.history.show(last.batch) else ()
+    def reject(self, rejection: Rejection) -> None:
+        """Hide sprites of a batch, or remove kept sprites."""
+        if rejection.batch is not None:
+            rejection.batch.rejected |= set(rejection.numbers)
         else:
-            self.kept.restore(last.kept)
-            back = [kept for _, kept in last.kept]
+            self.kept.remove([kept for _, kept in rejection.kept])
+
+    def restore(self, rejection: Rejection) -> Sequence[int]:
+        """Restore rejected sprites. Show them and return their indices; empty if their batch is dropped."""
+        if rejection.batch is not None:
+            rejection.batch.rejected -= set(rejection.numbers)
+            shown = rejection.numbers if self.history.show(rejection.batch) else ()
+        else:
+            self.kept.restore(rejection.kept)
+            back = [kept for _, kept in rejection.kept]
             shown = [number for number, kept in enumerate(self.kept.of_size(self.size)) if kept in back]
         if shown:
-            self.shows_new = last.batch is not None
+            self.shows_new = rejection.batch is not None
         return shown
 
 

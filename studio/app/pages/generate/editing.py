@@ -75,9 +75,13 @@ class EditorPanel(QWidget):
         session.editing.changed.connect(self._on_sprite_changed)
         session.editing.read.connect(self._on_picture_read)
         self.editor.changed.connect(session.editing.add_step)
+        self.editor.undo_requested.connect(session.generate_history.undo)
+        self.editor.redo_requested.connect(session.generate_history.redo)
+        session.generate_history.changed.connect(self._on_history_changed)
         self.options.shape.toggled.connect(self._refresh)
         self.question.fitted.connect(session.editing.open)
         self.question.cancel.clicked.connect(self._on_sprite_changed)
+        self._on_history_changed()
         self._on_sprite_changed()
 
     def is_open(self) -> bool:
@@ -185,6 +189,11 @@ class EditorPanel(QWidget):
         """Return whether the sprite, uint8 [H, W, 4], is square and has the model's size, if known."""
         height, width = rgba.shape[:2]
         return height == width and self._size in (0, width)
+
+    @Slot()
+    def _on_history_changed(self) -> None:
+        latest, following = self._session.generate_history.latest, self._session.generate_history.next
+        self.editor.show_undo(latest.title if latest else "", following.title if following else "")
 
     @Slot()
     def _on_sprite_changed(self) -> None:

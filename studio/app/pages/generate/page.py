@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,14 +30,13 @@ _MODEL = "generate_model"  # settings key: the last used run
 class GeneratePage(Page):
     """Left: the model and the request. Right: results and editor, or predictions for a model that does not draw."""
 
-    has_undo = True
-
     def __init__(self, session: Session) -> None:
         super().__init__(session)
+        self.history = session.generate_history
         self.choice = ModelChoice(session, before=session.settings.text(_MODEL))
         self.request = RequestPanel(session, self.choice)
         self.neighbours = NeighboursPanel(session.inference)
-        self.results = Results(session.kept_sprites, session.drag_files, self.neighbours)
+        self.results = Results(session.kept_sprites, session.generate_history, session.drag_files, self.neighbours)
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
         self.drawing = DrawController(session, self.choice, self.request, self.results, self.editing)
@@ -49,7 +47,6 @@ class GeneratePage(Page):
         self._bar = factory.ProgressBar()
         self._right = QStackedWidget()
         self._drawn = QSplitter(Qt.Orientation.Vertical)
-        self._last_change_was_edit = True  # rather than rejected sprites
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self.setAcceptDrops(True)
         self._lay_out()
@@ -98,10 +95,8 @@ class GeneratePage(Page):
         self.results.dragger.failed.connect(self.session.show_error)
         factory.shortcut("R", self.results, self.drawing.draw_again)
         self.results.grid.selection_changed.connect(self._on_selection_changed)
-        self.results.undo_changed.connect(self._on_undo_changed)
         self.editing.draw.clicked.connect(self.drawing.draw_from_sprite)
         self.editing.changed.connect(self._refresh)
-        self.session.editing.changed.connect(self._on_undo_changed)
         self.session.editing.closed.connect(self.results.grid.setFocus)  # the focused widget is hidden
         factory.shortcut(QKeySequence.StandardKey.Paste, self, self.editing.paste)
         self.request.colours.changed.connect(self.drawing.recolour)
@@ -206,33 +201,6 @@ class GeneratePage(Page):
         folder = dialogs.choose_save_folder(self, settings, title)
         if folder is not None:
             saving.save_files(folder, selection)
-
-    def undo_title(self) -> str:
-        """Return the title of the last step: an edit, closing the editor, or rejected sprites."""
-        return next((title for title, _ in self._undos() if title), "")
-
-    def undo(self) -> None:
-        undo = next((undo for title, undo in self._undos() if title), None)
-        if undo is not None:
-            undo()
-
-    def redo_title(self) -> str:
-        """Return the title of the editor's last undone step."""
-        return self.session.editing.redo_title()
-
-    def redo(self) -> None:
-        self.session.editing.redo()
-
-    def _undos(self) -> list[tuple[str, Callable[[], None]]]:
-        """Return titles and undo functions of the editor and the results, the newest change first."""
-        editing, results = self.session.editing, self.results
-        found = [(editing.undo_title(), editing.undo), (results.content.undo_title(), results.undo)]
-        return found if self._last_change_was_edit else found[::-1]
-
-    @Slot()
-    def _on_undo_changed(self) -> None:
-        self._last_change_was_edit = self.sender() is self.session.editing
-        self.undo_changed.emit()
 
     @Slot()
     def _set_tab_order(self) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QButtonGroup, QLabel, QMenu, QToolButton, QWidget
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import MOST_RECENT, MOST_RECENT_MB, SpriteSelection
 from studio.app.pages.drag_and_drop import SpriteDragger
-from studio.app.pages.generate.batches import DrawRequest, GridContent
+from studio.app.pages.generate.batches import DrawRequest, GridContent, Rejection
 from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.state.models.saving import DragFiles
+from studio.app.state.undo import UndoHistory, UndoStep
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.overflow_bar import OverflowBar
@@ -31,13 +34,12 @@ _FRAME_COUNTS = (2, 3, 4, 6, 8)
 
 
 class Results(QWidget):
-    """A grid of new or kept sprites, with buttons. undo_changed: sprites were rejected or restored."""
+    """A grid of new or kept sprites, with buttons."""
 
-    undo_changed = Signal()
-
-    def __init__(self, kept: KeptSprites, carried: DragFiles, neighbours: QWidget) -> None:
-        """Create an empty grid. neighbours: the widget to show beside the grid."""
+    def __init__(self, kept: KeptSprites, history: UndoHistory, carried: DragFiles, neighbours: QWidget) -> None:
+        """Create an empty grid. history: receives kept and rejected sprites. neighbours: is shown beside the grid."""
         super().__init__()
+        self._history = history
         self.content = GridContent(kept)
         self._is_editing = False
         self.grid = SpriteGrid(thumbnail=96)
@@ -84,17 +86,6 @@ class Results(QWidget):
         """Return the current batch of new sprites; None before the first batch."""
         batch = self.content.history.current
         return batch.result if batch is not None else None
-
-    def undo(self) -> None:
-        """Restore the sprites rejected last, and select them."""
-        shown = self.content.undo()
-        if shown:
-            self._refresh_grid()
-            self.grid.go_to(shown[0])
-            if len(shown) > 1:
-                self.grid.select(shown)
-            self.grid.setFocus()
-        self.undo_changed.emit()
 
     def set_model(self, capabilities: frozenset[str], size: int, *, is_editing: bool) -> None:
         """Enable what the chosen model can do. size: its sprites' side in pixels. is_editing: the editor is open."""
@@ -174,7 +165,11 @@ class Results(QWidget):
     def _on_keep(self) -> None:
         chosen = self.grid.selected()
         if self.content.shows_new and chosen:
-            self.content.kept.add(map(self.sprite, chosen))
+            kept = self.content.kept
+            added = kept.add(map(self.sprite, chosen))
+            if added:
+                undo, redo = partial(kept.remove, added), partial(kept.restore, kept.indexed(added))
+                self._history.add(UndoStep(f"keep {formatting.count(len(added), 'sprite')}", undo, redo))
             self._select_next(chosen[-1])
 
     @Slot()
@@ -182,14 +177,30 @@ class Results(QWidget):
         chosen = self.grid.selected()
         if not chosen:
             return
-        self.content.reject(chosen)
+        rejection = self.content.rejection(chosen)
+        self.content.reject(rejection)
         if self.content.shows_new:
             self.grid.set_visible(self.content.remaining(), stays=True)
             self._describe()
             self._select_next(chosen[-1])
         else:
             self._select_next(chosen[-1] - len(chosen))
-        self.undo_changed.emit()
+        undo, redo = partial(self._restore, rejection), partial(self._reject_again, rejection)
+        self._history.add(UndoStep(f"reject {formatting.count(len(chosen), 'sprite')}", undo, redo))
+
+    def _restore(self, rejection: Rejection) -> None:
+        """Show rejected sprites again, and select them."""
+        shown = self.content.restore(rejection)
+        if shown:
+            self._refresh_grid()
+            self.grid.go_to(shown[0])
+            if len(shown) > 1:
+                self.grid.select(shown)
+            self.grid.setFocus()
+
+    def _reject_again(self, rejection: Rejection) -> None:
+        self.content.reject(rejection)
+        self._refresh_grid()
 
     def _select_next(self, number: int) -> None:
         """Select the sprite that follows sprite `number` in the grid, or the last sprite."""

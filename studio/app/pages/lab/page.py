@@ -38,6 +38,7 @@ class LabPage(Page):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
+        self.history = session.setup.history
         self.map = MapPage(session)
         self.tabs = QTabWidget()
         self.experiments = QListWidget()

@@ -1,7 +1,7 @@
 """The Runs page: a table of all runs."""
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QLineEdit, QSplitter, QStackedWidget
 
 from studio.app.pages.base import Page
@@ -29,6 +29,7 @@ class RunsPage(Page):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
+        self.history = session.run_history
         self.filter = QLineEdit(placeholderText="Filter", clearButtonEnabled=True)
         self.filter.setMaximumWidth(200)
         about = "Show runs with these words in a column or note; 'tag:boss' finds a tag."
@@ -155,24 +156,6 @@ class RunsPage(Page):
     @Slot(object)
     def _on_freed(self, freed: SpaceFreed) -> None:
         self.session.notify(f"{memory(freed.size_bytes)} freed.")
-
-    def event(self, event: QEvent) -> bool:
-        """Claim Ctrl+Z if a deleted run can be restored; otherwise the window undoes the open sprites' last change."""
-        if event.type() == QEvent.Type.ShortcutOverride and self._is_undo(event):
-            event.accept()
-            return True
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Restore the run deleted last."""
-        if self._is_undo(event):
-            self.session.run_trash.undo()
-        else:
-            super().keyPressEvent(event)
-
-    def _is_undo(self, event: QEvent) -> bool:
-        is_keys = isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Undo)
-        return is_keys and self.session.run_trash.can_undo()
 
     @Slot()
     def _on_save_plot(self) -> None:

@@ -64,7 +64,7 @@ class DoctorView(QWidget):
         self.exclude = factory.button("Exclude selected", tip, slot=self._on_exclude_clicked)
         tip = "Preview the sheet's cells and adjust them."
         self.preview_slicing = factory.button("Preview slicing…", tip, slot=self._on_preview_clicked)
-        self.undo = factory.button("Undo", _UNDO, slot=open_sprites.undo)
+        self.undo = factory.button("Undo", _UNDO, slot=open_sprites.history.undo)
         self.grid, self.files, self.preview = SpriteGrid(), FileTable(), FixPreview(doctor)
         self._title, self._advice = factory.text("", "heading"), factory.caption("")
         self._empty = factory.text("", "muted")
@@ -84,8 +84,10 @@ class DoctorView(QWidget):
         self.grid.selection_changed.connect(self._on_selection_changed)
         self._stale = False
         doctor.changed.connect(self._refresh)
+        open_sprites.history.changed.connect(self._refresh_undo)
         for part in (*self.fixes, self.preview_slicing, self.exclude):
             part.hide()  # until a finding needs them
+        self._refresh_undo()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -114,7 +116,6 @@ class DoctorView(QWidget):
         self.groups.setCurrentRow(self._row_to_select())
         self._is_listing = False
         self.groups.verticalScrollBar().setValue(scrolled)
-        self._refresh_undo()
 
     def _row_to_select(self) -> int:
         """Return the chosen finding's row. If it was fixed, return the nearest row; -1 for an empty list."""
@@ -182,11 +183,11 @@ class DoctorView(QWidget):
         self.preview_slicing.setVisible(self._finding is not None and self._finding.group in SHEET_GROUPS)
         self.exclude.setVisible(self._pages.currentWidget() is self.grid)
         factory.set_enabled(self.exclude, "" if self.grid.selected_count() else "Select some sprites first.")
-        self._refresh_undo()
 
+    @Slot()
     def _refresh_undo(self) -> None:
-        last = self._open_sprites.opened.past[-1:]
-        factory.set_enabled(self.undo, "" if last else _UNDO, "".join(f"Undo: {choice.title}" for choice in last))
+        latest = self._open_sprites.history.latest
+        factory.set_enabled(self.undo, _UNDO if latest is None else "", f"Undo {latest.title}." if latest else "")
 
     @Slot()
     def _on_selection_changed(self) -> None:

@@ -29,6 +29,7 @@ class SpritesPage(Page):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
+        self.history = session.open_sprites.history
         self.drop_zone = DropZone()
         self.waiting = ImportProgress(session.open_sprites)
         self.summary = ImportSummary(session)

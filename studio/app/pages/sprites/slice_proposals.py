@@ -16,11 +16,11 @@ from studio.app.pages.sprites.slice_texts import (
     sliced_sheets,
 )
 from studio.app.pages.sprites.slice_view import SliceView
-from studio.app.state.sprites.sprites import OpenSprites
+from studio.app.state.sprites.sprites import OpenSprites, OptionsChange
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.grid import SpriteGrid
-from studio.data.doctor.findings import Fix, canvas_fix, slice_fix
+from studio.data.doctor.findings import canvas_fix, slice_fix
 from studio.data.images.canvas import COMMON_SIZES
 from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.options import SheetGrid
@@ -128,7 +128,8 @@ class SliceProposal(QFrame):
         opened = self._open_sprites.opened
         uncut = opened.options.sheets == "as they are"
         names = [sheet.name for sheet in result.sheets] if uncut else sliced_sheets(result)
-        was_uncut = any(choice.before.sheets == "as they are" for choice in opened.past[-1:])
+        latest = self._open_sprites.history.latest
+        was_uncut = isinstance(latest, OptionsChange) and latest.before.sheets == "as they are"
         self.setVisible(bool(names) and opened.paths != self._closed_for and (uncut or was_uncut))
         if not names:
             return
@@ -143,23 +144,19 @@ class SliceProposal(QFrame):
 
     @Slot()
     def _on_slice_clicked(self) -> None:
-        self._apply(slice_fix(self._open_sprites.latest.options))
+        self._open_sprites.apply_fix(slice_fix(self._open_sprites.latest.options))
 
     @Slot()
     def _on_larger_clicked(self) -> None:
         """Enlarge the canvas to fit the skipped sprites."""
         result = self._open_sprites.result
         if result is not None and (fix := canvas_fix(result)) is not None:
-            self._apply(fix)
-
-    def _apply(self, fix: Fix) -> None:
-        options = self._open_sprites.latest.options
-        self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
+            self._open_sprites.apply_fix(fix)
 
     @Slot()
     def _on_undo_clicked(self) -> None:
         if self._open_sprites.latest is self._open_sprites.opened:  # otherwise Undo would revert a later change
-            self._open_sprites.undo()
+            self._open_sprites.history.undo()
 
     @Slot()
     def _on_preview_clicked(self) -> None:

@@ -17,7 +17,7 @@ from studio.data.options import LARGEST_CANVAS, ImportOptions, SheetGrid
 from studio.data.sheets.cells import GridCells
 from studio.data.sheets.slicing import check_sprite_count, fits_canvas
 
-SLICE_TITLE = "Slice sheets"
+SLICE_TITLE = "slice sheets"
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ class TrainPage(Page):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
+        self.history = session.setup.history
         self.setup = SetupPanel(session)
         self.controls = TrainingButtons(session.training)
         self.monitor = Monitor(session)

@@ -1,4 +1,4 @@
-"""The sprite in the editor, its undo history, and its file between sessions."""
+"""The sprite in the editor, and its file between sessions."""
 
 import errno
 from functools import partial
@@ -7,8 +7,8 @@ from pathlib import Path
 from filelock import BaseFileLock
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background.job_events import UndoOffered
 from studio.app.background.job_queue import JobQueue
+from studio.app.state.undo import UndoHistory, UndoStep
 from studio.core import file_systems, files, paths
 from studio.data.importing.single_sprite import load_image
 from studio.data.pixels.editing import EditedSprite, EditHistory, NamedSprite, SavedEdit
@@ -17,22 +17,20 @@ _MOST_WINDOWS = 9  # further windows do not store their editor
 
 
 class SpriteEditing(QObject):
-    """Holds the sprite in the editor and its undo history. Opening another sprite is also an undo step."""
+    """Holds the sprite in the editor. Edits, opening and closing a sprite are steps of the undo history."""
 
     changed = Signal()  # the sprite changed, or was opened or closed
     closed = Signal()  # the editor is empty
     read = Signal(object, object)  # Path and uint8 [H, W, 4] of an image file
-    undo_offered = Signal(object)  # UndoOffered: a sprite with unsaved edits was closed and can be restored
-    withdrawn = Signal(object)  # UndoOffered: the offer has expired
+    noticed = Signal(object)  # UndoOffered: a sprite with unsaved edits was closed and can be restored
 
-    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
+    def __init__(self, job_queue: JobQueue, undo_history: UndoHistory, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._job_queue = job_queue
+        self._job_queue, self._undo_history = job_queue, undo_history
         self._file = EditFile()
         self.history = EditHistory(self._file.stored) if self._file.stored is not None else None
         self._is_closed = False
         self._saved: EditedSprite | None = None  # the sprite when opened or last saved
-        self._offer: UndoOffered | None = None
 
     @property
     def current(self) -> SavedEdit | None:
@@ -42,19 +40,25 @@ class SpriteEditing(QObject):
     @Slot(object)
     def open(self, sprite: NamedSprite) -> None:
         """Open a square sprite in the editor."""
-        opened, offer = SavedEdit(EditedSprite.of(sprite.rgba), *sprite[1:]), self._unsaved()
+        before, unsaved = self.current, self._is_unsaved()
+        opened = SavedEdit(EditedSprite.of(sprite.rgba), *sprite[1:])
         if self.history is None:
             self.history = EditHistory(opened)
+            step = UndoStep(f"open {opened.name}", partial(self._set_closed, True), partial(self._set_closed, False))
         else:
             self.history.open(opened)
+            verb = "edit" if before is not None and opened.is_same_sprite(before) else "open"
+            step = UndoStep(f"{verb} {opened.name}", partial(self._step_back, is_closed=before is None), self._step_on)
         self._is_closed = False
         self._saved = opened.edit
-        self._announce_step(offer)
+        self._add_step(step)
+        self._offer_undo(before if unsaved else None)
 
     @Slot()
     def add_step(self) -> None:
-        """Announce a step that the editor has added to the history."""
-        self._announce_step()
+        """Add the change that the editor has added to `history` to the undo history."""
+        if self.history is not None:
+            self._add_step(UndoStep(f"edit {self.history.now.name}", self._step_back, self._step_on))
 
     def mark_saved(self) -> None:
         """Mark the sprite in the editor as saved."""
@@ -62,40 +66,13 @@ class SpriteEditing(QObject):
 
     @Slot()
     def close(self) -> None:
-        """Close the sprite; `undo` opens it again."""
-        offer, self._is_closed = self._unsaved(), True
-        self._announce_step(offer)
-        self.closed.emit()
-
-    def undo_title(self) -> str:
-        """Return the title of the next undo step; empty without a step."""
-        if self.history is None:
-            return ""
-        now, before = self.history.now, self.history.undo_state()
-        if self._is_closed:
-            return f"close {now.name}"
-        return _title(before, now) if before is not None else ""
-
-    def redo_title(self) -> str:
-        """Return the title of the next redo step; empty without a step."""
-        after = self.history.redo_state() if self.history is not None and not self._is_closed else None
-        return _title(self.history.now, after) if self.history is not None and after is not None else ""
-
-    @Slot()
-    def undo(self) -> None:
-        """Undo the last step; after `close`, open the sprite again."""
-        if self._is_closed:
-            self._is_closed = False
-        elif self.history is not None:
-            self.history.undo()
-        self._announce_step()
-
-    @Slot()
-    def redo(self) -> None:
-        """Redo the last undone step."""
-        if self.history is not None and not self._is_closed:
-            self.history.redo()
-        self._announce_step()
+        """Close the sprite; undo opens it again."""
+        before, unsaved = self.current, self._is_unsaved()
+        if before is not None:
+            self._set_closed(True)
+            undo, redo = partial(self._set_closed, False), partial(self._set_closed, True)
+            self._add_step(UndoStep(f"close {before.name}", undo, redo))
+            self._offer_undo(before if unsaved else None)
 
     def read_file(self, path: Path) -> None:
         """Read an image file; `read` follows."""
@@ -109,22 +86,39 @@ class SpriteEditing(QObject):
         """Unlock the editor's file for other windows."""
         self._file.release()
 
-    def _announce_step(self, offer: UndoOffered | None = None) -> None:
-        """Announce a step of the history: withdraw the previous undo offer and make the new offer, if any."""
-        before, self._offer = self._offer, offer
-        if before is not None:
-            self.withdrawn.emit(before)
+    def _add_step(self, step: UndoStep) -> None:
+        self._undo_history.add(step)
         self.changed.emit()
-        if offer is not None:
-            self.undo_offered.emit(offer)
 
-    def _unsaved(self) -> UndoOffered | None:
-        """Return an offer to restore the sprite in the editor; None without unsaved changes."""
+    def _step_back(self, *, is_closed: bool = False) -> None:
+        """Undo the last step of `history`. is_closed: the editor was empty before the step."""
+        assert self.history is not None
+        self.history.undo()
+        self._set_closed(is_closed)
+
+    def _step_on(self) -> None:
+        """Redo the last undone step of `history`."""
+        assert self.history is not None
+        self.history.redo()
+        self._set_closed(False)
+
+    def _set_closed(self, is_closed: bool) -> None:
+        was_closed, self._is_closed = self._is_closed, is_closed
+        self.changed.emit()
+        if is_closed and not was_closed:
+            self.closed.emit()
+
+    def _is_unsaved(self) -> bool:
+        """Return whether the sprite in the editor has unsaved changes."""
         current = self.current
-        if current is None or (self._saved is not None and current.edit.equals(self._saved)):
-            return None
-        hint = "To reopen the sprite, press Undo (Ctrl+Z)."
-        return UndoOffered("info", f"Closed {current.name} without saving.", hint)
+        return current is not None and (self._saved is None or not current.edit.equals(self._saved))
+
+    def _offer_undo(self, unsaved: SavedEdit | None) -> None:
+        """Offer to undo the latest step, which closed this sprite without saving; None makes no offer."""
+        step = self._undo_history.latest
+        if unsaved is not None and step is not None:
+            title, hint = f"Closed {unsaved.name} without saving.", "To reopen the sprite, press Undo (Ctrl+Z)."
+            self.noticed.emit(self._undo_history.offer(step, title, hint))
 
 
 class EditFile:
@@ -181,8 +175,3 @@ def _read(path: Path) -> SavedEdit | None:
         return SavedEdit.from_json(path.read_bytes())
     except (OSError, ValueError):
         return None
-
-
-def _title(before: SavedEdit, after: SavedEdit) -> str:
-    """Return the undo title of the step from `before` to `after`: 'edit NAME' or 'open NAME'."""
-    return f"edit {after.name}" if after.is_same_sprite(before) else f"open {after.name}"

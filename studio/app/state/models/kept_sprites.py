@@ -42,13 +42,14 @@ class KeptSprites(QObject):
         """Return the kept sprites of `size` x `size` pixels."""
         return [kept for kept in self._kept if len(kept.edit.sprite) == size]
 
-    def add(self, sprites: Iterable[NamedSprite]) -> None:
-        """Add square sprites, without duplicates."""
+    def add(self, sprites: Iterable[NamedSprite]) -> list[SavedEdit]:
+        """Add square sprites, without duplicates, and return the added sprites."""
         known = {_pixels(kept.edit.sprite) for kept in self._kept}
         new = {_pixels(sprite.rgba): sprite for sprite in sprites if _pixels(sprite.rgba) not in known}
-        if new:
-            added = [SavedEdit(EditedSprite.of(sprite.rgba), *sprite[1:]) for sprite in new.values()]
+        added = [SavedEdit(EditedSprite.of(sprite.rgba), *sprite[1:]) for sprite in new.values()]
+        if added:
             self._set([*self._kept, *added])
+        return added
 
     def remove(self, kept: list[SavedEdit]) -> None:
         """Remove sprites."""

@@ -7,15 +7,16 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypedDict
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import jobs, trash
-from studio.app.background.job_events import UndoOffered
 from studio.app.background.job_queue import JobOptions, JobQueue
 from studio.app.background.trash import TrashedRun
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.late import run_report
+from studio.app.state.undo import UndoHistory, UndoStep
 from studio.core.errors import StudioError
 from studio.core.events import Event, Notice
 from studio.core.formatting import count
@@ -29,6 +30,15 @@ _log = logging.getLogger(__name__)
 SHORT_JOB: JobOptions = {"urgent": True, "cancellable": False}  # not after an import, which takes minutes
 
 
+class _NoteChange(TypedDict, total=False):
+    """New values of a run's notes, the arguments of `change_notes`; None or a missing value changes nothing."""
+
+    name: str
+    starred: bool
+    note: str | None
+    tags: Sequence[str] | None
+
+
 class RunList(QObject):
     """Lists the runs, loads their curves and samples, saves reports about them and changes their notes."""
 
@@ -36,9 +46,9 @@ class RunList(QObject):
     read = Signal(object)  # HistoryRead
     saved = Signal(object)  # list of Path
 
-    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
+    def __init__(self, job_queue: JobQueue, history: UndoHistory, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._job_queue = job_queue
+        self._job_queue, self._history = job_queue, history
         self._listing: Job | None = None
         self._list_again = False
         self._reader = RunReader()  # used on the files thread only
@@ -81,14 +91,46 @@ class RunList(QObject):
         run = self.at(path)
         return path.name if run is None else run.title
 
-    def change_notes(
-        self, path: Path, *, name: str | None = None, note: str | None = None, starred: bool | None = None,
-        tags: Sequence[str] | None = None,
-    ) -> None:  # fmt: skip
-        """Change the notes of a run; None leaves a field unchanged."""
-        change = partial(change_notes, path, name=name, note=note, starred=starred, tags=tags)
-        on_success = partial(self._on_notes_changed, path)
-        self._job_queue.run("files", f"Saving notes of {path.name}", change, on_success, **SHORT_JOB)
+    def rename(self, path: Path, name: str) -> None:
+        """Give a run a display name, as a step of the undo history; '' for the folder's name."""
+        run = self.at(path)
+        if run is not None and name != run.notes.name:
+            self._change([path], f"rename {run.title}", {"name": run.notes.name}, {"name": name})
+
+    def star(self, paths: Sequence[Path], *, starred: bool) -> None:
+        """Star runs, or remove their stars, as one step of the undo history."""
+        changed = [path for path in paths if (run := self.at(path)) is not None and run.notes.starred != starred]
+        if changed:
+            what = self.title_of(changed[0]) if len(changed) == 1 else count(len(changed), "run")
+            title = f"star {what}" if starred else f"remove star of {what}"
+            self._change(changed, title, {"starred": not starred}, {"starred": starred})
+
+    def change_notes(self, path: Path, *, note: str | None, tags: Sequence[str] | None) -> None:
+        """Change the note and the tags of a run; None leaves a field unchanged.
+
+        Changes of the same fields in a row are one step of the undo history, since they are stored during typing.
+        """
+        run = self.at(path)
+        notes, after = run.notes if run is not None else RunNotes(), _NoteChange(note=note, tags=tags)
+        before = _NoteChange(note=None if note is None else notes.note, tags=None if tags is None else notes.tags)
+        what = "note" if tags is None else "tags" if note is None else "note and tags"
+        self._change([path], f"change {what} of {self.title_of(path)}", before, after, joins=True)
+
+    def _change(
+        self, paths: Sequence[Path], title: str, before: _NoteChange, after: _NoteChange, *, joins: bool = False
+    ) -> None:
+        """Change the notes of runs as a step of the undo history. joins: extend the latest step of the same title."""
+        latest, redo = self._history.latest, partial(self._write_notes, paths, after)
+        redo()
+        if joins and latest is not None and latest.title == title:
+            self._history.replace_latest(UndoStep(title, latest.undo, redo))
+        else:
+            self._history.add(UndoStep(title, partial(self._write_notes, paths, before), redo))
+
+    def _write_notes(self, paths: Sequence[Path], change: _NoteChange) -> None:
+        for path in paths:
+            write, on_success = partial(change_notes, path, **change), partial(self._on_notes_changed, path)
+            self._job_queue.run("files", f"Saving notes of {path.name}", write, on_success, **SHORT_JOB)
 
     def change_notes_now(self, path: Path, *, note: str | None, tags: Sequence[str] | None) -> None:
         """Write the notes of a run immediately and not in a job, because the window closes."""
@@ -143,56 +185,51 @@ def _list_runs() -> tuple[tuple[RunSummary, ...], tuple[RunSummary, ...]]:
 
 
 class RunTrash(QObject):
-    """Moves runs to the system's trash, and back with `undo`."""
+    """Moves runs to the system's trash, as a step of the undo history."""
 
     restored = Signal(object)  # list of Path: these runs came back; the list of runs follows
     noticed = Signal(object)  # Notice or UndoOffered
-    withdrawn = Signal(object)  # UndoOffered: the offer has expired
 
-    def __init__(self, job_queue: JobQueue, runs: RunList, parent: QObject) -> None:
+    def __init__(self, job_queue: JobQueue, runs: RunList, history: UndoHistory, parent: QObject) -> None:
         super().__init__(parent)
-        self._job_queue, self._runs = job_queue, runs
-        self._trashed: list[list[TrashedRun]] = []  # groups of runs for `undo`, newest last
-        self._offer: UndoOffered | None = None
+        self._job_queue, self._runs, self._history = job_queue, runs, history
 
     def move(self, paths: Sequence[Path]) -> None:
         """Move runs to the system's trash."""
         title = f"Moving {count(len(paths), 'run')} to the trash"
         self._job_queue.run("files", title, lambda: trash.trash_runs(paths), self._on_trashed, **SHORT_JOB)
 
-    def can_undo(self) -> bool:
-        """Return whether `undo` can restore runs."""
-        return bool(self._trashed)
+    def _restore(self, trashed: list[TrashedRun]) -> None:
+        """Move runs back from the trash."""
+        restore = trash.restore_runs
+        self._job_queue.run("files", "Restoring runs", lambda: restore(trashed), self._on_restored, **SHORT_JOB)
 
-    @Slot()
-    def undo(self) -> None:
-        """Restore the runs that were last moved to the trash."""
-        if self._trashed:
-            self._withdraw_offer()
-            runs = self._trashed.pop()
-            restore = trash.restore_runs
-            self._job_queue.run("files", "Restoring runs", lambda: restore(runs), self._on_restored, **SHORT_JOB)
+    def _trash_again(self, restored: list[TrashedRun]) -> None:
+        """Move restored runs to the trash again; update `restored`, which undo uses."""
+        paths = [run.path for run in restored]
+        title = f"Moving {count(len(paths), 'run')} to the trash"
+        on_success = partial(self._on_trashed_again, restored)
+        self._job_queue.run("files", title, lambda: trash.trash_runs(paths), on_success, **SHORT_JOB)
 
     def _on_trashed(self, trashed: list[TrashedRun]) -> None:
         if not trashed:
             return
-        self._withdraw_offer()
         runs = f"'{self._runs.title_of(trashed[0].path)}'" if len(trashed) == 1 else count(len(trashed), "run")
         title = f"Moved {runs} to the trash."
         if any(run.trash_path is None for run in trashed):
             self.noticed.emit(Notice("info", title, "To restore, open the system's trash."))
         else:
-            self._trashed.append(trashed)
-            self._offer = UndoOffered("info", title, "To restore, press Undo (Ctrl+Z).")
-            self.noticed.emit(self._offer)
+            undo, redo = partial(self._restore, trashed), partial(self._trash_again, trashed)
+            step = UndoStep(f"move {runs} to the trash", undo, redo)
+            self._history.add(step)
+            self.noticed.emit(self._history.offer(step, title))
+        self._runs.list_runs()
+
+    def _on_trashed_again(self, restored: list[TrashedRun], trashed: list[TrashedRun]) -> None:
+        restored[:] = trashed
         self._runs.list_runs()
 
     def _on_restored(self, folders: list[Path]) -> None:
         if folders:
             self.restored.emit(folders)
             self._runs.list_runs()
-
-    def _withdraw_offer(self) -> None:
-        if self._offer is not None:
-            self.withdrawn.emit(self._offer)
-            self._offer = None

@@ -14,9 +14,11 @@ from studio.app.background.job_events import OnlySheets
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.settings import Settings
+from studio.app.state.undo import UndoHistory, UndoStep, change_title
 from studio.core import paths
 from studio.core.errors import UsageError
 from studio.core.events import Event, Events, Progress
+from studio.core.formatting import lower_first
 from studio.data.colour.colour_counts import count_colours
 from studio.data.doctor import checks
 from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
@@ -28,23 +30,19 @@ from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 
 
-@dataclass(frozen=True)
-class OptionsChange:
+@dataclass(frozen=True, eq=False)
+class OptionsChange(UndoStep):
     """An undoable change of the import options."""
 
-    title: str
     before: ImportOptions
-    after: ImportOptions
 
 
 @dataclass(frozen=True)
 class ImportState:
-    """The paths and options of an import, with the undo history of the options."""
+    """The paths and options of an import."""
 
     paths: tuple[Path, ...] = ()
     options: ImportOptions = field(default_factory=ImportOptions)
-    past: tuple[OptionsChange, ...] = ()  # changes to undo, latest last
-    future: tuple[OptionsChange, ...] = ()  # undone changes, next first
 
 
 class OpenSprites(QObject):
@@ -65,6 +63,8 @@ class OpenSprites(QObject):
         self._job: Job | None = None
         self._counting: Job | None = None  # counts the colours
         self._requested: ImportState | None = None  # of the running import
+        self.history = UndoHistory(self)  # changes of the options since the files were opened
+        self._opened_steps = self.history.steps()  # of `result`
         self.opened = ImportState()  # of `result`
         self.result: SpritesImported | None = None
 
@@ -111,29 +111,25 @@ class OpenSprites(QObject):
     def open_paths(self, paths: Sequence[Path], options: ImportOptions | None = None) -> None:
         """Import files and folders; the open sprites stay until the import is done."""
         self._start_import(ImportState(tuple(paths), options or ImportOptions()))
+        self.history.clear()
         self.started.emit()
 
     def open_demo(self) -> None:
         """Import the bundled demo sprites."""
         self.open_paths([paths.demo_sprites()])
 
-    def change_options(self, options: ImportOptions, title: str = "Change of settings") -> None:
-        """Import the same files with other options; `undo` reverts the change."""
+    def change_options(self, options: ImportOptions, title: str = "") -> None:
+        """Import the same files with other options, as a step of `history`. title: of the step; '' for a default."""
         now = self.latest
         if now.paths and options != now.options:
-            self._start_import(ImportState(now.paths, options, (*now.past, OptionsChange(title, now.options, options))))
+            change = title or change_title(now.options, options)
+            undo, redo = partial(self._import_with, now.options), partial(self._import_with, options)
+            redo()
+            self.history.add(OptionsChange(change, undo, redo, now.options))
 
-    def undo(self) -> None:
-        """Undo the last change of options."""
-        now = self.latest
-        if now.past:
-            self._start_import(ImportState(now.paths, now.past[-1].before, now.past[:-1], (now.past[-1], *now.future)))
-
-    def redo(self) -> None:
-        """Redo the last undone change of options."""
-        now = self.latest
-        if now.future:
-            self._start_import(ImportState(now.paths, now.future[0].after, (*now.past, now.future[0]), now.future[1:]))
+    def apply_fix(self, fix: Fix) -> None:
+        """Import the same files with the options that the fix changes."""
+        self.change_options(self.latest.options.replace(**fix.changes), fix.undo_title or lower_first(fix.title))
 
     def locate(self, names: Sequence[str]) -> None:
         """Find the files of open sprites; `located` reports them."""
@@ -142,13 +138,21 @@ class OpenSprites(QObject):
 
     def cancel(self) -> None:
         """Cancel the running import; the open sprites stay."""
+        self._abandon_import()
+        self.history.restore(self._opened_steps)
+
+    def _abandon_import(self) -> None:
         if self._job is not None:
             self._job_queue.abandon(self._job)
             self._job = self._requested = None
             self.ended.emit()
 
+    def _import_with(self, options: ImportOptions) -> None:
+        """Import the latest files with these options."""
+        self._start_import(ImportState(self.latest.paths, options))
+
     def _start_import(self, requested: ImportState) -> None:
-        self.cancel()
+        self._abandon_import()
         self._requested, paths = requested, requested.paths
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
         events = _import_or_find_sheets(paths, requested.options)
@@ -158,7 +162,7 @@ class OpenSprites(QObject):
         if isinstance(event, Progress):
             self.progressed.emit(event)
         elif isinstance(event, SpritesImported):
-            self.result, self.opened = event, self.latest
+            self.result, self.opened, self._opened_steps = event, self.latest, self.history.steps()
             self.imported.emit(event)
             self._job_queue.abandon(self._counting)
             count, counted = partial(count_colours, event.sprites.rgba), self.colours_counted.emit
@@ -167,6 +171,7 @@ class OpenSprites(QObject):
             self.only_sheets.emit(event)
         elif isinstance(event, JobEnded):
             self._job = self._requested = None
+            self.history.restore(self._opened_steps)  # a failed import changes nothing
             self.ended.emit()
 
 
@@ -209,7 +214,7 @@ class SpriteDoctor(QObject):
 
     def apply(self, fix: Fix) -> None:
         """Import the open files again with the options that the fix changes."""
-        self._open_sprites.change_options(self._open_sprites.latest.options.replace(**fix.changes), fix.title)
+        self._open_sprites.apply_fix(fix)
 
     def preview(self, fix: Fix, indices: NDArray[np.int64]) -> None:
         """Compute how open sprites, int64 [n], look after a fix; `previewed` delivers the latest result."""

@@ -1,6 +1,6 @@
 """The training queue of the window."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.background.jobs import TrainingRequest
 from studio.app.state.runs.runs import RunList
 from studio.app.state.training.training import CurrentTraining
+from studio.app.state.undo import UndoHistory, UndoStep
 from studio.core.events import Event, RunFinished
 from studio.engine.runs import queue
 from studio.engine.runs.listing import RunSummary
@@ -27,9 +28,11 @@ class TrainingQueue(QObject):
     due = Signal(object)  # Path: start this run
     emptied = Signal(int, int)  # the last queued run has ended; numbers of finished and failed runs
 
-    def __init__(self, job_queue: JobQueue, training: CurrentTraining, runs: RunList, parent: QObject) -> None:
+    def __init__(
+        self, job_queue: JobQueue, training: CurrentTraining, runs: RunList, history: UndoHistory, parent: QObject
+    ) -> None:
         super().__init__(parent)
-        self._job_queue, self._training, self._runs = job_queue, training, runs
+        self._job_queue, self._training, self._runs, self._history = job_queue, training, runs, history
         self._started: set[Path] = set()  # runs started since `start`
         self._current: Path | None = None  # the run that the queue started last
         self._finished = self._failed = 0  # numbers of runs since `start`
@@ -45,12 +48,15 @@ class TrainingQueue(QObject):
         self._job_queue.run("engine", title, partial(jobs.queue_run, request), self._on_changed)
 
     def move(self, run: Path, to: int) -> None:
-        """Move a run to another position, counted from 0."""
-        self._change(partial(queue.move, run, to, self.runs))
+        """Move a run to another position, counted from 0, as a step of the undo history."""
+        undo = partial(self._move, run, self._position(run))
+        self._do(UndoStep(f"move {self._runs.title_of(run)} in the queue", undo, partial(self._move, run, to)))
 
     def remove(self, run: Path) -> None:
-        """Remove a run from the queue; the run folder stays, so the run can be resumed."""
-        self._change(partial(queue.remove, run))
+        """Remove a run from the queue, as a step of the undo history. The run folder stays: the run can be resumed."""
+        undo = partial(self._change, partial(_put_back, run, self._position(run), self.runs))
+        redo = partial(self._change, partial(queue.remove, run))
+        self._do(UndoStep(f"remove {self._runs.title_of(run)} from the queue", undo, redo))
 
     @Slot()
     def start(self) -> None:
@@ -70,6 +76,17 @@ class TrainingQueue(QObject):
     def has(self, run: Path) -> bool:
         """Return whether a run is in the queue."""
         return any(queued.path == run for queued in self.runs)
+
+    def _do(self, step: UndoStep) -> None:
+        """Do an undoable action."""
+        step.redo()
+        self._history.add(step)
+
+    def _position(self, run: Path) -> int:
+        return next((index for index, queued in enumerate(self.runs) if queued.path == run), 0)
+
+    def _move(self, run: Path, to: int) -> None:
+        self._change(partial(queue.move, run, to, self.runs))
 
     def _change(self, change: Callable[[], None]) -> None:
         self._job_queue.run("files", "Changing the queue", change, self._on_changed, cancellable=False)
@@ -104,7 +121,7 @@ class TrainingQueue(QObject):
             self._finished += event.path == self._current
         elif self.has(event.path) and self._training.runs_in_window() and not self._training.is_closing:
             self._started.add(event.path)
-            self.remove(event.path)
+            self._change(partial(queue.remove, event.path))
 
     @Slot()
     def _on_training_changed(self) -> None:
@@ -119,6 +136,12 @@ class TrainingQueue(QObject):
             error = f"{failure.title} {failure.hint}".strip() if failure is not None and self._current else ""
             self._change(partial(_leave_queue, run, error))
         self._current = None
+
+
+def _put_back(run: Path, to: int, before: Sequence[RunSummary]) -> None:
+    """Add a removed run to the queue again, at index `to`. before: the queue before the removal. Raises RunError."""
+    queue.append(run)
+    queue.move(run, to, before)
 
 
 def _leave_queue(run: Path, error: str) -> None:

@@ -13,9 +13,10 @@ from studio.app.state.catalog import EngineCatalog
 from studio.app.state.runs.runs import RunList
 from studio.app.state.settings import Settings
 from studio.app.state.sprites.sprites import OpenSprites
-from studio.app.state.training.chosen_settings import ChosenSettings, RecipeChoice, store_choice
+from studio.app.state.training.chosen_settings import RecipeChoice, store_choice
 from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.training import CurrentTraining
+from studio.app.state.training.undoable_settings import UndoableSettings
 from studio.core.errors import UsageError
 from studio.engine.devices.types import STARTER
 from studio.engine.runs.folder import RunRecord
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from studio.recipes.base import Recipe
 
 
-class TrainingSetup(ChosenSettings):
+class TrainingSetup(UndoableSettings):
     """What Start trains, or adds to the queue: the open sprites with the chosen settings on the chosen device."""
 
     def __init__(
@@ -49,11 +50,12 @@ class TrainingSetup(ChosenSettings):
         """
         recipe = self._recipe_of(record)
         config = recipe.Config.from_json(record.config)
-        self.choose_recipe(recipe.name)
-        self.choose_parent(STARTER if record.parent == STARTER else None, remember=False)
-        fixed = self.parents.fixed_settings(recipe) or {}  # the starter model may have changed
-        self._choices[recipe.name].preset = ""
-        self.set_config(config.replace(**fixed))
+        with self.step("use a run's settings"):
+            self.choose_recipe(recipe.name)
+            self.choose_parent(STARTER if record.parent == STARTER else None, remember=False)
+            fixed = self.parents.fixed_settings(recipe) or {}  # the starter model may have changed
+            self._choices[recipe.name].preset = ""
+            self.set_config(config.replace(**fixed))
 
     def show_run(self, record: RunRecord) -> None:
         """Show the recipe and the settings of a resumed run until the next import.
@@ -63,15 +65,17 @@ class TrainingSetup(ChosenSettings):
         with contextlib.suppress(UsageError):
             recipe = self._recipe_of(record)
             config = recipe.Config.from_json(record.config)
-            self.choose_recipe(recipe.name)
+            with self.step(""):  # resuming a run can't be undone
+                self.choose_recipe(recipe.name)
             self.parents.show_run(recipe, record)
             self._run_choices[recipe.name] = RecipeChoice(config, self.parents.source_for(recipe))
             self._update_title()
 
     def start_from(self, run: Path, record: RunRecord) -> None:
         """Choose a run as the parent model, and the run's recipe. Raises UsageError if the recipe is unknown."""
-        self.choose_recipe(self._recipe_of(record).name)
-        self.choose_parent(run)
+        with self.step(f"start from model {run.name}"):
+            self.choose_recipe(self._recipe_of(record).name)
+            self.choose_parent(run)
 
     def _recipe_of(self, record: RunRecord) -> Recipe:
         recipe = self._catalog.recipes.get(record.recipe)

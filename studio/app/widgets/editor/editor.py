@@ -89,12 +89,11 @@ class PaintColours(Swatches):
 
 
 class SpriteEditor(QWidget):
-    """An editor for a sprite and a selection of its pixels. changed: the user made, undid or redid an edit.
+    """An editor for a sprite and a selection of its pixels, with the keys of Aseprite where possible."""
 
-    Keys are the same as in Aseprite where possible.
-    """
-
-    changed = Signal()
+    changed = Signal()  # the user made an edit
+    undo_requested = Signal()
+    redo_requested = Signal()
 
     def __init__(self, options: QWidget | None = None, foot: QWidget | None = None) -> None:
         """Create an editor. options, foot: extra widgets at the top and at the bottom of the right side."""
@@ -109,8 +108,8 @@ class SpriteEditor(QWidget):
         self.layers = QButtonGroup(self)
         self.brush = QSpinBox()
         self.swatches = PaintColours()
-        self.undo = factory.tool_button("undo", "Undo", "Undo the last step. (Ctrl+Z)", self._on_undo_clicked)
-        self.redo = factory.tool_button("redo", "Redo", "Redo the undone step. (Ctrl+Y)", self._on_redo_clicked)
+        self.undo = factory.tool_button("undo", "Undo", "Undo the last step. (Ctrl+Z)", self.undo_requested)
+        self.redo = factory.tool_button("redo", "Redo", "Redo the undone step. (Ctrl+Y)", self.redo_requested)
         self.invert = factory.tool_button("invert", "Invert", "Invert the selection. (Ctrl+Shift+I)", self._invert)
         select_all = "Select all pixels to redraw the whole sprite."
         self.select_all = factory.button("Select all", select_all, slot=self._select_all)
@@ -151,8 +150,11 @@ class SpriteEditor(QWidget):
         for preview in (self._actual, self._tiled):
             preview.show_sprite(now.edit.sprite)
         self._right.setFixedWidth(max(_RIGHT, self._actual.width() + _BAR))
-        factory.set_enabled(self.undo, "" if self._history.undo_state() is not None else "Nothing to undo.")
-        factory.set_enabled(self.redo, "" if self._history.redo_state() is not None else "Nothing to redo.")
+
+    def show_undo(self, undone: str, redone: str) -> None:
+        """Name the steps that the Undo and Redo buttons request; '' disables a button."""
+        factory.set_enabled(self.undo, "" if undone else "Nothing to undo.", f"Undo {undone}. (Ctrl+Z)")
+        factory.set_enabled(self.redo, "" if redone else "Nothing to redo.", f"Redo {redone}. (Ctrl+Y)")
 
     def choose_layer(self, layer: Layer) -> None:
         """Switch to selecting or to painting."""
@@ -275,18 +277,6 @@ class SpriteEditor(QWidget):
         for widget in (self.invert, self._selection_buttons):
             widget.setVisible(self.layer() == "mark")
         self.swatches.setVisible(self.layer() == "paint")
-
-    @Slot()
-    def _on_undo_clicked(self) -> None:
-        self._history.undo()
-        self.refresh()
-        self.changed.emit()
-
-    @Slot()
-    def _on_redo_clicked(self) -> None:
-        self._history.redo()
-        self.refresh()
-        self.changed.emit()
 
     @Slot()
     def _invert(self) -> None:

@@ -222,19 +222,27 @@ def test_undo_restores_rejected_sprites(qtbot: QtBot, in_window: Window) -> None
     results.grid.select([1])
     click(results.buttons.reject)
     assert results.grid.visible_count() == 2 and results.grid.selected() == [1]
-    assert undo.text() == "Undo: Reject 1 sprite"
+    assert undo.text() == "Undo reject 1 sprite"
     click(results.new_tab)
     undo.trigger()
     assert results.kept_tab.isChecked() and [results.sprite(number).name for number in range(3)] == names
     assert results.grid.selected() == [1]
+    assert undo.text() == "Undo keep 3 sprites"
     QTest.keyClick(view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert results.content.kept.of_size(SIZE) == []
+    undo.trigger()
     assert results.new_tab.isChecked() and results.grid.selected() == [3]
-    assert undo.text() == "Undo: Reject 2 sprites"
+    assert undo.text() == "Undo reject 2 sprites"
     opened.show_page("runs")
     assert undo.text() == "Undo"
     opened.show_page("generate")
     undo.trigger()
     assert results.grid.visible_count() == 64 and not undo.isEnabled()
+    for _ in range(4):
+        opened.menus.redo.trigger()
+    kept = results.content.kept.of_size(SIZE)
+    assert [each.name for each in kept] == [names[0], names[2]] and opened.menus.redo.text() == "Redo"
+    assert results.content.history.current is not None and results.content.history.current.rejected == {1, 2, 3}
 
 
 def test_back_shows_the_previous_batch(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,7 +384,7 @@ def test_open_images_from_file_clipboard_and_drop(
     with qtbot.waitSignal(page.session.saving.saved, timeout=LONG_MS):
         click(editing.save)
     np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "out.png")), pixels)
-    assert page.session.editing._unsaved() is None
+    assert not page.session.editing._is_unsaved()
 
 
 def test_edited_sprite_survives_closing(qtbot: QtBot, in_window: Window) -> None:
@@ -420,7 +428,7 @@ def test_wrong_size_sprite_is_resized_first(qtbot: QtBot, page: GeneratePage, mo
     assert not question.cancel.isVisible() and editing.close_editor.isVisible()
     click(editing.close_editor)
     assert not editing.isVisible()
-    page.session.editing.undo()
+    page.session.generate_history.undo()
     assert question.isVisible()  # while the size differs
     sizes.append(SIZE)
     page._refresh()
@@ -429,7 +437,7 @@ def test_wrong_size_sprite_is_resized_first(qtbot: QtBot, page: GeneratePage, mo
     page._refresh()
     click(question.fit)
     assert editing.sprite()[0].shape == (16, 16, 4) and editing.draw.isEnabled()
-    page.session.editing.undo()
+    page.session.generate_history.undo()
     assert question.isVisible() and len(editing.sprite()[0]) == SIZE
 
 
@@ -452,25 +460,28 @@ def test_undo_restores_edits_after_opening_and_closing(qtbot: QtBot, in_window: 
     assert not notices.cards()  # the first sprite has no unsaved steps
     editor.replace(editor.edit().paint(rectangle_mask((2, 1), (5, 6), SIZE), colour))
     work = editor.edit()
-    assert undo.text() == "Undo: edit second"
+    assert undo.text() == "Undo edit second"
     editing.open_sprite(NamedSprite(data[2].copy(), "third"))
     assert [card.texts[0] for card in notices.cards()] == ["Closed second without saving."]
-    assert undo.text() == "Undo: open third"
+    assert undo.text() == "Undo open third"
     click(notices.cards()[0]._act)
     assert editing.sprite().name == "second" == editing._title.text() and editor.edit().equals(work)
     assert not notices.cards()
     click(editing.close_editor)
-    assert not editing.isVisible() and undo.text() == "Undo: close second"
+    assert not editing.isVisible() and undo.text() == "Undo close second"
     click(page.results.buttons.new_sprite)  # the new sprite comes after the closed sprite
     assert not notices.cards()  # the offer is gone: Undo would revert another step
     undo.trigger()
-    assert editing.sprite().name == "second" and editor.edit().equals(work)
-    opened.menus.redo.trigger()
-    assert editing.sprite().name == "sketch"
+    assert not editing.is_open() and undo.text() == "Undo close second"
     undo.trigger()
+    assert editing.sprite().name == "second" and editor.edit().equals(work)
+    for _ in range(2):
+        opened.menus.redo.trigger()
+    assert editing.sprite().name == "sketch"
+    for _ in range(2):
+        undo.trigger()
     click(editing.close_editor)
-    assert page.session.editing.redo_title() == ""
-    page.session.editing.redo()  # the sprite is transparent
+    assert page.session.generate_history.next is None
     assert not editing.is_open()
     undo.trigger()
     page.session.editing.mark_saved()
@@ -484,14 +495,13 @@ def test_undo_key_belongs_to_the_editor_except_in_text_fields(qtbot: QtBot, in_w
     control = Qt.KeyboardModifier.ControlModifier
     opened.activateWindow()
     editing.open_sprite(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
-    assert not undo.isEnabled()
     editor.select_all.click()
     for widget in (editing.options.strength, page.results.grid.view, page.choice.checkpoints, editor.canvas):
         widget.setFocus()
         QTest.keyClick(widget, Qt.Key.Key_Z, control)
-        assert editor.edit().keep.all() and not undo.isEnabled(), widget
+        assert editor.edit().keep.all() and undo.text() == "Undo open first", widget
         QTest.keyClick(widget, Qt.Key.Key_Y, control)
-        assert not editor.edit().keep.any() and undo.isEnabled(), widget
+        assert not editor.edit().keep.any() and undo.text() == "Undo edit first", widget
     field = page.request.seed.lineEdit()
     field.setFocus()
     field.setText("12")
@@ -503,11 +513,13 @@ def test_undo_key_belongs_to_the_editor_except_in_text_fields(qtbot: QtBot, in_w
     data = sprites_of(page.session)
     with qtbot.waitSignal(page.session.open_sprites.imported, timeout=LONG_MS):
         page.session.doctor.exclude([data.names[0]])
-    assert undo.isEnabled()
+    assert undo.text() == "Undo exclude 1 sprite"
     opened.show_page("generate")
     undo.trigger()
-    assert editor.edit().keep.all() and not undo.isEnabled()
-    undo.trigger()  # an extra Undo keeps the open sprites
+    assert editor.edit().keep.all()
+    for _ in range(2):
+        undo.trigger()  # an extra Undo keeps the open sprites
+    assert not editing.is_open() and not undo.isEnabled()
     opened.show_page("sprites")
     assert undo.isEnabled() and len(sprites_of(page.session).names) == len(data.names) - 1
 

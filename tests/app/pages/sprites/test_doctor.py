@@ -100,7 +100,7 @@ def test_alpha_threshold_preview_fix_and_undo(qtbot: QtBot, in_window: Window) -
     again = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         QTest.keyClick(in_window, Qt.Key.Key_Z, again)
-    assert open_sprites.options.alpha_threshold == 100 and not open_sprites.opened.future
+    assert open_sprites.options.alpha_threshold == 100 and open_sprites.history.next is None
 
 
 def test_magenta_fix_and_undo(qtbot: QtBot, looked_over: SpritesPage, sprite_folder: Path) -> None:

@@ -484,9 +484,11 @@ def test_doctor_fix_slices_the_same(qtbot: QtBot, page: SpritesPage, strips: Pat
         doctor.apply(fixes[0])
     assert line.text.text() == "6 images sliced into 42 sprites." and line.undo.isVisible()
     by_doctor = open_sprites.opened
-    open_sprites.undo()
+    open_sprites.history.undo()
     line.slice_button.click()
-    assert (open_sprites.latest.options, open_sprites.latest.past) == (by_doctor.options, by_doctor.past)
+    latest = open_sprites.history.latest
+    assert open_sprites.latest.options == by_doctor.options
+    assert latest is not None and latest.title == "slice into sprites"
     qtbot.waitUntil(lambda: not open_sprites.is_busy())
     open_sprites.change_options(open_sprites.options.replace(class_levels=1))
     chosen = open_sprites.latest

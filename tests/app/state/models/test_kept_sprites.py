@@ -12,6 +12,7 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.state.models.editing import SpriteEditing
 from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.state.settings import Settings
+from studio.app.state.undo import UndoHistory
 from studio.app.window import Window
 from studio.core import files, paths
 from studio.core.events import Notice
@@ -127,7 +128,7 @@ def test_closing_while_the_disk_is_full_keeps_the_window_once(
 
 
 def test_each_window_has_an_editor_file_of_its_own(job_queue: JobQueue) -> None:
-    first, second = SpriteEditing(job_queue), SpriteEditing(job_queue)
+    first, second = SpriteEditing(job_queue, UndoHistory()), SpriteEditing(job_queue, UndoHistory())
     first.open(sprite(1))
     first.store()
     second.store()
@@ -135,13 +136,13 @@ def test_each_window_has_an_editor_file_of_its_own(job_queue: JobQueue) -> None:
     second.store()
     for editing in (first, second):
         editing.release()
-    later = [SpriteEditing(job_queue) for _ in range(3)]
+    later = [SpriteEditing(job_queue, UndoHistory()) for _ in range(3)]
     found = [editing.current.name if editing.current is not None else "" for editing in later]
     assert found == ["grey 1", "grey 2", ""]
     later[0].close()
     later[0].store()
     for editing in later:
         editing.release()
-    last = SpriteEditing(job_queue)
+    last = SpriteEditing(job_queue, UndoHistory())
     assert last.current is not None and last.current.name == "grey 2"
     last.release()

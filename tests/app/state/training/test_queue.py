@@ -114,6 +114,14 @@ def test_runs_are_ordered_by_buttons_keys_and_dragging_and_removed(
     click(panel.remove)
     wait_for(qtbot, session, "a", "b")
     assert state_of(three["c"]) == "stopped" and panel.paths() == [three["a"], three["b"]]
+    assert window.menus.undo.text() == "Undo remove c from the queue"
+    window.menus.undo.trigger()
+    wait_for(qtbot, session, "a", "b", "c")
+    window.menus.undo.trigger()  # the drop
+    wait_for(qtbot, session, "c", "a", "b")
+    for _ in range(2):
+        window.menus.redo.trigger()
+    wait_for(qtbot, session, "a", "b")
     queue.append(three["c"])  # by a command
     window.show_page("train")
     window.show_page("runs")

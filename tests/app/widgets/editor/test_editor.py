@@ -220,20 +220,23 @@ def window(qtbot: QtBot, editor: SpriteEditor) -> tuple[QMainWindow, list[str]]:
     return made, undone
 
 
-def test_editor_has_its_own_undo(editor: SpriteEditor, window: tuple[QMainWindow, list[str]]) -> None:
+def test_editor_requests_undo_before_the_window(editor: SpriteEditor, window: tuple[QMainWindow, list[str]]) -> None:
     _, undone = window
+    requested: list[str] = []
+    editor.undo_requested.connect(lambda: requested.append("undo"))
+    editor.redo_requested.connect(lambda: requested.append("redo"))
     editor.canvas.setFocus()
-    assert not editor.undo.isEnabled()
-    stroke(editor, (2, 2))
-    stroke(editor, (6, 6))
+    editor.show_undo("", "")
+    assert not editor.undo.isEnabled() and not editor.redo.isEnabled()
     QTest.keyClick(editor.canvas, Qt.Key.Key_Z, CTRL)
-    assert np.argwhere(hidden(editor)).tolist() == [[2, 2]]
+    editor.show_undo("edit gem", "open gem")
+    assert editor.undo.toolTip() == "Undo edit gem. (Ctrl+Z)"
+    QTest.keyClick(editor.canvas, Qt.Key.Key_Z, CTRL)
     QTest.keyClick(editor.canvas, Qt.Key.Key_Z, CTRL | SHIFT)
-    assert hidden(editor).sum() == 2 and not editor.redo.isEnabled()
     editor.undo.click()
     QTest.keyClick(editor.tools.button(1), Qt.Key.Key_Z, CTRL)
     QTest.keyClick(editor.canvas, Qt.Key.Key_Y, CTRL)
-    assert hidden(editor).sum() == 1 and undone == []
+    assert requested == ["undo", "redo", "undo", "undo", "redo"] and undone == []
 
 
 def test_opening_sprites_can_be_undone(editor: SpriteEditor, sprite: Rgba) -> None:
@@ -241,17 +244,19 @@ def test_opening_sprites_can_be_undone(editor: SpriteEditor, sprite: Rgba) -> No
     other = editor.edit().paint(~editor.edit().keep, np.array([1, 2, 3, 255], np.uint8))
     editor.replace(other)
     assert editor.edit() is other
-    editor.undo.click()
+    editor._history.undo()
+    editor.refresh()
     np.testing.assert_array_equal(editor.edit().sprite, sprite)
     marked = editor.edit()
     history, large = editor._history, make_sprites(1, size=24).rgba[0]
     history.open(SavedEdit(EditedSprite(large, rectangle_mask((0, 0), (5, 5), 24)), "large"))
     editor.refresh()
-    assert editor.edit().keep.sum() == 36 and not editor.redo.isEnabled()
+    assert editor.edit().keep.sum() == 36
     stroke(editor, (23, 23), button=RIGHT)
     assert editor.edit().keep[23, 23]
-    editor.undo.click()
-    editor.undo.click()
+    for _ in range(2):
+        editor._history.undo()
+    editor.refresh()
     assert editor.edit() is marked and [2, 2] in np.argwhere(hidden(editor)).tolist()
     own = {colour.tobytes() for colour in sprite[sprite[..., 3] == 255]}
     assert {
