@@ -117,7 +117,8 @@ def test_move_takes_the_selection_or_all_pixels(editor: SpriteEditor, sprite: Rg
     is_opaque = lifted[..., 3] > 0
     np.testing.assert_array_equal(editor.edit().sprite[:-1, 3:][is_opaque], lifted[is_opaque])
     np.testing.assert_array_equal(hidden(editor), rectangle_mask((7, 3), (12, 8), SIZE) & selects)
-    editor.undo.click()
+    editor._history.undo()
+    editor.refresh()
     assert editor.edit() is before
 
 
