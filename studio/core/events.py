@@ -108,6 +108,14 @@ class LossChunk(Event):
 
 
 @dataclass(frozen=True, eq=False)
+class ClassPredictions:
+    """The predicted class of each sprite of a validation."""
+
+    sprites: NDArray[np.int64]  # [N], indices of the sprites in the run's data
+    classes: NDArray[np.int64]  # [N], predicted classes
+
+
+@dataclass(frozen=True, eq=False)
 class Validated(Event):
     """Metrics on the validation set after `step` steps; 'loss' is always included."""
 
@@ -118,6 +126,7 @@ class Validated(Event):
         default_factory=dict
     )  # metrics of a constant prediction, if the recipe has it
     pairs: NDArray[np.float32] | None = None  # [2, N, T], predicted and true numbers, NaN if unknown; for regression
+    predictions: ClassPredictions | None = None  # behind the confusion matrix; None if not recorded
 
 
 @dataclass(frozen=True)

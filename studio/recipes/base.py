@@ -141,6 +141,7 @@ class Evaluation:
     baseline: Mapping[str, float] = field(default_factory=dict)  # the same metrics of a constant prediction, if known
     # float32 [2, N, T], predicted and true numbers of up to 1,000 sprites, NaN where unknown; None without numbers.
     pairs: Tensor | None = None
+    predicted: Tensor | None = None  # int64 [N], predicted class of each sprite, in the order of the batches
 
 
 class Recipe(ABC, Generic[ConfigT, NetworkT]):

@@ -111,7 +111,7 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
         # Row y, column guess: count the pairs as numbers y * K + guess.
         confusion = torch.bincount(y * classes + guess, minlength=classes**2).view(classes, classes).cpu()
         metrics = {"loss": float(torch.cat(losses).mean()), "accuracy": float((y == guess).float().mean())}
-        return Evaluation(metrics, confusion)
+        return Evaluation(metrics, confusion, predicted=guess.cpu())
 
     @staticmethod
     def encode(network: Predictor, x: Tensor) -> Tensor:

@@ -133,9 +133,9 @@ class RunWatcher:
     def _with_confusion(self) -> Iterator[Validated]:
         """Yield the newest Validated once more as soon as its confusion matrix has been written."""
         validated, found = self._validated, history.read_confusion(self._run.path / CONFUSION_FILE)
-        if validated is not None and found is not None and found[0] == validated.step:
+        if validated is not None and found is not None and found.step == validated.step:
             self._validated = None
-            yield replace(validated, confusion=found[1])
+            yield replace(validated, confusion=found.counts, predictions=found.predictions)
 
     def _started(self, live: Heartbeat) -> RunStarted:
         record, precision = self.record, live.precision or self.record.precision

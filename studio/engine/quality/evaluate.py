@@ -17,7 +17,7 @@ from studio.core import formatting
 from studio.core.arrays import Indices, Rgba
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
-from studio.core.events import Evaluated, Event, Events, Notice, Validated
+from studio.core.events import ClassPredictions, Evaluated, Event, Events, Notice, Validated
 from studio.data.colour.pixel_art import measure_pixel_art
 from studio.data.sprites import Sprites
 from studio.data.store import packed
@@ -123,8 +123,13 @@ def heldout_batch_size(heldout: DeviceSprites, recipe: Recipe) -> AutoBatchSize:
     return AutoBatchSize(heldout.device, min(_MAX_BATCH, _evaluations(heldout, recipe)), heldout.rgba.shape[-1])
 
 
-def evaluate_heldout(model: TrainedModel, heldout: DeviceSprites, batch_size: AutoBatchSize) -> Validated:
-    """Compute the recipe's metrics on validation sprites. Raises DeviceFullError if one sprite does not fit."""
+def evaluate_heldout(
+    model: TrainedModel, heldout: DeviceSprites, batch_size: AutoBatchSize, indices: Indices | None = None
+) -> Validated:
+    """Compute the recipe's metrics on validation sprites. Raises DeviceFullError if one sprite does not fit.
+
+    indices: int64 [N], of the sprites in the run's data; with them, the result has the predicted class of each sprite.
+    """
     count = _evaluations(heldout, model.recipe)
     found = None
     while found is None:
@@ -133,7 +138,10 @@ def evaluate_heldout(model: TrainedModel, heldout: DeviceSprites, batch_size: Au
             found = model.recipe.evaluate(model.network, batches, model.config, model.spec)
     confusion = None if found.confusion is None else found.confusion.numpy()
     pairs = None if found.pairs is None else found.pairs.numpy()
-    return Validated(model.step, found.metrics, confusion, found.baseline, pairs)
+    predictions = None
+    if indices is not None and found.predicted is not None and len(found.predicted) == len(indices):
+        predictions = ClassPredictions(indices, found.predicted.numpy())
+    return Validated(model.step, found.metrics, confusion, found.baseline, pairs, predictions)
 
 
 def _evaluations(heldout: DeviceSprites, recipe: Recipe) -> int:

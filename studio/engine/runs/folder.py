@@ -239,6 +239,9 @@ class RunDir:
         """Replace confusion.json, for the newest matrix only, if the validation has one. Raises UnwritableError."""
         if validated.confusion is not None:
             values = {"step": validated.step, "counts": validated.confusion.tolist()}
+            if validated.predictions is not None:
+                values["sprites"] = validated.predictions.sprites.tolist()
+                values["predicted"] = validated.predictions.classes.tolist()
             with self.wrap_write_errors():
                 self.write_file(CONFUSION_FILE, json.dumps(values, separators=(",", ":")).encode())
 

@@ -14,15 +14,13 @@ from studio.core import records
 from studio.core.config import TrainingConfig
 from studio.core.curves import SMOOTHING_STEPS
 from studio.core.errors import UsageError
-from studio.core.events import Event, Events, RolledBack, SamplesReady
+from studio.core.events import ClassPredictions, Event, Events, RolledBack, SamplesReady
 from studio.core.metrics import ACCURACY, LOSS, R2
 from studio.engine.runs import metrics
 from studio.engine.runs.evaluation import CheckpointEvaluation, read_evaluations
 from studio.engine.runs.folder import CONFUSION_FILE, METRICS_FILE, RunDir, RunRecord, wrap_read_errors
 from studio.engine.runs.metrics import CheckpointLine, LayerStats, MetricsLine, QualityLine, ValidationLine
 from studio.engine.runs.samples import SampleReader
-
-ConfusionAtStep = tuple[int, NDArray[np.int64]]  # step, and counts int64 [K, K] by true and predicted class
 
 _MOST_KNOWN = 8  # runs that a RunReader keeps in memory
 
@@ -35,6 +33,15 @@ class MetricCurve:
     values: NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
+class ConfusionAtStep:
+    """A run's newest confusion matrix."""
+
+    step: int
+    counts: NDArray[np.int64]  # [K, K], by true and predicted class
+    predictions: ClassPredictions | None = None  # None in runs of older versions
+
+
 @dataclass
 class RunHistory:
     """All curves of a run, by metric name."""
@@ -44,6 +51,7 @@ class RunHistory:
     quality: dict[str, MetricCurve] = field(default_factory=dict)  # KID, copies, ... of new sprites
     layers: dict[str, dict[str, MetricCurve]] = field(default_factory=dict)  # by LAYER_FIGURES, layer
     confusion: NDArray[np.int64] | None = None  # [K, K], by true and predicted class
+    predictions: ClassPredictions | None = None  # behind the confusion matrix; None if not recorded
     checkpoints: list[int] = field(default_factory=list)  # steps
     rollbacks: list[RolledBack] = field(default_factory=list)
 
@@ -155,10 +163,12 @@ class RunReader:
 
 @dataclass(frozen=True)
 class _Confusion:
-    """The content of confusion.json."""
+    """The content of confusion.json. Runs of older versions have no `sprites` and `predicted`."""
 
     step: records.Count
     counts: list[list[int]]
+    sprites: list[records.Count] = field(default_factory=list)
+    predicted: list[records.Count] = field(default_factory=list)
 
 
 class CurveReader:
@@ -237,12 +247,14 @@ class _HistoryBuilder:
         """Return all curves, and the confusion matrix if metrics.jsonl has a validation at its step."""
         validations = [(line.step, line.metrics) for line in self._others if isinstance(line, ValidationLine)]
         qualities = [(line.step, asdict(line.quality)) for line in self._others if isinstance(line, QualityLine)]
-        is_current = confusion is not None and any(step == confusion[0] for step, _ in validations)
+        is_current = confusion is not None and any(step == confusion.step for step, _ in validations)
+        current = confusion if is_current else None
         layers = [line for line in self._others if isinstance(line, LayerStats)]
         checkpoints = [line.checkpoint for line in self._others if isinstance(line, CheckpointLine)]
         return RunHistory(
             self._losses.series(), _curves_by_name(validations), _curves_by_name(qualities), _layer_curves(layers),
-            confusion[1] if confusion is not None and is_current else None, checkpoints,
+            current.counts if current is not None else None, current.predictions if current is not None else None,
+            checkpoints,
             [line for line in self._others if isinstance(line, RolledBack)],
         )  # fmt: skip
 
@@ -293,13 +305,17 @@ class _LossColumns:
 
 
 def read_confusion(path: Path) -> ConfusionAtStep | None:
-    """Read the confusion matrix and its step from confusion.json; return None if the file is missing or invalid."""
+    """Read the confusion matrix from confusion.json; return None if the file is missing or invalid."""
     try:
         found = records.parse(path.read_bytes(), _Confusion)
         counts = np.array(found.counts, dtype=np.int64)  # rows of different lengths raise ValueError
+        sprites, predicted = (np.array(each, dtype=np.int64) for each in (found.sprites, found.predicted))
     except (OSError, ValueError, OverflowError):
         return None
-    return (found.step, counts) if counts.ndim == 2 and counts.shape[0] == counts.shape[1] else None
+    if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
+        return None
+    is_recorded = len(sprites) == len(predicted) == counts.sum()
+    return ConfusionAtStep(found.step, counts, ClassPredictions(sprites, predicted) if is_recorded else None)
 
 
 def _curves_by_name(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, MetricCurve]:

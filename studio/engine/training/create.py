@@ -246,7 +246,8 @@ def _assemble(
     target = device.torch
     precision = precision or precision_for(record, device, config.precision)
     split = split_sprites(record, config, sprites)  # by group: no frame of an animation is on both sides
-    heldout = sprites.take(stride_subsample(split.validation, MAX_VALIDATION))  # every k-th: all classes stay
+    heldout_indices = stride_subsample(split.validation, MAX_VALIDATION)  # every k-th: all classes stay
+    heldout = sprites.take(heldout_indices)
     train_set, notices = make_train_set(sprites, split.training, target, config, ranks.on_device)
     on_error.callback(train_set.close)
     if not len(split.validation) and int(config.holdout * len(sprites)):
@@ -267,8 +268,8 @@ def _assemble(
         train_set=train_set, heldout=on_device, heldout_batch_size=heldout_batch_size(on_device, recipe),
         network=network, ema=EMA(network, config.ema_halflife_sprites),
         optimizers=optimizers, scaler=LossScaler(network, optimizers, precision, target), sprites=sprites, split=split,
-        train_sample=sample, heldout_sprites=heldout.rgba, style=load_style(run, record), ranks=ranks,
-        notices=[*notices],
+        train_sample=sample, heldout_sprites=heldout.rgba, heldout_indices=heldout_indices,
+        style=load_style(run, record), ranks=ranks, notices=[*notices],
     )  # fmt: skip
 
 

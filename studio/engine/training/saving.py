@@ -18,7 +18,9 @@ def validate(training: Training, control: Control) -> Events:
     if not len(training.heldout):
         return
     with training.side_work.skip_if_full("validation"):
-        training.validated = evaluate_heldout(training.model(), training.heldout, training.heldout_batch_size)
+        training.validated = evaluate_heldout(
+            training.model(), training.heldout, training.heldout_batch_size, training.heldout_indices
+        )
         yield from retry_until_writable(control, training.run.append, training.validated)
         yield training.validated
 

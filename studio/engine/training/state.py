@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from studio.core import formatting
-from studio.core.arrays import Rgba
+from studio.core.arrays import Indices, Rgba
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Notice, Validated
 from studio.data.colour.pixel_art import PixelStyle
@@ -48,6 +48,7 @@ class Training:
     split: Split  # indices into `sprites` of the training and the validation set
     train_sample: Sprites  # the training sprites; of very many, a seeded choice
     heldout_sprites: Rgba  # validation set as pixels, uint8 [N, S, S, 4]
+    heldout_indices: Indices  # of the validation set in `sprites`
     style: PixelStyle
     ranks: Ranks = ALONE  # the processes of a distributed run
     step: int = 0

@@ -1,0 +1,32 @@
+"""The validation sprites behind a cell of a classifier's confusion matrix."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from studio.core.errors import RunError
+from studio.core.events import ClassPredictions, Event
+from studio.data.sprites import Sprites
+from studio.data.store import packed
+from studio.engine.runs.folder import RunDir
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusedSprites(Event):
+    """The validation sprites of class `true` that a classifier predicted as class `predicted`."""
+
+    run: Path
+    true: int
+    predicted: int
+    sprites: Sprites
+
+
+def confused_sprites(run: Path, predictions: ClassPredictions, true: int, predicted: int) -> ConfusedSprites:
+    """Load the validation sprites of one cell from the run's data. Raises BadInputError, RunError."""
+    sprites = packed.load(RunDir(run).data)
+    if len(predictions.sprites) and int(predictions.sprites.max()) >= len(sprites):
+        title = f"The confusion matrix of '{run.name}' does not match its sprites."
+        raise RunError(title, "Train the run longer to write the matrix again.")
+    is_in_cell = (sprites.labels[predictions.sprites] == true) & (predictions.classes == predicted)
+    return ConfusedSprites(run, true, predicted, sprites.take(np.sort(predictions.sprites[is_in_cell])))
