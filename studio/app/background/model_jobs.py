@@ -302,6 +302,12 @@ def save_file(path: Path, picked: SpriteSelection) -> list[Path]:
     return [path]
 
 
+def save_text(path: Path, text: str) -> list[Path]:
+    """Write `text` as the UTF-8 file `path`."""
+    files.export_together({path: text.encode("utf-8", "replace")})
+    return [path]
+
+
 def save_film(run: Path, path: Path, form: SpriteExport, saves_details: bool) -> Generator[Event, None, list[Path]]:
     """Write a timelapse of a run's samples and return the files. saves_details: include generation details."""
     film = timelapse(run)

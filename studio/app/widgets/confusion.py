@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, qGray
+from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, qGray
 from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
 
 from studio.app import theme
@@ -18,25 +18,29 @@ _SMALLEST, _LARGEST = 14, 44  # side of a cell in logical pixels
 _LONGEST_NAME, _ACCURACY, _PAD = 130, 48, 8
 _READS_NUMBERS = 28  # smallest side of a cell that shows its count
 _TO_GREY = np.array([11, 16, 5]) / 32  # the weights of Qt's qGray
+_CHOOSE = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 _EMPTY = "The confusion matrix appears after the first validation."
-_HOW_TO_READ = "Rows: true class. Columns: predicted. Point at a cell, or use the arrow keys."
+_HOW_TO_READ = "Rows: true class. Columns: predicted. Click a cell to see its sprites."
 
 
 class ConfusionMatrix(QWidget):
     """A confusion matrix: a row for each true class, with its name and accuracy. Stronger colours are larger shares.
 
     cell_described: a text about the cell under the mouse or the keyboard cursor; '' outside. cell_reached: the
-    rectangle of the cell that the keyboard moved to.
+    rectangle of the cell that the keyboard moved to. cell_chosen: the true and the predicted class of the clicked cell,
+    or of the keyboard's cell on Enter.
     """
 
     cell_described = Signal(str)
     cell_reached = Signal(QRect)
+    cell_chosen = Signal(int, int)
 
     def __init__(self) -> None:
         super().__init__()
         self._counts: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self._names: tuple[str, ...] = ()
         self._cell: tuple[int, int] | None = None
+        self._chosen: tuple[int, int] | None = None  # framed until `set_chosen`
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -46,8 +50,10 @@ class ConfusionMatrix(QWidget):
     def set_confusion(self, counts: NDArray[np.int64], class_names: Sequence[str]) -> None:
         """Show counts int64 [K, K] of [true class, predicted class]."""
         self._counts, self._names = counts, tuple(class_names)
-        kept = self._cell if self._cell is not None and max(self._cell) < len(self._names) else None
-        self.point_at(kept)
+        self._cell, self._chosen = (
+            cell if cell is not None and max(cell) < len(self._names) else None for cell in (self._cell, self._chosen)
+        )
+        self.point_at(self._cell)
         self.updateGeometry()
         self.update()
 
@@ -59,9 +65,13 @@ class ConfusionMatrix(QWidget):
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
 
+    def count(self, true: int, predicted: int) -> int:
+        """Return the number of sprites in a cell."""
+        return int(self._counts[true, predicted])
+
     def describe(self, true: int, predicted: int) -> str:
         """Return a cell as text: 'sword predicted as potion: 3 of 41'."""
-        count, total = int(self._counts[true, predicted]), int(self._counts[true].sum())
+        count, total = self.count(true, predicted), int(self._counts[true].sum())
         if true == predicted:
             return f"{self._names[true]} correct: {count:,} of {total:,}"
         return f"{self._names[true]} predicted as {self._names[predicted]}: {count:,} of {total:,}"
@@ -86,7 +96,19 @@ class ConfusionMatrix(QWidget):
         self.cell_described.emit(text)
         self.update()
 
+    def chosen(self) -> tuple[int, int] | None:
+        """Return the true and the predicted class of the framed cell; None without a frame."""
+        return self._chosen
+
+    def set_chosen(self, cell: tuple[int, int] | None) -> None:
+        """Frame the cell whose sprites are shown; None clears the frame."""
+        self._chosen = cell
+        self.update()
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in _CHOOSE and self._cell is not None:
+            self.cell_chosen.emit(*self._cell)
+            return
         move = ARROWS.get(Qt.Key(event.key()))
         if move is None or not self._names:
             super().keyPressEvent(event)
@@ -101,6 +123,14 @@ class ConfusionMatrix(QWidget):
         cell = self.cell_at(event.position().toPoint())
         if cell != self._cell:
             self.point_at(cell)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        cell = self.cell_at(event.position().toPoint())
+        if cell is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.point_at(cell)
+            self.cell_chosen.emit(*cell)
+        else:
+            super().mousePressEvent(event)
 
     def _tip_at(self, point: QPoint) -> str:
         cell = self.cell_at(point)
@@ -118,9 +148,10 @@ class ConfusionMatrix(QWidget):
         if not self._names:
             return
         self._paint_cells(painter)
-        if self._cell is not None:
-            painter.setPen(QColor(theme.colours().text))
-            painter.drawRect(self.cell_rect(*self._cell).adjusted(0, 0, -2, -2))
+        for cell, width in ((self._chosen, 2), (self._cell, 1)):
+            if cell is not None:
+                painter.setPen(QPen(QColor(theme.colours().text), width))
+                painter.drawRect(self.cell_rect(*cell).adjusted(width - 1, width - 1, -2, -2))
         header, scrolled = self._header(), _scrolled(self)
         ground = self.palette().window()
         painter.fillRect(QRect(scrolled.x(), 0, header.width(), self.height()), ground)

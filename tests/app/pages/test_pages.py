@@ -352,7 +352,7 @@ def test_classifier_shows_confusion_and_predicts(
     noticed: list[Notice] = []
     opened.session.noticed.connect(noticed.append)
     with qtbot.waitSignal(opened.session.inference.predicted, timeout=LONG_MS) as answered:
-        click(opened.generate.predict.browse)
+        opened.generate.predict.browse.menu().actions()[1].trigger()  # Files…
         assert not opened.generate.predict.browse.isEnabled()  # a single prediction at a time
         assert not opened.generate.predict.open_sprites.isEnabled()
     shown, answer = answered.args

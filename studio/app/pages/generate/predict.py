@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from studio.app import dialogs
+from studio.app.pages.generate.prediction_table import ClassTable, NumberTable, prediction_table
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.predictions import PredictionsView
-from studio.core import formatting
 from studio.core.events import Classified, NumbersPredicted
 from studio.data.options import ImportOptions, options_for_prediction
 from studio.data.sprites import Sprites
 
 _WAITS = "A model is busy. Try again in a moment."
+_WRONG = "Show only sprites whose class was predicted wrongly."
+_SAVE = "Save all predictions as a CSV table."
+_TOTALS = "Sprites that the model was trained on are counted too."
 
 
 class PredictPanel(QWidget):
@@ -33,17 +34,31 @@ class PredictPanel(QWidget):
         self._session, self._choice = session, choice
         self.setAcceptDrops(True)
         self.view = PredictionsView()
-        browse = "Choose image files to predict from."
-        self.browse = factory.button("Choose sprites…", browse, "folder", slot=self._on_browse_clicked)
+        browse = "Choose images or a folder. Sub-folders named like classes are compared."
+        self.browse = factory.button("Choose sprites…", browse, "folder")
+        menu = QMenu(self.browse)
+        menu.addAction("Folder…", self._on_folder_clicked)
+        menu.addAction("Files…", self._on_files_clicked)
+        self.browse.setMenu(menu)
         open_sprites = "Predict the sprites that are open on the Sprites page."
         self.open_sprites = factory.button("Use open sprites", open_sprites, slot=self._on_open_sprites_clicked)
-        self._title = factory.heading("")
-        empty = factory.caption("Drop image files here to predict each sprite's class or numbers.")
+        self.summary = factory.ElidedLabel("heading")
+        self.summary.setAccessibleName("Totals")
+        self.wrong_only = factory.check_box("Wrong only", _WRONG)
+        self.order = factory.combo("Sort", "Sort the predictions.")
+        self.order.setMinimumContentsLength(14)
+        self.save = factory.tool_button("save", "Save as CSV", _SAVE, self._on_save_clicked)
+        self._table: ClassTable | NumberTable | None = None
+        tools = factory.row(self.wrong_only, self.order, 1, self.save)
+        self._found = factory.panel(factory.column(self.summary, tools))
+        self._found.hide()
+        empty = factory.caption("Drop images or a folder here to predict each sprite's class or numbers.")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack = factory.stack(factory.panel(factory.column(1, empty, 1)), factory.scroll_area(self.view))
         buttons = FlowLayout(factory.GRID, factory.GRID, self.browse, self.open_sprites)
-        head = factory.row(self._title, buttons, grows=0)
-        self.setLayout(factory.column(head, self._stack, spacing=2 * factory.GRID))
+        self.setLayout(factory.column(buttons, self._found, self._stack, spacing=2 * factory.GRID, grows=2))
+        self.wrong_only.toggled.connect(self._refresh_order)
+        self.order.activated.connect(self._refresh_order)
         session.inference.predicted.connect(self._on_predicted)
         session.open_sprites.imported.connect(self._refresh)
         session.inference.busy_changed.connect(self._refresh)
@@ -57,7 +72,12 @@ class PredictPanel(QWidget):
         factory.set_enabled(self.open_sprites, waits or none)
 
     @Slot()
-    def _on_browse_clicked(self) -> None:
+    def _on_folder_clicked(self) -> None:
+        folder = dialogs.choose_folder(self, self._session.settings, "Choose a folder of sprites")
+        self._predict([folder] if folder is not None else [])
+
+    @Slot()
+    def _on_files_clicked(self) -> None:
         self._predict(dialogs.choose_files(self, self._session.settings, "Choose sprites"))
 
     @Slot()
@@ -78,12 +98,38 @@ class PredictPanel(QWidget):
 
     @Slot(object, object)
     def _on_predicted(self, sprites: Sprites, answer: Classified | NumbersPredicted) -> None:
-        self._title.setText(formatting.count(len(sprites), "sprite"))
-        if isinstance(answer, Classified):
-            self.view.set_classes(sprites.rgba, answer.probabilities, answer.class_names)
+        self._table = table = prediction_table(sprites, answer)
+        if isinstance(table, ClassTable):
+            true = table.true if (table.true >= 0).any() else None
+            self.view.set_classes(
+                sprites.rgba, table.answer.probabilities, table.answer.class_names, true, sprites.names
+            )
         else:
-            self.view.set_numbers(sprites.rgba, answer.numbers, answer.names, true_numbers(sprites, answer.names))
+            self.view.set_numbers(sprites.rgba, table.answer.numbers, table.answer.names, table.true, sprites.names)
+        self.summary.show_text(table.summary(), _TOTALS)
+        reason = table.why_not_wrong_only()
+        if reason:
+            self.wrong_only.setChecked(False)
+        factory.set_enabled(self.wrong_only, reason)
+        factory.fill_combo(self.order, [(order, order) for order in table.orders], self.order.currentText())
+        self._found.show()
         self._stack.setCurrentIndex(1)
+        self._refresh_order()
+
+    @Slot()
+    def _refresh_order(self) -> None:
+        """Show the predictions in the chosen order, or only the wrong predictions."""
+        if self._table is not None:
+            order = self._table.order(self.order.currentText(), wrong_only=self.wrong_only.isChecked())
+            self.view.set_order(order)
+
+    @Slot()
+    def _on_save_clicked(self) -> None:
+        if self._table is not None:
+            kinds, settings = "CSV table (*.csv)", self._session.settings
+            path = dialogs.choose_save_file(self, settings, "Save predictions", "predictions.csv", kinds)
+            if path is not None:
+                self._session.saving.save_table(path, self._table.csv())
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Accept files even while predicting is impossible; `_predict` then shows why."""
@@ -93,10 +139,3 @@ class PredictPanel(QWidget):
     def dropEvent(self, event: QDropEvent) -> None:
         event.acceptProposedAction()
         self._predict(factory.local_paths(event.mimeData()))
-
-
-def true_numbers(sprites: Sprites, names: Sequence[str]) -> NDArray[np.float32]:
-    """Return the sprites' true values for these names: float32 [N, T], NaN for unknown values."""
-    known = dict(zip(sprites.target_names, sprites.targets.T, strict=True))
-    unknown = np.full(len(sprites), np.nan, np.float32)
-    return np.stack([known.get(name, unknown) for name in names], axis=1)

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHeaderView, QSplitter, QStackedWidget, QTabBar, QTableWidget, QTableWidgetItem, QWidget
 
+from studio.app.pages.confusion_panel import ConfusionPanel
 from studio.app.pages.runs.samples_comparison import NO_SAMPLES, SamplesComparison
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -23,14 +26,15 @@ from studio.engine.runs.listing import RunSummary
 if TYPE_CHECKING:
     from studio.app.widgets.plot.curves_plot import CurvesPlot
 
-_SECTIONS = ("Curves", "Settings", "Samples", "Figures")
+_MATRIX = "Confusion matrix"
+_SECTIONS = ("Curves", "Settings", "Samples", "Figures", _MATRIX)
 _NO_RUN = "Select a run to see its samples."
 _WIDEST = 280  # logical pixels of a column; the tooltip shows longer texts in full
 _READ_DELAY_MS = 150  # wait before reading, for users who scroll with the arrow keys
 
 
 class Comparison(QWidget):
-    """Tabs that compare the selected runs; a single run shows only its curves and samples."""
+    """Tabs that compare the selected runs; a single run shows its curves and samples, and its confusion matrix."""
 
     save_requested = Signal()  # save the plot as a file
 
@@ -41,6 +45,7 @@ class Comparison(QWidget):
         self._read_as: dict[Path, RunSummary] = {}  # each run's summary at the time of reading
         self._read: dict[Path, HistoryRead] = {}
         self._drawn: list[Path] = []
+        self._wanted = 0  # the tab chosen last; shown again for runs that can fill it
         self.filmed: Path | None = None  # the run of the shown samples
         self.plot: CurvesPlot | None = None
         self.filmstrip = Filmstrip()
@@ -50,6 +55,7 @@ class Comparison(QWidget):
         self.settings = ComparisonTable("Different settings", "Settings that differ between the selected runs.")
         self.samples = SamplesComparison()
         self.figures = ComparisonTable("Figures", "Progress and quality of the selected runs.")
+        self.confusion = ConfusionPanel(session)
         self._head = factory.panel(factory.row(self.sections, 1, self._limit_note))
         self._stack = QStackedWidget()
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
@@ -57,7 +63,7 @@ class Comparison(QWidget):
         self._read_timer = QTimer(self, singleShot=True, interval=_READ_DELAY_MS)
         self._lay_out()
         self._read_timer.timeout.connect(self._read_missing_runs)
-        self.sections.currentChanged.connect(self._refresh_section)
+        self.sections.currentChanged.connect(self._on_section_chosen)
         session.runs.read.connect(self._on_run_read)
         session.catalog.plots_ready.connect(self._make_plot)
 
@@ -67,7 +73,7 @@ class Comparison(QWidget):
             self.sections.addTab(name)
         parts = factory.panel(self._plot_box), self.filmstrip
         factory.fill_splitter(self.splitter, parts, (600, 400), self._session.settings.layout("comparison"))
-        for section in (self.splitter, self.settings, self.samples, self.figures):
+        for section in (self.splitter, self.settings, self.samples, self.figures, self.confusion):
             self._stack.addWidget(section)
         self.setLayout(factory.column(self._head, self._stack, grows=1))
         self._head.hide()
@@ -140,16 +146,42 @@ class Comparison(QWidget):
             self.filmstrip.show_film(first.samples)
         self._refresh_section()
 
-    @Slot()
+    @Slot(int)
+    def _on_section_chosen(self, index: int) -> None:
+        self._wanted = index
+        self._refresh_section()
+
     def _refresh_section(self) -> None:
         """Show the chosen tab; hidden tabs are not computed."""
-        self._head.setVisible(len(self._runs) > 1)
-        section = self.sections.currentIndex() if len(self._runs) > 1 else 0
+        self._fit_tabs()
+        section = self.sections.currentIndex() if self._head.isVisibleTo(self) else 0
         self._stack.setCurrentIndex(section)
         if section == _SECTIONS.index("Settings"):
             self._show_settings()
+        elif section == _SECTIONS.index(_MATRIX):
+            self._show_matrix()
         elif section:
             self._show_read(_SECTIONS[section])
+
+    def _fit_tabs(self) -> None:
+        """Show only the tabs that the selected runs can fill; wait until a single run is read."""
+        one = self._read.get(self._runs[0].path) if len(self._runs) == 1 else None
+        if len(self._runs) == 1 and one is None:
+            return
+        has_matrix = one is not None and _matrix_of(self._runs[0], one) is not None
+        with QSignalBlocker(self.sections):
+            for index, name in enumerate(_SECTIONS[1:], 1):
+                self.sections.setTabVisible(index, has_matrix if name == _MATRIX else len(self._runs) > 1)
+            self.sections.setCurrentIndex(self._wanted if self.sections.isTabVisible(self._wanted) else 0)
+        self._head.setVisible(len(self._runs) > 1 or has_matrix)
+
+    def _show_matrix(self) -> None:
+        """Show the confusion matrix of the selected run, once it is read."""
+        run = self._runs[0]
+        read = self._read.get(run.path)
+        matrix = None if read is None else _matrix_of(run, read)
+        if read is not None and run.record is not None and matrix is not None:
+            self.confusion.show_matrix(run.path, matrix, run.record.class_names, read.history.predictions)
 
     def _show_settings(self) -> None:
         rows = comparison.differences([run.record for run in self._runs if run.record is not None])
@@ -172,6 +204,13 @@ class Comparison(QWidget):
         else:
             note = f"{comparison.explain_best(known) if len(known) > 1 else ''} {note}".strip()
             self.figures.show_rows([run.name for run in known], comparison.comparison_rows(known), note)
+
+
+def _matrix_of(run: RunSummary, read: HistoryRead) -> NDArray[np.int64] | None:
+    """Return a run's confusion matrix, int64 [K, K]; None if it is missing or does not fit the run's classes."""
+    matrix = read.history.confusion
+    is_known = matrix is not None and run.record is not None and len(matrix) == len(run.record.class_names)
+    return matrix if is_known else None
 
 
 class ComparisonTable(QWidget):

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QSplitter, QTabWidget, QWidge
 
 from studio.app.background.job_events import RunDescribed
 from studio.app.pages import run_texts
+from studio.app.pages.confusion_panel import ConfusionPanel
 from studio.app.pages.train.live_curves import LiveCurves
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.app.widgets.confusion import ConfusionView
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.app.widgets.sprites.predictions import PredictionsView
@@ -38,7 +38,7 @@ class Monitor(QWidget):
         self.readings = Readings()
         self.filmstrip = Filmstrip()
         self.spacing = factory.text("", "muted", wrap=False)  # interval between live samples, if above the setting
-        self.confusion = ConfusionView()
+        self.confusion = ConfusionPanel(session)
         self.numbers = PredictionsView()
         self.scatter: ScatterPlot | None = None  # made for the first result: needs pyqtgraph
         self._scatter_box = factory.column()
@@ -154,7 +154,8 @@ class Monitor(QWidget):
 
     def _add_validation(self, event: Validated) -> None:
         if event.confusion is not None and len(self._class_names) == len(event.confusion):
-            self.confusion.set_confusion(event.confusion, self._class_names)
+            path = self._session.training.path
+            self.confusion.show_matrix(path, event.confusion, self._class_names, event.predictions)
             self.tabs.setTabVisible(1, True)
         if event.pairs is not None and event.pairs.shape[2] == len(self._target_names):
             from studio.app.widgets.plot.scatter import ScatterPlot

@@ -52,6 +52,10 @@ class SpriteSaving(QObject):
         write = partial(model_jobs.save_film, run, path, form, self._settings.saves_details())
         self._save("Saving timelapse", write)
 
+    def save_table(self, path: Path, text: str) -> None:
+        """Write a table as the CSV file `path`."""
+        self._save("Saving table", partial(model_jobs.save_text, path, text))
+
     def _save(self, title: str, write: Operation[list[Path]]) -> None:
         self._job_queue.run("files", title, write, self.saved.emit)
 

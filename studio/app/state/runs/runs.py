@@ -18,9 +18,10 @@ from studio.app.background.worker import Job, JobEnded
 from studio.app.state.late import run_report
 from studio.app.state.undo import UndoHistory, UndoStep
 from studio.core.errors import StudioError
-from studio.core.events import Event, Notice
+from studio.core.events import ClassPredictions, Event, Notice
 from studio.core.formatting import count
 from studio.engine.runs import listing
+from studio.engine.runs.analysis.confused import confused_sprites
 from studio.engine.runs.history import HistoryRead, RunReader
 from studio.engine.runs.listing import RunsListed, RunSummary
 from studio.engine.runs.notes import RunNotes, change_notes
@@ -45,6 +46,7 @@ class RunList(QObject):
     listed = Signal()  # `runs` and `queued` changed
     read = Signal(object)  # HistoryRead
     saved = Signal(object)  # list of Path
+    confused_found = Signal(object)  # ConfusedSprites
 
     def __init__(self, job_queue: JobQueue, history: UndoHistory, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -69,6 +71,11 @@ class RunList(QObject):
         """Load the curves and samples of runs; `read` follows for each run."""
         events = partial(jobs.read_runs, self._reader, paths)
         self._job_queue.start("files", "Loading runs", events, self._on_read_event, urgent=True)
+
+    def find_confused(self, run: Path, predictions: ClassPredictions, true: int, predicted: int) -> None:
+        """Load the validation sprites of a cell of the confusion matrix; `confused_found` follows."""
+        find = partial(confused_sprites, run, predictions, true, predicted)
+        self._job_queue.run("files", "Loading sprites", find, self.confused_found.emit, urgent=True)
 
     def save_report(self, paths: Sequence[Path], target: Path) -> None:
         """Write an HTML report about runs."""

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import QAbstractItemView, QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.cell_view import Index, TextRows
 from studio.app.widgets.sprites.painting import draw_sprite
-from studio.core.arrays import Rgba
+from studio.core.arrays import Indices, Rgba
 from studio.core.formatting import predicted_and_true
 
 _SPRITE, _BARS, _GAP = 64, 200, 8
+_LINE = 21  # height of a bar and of the line with the true class
 _MOST_CLASSES, _MOST_NUMBERS = 3, 4  # bars beside a sprite
 _MARK = 2  # pixels
 Numbers = NDArray[np.float32]
@@ -38,29 +39,56 @@ class _PredictionBar:
     true: float = math.nan
 
 
+@dataclass(frozen=True)
+class _Verdict:
+    """A sprite's true class as text. is_right: whether it was predicted; None if unknown."""
+
+    text: str
+    is_right: bool | None
+
+
 class _PredictionDelegate(QStyledItemDelegate):
     """Delegate that draws a sprite with its prediction bars. top: number of bars for each sprite."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
-        self.bars: Callable[[int], list[_PredictionBar]] = lambda row: []
+        self.bars: Callable[[int], list[_PredictionBar]] = lambda sprite: []
+        self.verdict: Callable[[int], _Verdict] | None = None  # None if no true class is known
+        self.names: Sequence[str] = ()
+        self.order: Indices | None = None  # sprite index by row; None: all in order
         self.top = _MOST_CLASSES
 
+    def sprite(self, row: int) -> int:
+        """Return the sprite index of a row."""
+        return row if self.order is None else int(self.order[row])
+
     def text_of(self, row: int) -> str:
-        """Return a row's predictions as text."""
-        return ", ".join(f"{bar.what} {bar.much}" for bar in self.bars(row))
+        """Return a row's predictions as text, with the sprite's name and its true class if they are known."""
+        sprite = self.sprite(row)
+        texts = [f"{bar.what} {bar.much}" for bar in self.bars(sprite)]
+        if self.verdict is not None:
+            texts.append(self.verdict(sprite).text)
+        words = ", ".join(text for text in texts if text)
+        return f"{self.names[sprite]}: {words}" if self.names else words
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(_SPRITE + _BARS + 3 * _GAP, _SPRITE + _GAP)
+        return QSize(_SPRITE + _BARS + 3 * _GAP, max(_SPRITE, self._lines() * _LINE) + _GAP)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Draw the sprite on the left, and a bar for each prediction on the right."""
-        colours, metrics, row = theme.colours(), painter.fontMetrics(), index.row()
+        """Draw the sprite on the left; on the right the true class, if known, and a bar for each prediction."""
+        colours, metrics, sprite = theme.colours(), painter.fontMetrics(), self.sprite(index.row())
         left, top = option.rect.x() + _GAP, option.rect.y() + _GAP // 2
-        draw_sprite(painter, QRect(left, top, _SPRITE, _SPRITE), self.rgba[row])
-        height = _SPRITE // self.top
-        for number, prediction in enumerate(self.bars(row)[: self.top]):
+        if option.state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(QPen(QColor(colours.text), 1, Qt.PenStyle.DotLine))
+            painter.drawRect(option.rect.adjusted(0, 0, -1, -1))
+        lines = self._lines()
+        height = max(_SPRITE, lines * _LINE) // lines
+        draw_sprite(painter, QRect(left, top, _SPRITE, lines * height), self.rgba[sprite])
+        if self.verdict is not None:
+            line = QRect(left + _SPRITE + _GAP, top, _BARS, height - 2)
+            _draw_verdict(painter, line, self.verdict(sprite))
+        for number, prediction in enumerate(self.bars(sprite)[: self.top], lines - self.top):
             line = QRect(left + _SPRITE + _GAP, top + number * height, _BARS, height - 2)
             painter.fillRect(line, QColor(theme.mix(colours.surface, colours.text, 0.06)))
             bar = QRect(line.x(), line.y(), round(line.width() * prediction.share), line.height())
@@ -74,6 +102,19 @@ class _PredictionDelegate(QStyledItemDelegate):
             text = metrics.elidedText(prediction.what, Qt.TextElideMode.ElideMiddle, room)
             painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
             painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, prediction.much)
+
+    def _lines(self) -> int:
+        """Return the number of lines beside a sprite: the bars, and the true class if known."""
+        return self.top + (self.verdict is not None)
+
+
+def _draw_verdict(painter: QPainter, line: QRect, verdict: _Verdict) -> None:
+    """Draw a mark and the true class, in the colour of right or wrong."""
+    colours = theme.colours()
+    colour = {True: colours.good, False: colours.error, None: colours.muted}[verdict.is_right]
+    painter.setPen(QColor(colour))
+    text = painter.fontMetrics().elidedText(verdict.text, Qt.TextElideMode.ElideMiddle, line.width() - 12)
+    painter.drawText(line.adjusted(6, 0, -6, 0), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
 
 class PredictionsView(QWidget):
@@ -89,22 +130,37 @@ class PredictionsView(QWidget):
         self.view.setUniformItemSizes(True)
         self.view.setResizeMode(QListView.ResizeMode.Adjust)
         self.view.setMovement(QListView.Movement.Static)
-        self.view.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)  # for the arrow keys
         self.view.setSpacing(4)
         self.view.setAccessibleName("Predictions")
         self.setLayout(factory.column(self.view))
 
-    def set_classes(self, rgba: Rgba, probabilities: Numbers, class_names: Sequence[str]) -> None:
-        """Show sprites uint8 [N, S, S, 4] with probabilities float32 [N, K]."""
+    def set_classes(
+        self, rgba: Rgba, probabilities: Numbers, class_names: Sequence[str], true: Indices | None = None,
+        sprite_names: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """Show sprites uint8 [N, S, S, 4] with probabilities float32 [N, K].
 
-        def bars(row: int) -> list[_PredictionBar]:
-            best = np.argsort(-probabilities[row], kind="stable")[:_MOST_CLASSES]
-            shares = [(class_names[i], float(probabilities[row, i])) for i in best]
+        true: true classes int64 [N], -1 for unknown; None if all are unknown.
+        """
+
+        def bars(sprite: int) -> list[_PredictionBar]:
+            best = np.argsort(-probabilities[sprite], kind="stable")[:_MOST_CLASSES]
+            shares = [(class_names[i], float(probabilities[sprite, i])) for i in best]
             return [_PredictionBar(name, f"{100 * share:.0f} %", share) for name, share in shares]
 
-        self._show(rgba, bars, _MOST_CLASSES)
+        def verdict(sprite: int) -> _Verdict:
+            label = -1 if true is None else int(true[sprite])
+            if label < 0:
+                return _Verdict("true class unknown", None)
+            is_right = label == int(probabilities[sprite].argmax())
+            return _Verdict(f"✓ {class_names[label]}" if is_right else f"✗ is {class_names[label]}", is_right)
 
-    def set_numbers(self, rgba: Rgba, numbers: Numbers, names: Sequence[str], true: Numbers) -> None:
+        self._show(rgba, bars, _MOST_CLASSES, sprite_names, None if true is None else verdict)
+
+    def set_numbers(
+        self, rgba: Rgba, numbers: Numbers, names: Sequence[str], true: Numbers, sprite_names: Sequence[str] = ()
+    ) -> None:
         """Show sprites uint8 [N, S, S, 4] with predicted and true numbers float32 [N, T], NaN for unknown.
 
         Bars scale from the lowest to the highest shown number; a mark shows the true number.
@@ -113,13 +169,24 @@ class PredictionsView(QWidget):
         lowest = both.min(0, initial=np.inf)
         spread = np.maximum(both.max(0, initial=-np.inf) - lowest, 1e-30)
 
-        def bars(row: int) -> list[_PredictionBar]:
-            ends = ((np.stack([numbers[row], true[row]], 1) - lowest[:, None]) / spread[:, None]).tolist()
-            rows = zip(names, numbers[row].tolist(), true[row].tolist(), ends, strict=True)
+        def bars(sprite: int) -> list[_PredictionBar]:
+            ends = ((np.stack([numbers[sprite], true[sprite]], 1) - lowest[:, None]) / spread[:, None]).tolist()
+            rows = zip(names, numbers[sprite].tolist(), true[sprite].tolist(), ends, strict=True)
             return [_PredictionBar(name, predicted_and_true(number, known), *end) for name, number, known, end in rows]
 
-        self._show(rgba, bars, min(_MOST_NUMBERS, max(2, len(names))))
+        self._show(rgba, bars, min(_MOST_NUMBERS, max(2, len(names))), sprite_names)
 
-    def _show(self, rgba: Rgba, bars: Callable[[int], list[_PredictionBar]], top: int) -> None:
-        self._delegate.rgba, self._delegate.bars, self._delegate.top = rgba, bars, top
-        self._rows.set_rows(len(rgba), self._delegate.text_of)
+    def set_order(self, sprites: Indices | None) -> None:
+        """Show only these sprites, in this order; None: all."""
+        self._delegate.order = sprites
+        count = len(self._delegate.rgba) if sprites is None else len(sprites)
+        self._rows.set_rows(count, self._delegate.text_of)
+
+    def _show(
+        self, rgba: Rgba, bars: Callable[[int], list[_PredictionBar]], top: int, sprite_names: Sequence[str],
+        verdict: Callable[[int], _Verdict] | None = None,
+    ) -> None:  # fmt: skip
+        delegate = self._delegate
+        delegate.rgba, delegate.bars, delegate.top = rgba, bars, top
+        delegate.names, delegate.verdict = sprite_names, verdict
+        self.set_order(None)

@@ -1,0 +1,102 @@
+"""A confusion matrix and the sprites of its chosen cell, for the pages Train and Runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QByteArray, Qt, Slot
+from PySide6.QtWidgets import QSplitter, QWidget
+
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.app.widgets.confusion import ConfusionView
+from studio.app.widgets.sprites.grid import SpriteGrid
+from studio.core.events import ClassPredictions
+from studio.engine.runs.analysis.confused import ConfusedSprites
+
+_CLICK = "Click a cell to see its sprites."
+_NONE = "No validation sprite is in this cell."
+_NOT_RECORDED = "This run recorded only the numbers. Train it longer to see sprites."
+
+
+class ConfusionPanel(QWidget):
+    """Left: a run's confusion matrix. Right: the validation sprites of the chosen cell."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._run: Path | None = None
+        self._predictions: ClassPredictions | None = None
+        self._wanted: tuple[int, int] | None = None  # the chosen cell, while its sprites are loading
+        self._names: Sequence[str] = ()  # of the shown sprites
+        self.matrix = ConfusionView()
+        self.title = factory.ElidedLabel("heading", Qt.TextElideMode.ElideMiddle)
+        self.note = factory.caption(_CLICK)
+        self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.grid = SpriteGrid()
+        self.grid.view.setAccessibleName("Sprites of the chosen cell")
+        self._stack = factory.stack(factory.panel(factory.column(1, self.note, 1)), self.grid)
+        right = factory.panel(
+            factory.column(self.title, self._stack, margin=(factory.GRID, factory.GRID, 0, 0), grows=1)
+        )
+        right.setMinimumWidth(160)
+        splitter = QSplitter(Qt.Orientation.Horizontal)
+        factory.fill_splitter(splitter, (self.matrix, right), (560, 320), QByteArray(), stretch=0)
+        self.setLayout(factory.column(splitter))
+        self.matrix.matrix.cell_chosen.connect(self._on_cell_chosen)
+        session.runs.confused_found.connect(self._on_found)
+
+    def show_matrix(
+        self, run: Path | None, counts: NDArray[np.int64], class_names: Sequence[str],
+        predictions: ClassPredictions | None,
+    ) -> None:  # fmt: skip
+        """Show a run's counts int64 [K, K] of [true class, predicted class], and the sprites of the chosen cell.
+
+        predictions: the predicted class of each validation sprite; None if the run did not record them.
+        """
+        if run != self._run:
+            self.matrix.matrix.set_chosen(None)
+        self._run, self._predictions = run, predictions
+        self.matrix.set_confusion(counts, class_names)
+        chosen = self.matrix.matrix.chosen()
+        if chosen is None:
+            self._show_note(_CLICK)
+        elif self.isVisible():  # a hidden panel keeps its older sprites instead of reading the data again
+            self._on_cell_chosen(*chosen)
+
+    def clear(self) -> None:
+        self.show_matrix(None, np.zeros((0, 0), np.int64), (), None)
+
+    @Slot(int, int)
+    def _on_cell_chosen(self, true: int, predicted: int) -> None:
+        """Load the sprites of a cell, or show why there are none."""
+        matrix = self.matrix.matrix
+        matrix.set_chosen((true, predicted))
+        self._wanted = None
+        if self._run is None or self._predictions is None:
+            self._show_note(_NOT_RECORDED, matrix.describe(true, predicted))
+        elif not matrix.count(true, predicted):
+            self._show_note(_NONE, matrix.describe(true, predicted))
+        else:
+            self._wanted = (true, predicted)
+            self.title.show_text(matrix.describe(true, predicted))
+            self._session.runs.find_confused(self._run, self._predictions, true, predicted)
+
+    @Slot(object)
+    def _on_found(self, found: ConfusedSprites) -> None:
+        if found.run == self._run and (found.true, found.predicted) == self._wanted:
+            self._wanted = None
+            if found.sprites.names != self._names:  # else keep the selection and the scroll position
+                self._names = found.sprites.names
+                captions = [name.rpartition("/")[2] for name in self._names]
+                self.grid.set_sprites(found.sprites.rgba, self._names, captions)
+            self._stack.setCurrentIndex(1)
+
+    def _show_note(self, note: str, title: str = "") -> None:
+        self._wanted = None
+        self.title.show_text(title)
+        self.note.setText(note)
+        self._stack.setCurrentIndex(0)

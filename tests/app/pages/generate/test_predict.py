@@ -1,0 +1,71 @@
+"""The panel of predictions: totals, wrong only, order, CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pytestqt.qtbot import QtBot
+
+from studio.app import dialogs
+from studio.app.pages.generate.predict import PredictPanel
+from studio.app.pages.model_choice import ModelChoice
+from studio.app.state.session import Session
+from studio.core.events import Classified, NumbersPredicted
+from tests.app.conftest import LONG_MS, click
+from tests.conftest import make_sprites
+
+SPRITES = make_sprites(per_class=2)
+SURE = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.7, 0.3]], np.float32)
+
+
+@pytest.fixture
+def panel(qtbot: QtBot, session: Session) -> PredictPanel:
+    choice = ModelChoice(session)
+    made = PredictPanel(session, choice)
+    qtbot.addWidget(choice)
+    qtbot.addWidget(made)
+    made.resize(360, 500)
+    made.show()
+    return made
+
+
+def _rows(panel: PredictPanel) -> list[str]:
+    assert not panel.view.grab().isNull()
+    model = panel.view.view.model()
+    return [model.index(row, 0).data() for row in range(model.rowCount())]
+
+
+def test_wrong_predictions_alone_and_by_certainty(session: Session, panel: PredictPanel) -> None:
+    assert not panel.summary.isVisible()
+    session.inference.predicted.emit(SPRITES, Classified(SURE, ("class0", "class1")))
+    assert panel.summary.text() == "4 sprites: 2 of 4 right (50 %)"
+    assert _rows(panel)[:2] == [
+        f"{SPRITES.names[0]}: class0 90 %, class1 10 %, ✓ class0",
+        f"{SPRITES.names[1]}: class1 60 %, class0 40 %, ✗ is class0",
+    ]
+    panel.wrong_only.click()
+    panel.order.setCurrentText("Most certain first")
+    panel.order.activated.emit(panel.order.currentIndex())
+    assert [row.partition(":")[0] for row in _rows(panel)] == [SPRITES.names[3], SPRITES.names[1]]
+
+
+def test_why_wrong_only_is_impossible(session: Session, panel: PredictPanel) -> None:
+    session.inference.predicted.emit(SPRITES, Classified(SURE, ("class0", "class1")))
+    panel.wrong_only.click()
+    session.inference.predicted.emit(SPRITES, NumbersPredicted(SURE, ("price", "size")))
+    assert not panel.wrong_only.isEnabled() and "Sort numbers" in panel.wrong_only.toolTip()
+    assert len(_rows(panel)) == 4
+    session.inference.predicted.emit(SPRITES, Classified(SURE, ("gem", "ring")))
+    assert "unknown" in panel.wrong_only.toolTip() and "true" not in _rows(panel)[0]
+
+
+def test_predictions_are_saved_as_csv(
+    qtbot: QtBot, session: Session, panel: PredictPanel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.inference.predicted.emit(SPRITES, Classified(SURE, ("class0", "class1")))
+    monkeypatch.setattr(dialogs, "choose_save_file", lambda *args: tmp_path / "found.csv")
+    with qtbot.waitSignal(session.saving.saved, timeout=LONG_MS):
+        click(panel.save)
+    assert (tmp_path / "found.csv").read_text().count("\n") == 5
