@@ -182,7 +182,7 @@ class ConfusionMatrix(QWidget):
 
     def _header(self) -> QSize:
         """Return the width of the row names with accuracies, and the height of the column names."""
-        longest = max((self.fontMetrics().horizontalAdvance(name) for name in self._names), default=0)
+        longest = max((self.fontMetrics().horizontalAdvance(name) + 2 for name in self._names), default=0)  # rounding
         name = min(_LONGEST_NAME, longest)
         return QSize(name + _ACCURACY + 2 * _PAD, name + _PAD)
 

@@ -50,7 +50,7 @@ class Comparison(QWidget):
         self.plot: CurvesPlot | None = None
         self.filmstrip = Filmstrip()
         self.filmstrip.view.set_placeholder(_NO_RUN)
-        self.sections = QTabBar(drawBase=False, expanding=False)
+        self.sections = QTabBar(drawBase=False, expanding=False, usesScrollButtons=False)
         self._limit_note = factory.text("", "muted", wrap=False)
         self.settings = ComparisonTable("Different settings", "Settings that differ between the selected runs.")
         self.samples = SamplesComparison()
@@ -173,6 +173,7 @@ class Comparison(QWidget):
             for index, name in enumerate(_SECTIONS[1:], 1):
                 self.sections.setTabVisible(index, has_matrix if name == _MATRIX else len(self._runs) > 1)
             self.sections.setCurrentIndex(self._wanted if self.sections.isTabVisible(self._wanted) else 0)
+        self.sections.updateGeometry()  # Qt forgets it when a tab is shown
         self._head.setVisible(len(self._runs) > 1 or has_matrix)
 
     def _show_matrix(self) -> None:
