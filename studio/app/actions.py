@@ -10,8 +10,9 @@ from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QIcon, QKeySe
 from PySide6.QtWidgets import QButtonGroup, QFrame, QMenu, QMenuBar, QToolButton, QWidget
 
 from studio.app import dialogs, theme
+from studio.app.settings_dialog import SettingsDialog
 from studio.app.state.session import Session
-from studio.app.theme import Scheme, Theme
+from studio.app.theme import Theme
 from studio.app.widgets import factory
 from studio.core import paths
 
@@ -26,7 +27,6 @@ _TIPS = {
     "lab": "Run experiments on your sprites and devices.",
 }
 PAGES = tuple(_TIPS)
-_SCHEMES = (("system", "Follow system"), ("light", "Light"), ("dark", "Dark"))
 
 
 class Menus(QObject):
@@ -38,7 +38,7 @@ class Menus(QObject):
         super().__init__(bar)
         self._session = session
         self._page: Page | None = None  # the shown page
-        self._recent, self._themes, self._pages = QMenu("Open recent", bar), QActionGroup(self), QActionGroup(self)
+        self._recent, self._pages = QMenu("Open recent", bar), QActionGroup(self)
         file = bar.addMenu("&File")
         _add(file, "Open folder…", "Ctrl+O", "folder", commands.open_folder)
         _add(file, "Open files…", slot=commands.open_files)
@@ -47,7 +47,6 @@ class Menus(QObject):
         file.addSeparator()
         self.save = _add(file, "Save sprites…", "Ctrl+S", "save")
         self.export = _add(file, "Export model…", "Ctrl+E", "export")
-        self.saves_details = _add(file, "Write generation details into saved images")
         self.verify = _add(file, "Verify file…", slot=commands.verify)
         file.addSeparator()
         self.quit = _add(file, "Quit", "Ctrl+Q")
@@ -55,47 +54,33 @@ class Menus(QObject):
         self.undo = _add(edit, "Undo", "Ctrl+Z", slot=self._on_undo)
         self.redo = _add(edit, "Redo", slot=self._on_redo)
         self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
+        edit.addSeparator()
+        self.settings = _add(edit, "Settings…", "Ctrl+,", "settings", commands.show_settings)
         training = bar.addMenu("&Training")
         self.start = _add(training, "Start", "Ctrl+R", "play")
         self.pause = _add(training, "Pause\tSpace", "", "pause", commands.toggle_pause)
         self.stop = _add(training, "Stop", "Ctrl+.", "stop", session.training.stop)
         self.checkpoint = _add(training, "Save checkpoint", slot=session.training.save_now)
         self.watch = _add(training, "Watch run folder…", slot=commands.watch)
-        training.addSeparator()
-        self.notifies = _add(training, "Notify when a run ends")
-        self._fill_view_menu(bar.addMenu("&View"), session.settings.scheme())
+        self._fill_view_menu(bar.addMenu("&View"))
         help_menu = bar.addMenu("&Help")
-        _add(help_menu, "First steps and shortcuts", "F1", slot=commands.show_help)
+        _add(help_menu, "First steps", "F1", slot=commands.show_help)
+        _add(help_menu, "Keyboard shortcuts", "Ctrl+F1", slot=commands.show_keys)
         _add(help_menu, "Show runs folder", slot=commands.show_runs_folder)
         _add(help_menu, "Show logs", slot=commands.show_logs_folder)
         for menu in (edit, training):
             menu.setToolTipsVisible(True)  # tool tips say why an action is disabled
-        for action in (self.saves_details, self.notifies):
-            action.setCheckable(True)
-        self.saves_details.setChecked(session.settings.saves_details())
-        self.notifies.setChecked(session.settings.notifies())
-        self.saves_details.toggled.connect(self._on_saves_details_toggled)
-        self.notifies.toggled.connect(self._on_notifies_toggled)
         self._recent.aboutToShow.connect(self._on_recent_about_to_show)
         self._recent.triggered.connect(commands.open_recent)
         self._pages.triggered.connect(self._on_page_triggered)
-        self._themes.triggered.connect(commands.choose_scheme)
         session.training.state_changed.connect(self.refresh)
         self.refresh()
 
-    def _fill_view_menu(self, menu: QMenu, scheme: Scheme) -> None:
+    def _fill_view_menu(self, menu: QMenu) -> None:
         for number, name in enumerate(PAGES, 1):
             action = _add(menu, name.capitalize(), f"Ctrl+{number}", name)
             action.setData(name)
             self._pages.addAction(action)
-        menu.addSeparator()
-        themes = menu.addMenu("Theme")
-        for name, words in _SCHEMES:
-            action = _add(themes, words)
-            action.setData(name)
-            action.setCheckable(True)
-            action.setChecked(name == scheme)
-            self._themes.addAction(action)
 
     @Slot()
     def refresh(self) -> None:
@@ -128,14 +113,6 @@ class Menus(QObject):
     def _on_redo(self) -> None:
         if self._page is not None:
             self._page.history.redo()
-
-    @Slot(bool)
-    def _on_saves_details_toggled(self, saves: bool) -> None:
-        self._session.settings.set_saves_details(saves)
-
-    @Slot(bool)
-    def _on_notifies_toggled(self, notifies: bool) -> None:
-        self._session.settings.set_notifies(notifies)
 
     @Slot()
     def _on_recent_about_to_show(self) -> None:
@@ -248,11 +225,15 @@ class Commands(QObject):
     def open_recent(self, action: QAction) -> None:
         self.open_requested.emit([Path(action.data())])
 
-    @Slot(QAction)
-    def choose_scheme(self, action: QAction) -> None:
-        scheme: Scheme = action.data()
-        self._session.settings.set_text("scheme", scheme)
-        self._theme.set_scheme(scheme)
+    @Slot()
+    def show_settings(self) -> None:
+        SettingsDialog(self._session, self._theme, self._window).open()
+
+    @Slot()
+    def show_keys(self) -> None:
+        settings = SettingsDialog(self._session, self._theme, self._window)
+        settings.show_keys()
+        settings.open()
 
     @Slot()
     def show_help(self) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
@@ -33,23 +32,6 @@ _STEPS = (
 )
 _PICTURES = f"Images ({' '.join(f'*{suffix}' for suffix in sorted(DRAWING_SUFFIXES))});;All files (*)"
 _MARKS = {True: ("check", "Yes"), False: ("warning", "No"), None: ("info", "Unknown")}
-_SHORTCUTS = (
-    ("Ctrl+O", "Open a folder of sprites"),
-    ("Ctrl+R", "Start training"),
-    ("Space", "Pause or resume"),
-    ("Ctrl+.", "Stop and save"),
-    ("Ctrl+S", "Save the shown sprites"),
-    ("K, X, R", "Keep or reject the selected sprites; generate again"),
-    ("Ctrl+V", "Paste an image into the editor (Generate page)"),
-    ("Ctrl+E", "Export the model"),
-    ("Delete", "Exclude the selected sprites; move the selected runs to the trash"),
-    ("Ctrl+Z, Ctrl+Shift+Z", "Undo and redo on the shown page; restore rejected sprites or deleted runs"),
-    ("Alt+Left, Alt+Right", "Previous and next batch"),
-    ("F2, Ctrl+D", "Rename or star a run (Runs page)"),
-    ("Ctrl+1 to Ctrl+5", "Switch pages"),
-    ("F1", "Show first steps and shortcuts"),
-    ("Ctrl+Q", "Quit; a running training is saved"),
-)
 
 
 def choose_folder(parent: QWidget, settings: Settings, title: str) -> Path | None:
@@ -215,30 +197,23 @@ def _palette_suffixes() -> dict[str, str]:
 
 
 class HelpDialog(QDialog):
-    """The help dialog, which lists first steps and keyboard shortcuts."""
+    """The help dialog, which lists first steps."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setWindowTitle("First steps and shortcuts")
+        self.setWindowTitle("First steps")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        steps = _badged(enumerate(_STEPS, 1), Qt.AlignmentFlag.AlignTop)
-        keys = _badged(_SHORTCUTS, Qt.AlignmentFlag.AlignLeft)
-        keys.setHorizontalSpacing(3 * factory.GRID)
+        steps = QGridLayout()
+        steps.setColumnStretch(1, 1)
+        for number, words in enumerate(_STEPS, 1):
+            steps.addWidget(factory.badge(str(number)), number, 0, Qt.AlignmentFlag.AlignTop)
+            steps.addWidget(factory.text(words), number, 1)
         close = factory.button("Close", "Close this list. (Esc)", slot=self.reject)
-        content = factory.column(factory.heading("First steps"), steps, factory.heading("Shortcuts"), keys, 1)
+        keys = factory.caption("Ctrl+F1 lists all keyboard shortcuts.")
+        content = factory.column(factory.heading("First steps"), steps, keys, 1, spacing=2 * factory.GRID)
         area = factory.scroll_area(factory.panel(content))
         self.setLayout(factory.column(area, factory.row(1, close), margin=3 * factory.GRID))
         self.resize(800, 640)  # fits into the smallest window
-
-
-def _badged(rows: Iterable[tuple[object, str]], side: Qt.AlignmentFlag) -> QGridLayout:
-    """Return a layout with a badge and a text in each row."""
-    grid = QGridLayout()
-    grid.setColumnStretch(1, 1)
-    for row, (badge, words) in enumerate(rows):
-        grid.addWidget(factory.badge(str(badge)), row, 0, side)
-        grid.addWidget(factory.text(words), row, 1)
-    return grid
 
 
 class VerifyDialog(QDialog):

@@ -46,7 +46,7 @@ class ReadOptions(Config):
     tile: int = _pixels(
         0, "Width of a tile. Auto: detect sheets and grids from the pixels.", label="Tile width", low_text="Auto"
     )
-    tile_height: int = _pixels(0, "Height of a tile.", low_text="Same as width")
+    tile_height: int = _pixels(0, "Height of a tile. Square: the tile width.", low_text="Square")
     margin: int = _pixels(0, "Space left of the first tile. Needs a tile width.", label="Left margin", advanced=True)
     margin_top: int = setting(
         -1, "Space above the first tile. Needs a tile width.", label="Top margin", unit="px",

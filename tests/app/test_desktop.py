@@ -11,15 +11,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QMenuBar, QWidget
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from studio.app import theme
-from studio.app.actions import Commands, Menus
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import JobEnded
 from studio.app.desktop import BusNotifier, Notifier, RunAnnouncer, SleepInhibitor, TrayNotifier
-from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.state.training.training import CurrentTraining
 from studio.core.events import Blocked, Event, JobFailed, RunFinished
@@ -124,15 +121,6 @@ def test_a_click_raises_the_window_and_activation_withdraws_notifications(
     assert notifier.withdrawn == 0
     application.applicationStateChanged.emit(State.ApplicationActive)
     assert notifier.withdrawn == 1
-
-
-def test_the_menu_turns_notifications_off(qtbot: QtBot, qapp: QApplication, session: Session) -> None:
-    bar = QMenuBar()
-    qtbot.addWidget(bar)
-    menus = Menus(bar, session, Commands(bar, session, theme.apply(qapp)))
-    assert menus.notifies.isChecked() and session.settings.notifies()
-    menus.notifies.trigger()
-    assert not session.settings.notifies()
 
 
 def test_sleep_is_inhibited_only_while_a_run_trains(training: CurrentTraining, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,8 +130,11 @@ class ConfigForm(QWidget):
             label.setWordWrap(True)  # a long label must not widen the form
             label.setBuddy(input_of(control))
             reason = self._reasons[item.name] = factory.FieldError(input_of(control), item.help)
-            layout.addWidget(label, 2 * row, 0)
-            layout.addWidget(control, 2 * row, 1)
+            if isinstance(control, PathField):  # a path needs the whole width
+                layout.addLayout(factory.column(label, control, spacing=factory.GRID // 2), 2 * row, 0, 1, 2)
+            else:
+                layout.addWidget(label, 2 * row, 0)
+                layout.addWidget(control, 2 * row, 1)
             layout.addWidget(reason, 2 * row + 1, 0, 1, 2)
         return layout
 

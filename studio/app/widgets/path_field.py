@@ -18,9 +18,13 @@ _BROWSE = {"file": "Choose a file in the system's dialog.", "folder": "Choose a 
 
 
 class PathField(QWidget):
-    """A text field for a path. Enter '~' for the home folder. changed: the text changed, valid or not."""
+    """A text field for a path. Enter '~' for the home folder.
+
+    changed: the text changed, valid or not. chosen: the user chose a file or folder in the dialog.
+    """
 
     changed = Signal(str)
+    chosen = Signal()
 
     def __init__(self, kind: PathKind, browse: factory.Action | None = None) -> None:
         """Create an empty field. browse: called instead of the dialog for an existing file or folder."""
@@ -53,6 +57,7 @@ class PathField(QWidget):
             chosen, _ = QFileDialog.getOpenFileName(self, "Choose a file", start)
         if chosen:
             self.set_text(QDir.toNativeSeparators(chosen))
+            self.chosen.emit()
 
 
 class _CompletingLine(QLineEdit):

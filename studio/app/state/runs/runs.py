@@ -17,6 +17,7 @@ from studio.app.background.trash import TrashedRun
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.late import run_report
 from studio.app.state.undo import UndoHistory, UndoStep
+from studio.core import paths, runs_folder
 from studio.core.errors import StudioError
 from studio.core.events import ClassPredictions, Event, Notice
 from studio.core.formatting import count
@@ -88,6 +89,17 @@ class RunList(QObject):
         """Write TensorBoard logs of runs into `folder`."""
         write = partial(jobs.save_event_logs, paths, folder)
         self._job_queue.run("files", "Exporting to TensorBoard", write, self.saved.emit)
+
+    def choose_folder(self, folder: Path) -> str:
+        """Save new runs in `folder`; return why not, as a sentence, or ''. Runs in former folders stay listed."""
+        reason = runs_folder.why_unusable(folder)
+        if not reason and folder != paths.runs():
+            try:
+                runs_folder.choose(folder)
+            except OSError as error:
+                return f"The choice can't be stored: {error.strerror or error}."
+            self.list_runs()
+        return reason
 
     def at(self, path: Path) -> RunSummary | None:
         """Return the listed run in the folder `path`; None if the list has no such run."""

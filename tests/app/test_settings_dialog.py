@@ -1,0 +1,104 @@
+"""The settings dialog, and the list of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMenuBar, QWidget
+from pytestqt.qtbot import QtBot
+
+from studio.app import theme
+from studio.app.actions import Commands, Menus
+from studio.app.settings_dialog import SettingsDialog
+from studio.app.shortcuts import SHORTCUTS, ShortcutList
+from studio.app.state.session import Session
+from studio.app.state.settings import Settings
+from studio.core import paths
+from studio.engine.devices.types import Device
+
+
+@pytest.fixture
+def dialog(qtbot: QtBot, qapp: QApplication, session: Session) -> Iterator[SettingsDialog]:
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    made = SettingsDialog(session, theme.apply(qapp, "light"), parent)
+    made.open()
+    yield made
+    theme.apply(qapp, "light")
+
+
+def test_changes_apply_and_are_stored_at_once(dialog: SettingsDialog, session: Session) -> None:
+    dialog.theme.setCurrentIndex(dialog.theme.findData("dark"))
+    assert theme.colours() is theme.DARK
+    assert dialog.notifies.isChecked() and dialog.saves_details.isChecked()
+    dialog.notifies.click()
+    dialog.saves_details.click()
+    session.settings.sync()
+    stored = Settings()
+    assert stored.scheme() == "dark" and not stored.notifies() and not stored.saves_details()
+
+
+def test_the_chosen_device_is_used_and_stored(
+    qtbot: QtBot, dialog: SettingsDialog, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not dialog.device.isEnabled() and "Searching" in dialog.device.toolTip()
+    devices = (
+        Device("cuda:0", "cuda", "Card", 1, 1),
+        Device("cpu", "cpu", "Processor", 1, 1),
+        Device("mps", "mps", "x", 1, 1, problem="!"),
+    )
+    monkeypatch.setattr(session.catalog, "devices", devices)
+    monkeypatch.setattr(session.catalog, "fastest", "cuda:0")
+    session.catalog.devices_found.emit()
+    assert dialog.device.isEnabled() and dialog.device.count() == 2
+    assert dialog.device.currentText() == "Card (fastest)"
+    dialog.device.setCurrentIndex(1)
+    chosen = session.device_choice.device
+    assert chosen is not None and chosen.id == "cpu" and session.settings.text("device") == "cpu"
+
+
+def test_the_runs_folder_moves(qtbot: QtBot, dialog: SettingsDialog, session: Session, tmp_path: Path) -> None:
+    line = dialog.runs_folder.line
+    assert not line.text() and line.placeholderText() == str(paths.default_runs())
+    QTest.keyClicks(line, f"{tmp_path}/chosen/")
+    with qtbot.waitSignal(session.runs.listed):
+        QTest.keyClick(line, Qt.Key.Key_Return)
+    assert paths.runs() == tmp_path / "chosen" and dialog.isVisible() and line.text() == str(tmp_path / "chosen")
+    line.clear()
+    QTest.keyClick(line, Qt.Key.Key_Return)
+    assert paths.runs_folders() == [paths.default_runs(), tmp_path / "chosen"]
+
+
+def test_an_unusable_runs_folder_is_refused_with_the_reason(dialog: SettingsDialog, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    dialog.runs_folder.set_text(str(tmp_path / "file" / "runs"))
+    QTest.keyClick(dialog.runs_folder.line, Qt.Key.Key_Return)
+    assert dialog.runs_error.isVisible() and "not a folder" in dialog.runs_error.text()
+    assert paths.runs() == paths.default_runs()
+    dialog.runs_folder.set_text("")
+    QTest.keyClick(dialog.runs_folder.line, Qt.Key.Key_Return)
+    assert not dialog.runs_error.isVisible()
+
+
+def test_the_list_of_keys_can_be_searched(qtbot: QtBot) -> None:
+    shortcuts = ShortcutList()
+    qtbot.addWidget(shortcuts)
+    assert len(shortcuts.shown()) == sum(map(len, SHORTCUTS.values()))
+    shortcuts.search.setText("runs rename")
+    assert shortcuts.shown() == [("F2", "Rename the run")] and shortcuts.none.isHidden()
+    shortcuts.search.setText("nothing like this")
+    assert not shortcuts.shown() and not shortcuts.none.isHidden()
+
+
+def test_the_list_of_keys_holds_the_keys_of_all_menus(qtbot: QtBot, qapp: QApplication, session: Session) -> None:
+    bar = QMenuBar()
+    qtbot.addWidget(bar)
+    Menus(bar, session, Commands(bar, session, theme.apply(qapp)))
+    of_menus = {key.toString() for action in bar.findChildren(QAction) for key in action.shortcuts()}
+    listed = {QKeySequence(key).toString() for keys, _ in SHORTCUTS["Everywhere"] for key in keys.split(", ")}
+    assert of_menus - listed == {f"Ctrl+{page}" for page in range(1, 6)}  # listed as 'Ctrl+1 to Ctrl+5'
