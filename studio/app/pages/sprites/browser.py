@@ -43,6 +43,7 @@ class SpriteBrowser(QWidget):
         if thumbnail.isdecimal():
             self.grid.set_thumbnail(int(thumbnail))
         self.search.found.connect(self._on_found)
+        self.grid.activated.connect(self.grid.open_large)
 
     def save_state(self) -> None:
         self._settings.set_text(_THUMBNAIL, str(self.grid.thumbnail()))

@@ -82,6 +82,7 @@ class DoctorView(QWidget):
         self.files.slice_requested.connect(self.slice_requested)
         self.preview.pixels_changed.connect(self.grid.replace_pixels)
         self.grid.selection_changed.connect(self._on_selection_changed)
+        self.grid.activated.connect(self.grid.open_large)
         self._stale = False
         doctor.changed.connect(self._refresh)
         open_sprites.history.changed.connect(self._refresh_undo)

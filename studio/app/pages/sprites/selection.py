@@ -39,6 +39,8 @@ class SelectionBar(QWidget):
         self.exclude = factory.button("Exclude", _EXCLUDE, slot=self._on_exclude)
         self.setLayout(factory.row(self._label, self.exclude, self.edit, 1))
         keys, menu = QKeySequence.StandardKey, grid.menu
+        tip = "View the sprite large; the arrow keys go on. (Enter, or double-click)"
+        self._view = menu.add("View large", tip, grid.open_large, "zoom-in")
         self._copy = menu.add("Copy", _COPY, self.dragger.copy, "copy", keys.Copy)
         tip = "Show the files of the selected sprites in the file manager."
         self._show = menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
@@ -61,7 +63,8 @@ class SelectionBar(QWidget):
         self.exclude.setVisible(selected > 0)
         self.edit.setVisible(selected == 1)
         none = "" if selected else "Select some sprites first."
-        set_action_enabled(self._exclude, none)
+        for action in (self._view, self._exclude):
+            set_action_enabled(action, none)
         set_action_enabled(self._copy, none or _too_many(selected, _MOST_COPIED))
         set_action_enabled(self._show, none or _too_many(selected, _MOST_SHOWN))
         set_action_enabled(self._open_editor, none or _too_many(selected, 1))

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QBrush, QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPen
 
 from studio.app import theme
-from studio.app.widgets.input import ARROWS, NOTCH
-from studio.app.widgets.sprites.painting import as_image, checkerboard
+from studio.app.widgets.input import ARROWS
+from studio.app.widgets.sprites.zoom_canvas import ZoomCanvas
 from studio.data.pixels.editing import EditedSprite, Mask, Point
 
-_LARGEST_ZOOM = 64  # device pixels for a sprite pixel
 _GRID_FROM = 8  # smallest zoom with grid lines
 _HATCH = 8  # device pixels between lines
 _VEIL = 0.55  # opacity of the veil over selected pixels
 _SMALLEST = QSize(160, 120)
-_LEFT, _RIGHT, _MIDDLE = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.MouseButton.MiddleButton
+_LEFT, _RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
 
 
-class PixelCanvas(QWidget):
+class PixelCanvas(ZoomCanvas):
     """Canvas for a sprite that reports strokes as sprite pixels (x, y), which may lie outside during a stroke.
 
     pressed: start of a stroke: pixel, whether with the right button, whether with Alt. dragged: the next pixel.
@@ -35,10 +33,7 @@ class PixelCanvas(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._edit = EditedSprite.of(np.zeros((1, 1, 4), np.uint8))
-        self._zoom = 0  # device pixels for a sprite pixel; 0 fits the canvas
-        self._pan = QPoint()  # offset of the sprite from the canvas centre in device pixels
         self._cursor: Point | None = None
-        self._pan_start: QPoint | None = None  # start of a middle-button drag in device pixels
         self._stroke = False
         self.needs_two_ends = False
         self.setMouseTracking(True)
@@ -54,64 +49,14 @@ class PixelCanvas(QWidget):
 
     def set_edit(self, edit: EditedSprite, changed: QRect | None = None) -> None:
         """Show an edit. changed: the pixels that may differ from the last edit; None for all."""
-        same_size = edit.sprite.shape == self._edit.sprite.shape
-        self._edit = EditedSprite(np.ascontiguousarray(edit.sprite), np.ascontiguousarray(edit.keep))
-        if not same_size:
+        if edit.sprite.shape != self._edit.sprite.shape:
             self._cursor = None
-            self.fit()
-        else:
-            self.update(self.rect() if changed is None else self._box(changed))
+        self._edit = EditedSprite(np.ascontiguousarray(edit.sprite), np.ascontiguousarray(edit.keep))
+        self.set_sprite(self._edit.sprite, changed)
 
-    def zoom(self) -> int:
-        """Return the zoom: device pixels for a sprite pixel."""
-        room = int(min(self.width(), self.height()) * self.devicePixelRatioF())
-        return self._zoom or max(1, min(room // len(self._edit.sprite), _LARGEST_ZOOM))
-
-    @Slot()
-    def fit(self) -> None:
-        """Zoom so that the whole sprite fits."""
-        self._zoom, self._pan = 0, QPoint()
-        self.update()
-
-    @Slot()
-    def zoom_in(self) -> None:
-        self._zoom_to(self.zoom() + max(1, self.zoom() // 4), self.rect().center())
-
-    @Slot()
-    def zoom_out(self) -> None:
-        self._zoom_to(self.zoom() - max(1, self.zoom() // 5), self.rect().center())
-
-    def place(self, point: QPoint) -> Point:
-        """Return the sprite pixel at a canvas position."""
-        ratio, origin, zoom = self.devicePixelRatioF(), self._origin(), self.zoom()
-        return int((point.x() * ratio - origin.x()) // zoom), int((point.y() * ratio - origin.y()) // zoom)
-
-    def point(self, place: Point) -> QPoint:
-        """Return the canvas position of a sprite pixel's centre."""
-        ratio, origin, zoom = self.devicePixelRatioF(), self._origin(), self.zoom()
-        x, y = ((start + (c + 0.5) * zoom) / ratio for c, start in zip(place, origin.toTuple(), strict=True))
-        return QPoint(int(x), int(y))
-
-    def is_inside(self, place: Point) -> bool:
-        """Return whether the pixel lies inside the sprite."""
-        return all(0 <= c < len(self._edit.sprite) for c in place)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Redraw only the outdated part of the sprite."""
-        ratio, origin, zoom = self.devicePixelRatioF(), self._origin(), self.zoom()
-        size = len(self._edit.sprite)
-        painter = QPainter(self)
-        painter.fillRect(event.rect(), QColor(theme.colours().window))
-        painter.scale(1 / ratio, 1 / ratio)
-        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
-        first, last = self.place(event.rect().topLeft()), self.place(event.rect().bottomRight())
-        part = QRect(QPoint(*first), QPoint(*last)).intersected(QRect(0, 0, size, size))
-        if part.isEmpty():
-            return
-        target = QRect(part.topLeft() * zoom + origin, part.size() * zoom)
-        painter.setBrushOrigin(origin)
-        painter.fillRect(target, checkerboard(ratio))
-        painter.drawImage(target, as_image(self._edit.sprite), part)
+    def paint_over(self, painter: QPainter, part: QRect, target: QRect) -> None:
+        """Draw the selection, the grid and the cursor."""
+        origin, zoom = self._origin(), self.zoom()
         hidden = ~self._edit.keep[part.top() : part.bottom() + 1, part.left() : part.right() + 1]
         if hidden.any():
             _draw_hidden(painter, target, hidden, origin)
@@ -120,26 +65,16 @@ class PixelCanvas(QWidget):
         if self._cursor is not None and self.is_inside(self._cursor):
             _draw_cursor(painter, QRect(QPoint(*self._cursor) * zoom + origin, QSize(zoom, zoom)))
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        turned = event.angleDelta().y()
-        if turned:
-            step = max(1, self.zoom() // 4) * (1 if turned > 0 else -1)
-            self._zoom_to(self.zoom() + step * max(1, abs(turned) // NOTCH), event.position().toPoint())
-        event.accept()
-
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if event.button() == _MIDDLE:
-            self._pan_start = (event.position() * self.devicePixelRatioF()).toPoint() - self._pan
-        elif event.button() in (_LEFT, _RIGHT) and not self._stroke:
+        super().mousePressEvent(event)
+        if event.button() in (_LEFT, _RIGHT) and not self._stroke:
             self._stroke = True
             alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
             self.pressed.emit(self.place(event.position().toPoint()), event.button() == _RIGHT, alt)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._pan_start is not None:
-            self._pan = (event.position() * self.devicePixelRatioF()).toPoint() - self._pan_start
-            self._zoom = self.zoom()
-            self.update()
+        super().mouseMoveEvent(event)
+        if self.is_panning():
             return
         place = self.place(event.position().toPoint())
         if place != self._cursor:
@@ -148,9 +83,8 @@ class PixelCanvas(QWidget):
                 self.dragged.emit(place)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        if event.button() == _MIDDLE:
-            self._pan_start = None
-        elif self._stroke and not event.buttons() & (_LEFT | _RIGHT):
+        super().mouseReleaseEvent(event)
+        if self._stroke and not event.buttons() & (_LEFT | _RIGHT):
             self._end_stroke(self.place(event.position().toPoint()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -178,28 +112,6 @@ class PixelCanvas(QWidget):
         super().leaveEvent(event)
         if not self.hasFocus():
             self._set_cursor(None)
-
-    def _origin(self) -> QPoint:
-        """Return the sprite's top left corner in device pixels."""
-        side, ratio = len(self._edit.sprite) * self.zoom(), self.devicePixelRatioF()
-        across, down = ((round(c * ratio) - side) // 2 for c in (self.width(), self.height()))
-        return QPoint(across, down) + self._pan
-
-    def _box(self, part: QRect) -> QRect:
-        """Return the canvas rectangle that covers these sprite pixels, in logical pixels."""
-        ratio, zoom = self.devicePixelRatioF(), self.zoom()
-        box = QRectF(part.topLeft() * zoom + self._origin(), part.size() * zoom)
-        return QRectF(box.topLeft() / ratio, box.size() / ratio).toAlignedRect().adjusted(-1, -1, 1, 1)
-
-    def _zoom_to(self, zoom: int, about: QPoint) -> None:
-        """Set the zoom; the pixel under the point stays in place."""
-        zoom = min(max(zoom, 1), _LARGEST_ZOOM)
-        fixed, before = about * self.devicePixelRatioF(), self._origin()
-        across, down = ((c - o) / self.zoom() for c, o in zip(fixed.toTuple(), before.toTuple(), strict=True))
-        self._zoom = zoom
-        wanted = fixed - QPoint(round(across * zoom), round(down * zoom))
-        self._pan += wanted - self._origin()
-        self.update()
 
     def _end_stroke(self, place: Point) -> None:
         self._stroke = False

@@ -24,6 +24,7 @@ from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.menu import ContextMenu
 from studio.app.widgets.sprites.cell_view import NO_INDEX, Index
+from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
 from studio.app.widgets.sprites.list import SpriteList
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.arrays import Rgba
@@ -220,6 +221,29 @@ class SpriteGrid(QWidget):
 
     def visible_count(self) -> int:
         return self._model.rowCount()
+
+    def current_row(self) -> int:
+        """Return the row of the current sprite; -1 for none."""
+        return self.view.currentIndex().row()
+
+    def go_to_row(self, row: int) -> None:
+        """Select only the sprite of this row, make it current and scroll to it."""
+        self.view.go_to(row)
+
+    def shown_sprite(self, row: int) -> ShownSprite:
+        """Return the sprite of a row for the large view."""
+        number, model = self._model.number(row), self._model
+        label = int(model.labels[number]) if len(model.labels) else -1
+        name = model.names[number] if model.names else f"Sprite {number + 1:,}"
+        return ShownSprite(model.rgba[number], name, model.class_names[label] if label >= 0 else "")
+
+    @Slot()
+    def open_large(self) -> None:
+        """Show the current sprite, or else the first selected one, in a large view."""
+        if not self.view.currentIndex().isValid() and len(spans := self.view.spans()):
+            self.view.go_to(int(spans[0, 0]))
+        if self.view.currentIndex().isValid():
+            LargeView(self, self).open()
 
     def selected(self) -> list[int]:
         """Return the selected sprites' indices, ascending."""
