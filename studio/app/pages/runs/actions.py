@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
-from PySide6.QtCore import QUrl, Signal, Slot
+from PySide6.QtCore import Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QAction, QDesktopServices
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QMenu, QMessageBox, QWidget
 
-from studio.app import dialogs
+from studio.app import dialogs, theme
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.state.session import Session
@@ -24,6 +25,9 @@ _REPORT = "Save curves, samples and settings as an HTML page or for TensorBoard.
 _TRASH = "Move the selected runs to the trash. Undo restores them. (Delete)"
 _COMPLETE = "This run is finished. Use 'Train longer' to continue."
 _NOT_BEGUN = "This run has not started. Press Resume, or start the queue."
+_NO_TRASH = "The drive has no trash: this can't be undone. Checkpoints, samples and settings are lost."
+_DELETE = "Delete permanently"
+_MAX_NAMES = 5  # of runs in the question
 _REPORT_KINDS = "HTML page (*.html)"
 _WATCHABLE = ("training", "interrupted")  # a shared drive may not show another machine's lock
 _LONGER_MIN = (2, 5, 10, 30, 60, 120)
@@ -58,7 +62,9 @@ class RunActions(QWidget):
             "export": self.export, "report": self.report, "folder": self.folder, "trash": self.trash,
         }  # fmt: skip
         self.setLayout(FlowLayout(factory.GRID, factory.GRID, *self._buttons.values()))
+        self._doomed: Sequence[Path] = ()  # the runs that the user is asked about
         self._add_menus()
+        session.run_trash.trash_missing.connect(self._on_trash_missing)
         for signal in (session.training.state_changed, session.catalog.devices_found, session.catalog.ready):
             signal.connect(self._refresh)
         self._refresh()
@@ -164,6 +170,29 @@ class RunActions(QWidget):
     @Slot()
     def _on_trash_clicked(self) -> None:
         self._session.run_trash.move([run.path for run in self._runs])
+
+    @Slot(object)
+    def _on_trash_missing(self, paths: Sequence[Path]) -> None:
+        """Ask whether to delete the runs permanently instead."""
+        title = self._session.runs.title_of
+        what = f"'{title(paths[0])}'" if len(paths) == 1 else count(len(paths), "run")
+        question = QMessageBox(QMessageBox.Icon.Warning, _DELETE, f"Delete {what} permanently?", parent=self)
+        names = "" if len(paths) == 1 else f"\n{', '.join(map(title, paths[:_MAX_NAMES]))}"
+        more = f" and {len(paths) - _MAX_NAMES} more" if len(paths) > _MAX_NAMES else ""
+        question.setInformativeText(f"{_NO_TRASH}{names}{more}")
+        delete = question.addButton(_DELETE, QMessageBox.ButtonRole.AcceptRole)
+        cancel = question.addButton("Cancel", QMessageBox.ButtonRole.RejectRole)
+        theme.set_role(delete, "danger")
+        question.setDefaultButton(cancel)
+        question.setEscapeButton(cancel)
+        question.accepted.connect(self._on_delete_confirmed)
+        question.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._doomed = paths
+        question.open()
+
+    @Slot()
+    def _on_delete_confirmed(self) -> None:
+        self._session.run_trash.delete(self._doomed)
 
 
 def _obstacles(runs: Sequence[RunSummary], session: Session) -> dict[str, str]:

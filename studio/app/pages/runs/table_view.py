@@ -4,16 +4,28 @@ from collections.abc import Collection
 from pathlib import Path
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QTableView
 
-from studio.app.pages.runs.table import RUN_ROLE, Column, NameDelegate, RunFilter, RunTable
+from studio.app.pages.runs.table import HEADERS, RUN_ROLE, Column, NameDelegate, RunFilter, RunTable
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.engine.runs.listing import RunSummary
 
+# The columns that stay longest in a narrow table come first. Star and name always stay.
+_BY_IMPORTANCE = (
+    Column.STATE, Column.VALIDATION, Column.RECIPE, Column.STARTED, Column.STEPS, Column.TAGS, Column.SPRITES,
+    Column.TIME, Column.DISK, Column.DEVICE,
+)  # fmt: skip
+_NAME_PX = 200  # smallest width of the name, unless all names are shorter
+_HEADER_PX = 40  # room in a header beside its text
+
 
 class RunTableView(QTableView):
-    """A table of the session's runs. The selection follows the runs when the rows change."""
+    """A table of the session's runs. The selection follows the runs when the rows change.
+
+    The name takes the free room. A narrow table hides its least important columns instead of scrolling.
+    """
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -32,9 +44,12 @@ class RunTableView(QTableView):
         self.setSelectionMode(QTableView.SelectionMode.ExtendedSelection)
         self.setTabKeyNavigation(False)
         header = self.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setStretchLastSection(True)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(Column.NAME, QHeaderView.ResizeMode.Stretch)
         header.setHighlightSections(False)
+        header.sortIndicatorChanged.connect(self._fit_columns)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # see _fit_columns
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         factory.set_name_and_tip(self, "Runs", "Select a run to see it, or several to compare.")
         self.clicked.connect(self._on_cell_clicked)
         self._rows.renamed.connect(self._on_renamed)
@@ -54,7 +69,7 @@ class RunTableView(QTableView):
             chosen, self._restored = back, set()
             self.clearSelection()
         self._rows.show_runs(runs, self._session.catalog.recipes)
-        self.setColumnHidden(Column.TAGS, not any(run.notes.tags for run in runs))
+        self._fit_columns()
         self._select_paths(chosen, current.path if current is not None else None)
         self._select_near(row)
         self.refresh_disk_use()
@@ -67,6 +82,38 @@ class RunTableView(QTableView):
     @Slot()
     def refresh_disk_use(self) -> None:
         self._rows.show_uses(self._session.run_space.uses)
+        self._fit_columns()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
+
+    @Slot()
+    def _fit_columns(self) -> None:
+        """Set the columns' widths, and hide the least important columns that don't fit; the sorted column stays."""
+        sorted_by = self.horizontalHeader().sortIndicatorSection()
+        order = [column for column in _BY_IMPORTANCE if column != Column.TAGS or self._has_tags()]
+        order.sort(key=lambda column: column != sorted_by)  # stable: else by importance
+        widths = {column: self._width_of(column) for column in (Column.STAR, Column.NAME, *order)}
+        room = self.viewport().width() - widths[Column.STAR] - min(widths[Column.NAME], _NAME_PX)
+        shown = {Column.STAR, Column.NAME}
+        for column in order:
+            room -= widths[column]
+            if room < 0:
+                break
+            shown.add(column)
+        for column in Column:
+            self.setColumnHidden(column, column not in shown)
+            if column in shown and column != Column.NAME:
+                self.setColumnWidth(column, widths[column])
+
+    def _has_tags(self) -> bool:
+        return any(run.notes.tags for run in self._session.runs.runs)
+
+    def _width_of(self, column: Column) -> int:
+        """Return the width of a column's longest text or its header."""
+        header = self.fontMetrics().horizontalAdvance(HEADERS[column]) + (_HEADER_PX if HEADERS[column] else 0)
+        return max(self.sizeHintForColumn(column), header)
 
     @Slot()
     def toggle_stars(self) -> None:

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import jobs, trash
 from studio.app.background.job_queue import JobOptions, JobQueue
-from studio.app.background.trash import TrashedRun
+from studio.app.background.trash import TrashedRun, TrashMissing
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.late import run_report
 from studio.app.state.undo import UndoHistory, UndoStep
@@ -204,10 +204,11 @@ def _list_runs() -> tuple[tuple[RunSummary, ...], tuple[RunSummary, ...]]:
 
 
 class RunTrash(QObject):
-    """Moves runs to the system's trash, as a step of the undo history."""
+    """Moves runs to the system's trash, as a step of the undo history, or deletes them permanently."""
 
     restored = Signal(object)  # list of Path: these runs came back; the list of runs follows
     noticed = Signal(object)  # Notice or UndoOffered
+    trash_missing = Signal(object)  # tuple of Path: runs that stay, because their drive has no trash
 
     def __init__(self, job_queue: JobQueue, runs: RunList, history: UndoHistory, parent: QObject) -> None:
         super().__init__(parent)
@@ -216,7 +217,13 @@ class RunTrash(QObject):
     def move(self, paths: Sequence[Path]) -> None:
         """Move runs to the system's trash."""
         title = f"Moving {count(len(paths), 'run')} to the trash"
-        self._job_queue.run("files", title, lambda: trash.trash_runs(paths), self._on_trashed, **SHORT_JOB)
+        move, on_event = trash.trash_runs, self._on_trash_event
+        self._job_queue.run("files", title, lambda: move(paths), self._on_trashed, on_event, **SHORT_JOB)
+
+    def delete(self, paths: Sequence[Path]) -> None:
+        """Delete runs permanently."""
+        title, delete = f"Deleting {count(len(paths), 'run')}", trash.delete_runs
+        self._job_queue.run("files", title, lambda: delete(paths), self._on_deleted, **SHORT_JOB)
 
     def _restore(self, trashed: list[TrashedRun]) -> None:
         """Move runs back from the trash."""
@@ -228,7 +235,8 @@ class RunTrash(QObject):
         paths = [run.path for run in restored]
         title = f"Moving {count(len(paths), 'run')} to the trash"
         on_success = partial(self._on_trashed_again, restored)
-        self._job_queue.run("files", title, lambda: trash.trash_runs(paths), on_success, **SHORT_JOB)
+        move, on_event = trash.trash_runs, self._on_trash_event
+        self._job_queue.run("files", title, lambda: move(paths), on_success, on_event, **SHORT_JOB)
 
     def _on_trashed(self, trashed: list[TrashedRun]) -> None:
         if not trashed:
@@ -242,6 +250,16 @@ class RunTrash(QObject):
             step = UndoStep(f"move {runs} to the trash", undo, redo)
             self._history.add(step)
             self.noticed.emit(self._history.offer(step, title))
+        self._runs.list_runs()
+
+    def _on_trash_event(self, event: Event) -> None:
+        if isinstance(event, TrashMissing):
+            self.trash_missing.emit(event.paths)
+
+    def _on_deleted(self, folders: list[Path]) -> None:
+        if folders:
+            runs = f"'{self._runs.title_of(folders[0])}'" if len(folders) == 1 else count(len(folders), "run")
+            self.noticed.emit(Notice("info", f"Deleted {runs} permanently."))
         self._runs.list_runs()
 
     def _on_trashed_again(self, restored: list[TrashedRun], trashed: list[TrashedRun]) -> None:

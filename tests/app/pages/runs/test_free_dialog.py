@@ -11,7 +11,7 @@ from typing import TypeVar
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton
+from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
@@ -254,9 +254,40 @@ def test_training_or_missing_runs_are_skipped(
 
 def test_without_a_trash_the_run_stays(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     _replace_trash(monkeypatch, lambda path: False)
-    (told,), _ = finish(trash.trash_runs(runs[:1]))
-    assert isinstance(told, Notice) and "no writable trash" in told.title
-    assert "Nothing was deleted" in told.hint and (runs[0] / "run.json").is_file()
+    (told,), moved = finish(trash.trash_runs(runs[:1]))
+    assert told == trash.TrashMissing((runs[0],)) and not moved and (runs[0] / "run.json").is_file()
+
+
+def test_question_deletes_permanently_without_a_trash(
+    qtbot: QtBot, page: RunsPage, runs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _replace_trash(monkeypatch, lambda path: False)
+    _choose(page, "a", "b")
+    for answer in ("Cancel", "Delete permanently"):
+        with qtbot.waitSignal(page.session.run_trash.trash_missing, timeout=LONG_MS):
+            click(page.actions_row.trash)
+        question = page.findChild(QMessageBox)
+        assert isinstance(question, QMessageBox) and question.text() == "Delete 2 runs permanently?"
+        assert "can't be undone" in question.informativeText() and question.defaultButton().text() == "Cancel"
+        assert all(run.is_dir() for run in runs)
+        chosen = next(button for button in question.buttons() if button.text() == answer)
+        if answer == "Cancel":
+            chosen.click()
+            qtbot.waitUntil(lambda: page.findChild(QMessageBox) is None)
+    with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
+        chosen.click()
+    assert [run.is_dir() for run in runs] == [False, False, True] and _names(page) == ["c"]
+
+
+def test_training_run_is_not_deleted(runs: list[Path]) -> None:
+    training = RunDir(runs[0])
+    training.acquire()
+    try:
+        (told,), deleted = finish(trash.delete_runs(runs[:2]))
+    finally:
+        training.release()
+    assert isinstance(told, Notice) and "is training" in told.title
+    assert deleted == [runs[1]] and (runs[0] / "run.json").is_file() and not runs[1].exists()
 
 
 def test_unknown_trash_path_offers_no_undo(

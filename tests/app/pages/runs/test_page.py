@@ -25,6 +25,7 @@ from studio.core.events import Events, Notice, Progress, SamplesReady
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord
 from studio.engine.runs.history import HistoryRead, MetricCurve, RunHistory, RunReader
 from studio.engine.runs.listing import RunSummary, summarise
+from studio.engine.runs.notes import RunNotes
 from tests.app.conftest import LONG_MS, click
 from tests.conftest import make_sprites
 from tests.engine.tools import train_generator
@@ -282,3 +283,23 @@ def test_train_a_run_longer(qtbot: QtBot, own_run: Path, ready: Session) -> None
     ready.training.stop()
     qtbot.waitUntil(lambda: not ready.training.is_busy(), timeout=LONG_MS)
     assert RunDir(own_run).progress().minutes > 2
+
+
+def _columns(page: RunsPage) -> list[Column]:
+    return [column for column in Column if not page.table.isColumnHidden(column)]
+
+
+def test_narrow_table_hides_the_least_important_columns(page: RunsPage) -> None:
+    tell(page, replace(OLD, notes=RunNotes("a very long name of a run, longer than every column")), OLDER)
+    page.resize(2000, 900)
+    assert len(_columns(page)) == len(Column) - 1  # no run has tags
+    header, view, widths = page.table.horizontalHeader(), page.table.viewport(), list[int]()
+    for width in (1280, 900, 640):
+        page.resize(width, 900)
+        widths.append(len(_columns(page)))
+        assert header.length() == view.width() and page.table.columnWidth(Column.NAME) >= 150
+        assert {Column.STAR, Column.NAME, Column.STATE} <= set(_columns(page))
+    assert widths == sorted(widths, reverse=True) and widths[-1] < len(Column) - 4
+    assert Column.DEVICE not in _columns(page)
+    page.table.sortByColumn(Column.DEVICE, Qt.SortOrder.AscendingOrder)
+    assert Column.DEVICE in _columns(page) and header.length() == view.width()
