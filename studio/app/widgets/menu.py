@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QAction, QIcon, QKeySequence
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QAbstractButton, QMenu, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
 
 
 class ContextMenu(QMenu):
-    """A widget's context menu. The keys of its actions also work without the menu, while the widget has the focus."""
+    """A widget's context menu. The keys of its actions also work without the menu, while the widget has the focus.
+
+    left: an action of `leave_after` was triggered.
+    """
+
+    left = Signal()
 
     def __init__(self, widget: QWidget, name: str) -> None:
         """Create an empty menu. name: accessible name."""
@@ -28,17 +33,52 @@ class ContextMenu(QMenu):
         action.setToolTip(tip)
         action.setProperty("tip", tip)
         if keys:
-            action.setShortcut(QKeySequence(keys))
-            action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            action.setShortcutVisibleInContextMenu(True)
-            self._widget.addAction(action)
+            set_keys(action, self._widget, keys)
         action.triggered.connect(slot)
         return action
+
+    def add_button(self, button: QAbstractButton) -> QAction:
+        """Append an action that presses a button, and that is enabled while the button is."""
+        action = self.add(button.accessibleName(), button.toolTip(), button.click)
+        action.setIcon(button.icon())
+        _ButtonFollower(button, action)
+        return action
+
+    def leave_after(self, action: QAction) -> None:
+        """Emit `left` after this action, which leads away from the widget, for example to the editor."""
+        action.triggered.connect(self.left)
 
     def open_at(self, position: QPoint) -> None:
         """Open the menu at a position on the screen, unless it is empty."""
         if not self.isEmpty():
             self.popup(position)
+
+
+class _ButtonFollower(QObject):
+    """Keeps an action enabled, and with the tool tip, as a button is."""
+
+    def __init__(self, button: QAbstractButton, action: QAction) -> None:
+        super().__init__(action)
+        self._button, self._action = button, action
+        button.installEventFilter(self)
+        self._follow()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.EnabledChange, QEvent.Type.ToolTipChange):
+            self._follow()
+        return super().eventFilter(watched, event)
+
+    def _follow(self) -> None:
+        self._action.setEnabled(self._button.isEnabled())
+        self._action.setToolTip(self._button.toolTip())
+
+
+def set_keys(action: QAction, widget: QWidget, keys: str | QKeySequence.StandardKey) -> None:
+    """Trigger an action by keys while the widget, or one of its children, has the focus."""
+    action.setShortcut(QKeySequence(keys))
+    action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+    action.setShortcutVisibleInContextMenu(True)
+    widget.addAction(action)
 
 
 def set_action_enabled(action: QAction, reason: str) -> None:

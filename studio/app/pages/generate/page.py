@@ -11,6 +11,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs
+from studio.app.file_manager import show_in_folder
 from studio.app.pages.base import Page
 from studio.app.pages.generate.drawing import DrawController
 from studio.app.pages.generate.editing import EditorPanel, picture_in
@@ -21,6 +22,7 @@ from studio.app.pages.generate.results import Results
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.menu import set_action_enabled
 from studio.core import formatting
 
 _LOWEST_EDITOR, _LOWEST_RESULTS = 320, 200  # logical pixels; a lower window scrolls
@@ -49,6 +51,8 @@ class GeneratePage(Page):
         self._drawn = QSplitter(Qt.Orientation.Vertical)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self.setAcceptDrops(True)
+        tip = "Show the saved files of the selected sprites in the file manager."
+        self._show_in_folder = self.results.grid.menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
         self._lay_out()
         self._connect()
         self._refresh()
@@ -88,7 +92,7 @@ class GeneratePage(Page):
         self.choice.changed.connect(self._refresh)
         self.results.buttons.open.clicked.connect(self.editing.browse)
         self.results.buttons.new_sprite.clicked.connect(self.editing.open_blank)
-        self.results.grid.activated.connect(self.drawing.edit)
+        self.results.grid.activated.connect(self._on_sprite_activated)
         self.results.buttons.edit.clicked.connect(self.drawing.edit_selected)
         self.results.buttons.frame_counts.triggered.connect(self.drawing.draw_between)
         self.results.buttons.like.clicked.connect(self.drawing.draw_like)
@@ -108,6 +112,29 @@ class GeneratePage(Page):
         models.busy_changed.connect(self._refresh_busy)
         models.progressed.connect(self._bar.show_progress)
         models.generated.connect(self._on_selection_changed)
+        self.session.saving.saved.connect(self._refresh_show_in_folder)
+
+    @Slot(int)
+    def _on_sprite_activated(self, number: int) -> None:
+        """Show a double-clicked sprite large, or take it into the open editor."""
+        if self.editing.is_open():
+            self.drawing.edit(number)
+        else:
+            self.results.grid.open_large()
+
+    @Slot()
+    def _refresh_show_in_folder(self) -> None:
+        set_action_enabled(self._show_in_folder, "" if self._saved_files() else "Save the selected sprites first.")
+
+    @Slot()
+    def _on_show_in_folder(self) -> None:
+        show_in_folder(self._saved_files())
+
+    def _saved_files(self) -> list[Path]:
+        """Return the files of the selected sprites that were saved, each once."""
+        sprites = (self.results.sprite(number).rgba for number in self.results.grid.selected())
+        found = (self.session.saving.file_of(sprite) for sprite in sprites)
+        return list(dict.fromkeys(path for path in found if path is not None))
 
     def _lay_out(self) -> None:
         step, parts = factory.GRID, (factory.title("Generate"), self.choice, self.request, 1)
@@ -174,6 +201,7 @@ class GeneratePage(Page):
     @Slot()
     def _on_selection_changed(self) -> None:
         """Show the selected sprite's nearest training sprites. Without a selection, lay out corner tiles."""
+        self._refresh_show_in_folder()
         selected, run = self.results.grid.selected(), self.choice.run()
         tiles = None if selected else self.results.content.corner_tiles()
         if tiles is not None:

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QButtonGroup, QLabel, QMenu, QToolButton, QWidget
 
 from studio.app.background.job_events import SpritesColoured
@@ -17,8 +18,9 @@ from studio.app.state.models.saving import DragFiles
 from studio.app.state.undo import UndoHistory, UndoStep
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
+from studio.app.widgets.menu import set_keys
 from studio.app.widgets.overflow_bar import OverflowBar
-from studio.app.widgets.sprites.grid import SpriteGrid
+from studio.app.widgets.sprites.grid import LARGE_VIEW, SpriteGrid
 from studio.core import formatting
 from studio.data.colour.constraints import ConstraintCheck
 from studio.data.pixels.editing import NamedSprite
@@ -61,12 +63,24 @@ class Results(QWidget):
         self.buttons.keep.clicked.connect(self._on_keep)
         self.buttons.reject.clicked.connect(self._on_reject)
         kept.changed.connect(self._on_kept_changed)
-        factory.shortcut("K", self, self._on_keep)
-        factory.shortcut("X", self, self._on_reject)
-        factory.shortcut("Ctrl+C", self, self.dragger.copy)
+        self._edit_action = self._fill_menu()
         factory.shortcut("Alt+Left", self, self._on_back)
         factory.shortcut("Alt+Right", self, self._on_forward)
         self._refresh_grid()
+
+    def _fill_menu(self) -> QAction:
+        """Fill the grid's context menu with the buttons; return the action that edits a sprite."""
+        menu, buttons = self.grid.menu, self.buttons
+        menu.add("View large", LARGE_VIEW, self.grid.open_large, "zoom-in")
+        for button, keys in ((buttons.keep, "K"), (buttons.reject, "X"), (buttons.copy, "Ctrl+C")):
+            set_keys(menu.add_button(button), self, keys)
+        edit = menu.add_button(buttons.edit)
+        set_keys(edit, self, "E")
+        menu.leave_after(edit)
+        menu.addSeparator()
+        for button in (buttons.save_files, buttons.save_sheet):
+            menu.add_button(button)
+        return edit
 
     def show_sprites(self, result: SpritesColoured, request: DrawRequest) -> None:
         """Show new sprites; recoloured sprites replace their earlier version."""
@@ -91,6 +105,7 @@ class Results(QWidget):
         """Enable what the chosen model can do. size: its sprites' side in pixels. is_editing: the editor is open."""
         is_other, self.content.size, self._is_editing = size != self.content.size, size, is_editing
         self.buttons.set_abilities(capabilities)
+        self._edit_action.setVisible("vary" in capabilities)
         if is_other:
             self._refresh_grid()
         self._refresh()
@@ -253,7 +268,7 @@ class ResultButtons(OverflowBar):
         make = factory.tool_button
         self.keep = make("check", "Keep", "Keep the selected sprites, even after closing the window. (K)")
         self.reject = make("close", "Reject", _REJECT)
-        self.edit = make("pencil", "Edit", "Edit the selected sprite. (Enter, or double-click)")
+        self.edit = make("pencil", "Edit", "Edit the selected sprite. (E)")
         self.between = make("film", "Tween", "Tween: generate the frames between two selected sprites.")
         self.like = make("similar", "Similar", "Similar: generate sprites that mix the selected sprites.")
         self.open = make("open", "Open…", "Open an image file in the editor. You can also drop or paste it (Ctrl+V).")

@@ -14,7 +14,7 @@ from studio.app.pages.drag_and_drop import SpriteDragger
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.menu import set_action_enabled
-from studio.app.widgets.sprites.grid import SpriteGrid
+from studio.app.widgets.sprites.grid import LARGE_VIEW, SpriteGrid
 from studio.core.formatting import count, number
 from studio.data.pixels.editing import NamedSprite
 
@@ -39,14 +39,14 @@ class SelectionBar(QWidget):
         self.exclude = factory.button("Exclude", _EXCLUDE, slot=self._on_exclude)
         self.setLayout(factory.row(self._label, self.exclude, self.edit, 1))
         keys, menu = QKeySequence.StandardKey, grid.menu
-        tip = "View the sprite large; the arrow keys go on. (Enter, or double-click)"
-        self._view = menu.add("View large", tip, grid.open_large, "zoom-in")
+        self._view = menu.add("View large", LARGE_VIEW, grid.open_large, "zoom-in")
         self._copy = menu.add("Copy", _COPY, self.dragger.copy, "copy", keys.Copy)
         tip = "Show the files of the selected sprites in the file manager."
         self._show = menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
         self._open_editor = menu.add(
             "Open in editor", "Edit this sprite on the Generate page.", self._on_edit, "pencil"
         )
+        menu.leave_after(self._open_editor)
         menu.addSeparator()
         self._exclude = menu.add("Exclude", _EXCLUDE, self._on_exclude, keys=keys.Delete)
         grid.selection_changed.connect(self._refresh)

@@ -1,9 +1,11 @@
 """Saves sprites in files for the user, or in temporary files for other programs."""
 
+import hashlib
 import tempfile
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import model_jobs
@@ -11,6 +13,7 @@ from studio.app.background.job_queue import JobQueue, Operation
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.state.settings import Settings
 from studio.core import files, pictures
+from studio.core.arrays import Rgba
 from studio.exports import sheets
 from studio.exports.sprites.base import SpriteExport
 
@@ -25,25 +28,32 @@ class SpriteSaving(QObject):
     def __init__(self, job_queue: JobQueue, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
         self._job_queue, self._settings = job_queue, settings
+        self._files: dict[bytes, Path] = {}  # last file by digest of the sprite's pixels, since the window was opened
+
+    def file_of(self, sprite: Rgba) -> Path | None:
+        """Return the file in which this sprite, uint8 [H, W, 4], was saved last; None for an unsaved sprite."""
+        return self._files.get(_digest(sprite))
 
     def save_files(self, folder: Path, picked: SpriteSelection) -> None:
         """Write a PNG file for each sprite."""
-        self._save("Saving sprites", partial(model_jobs.save_files, folder, self._with_details(picked)))
+        self._save("Saving sprites", partial(model_jobs.save_files, folder, self._with_details(picked)), picked)
 
     def save_file(self, path: Path, picked: SpriteSelection) -> None:
         """Write the first sprite of the selection as the PNG file `path`."""
-        self._save("Saving the sprite", partial(model_jobs.save_file, path, self._with_details(picked)))
+        self._save("Saving the sprite", partial(model_jobs.save_file, path, self._with_details(picked)), picked)
 
     def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> None:
         """Write all sprites in the format `form`. columns: columns of a sheet."""
-        self._save("Saving sprites", partial(model_jobs.save_sprites, path, form, self._with_details(picked), columns))
+        write = partial(model_jobs.save_sprites, path, form, self._with_details(picked), columns)
+        self._save("Saving sprites", write, picked)
 
     def save_samples(
         self, run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
     ) -> None:
         """Write a run's samples from `step` in the format `form`. columns: columns of a sheet."""
         if self._settings.saves_details():
-            self._save("Saving samples", partial(model_jobs.save_samples, run, step, path, form, picked, columns))
+            write = partial(model_jobs.save_samples, run, step, path, form, picked, columns)
+            self._save("Saving samples", write, picked)
         else:
             self.save_sprites(path, form, picked, columns)
 
@@ -56,11 +66,23 @@ class SpriteSaving(QObject):
         """Write a table as the CSV file `path`."""
         self._save("Saving table", partial(model_jobs.save_text, path, text))
 
-    def _save(self, title: str, write: Operation[list[Path]]) -> None:
-        self._job_queue.run("files", title, write, self.saved.emit)
+    def _save(self, title: str, write: Operation[list[Path]], picked: SpriteSelection | None = None) -> None:
+        """Write files in a job. picked: the sprites in the files, for `file_of`."""
+        self._job_queue.run("files", title, write, partial(self._on_written, picked))
+
+    def _on_written(self, picked: SpriteSelection | None, written: list[Path]) -> None:
+        if picked is not None:
+            count = len(picked.sprites)
+            paths = written if len(written) == count else written[:1] * count  # a file each, or a sheet of all
+            self._files.update(zip(map(_digest, picked.sprites), paths, strict=True))
+        self.saved.emit(written)
 
     def _with_details(self, picked: SpriteSelection) -> SpriteSelection:
         return picked if self._settings.saves_details() else picked.without_details()
+
+
+def _digest(sprite: Rgba) -> bytes:
+    return hashlib.blake2b(np.ascontiguousarray(sprite).data, digest_size=16).digest()
 
 
 class DragFiles:

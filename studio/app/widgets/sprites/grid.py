@@ -31,6 +31,7 @@ from studio.core.arrays import Rgba
 
 _ZOOMS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)
 _SMALLEST, _LARGEST = 16, 512  # sides of a thumbnail in logical pixels, unless the sprite itself is smaller or larger
+LARGE_VIEW = "View the sprite large; the arrow keys go on. (Enter, or double-click)"
 _MARGIN = 4  # logical pixels around a sprite
 _MARK = 12  # side of the corner mark
 _SELECTED, _FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value

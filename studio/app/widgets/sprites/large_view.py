@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, SignalInstance, Slot
+from PySide6.QtCore import QSize, Qt, SignalInstance, Slot
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QDialog, QWidget
 
@@ -82,9 +82,7 @@ class LargeView(QDialog):
         self.canvas.setFocus()
         self.canvas.zoom_changed.connect(self._refresh_zoom)
         source.selection_changed.connect(self._refresh)
-        assert isinstance(source, QWidget)
-        self._watched: QObject = source
-        source.installEventFilter(self)
+        source.menu.left.connect(self.reject)
         self._refresh()
 
     def _add_keys(self) -> None:
@@ -129,12 +127,6 @@ class LargeView(QDialog):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         self._source.menu.open_at(event.globalPos())
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Close when the page of the grid is left, for example for the editor."""
-        if watched is self._watched and event.type() == QEvent.Type.Hide:
-            self.reject()
-        return super().eventFilter(watched, event)
 
     @Slot()
     def _refresh(self) -> None:

@@ -9,14 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
+from studio.app.pages.generate import page as generate_page
 from studio.app.pages.generate.batches import origin_of
 from studio.app.pages.generate.page import GeneratePage
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
+from studio.app.widgets.sprites.large_view import LargeView
 from studio.core import paths
 from studio.core.events import Notice
 from studio.data.pixels.editing import NamedSprite
@@ -164,6 +167,32 @@ def test_save_a_single_sprite_under_its_name(
         click(page.results.buttons.save_files)
     assert asked == [f"{page.results.sprite(3).name}.png"] and saved.args[0] == [tmp_path / "mine.png"]
     assert (tmp_path / "mine.png").read_bytes().startswith(b"\x89PNG")
+    shown: list[list[Path]] = []
+    monkeypatch.setattr(generate_page, "show_in_folder", shown.append)
+    in_folder = next(action for action in page.results.grid.menu.actions() if action.text() == "Show in folder")
+    in_folder.trigger()
+    page.results.grid.select([4])
+    assert shown == [[tmp_path / "mine.png"]] and not in_folder.isEnabled() and "Save" in in_folder.toolTip()
+
+
+def test_keys_and_menu_of_the_results_in_the_large_view(qtbot: QtBot, page: GeneratePage) -> None:
+    with qtbot.waitSignal(page.session.inference.generated, timeout=LONG_MS):
+        click(page.generate)
+    results, menu = page.results, page.results.grid.menu
+    actions = {action.text(): action for action in menu.actions()}
+    assert not actions["Reject"].isEnabled() and actions["Reject"].toolTip() == results.buttons.reject.toolTip()
+    results.grid.go_to(3)
+    results.grid.activated.emit(3)
+    view = page.findChild(LargeView)
+    assert view is not None and results.sprite(3).name in view.name.text()
+    qtbot.waitUntil(view.isActiveWindow)
+    QTest.keyClick(view, Qt.Key.Key_K)
+    assert results.grid.selected() == [4] and len(page.session.kept_sprites.of_size(8)) == 1
+    QTest.keyClick(view, Qt.Key.Key_X)
+    assert results.grid.selected() == [5] and "5 of 63" in view.about.text()
+    QTest.keyClick(view, Qt.Key.Key_E)
+    assert not view.isVisible() and page.editing.is_open()
+    assert page.editing.sprite().name == results.sprite(5).name
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,9 @@ def test_new_sprites_of_the_grid_are_shown(qtbot: QtBot, grid: SpriteGrid) -> No
     assert not view.isVisible()
 
 
-def test_view_closes_with_the_page(qtbot: QtBot, grid: SpriteGrid) -> None:
+def test_view_closes_when_the_sprites_are_left(qtbot: QtBot, grid: SpriteGrid) -> None:
+    edit = grid.menu.add("Edit", "Edit.", grid.setFocus, keys="E")
+    grid.menu.leave_after(edit)
     view = opened(qtbot, grid, 0)
-    grid.hide()
+    QTest.keyClick(view, KEY.Key_E)
     assert not view.isVisible()
