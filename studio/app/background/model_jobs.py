@@ -145,6 +145,7 @@ class SpriteSelection:
     palette: NDArray[np.uint8] | None = None  # uint8 [K, 3], the colours of the sprites
     is_animation: bool = False  # the sprites are frames
     sources: Sequence[str] = ()  # provenance of each sprite as JSON, or empty
+    duration_ms: int = 100  # of each frame
 
     def without_details(self) -> SpriteSelection:
         """Return the selection without generation details."""
@@ -330,7 +331,7 @@ def save_sprites(
     """Write all sprites in one format and return the files."""
     sprites = SpriteSet(
         picked.sprites, picked.names, picked.classes, picked.palette, is_animation=picked.is_animation,
-        about=picked.texts_of(slice(None)), columns=columns,
+        about=picked.texts_of(slice(None)), columns=columns, duration_ms=picked.duration_ms,
     )  # fmt: skip
     return (yield from _write(sprites, path, form))
 

@@ -149,6 +149,12 @@ class GridContent:
         batch = self.batch()
         return batch.result.sprites if batch is not None and batch.result.titles else None
 
+    def frames(self, chosen: Sequence[int]) -> Rgba | None:
+        """Return the shown animation's frames at these indices, or all its frames: uint8 [N, S, S, 4]; else None."""
+        batch, selection = self.batch(), self.selection(chosen)
+        is_animation = batch is not None and batch.shown.is_animation
+        return selection.sprites if is_animation and selection is not None and len(selection.sprites) > 1 else None
+
     def rejection(self, chosen: Sequence[int]) -> Rejection:
         """Return a rejection of the sprites in the grid at these indices."""
         batch = self.batch()

@@ -272,6 +272,10 @@ class SpriteGrid(QWidget):
             rows = np.flatnonzero(np.isin(self._model.visible, wanted))
         self.view.select_rows(rows)
 
+    def cell_height(self) -> int:
+        """Return the height of a row in logical pixels."""
+        return self._delegate.cell(self.view.fontMetrics()).height()
+
     def zoom(self) -> float:
         """Return the zoom: logical pixels for a sprite pixel."""
         return self._delegate.zoom

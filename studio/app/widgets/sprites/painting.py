@@ -23,6 +23,21 @@ def draw_sprite(painter: QPainter, box: QRect, sprite: Rgba) -> None:
     Logical pixels would give uneven sprite pixels on scaled screens. Called thousands of times, so keep it fast.
     """
     ratio = painter.device().devicePixelRatioF()
+    target, pixels = fit_sprite(box, ratio, sprite)
+    painter.save()
+    painter.scale(1 / ratio, 1 / ratio)
+    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+    painter.setBrushOrigin(target.topLeft())
+    painter.fillRect(target, checkerboard(ratio))
+    painter.drawImage(target, as_image(pixels))
+    painter.restore()
+
+
+def fit_sprite(box: QRect, ratio: float, sprite: Rgba) -> tuple[QRect, Rgba]:
+    """Return where `draw_sprite` places a sprite, in device pixels, and the contiguous pixels to draw there.
+
+    box: in logical pixels. ratio: device pixels for a logical pixel. sprite: uint8 [H, W, 4].
+    """
     height, width = sprite.shape[:2]
     across, down = box.width() * ratio, box.height() * ratio
     factor = min(int(across) // width, int(down) // height)
@@ -32,15 +47,7 @@ def draw_sprite(painter: QPainter, box: QRect, sprite: Rgba) -> None:
     factor = max(1, factor)
     left = round(box.x() * ratio) + (round(across) - factor * width) // 2
     top = round(box.y() * ratio) + (round(down) - factor * height) // 2
-    target = QRect(left, top, factor * width, factor * height)
-    painter.save()
-    painter.scale(1 / ratio, 1 / ratio)
-    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
-    painter.setBrushOrigin(left, top)
-    painter.fillRect(target, checkerboard(ratio))
-    pixels = np.ascontiguousarray(sprite)  # alive until drawn
-    painter.drawImage(target, as_image(pixels))
-    painter.restore()
+    return QRect(left, top, factor * width, factor * height), np.ascontiguousarray(sprite)
 
 
 def shrunk(sprite: Rgba, divisor: int) -> Rgba:
