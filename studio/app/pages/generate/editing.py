@@ -60,9 +60,9 @@ class EditorPanel(QWidget):
         self._shown = (False, False)  # is_open() and is_asking() at the last refresh
         self.draw = factory.button(_TITLES["none"], _TIPS["none"][0], "generate", "primary")
         save, copy = "Save the edited sprite as a PNG file.", "Copy the edited sprite to the clipboard."
-        self.save = factory.button("Save edited sprite…", save, "save", slot=self._on_save_clicked)
-        self.copy = factory.button("Copy", copy, "copy", slot=self._on_copy_clicked)
-        self.close_editor = factory.button("Close", _CLOSE, slot=session.editing.close)
+        self.save = factory.tool_button("save", "Save edited sprite…", save, self._on_save_clicked)
+        self.copy = factory.tool_button("copy", "Copy", copy, self._on_copy_clicked)
+        self.close_editor = factory.tool_button("close", "Close", _CLOSE, session.editing.close)
         self._title, self._class = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
         self._about = factory.caption("")
         self.options = DrawOptions()

@@ -1,46 +1,75 @@
-"""Panel beside the results: a sprite tiled, its nearest training sprites, or corner tiles laid out."""
+"""Panel beside the results: an animation, a sprite tiled with its nearest training sprites, or corner tiles."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from studio.app.background.model_jobs import NearestSprites
 from studio.app.state.models.inference import Inference
 from studio.app.widgets import factory
 from studio.app.widgets.editor.previews import Preview, tiled
+from studio.app.widgets.sprites.player import Player
 from studio.core.arrays import Rgba
 from studio.data.pixels.corner_tiles import join_tiles
 
 _COUNT, _ZOOM = 3, 4
-_WIDTH, _SIDE = 136, 40  # logical pixels of the panel and of a sprite
+_WIDTH, _HEIGHT, _SIDE = 136, 128, 40  # logical pixels: width beside the grid, height below it, side of a sprite
 _BAR = 16  # width of the scroll bar in logical pixels
+_UNLIMITED = (1 << 24) - 1  # Qt's largest size of a widget
 _LAID_OUT = "All 16 tiles laid out so that neighbours match; the image repeats at its edges."
 _TIP = "A training sprite close to the selected sprite."
 _HINT = "Select a sprite to see it tiled and its nearest training sprites."
 
 
 class NeighboursPanel(QWidget):
-    """A tiled sprite with its nearest training sprites, or corner tiles laid out. Keeps its width when empty."""
+    """An animation, a tiled sprite with its nearest training sprites, or corner tiles. Keeps its size when empty."""
 
     def __init__(self, inference: Inference) -> None:
         super().__init__()
+        self.player = Player()
         self.tiled = tiled()
         self.laid_out = Preview("Laid out", _LAID_OUT, zoom=2, side=_WIDTH)
         self.previews = [Preview("Nearest sprite", _TIP, zoom=_ZOOM, side=_SIDE) for _ in range(_COUNT)]
         self.verdict = factory.caption("")
-        self.setFixedWidth(_WIDTH + _BAR)
         self._heading = factory.caption("Nearest training sprites")
         self._caption = factory.caption("")
-        nearest, pictures = factory.row(*self.previews, 1), (self.tiled, self.laid_out)
-        content = factory.column(self._caption, *pictures, self._heading, nearest, self.verdict, 1, spacing=4)
-        self.setLayout(factory.column(factory.scroll_area(factory.panel(content))))
+        nearest = factory.row(*self.previews, 1)
+        about = factory.column(self._heading, nearest, self.verdict, 1, spacing=4)
+        self._box = QBoxLayout(QBoxLayout.Direction.TopToBottom)
+        self._box.setContentsMargins(0, 0, 0, 0)
+        self._box.addWidget(self._caption, 0, Qt.AlignmentFlag.AlignTop)
+        for picture in (self.tiled, self.laid_out):
+            self._box.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
+        self._box.addWidget(self.player)
+        self._box.addLayout(about, 1)
+        self._area = factory.scroll_area(factory.panel(self._box))
+        self.setLayout(factory.column(self._area))
         inference.neighbours_found.connect(self._on_neighbours_found)
+        self.set_below(False)
         self.show_hint()
+
+    def set_below(self, is_below: bool) -> None:
+        """Arrange the panel as a row below the grid, or as a column beside it."""
+        direction = QBoxLayout.Direction.LeftToRight if is_below else QBoxLayout.Direction.TopToBottom
+        self._box.setDirection(direction)
+        self.player.set_direction(direction)
+        width, height = (_UNLIMITED, _HEIGHT) if is_below else (_WIDTH + _BAR, _UNLIMITED)
+        self.setMinimumSize(0 if is_below else width, height if is_below else 0)
+        self.setMaximumSize(width, height)
+
+    def is_playing(self) -> bool:
+        """Return whether the panel shows an animation."""
+        return not self.player.isHidden()
 
     def show_hint(self) -> None:
         """Show a hint instead of a sprite."""
         self._show_only(_HINT, None)
+
+    def show_frames(self, frames: Rgba) -> None:
+        """Play an animation, uint8 [N, S, S, 4]."""
+        self.player.show_frames(frames)
+        self._show_only("", self.player)
 
     def show_tiled(self, sprite: Rgba) -> None:
         """Show a sprite, uint8 [S, S, 4], tiled. Its nearest training sprites appear once found."""
@@ -52,10 +81,11 @@ class NeighboursPanel(QWidget):
         self.laid_out.show_sprite(join_tiles(tiles)[0])
         self._show_only("Laid out", self.laid_out)
 
-    def _show_only(self, caption: str, picture: Preview | None) -> None:
+    def _show_only(self, caption: str, picture: QWidget | None) -> None:
         """Show a caption and a picture, or the caption alone for None. Hide the other widgets."""
         self._caption.setText(caption)
-        for widget in (self.tiled, self.laid_out, self._heading, *self.previews, self.verdict):
+        self._caption.setVisible(bool(caption))
+        for widget in (self.player, self.tiled, self.laid_out, self._heading, *self.previews, self.verdict):
             widget.setVisible(widget is picture)
 
     @Slot(object)

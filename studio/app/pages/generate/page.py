@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs
@@ -21,12 +21,43 @@ from studio.app.pages.generate.request import RequestPanel
 from studio.app.pages.generate.results import Results
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
+from studio.app.state.settings import Settings
 from studio.app.widgets import factory
 from studio.app.widgets.menu import set_action_enabled
 from studio.core import formatting
 
-_LOWEST_EDITOR, _LOWEST_RESULTS = 320, 200  # logical pixels; a lower window scrolls
+_SIDE_BY_SIDE = 760  # width in logical pixels from which the results are at the editor's side
+_SPLITS = {  # settings key and sizes of editor and results
+    Qt.Orientation.Vertical: ("generate_editor", (500, 360)),
+    Qt.Orientation.Horizontal: ("generate_editor_side", (560, 256)),
+}
 _MODEL = "generate_model"  # settings key: the last used run
+
+
+class EditorSplitter(QSplitter):
+    """The editor with the results below, or at its side in a wide window."""
+
+    def __init__(self, settings: Settings, editing: QWidget, results: QWidget) -> None:
+        super().__init__(Qt.Orientation.Vertical)
+        self._settings = settings
+        key, sizes = _SPLITS[self.orientation()]
+        factory.fill_splitter(self, (editing, results), sizes, settings.layout(key))
+
+    def save_state(self) -> None:
+        """Store the sizes of the parts for the current orientation."""
+        self._settings.set_layout(_SPLITS[self.orientation()][0], self.saveState())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        is_wide = self.width() >= _SIDE_BY_SIDE
+        orientation = Qt.Orientation.Horizontal if is_wide else Qt.Orientation.Vertical
+        if orientation != self.orientation():
+            self.save_state()
+            self.setOrientation(orientation)
+            key, sizes = _SPLITS[orientation]
+            self.setStretchFactor(0, 1)
+            self.setSizes(sizes)
+            self.restoreState(self._settings.layout(key))
 
 
 class GeneratePage(Page):
@@ -48,7 +79,7 @@ class GeneratePage(Page):
         self._reason = factory.text("", "muted")
         self._bar = factory.ProgressBar()
         self._right = QStackedWidget()
-        self._drawn = QSplitter(Qt.Orientation.Vertical)
+        self._drawn = EditorSplitter(session.settings, self.editing, self.results)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self.setAcceptDrops(True)
         tip = "Show the saved files of the selected sprites in the file manager."
@@ -63,7 +94,7 @@ class GeneratePage(Page):
         if model is not None:
             self.session.settings.set_text(_MODEL, str(model))
         self.session.settings.set_layout("generate", self._splitter.saveState())
-        self.session.settings.set_layout("generate_editor", self._drawn.saveState())
+        self._drawn.save_state()
         self.session.editing.store()
         self.session.kept_sprites.store()
 
@@ -146,9 +177,6 @@ class GeneratePage(Page):
         left = factory.panel(factory.column(scroll, buttons, spacing=0, grows=0))
         left.setMinimumWidth(312)
         layout = self.session.settings.layout
-        factory.fill_splitter(self._drawn, (self.editing, self.results), (500, 360), layout("generate_editor"))
-        self.editing.setMinimumHeight(_LOWEST_EDITOR)
-        self.results.setMinimumHeight(_LOWEST_RESULTS)
         drawn = factory.scroll_area(self._drawn)
         drawn.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # the editor is wide
         for view in (drawn, self.predict):
@@ -200,12 +228,15 @@ class GeneratePage(Page):
 
     @Slot()
     def _on_selection_changed(self) -> None:
-        """Show the selected sprite's nearest training sprites. Without a selection, lay out corner tiles."""
+        """Show the selected sprite's nearest training sprites. Otherwise play a film, or lay out corner tiles."""
         self._refresh_show_in_folder()
         selected, run = self.results.grid.selected(), self.choice.run()
         tiles = None if selected else self.results.content.corner_tiles()
+        frames = self.results.content.frames(selected)
         if tiles is not None:
             self.neighbours.show_corner_tiles(tiles)
+        elif frames is not None:
+            self.neighbours.show_frames(frames)
         elif len(selected) != 1:
             self.neighbours.show_hint()
         else:
@@ -213,6 +244,7 @@ class GeneratePage(Page):
             self.neighbours.show_tiled(sprite)
             if run is not None and self.choice.source() is not None:
                 self.session.inference.find_neighbours(run, sprite)
+        self.results.place_neighbours()
 
     @Slot()
     def _on_save_files_clicked(self) -> None:

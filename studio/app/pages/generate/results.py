@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QButtonGroup, QLabel, QMenu, QToolButton, QWidget
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QButtonGroup, QLabel, QMenu, QToolButton, QWidget
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import MOST_RECENT, MOST_RECENT_MB, SpriteSelection
 from studio.app.pages.drag_and_drop import SpriteDragger
 from studio.app.pages.generate.batches import DrawRequest, GridContent, Rejection
+from studio.app.pages.generate.neighbours import NeighboursPanel
 from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.state.models.saving import DragFiles
 from studio.app.state.undo import UndoHistory, UndoStep
@@ -33,15 +35,25 @@ _SKETCH = "Sketch: start an empty sprite: paint rough blobs, and the model draws
 _COPY = "Copy the selected sprites to paste or drag them into another program. (Ctrl+C)"
 _KINDS = "sheet, GIF, APNG, Aseprite or Godot"
 _FRAME_COUNTS = (2, 3, 4, 6, 8)
+_NARROW = 440  # logical pixels; narrower results have no room for a panel at their side
+_LOWEST_WITH_PANEL = 620  # logical pixels; lower results have no room for three rows and a panel below them
+_ROWS_BESIDE_EDITOR = 3  # rows of sprites that stay visible
+_HIGHEST_ROWS, _FRAME = 400, 16  # logical pixels: limit of their height, and height of the frame around the grid
 
 
 class Results(QWidget):
     """A grid of new or kept sprites, with buttons."""
 
-    def __init__(self, kept: KeptSprites, history: UndoHistory, carried: DragFiles, neighbours: QWidget) -> None:
-        """Create an empty grid. history: receives kept and rejected sprites. neighbours: is shown beside the grid."""
+    def __init__(
+        self, kept: KeptSprites, history: UndoHistory, carried: DragFiles, neighbours: NeighboursPanel
+    ) -> None:
+        """Create an empty grid. history: receives kept and rejected sprites.
+
+        neighbours: the panel beside the grid, or below it in a narrow window.
+        """
         super().__init__()
-        self._history = history
+        self._history, self._neighbours = history, neighbours
+        self._middle = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self.content = GridContent(kept)
         self._is_editing = False
         self.grid = SpriteGrid(thumbnail=96)
@@ -51,13 +63,13 @@ class Results(QWidget):
         self.kept_tab = factory.toggle("Kept", kept_tab, self._on_tab_clicked)
         self.back = factory.tool_button("chevron-left", "Back", _BACK, self._on_back)
         self.forward = factory.tool_button("chevron-right", "Forward", "Next batch. (Alt+Right)", self._on_forward)
-        self.buttons = ResultButtons()
+        self.buttons = ResultButtons(self.back, self.forward)
         self._title, self._facts = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
         self.badges = Badges()
         self._empty = factory.caption(_EMPTY)
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack = factory.stack(factory.panel(factory.column(1, self._empty, 1)), self.grid)
-        self._lay_out(neighbours)
+        self._lay_out()
         self.grid.selection_changed.connect(self._refresh)
         self.buttons.copy.clicked.connect(self.dragger.copy)
         self.buttons.keep.clicked.connect(self._on_keep)
@@ -109,6 +121,7 @@ class Results(QWidget):
         if is_other:
             self._refresh_grid()
         self._refresh()
+        self.place_neighbours()
 
     def sprite(self, number: int) -> NamedSprite:
         """Return the shown sprite at this index."""
@@ -117,8 +130,11 @@ class Results(QWidget):
         return NamedSprite(shown.sprites[number], shown.names[number], shown.classes[number], shown.sources[number])
 
     def to_save(self) -> SpriteSelection | None:
-        """Return the selected sprites, or all except rejected ones; None without sprites."""
-        return self.content.selection(self.grid.selected())
+        """Return the selected sprites, or all except rejected ones; None without sprites. Films get the shown speed."""
+        selection = self.content.selection(self.grid.selected())
+        if selection is not None and selection.is_animation:
+            return replace(selection, duration_ms=self._neighbours.player.duration_ms())
+        return selection
 
     @Slot()
     def _refresh_grid(self) -> None:
@@ -143,7 +159,8 @@ class Results(QWidget):
         result = batch.result if batch is not None else None
         self.badges.show_result(result)
         palette = f", palette {result.palette}" if result is not None and result.palette else ""
-        self._facts.show_text(f"{result.model}, seed {result.seed}{palette}" if result is not None else "")
+        facts = f"{result.model}, seed {result.seed}{palette}" if result is not None else ""
+        self._facts.show_text(facts)
         self._mark_kept()
         if self.content.shows_new:
             title, empty = batch.title() if batch is not None else "New sprites", _EMPTY
@@ -153,7 +170,7 @@ class Results(QWidget):
             empty = f"No kept sprites of {size} x {size} pixels yet. Select new sprites and press Keep (K)."
             if kept.count_of_other_sizes(size):
                 empty += f"\n{others} of other sizes: choose a model of that size."
-        self._title.show_text(title)
+        self._title.show_text(title, facts)
         self._empty.setText(empty)
 
     def _mark_kept(self) -> None:
@@ -161,15 +178,34 @@ class Results(QWidget):
         batch = self.content.batch()
         self.grid.set_marked(self.content.kept.indices_of(batch.result.sprites) if batch is not None else ())
 
-    def _lay_out(self, neighbours: QWidget) -> None:
+    def _lay_out(self) -> None:
         tabs = QButtonGroup(self)
         tabs.addButton(self.new_tab)
         tabs.addButton(self.kept_tab)
-        head = factory.row(self._title, self._facts, self.back, self.forward, self.new_tab, self.kept_tab, grows=1)
+        head = factory.row(self._title, self._facts, self.new_tab, self.kept_tab, grows=1)
         head.setStretch(0, 2)
-        middle = factory.row(self._stack, neighbours, grows=0)
-        self.setLayout(factory.column(head, self.buttons, middle, self.badges, grows=2))
-        self.kept_tab.setMinimumWidth(self.kept_tab.fontMetrics().horizontalAdvance("Kept (1,000)") + 2 * factory.GRID)
+        self._middle.addWidget(self._stack, 1)
+        self._middle.addWidget(self._neighbours)
+        self.setLayout(factory.column(head, self.buttons, self._middle, self.badges, grows=2))
+        self.kept_tab.setMinimumWidth(self.kept_tab.fontMetrics().horizontalAdvance("Kept (99)") + 2 * factory.GRID)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.place_neighbours()
+
+    @Slot()
+    def place_neighbours(self) -> None:
+        """Place the panel beside the grid, or below a narrow grid, unless the editor needs the room."""
+        is_narrow = self.width() < _NARROW
+        sides = QBoxLayout.Direction.TopToBottom, QBoxLayout.Direction.LeftToRight
+        if self._middle.direction() != sides[not is_narrow]:
+            self._middle.setDirection(sides[not is_narrow])
+            self._neighbours.set_below(is_narrow)
+        self._facts.setVisible(not is_narrow)
+        has_room = not self._is_editing or self.height() >= _LOWEST_WITH_PANEL
+        self._neighbours.setVisible(not is_narrow or has_room or self._neighbours.is_playing())
+        rows = _ROWS_BESIDE_EDITOR if self._is_editing else 1
+        self._stack.setMinimumHeight(min(rows * self.grid.cell_height() + _FRAME, _HIGHEST_ROWS))
 
     @Slot()
     def _on_tab_clicked(self) -> None:
@@ -264,7 +300,8 @@ class Results(QWidget):
 class ResultButtons(OverflowBar):
     """The result buttons in a row. frame_counts: the Tween menu; an action's data is a number of frames."""
 
-    def __init__(self) -> None:
+    def __init__(self, back: QToolButton, forward: QToolButton) -> None:
+        """Create the row. back, forward: buttons for the previous and the next batch."""
         make = factory.tool_button
         self.keep = make("check", "Keep", "Keep the selected sprites, even after closing the window. (K)")
         self.reject = make("close", "Reject", _REJECT)
@@ -283,7 +320,7 @@ class ResultButtons(OverflowBar):
         self.between.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         draws = (self.edit, self.between, self.like)
         saves = (self.copy, self.save_files, self.save_sheet)
-        super().__init__((self.keep, self.reject), draws, saves, (self.open, self.new_sprite))
+        super().__init__((self.keep, self.reject), draws, saves, (back, forward), (self.open, self.new_sprite))
 
     def set_abilities(self, can: frozenset[str]) -> None:
         """Show the buttons that the chosen model supports."""

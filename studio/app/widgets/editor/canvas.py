@@ -14,7 +14,7 @@ from studio.data.pixels.editing import EditedSprite, Mask, Point
 _GRID_FROM = 8  # smallest zoom with grid lines
 _HATCH = 8  # device pixels between lines
 _VEIL = 0.55  # opacity of the veil over selected pixels
-_SMALLEST = QSize(160, 120)
+_SMALLEST = QSize(160, 200)
 _LEFT, _RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
 
 

@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QRect, Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QGridLayout, QSpinBox, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QButtonGroup, QGridLayout, QSpinBox, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.editor.canvas import PixelCanvas
@@ -38,6 +39,8 @@ _LAYERS: dict[Layer, tuple[str, str]] = {
 }
 _WIDEST_BRUSH = 8
 _MOST_OWN, _MOST_OF_MODEL = 32, 64  # swatches
+_NARROW = 480  # logical pixels; a narrower editor has its settings below the canvas
+_LOWEST_SETTINGS, _UNLIMITED = 160, (1 << 24) - 1  # height there; Qt's largest size of a widget
 _RIGHT, _WIDEST_PREVIEW = 200, 256  # logical pixels, widths of the column beside the canvas and of a preview
 _BAR = 16  # width of a scroll bar in logical pixels
 _STEP, _TOOL_COLUMNS = factory.GRID // 2, 2
@@ -123,6 +126,8 @@ class SpriteEditor(QWidget):
         self._actual = Preview("Actual size", "The sprite at actual size.", side=_WIDEST_PREVIEW)
         self._tiled = tiled()
         self._right = QWidget()
+        self._area = factory.scroll_area(QWidget())
+        self._box = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._selection_buttons = factory.panel(factory.row(self.select_all, self.deselect, 1, spacing=_STEP))
         self._lay_out(options, foot)
         self.canvas.pressed.connect(self._on_pressed)
@@ -149,12 +154,25 @@ class SpriteEditor(QWidget):
         self.canvas.set_edit(now.edit)
         for preview in (self._actual, self._tiled):
             preview.show_sprite(now.edit.sprite)
-        self._right.setFixedWidth(max(_RIGHT, self._actual.width() + _BAR))
+        self._arrange()
 
     def show_undo(self, undone: str, redone: str) -> None:
         """Name the steps that the Undo and Redo buttons request; '' disables a button."""
         factory.set_enabled(self.undo, "" if undone else "Nothing to undo.", f"Undo {undone}. (Ctrl+Z)")
         factory.set_enabled(self.redo, "" if redone else "Nothing to redo.", f"Redo {redone}. (Ctrl+Y)")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Place the column of settings beside the canvas, or below it in a narrow editor."""
+        is_narrow = self.width() < _NARROW
+        self._box.setDirection(QBoxLayout.Direction.TopToBottom if is_narrow else QBoxLayout.Direction.LeftToRight)
+        width = max(_RIGHT, self._actual.width() + _BAR)
+        self._right.setMinimumWidth(0 if is_narrow else width)
+        self._right.setMaximumWidth(_UNLIMITED if is_narrow else width)
+        self._area.setMinimumHeight(_LOWEST_SETTINGS if is_narrow else 0)
 
     def choose_layer(self, layer: Layer) -> None:
         """Switch to selecting or to painting."""
@@ -201,11 +219,15 @@ class SpriteEditor(QWidget):
         for widget in (*seen, caption("Scroll to zoom, middle button to pan.")):
             set_here.addWidget(widget)
         set_here.addStretch(1)
-        side = factory.column(factory.scroll_area(factory.panel(set_here)))
+        self._area.setWidget(factory.panel(set_here))
+        side = factory.column(self._area)
         if foot is not None:
             side.addWidget(foot)
         self._right.setLayout(side)
-        self.setLayout(factory.row(tools, self.canvas, self._right, grows=1))
+        self._box.addLayout(factory.row(tools, self.canvas, grows=1), 1)
+        self._box.addWidget(self._right)
+        self._box.setContentsMargins(0, 0, 0, 0)
+        self.setLayout(self._box)
 
     def _commands(self) -> dict[str, Callable[[], object]]:
         zoom_in, zoom_out = self.canvas.zoom_in, self.canvas.zoom_out

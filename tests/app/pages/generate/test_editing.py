@@ -119,7 +119,9 @@ def test_tween_and_similar_sprites(
     ends = [results.sprite(number)[0] for number in (4, 9)]
     four = results.buttons.frame_counts.actions()[2]
     made = drawn(qtbot, page, four.trigger)
-    assert len(made.sprites) == 6
+    player = page.neighbours.player
+    assert len(made.sprites) == 6 and player.isVisible() and player.is_playing()
+    player.speed.setValue(20)
     np.testing.assert_array_equal(made.sprites[[0, -1]], ends)
     gif = sprite_exports()["gif"]
     asked: list[str] = []
@@ -134,7 +136,7 @@ def test_tween_and_similar_sprites(
     with qtbot.waitSignal(page.session.saving.saved, timeout=LONG_MS):
         click(results.buttons.save_sheet)
     with Image.open(tmp_path / "film.gif") as film:
-        assert film.n_frames == 6  # type: ignore[attr-defined]
+        assert film.n_frames == 6 and film.info["duration"] == 50  # type: ignore[attr-defined]
     assert asked[0].endswith(".gif") and "-to-" in asked[0]
     results.grid.select([0, 2, 5])
     assert len(drawn(qtbot, page, results.buttons.like.click).sprites) == 16
@@ -286,7 +288,9 @@ def test_copy_and_drag_sprites(qtbot: QtBot, page: GeneratePage, monkeypatch: py
     np.testing.assert_array_equal(page.editing.sprite()[0], sprite)
     dragged: list[QMimeData] = []
     monkeypatch.setattr(QDrag, "exec", lambda drag, action: dragged.append(drag.mimeData()))
-    paths = [view.visualRect(view.model().index(row, 0)).center() for row in (1, 2, 9)]
+    view.scrollTo(view.model().index(1, 0))
+    qtbot.waitUntil(lambda: results.x() > page.editing.geometry().right())  # the opened editor makes room
+    paths = [view.visualRect(view.model().index(row, 0)).center() for row in (1, 2, 5)]
     results.grid.select([1, 2])
     QTest.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=paths[0])
     QTest.mouseMove(view.viewport(), paths[2])
@@ -426,7 +430,7 @@ def test_wrong_size_sprite_is_resized_first(qtbot: QtBot, page: GeneratePage, mo
     assert not editing.editor.isVisible() and "8 x 8 pixels; the model draws 16 x 16" in editing.draw.toolTip()
     assert question.isVisible() and "this model needs 16 x 16" in question.text.text()
     assert not question.cancel.isVisible() and editing.close_editor.isVisible()
-    click(editing.close_editor)
+    editing.close_editor.click()
     assert not editing.isVisible()
     page.session.generate_history.undo()
     assert question.isVisible()  # while the size differs
@@ -435,7 +439,7 @@ def test_wrong_size_sprite_is_resized_first(qtbot: QtBot, page: GeneratePage, mo
     assert not question.isVisible() and not editing.editor.edit().keep.any()  # nothing is lost
     sizes.append(16)
     page._refresh()
-    click(question.fit)
+    question.fit.click()
     assert editing.sprite()[0].shape == (16, 16, 4) and editing.draw.isEnabled()
     page.session.generate_history.undo()
     assert question.isVisible() and len(editing.sprite()[0]) == SIZE
@@ -465,9 +469,10 @@ def test_undo_restores_edits_after_opening_and_closing(qtbot: QtBot, in_window: 
     assert [card.texts[0] for card in notices.cards()] == ["Closed second without saving."]
     assert undo.text() == "Undo open third"
     click(notices.cards()[0]._act)
-    assert editing.sprite().name == "second" == editing._title.text() and editor.edit().equals(work)
+    qtbot.waitUntil(lambda: editing._title.text() == "second")  # once the editor is laid out
+    assert editing.sprite().name == "second" and editor.edit().equals(work)
     assert not notices.cards()
-    click(editing.close_editor)
+    editing.close_editor.click()
     assert not editing.isVisible() and undo.text() == "Undo close second"
     click(page.results.buttons.new_sprite)  # the new sprite comes after the closed sprite
     assert not notices.cards()  # the offer is gone: Undo would revert another step
@@ -480,12 +485,12 @@ def test_undo_restores_edits_after_opening_and_closing(qtbot: QtBot, in_window: 
     assert editing.sprite().name == "sketch"
     for _ in range(2):
         undo.trigger()
-    click(editing.close_editor)
+    editing.close_editor.click()
     assert page.session.generate_history.next is None
     assert not editing.is_open()
     undo.trigger()
     page.session.editing.mark_saved()
-    click(editing.close_editor)
+    editing.close_editor.click()
     assert not notices.cards()
 
 

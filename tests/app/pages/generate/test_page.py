@@ -208,3 +208,17 @@ def test_keys_and_menu_of_the_results_in_the_large_view(qtbot: QtBot, page: Gene
 )
 def test_sprites_are_named_after_their_origin(names: list[str], expected: str) -> None:
     assert origin_of([NamedSprite(np.zeros((1, 1, 4), np.uint8), name) for name in names]) == expected
+
+
+def test_results_are_at_the_editors_side_where_there_is_room(qtbot: QtBot, page: GeneratePage) -> None:
+    page.editing.open_sprite(NamedSprite(np.zeros((8, 8, 4), np.uint8), "blank"))
+    editing, results, view = page.editing, page.results, page._drawn.parentWidget()
+    assert view is not None
+    with qtbot.waitSignal(page.session.inference.generated, timeout=LONG_MS):
+        click(page.generate)
+    for width, height, is_beside in ((1184, 740, True), (704, 540, False), (2464, 1380, True)):
+        page.resize(width, height)
+        qtbot.waitUntil(lambda: page._drawn.width() == view.width())  # nothing to scroll sideways
+        assert (results.x() > editing.geometry().right()) == is_beside, width
+        assert results.grid.height() >= 3 * results.grid.cell_height()
+        assert results.buttons.height() == results.buttons.sizeHint().height()
