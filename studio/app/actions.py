@@ -55,6 +55,8 @@ class Menus(QObject):
         self.redo = _add(edit, "Redo", slot=self._on_redo)
         self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
         edit.addSeparator()
+        self.paste = _add(edit, "Paste", "Ctrl+V")
+        edit.addSeparator()
         self.settings = _add(edit, "Settings…", "Ctrl+,", "settings", commands.show_settings)
         training = bar.addMenu("&Training")
         self.start = _add(training, "Start", "Ctrl+R", "play")

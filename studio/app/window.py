@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMainWindow
 
@@ -20,7 +20,8 @@ from studio.app.pages.train.page import TrainPage
 from studio.app.state.session import Session
 from studio.app.status_bar import StatusBar
 from studio.app.theme import Theme
-from studio.app.widgets import factory
+from studio.app.widgets import factory, pasted
+from studio.app.widgets.input import paste_text
 
 _STORE_MS = 500
 _FRAME = QSize(8, 40)  # assumed size of the window frame in logical pixels
@@ -78,6 +79,7 @@ class Window(QMainWindow):
         menus.save.triggered.connect(self._on_save)
         menus.export.triggered.connect(self._on_export)
         menus.start.triggered.connect(self._on_start)
+        menus.paste.triggered.connect(self._on_paste)
         menus.quit.triggered.connect(self.close)
         self.close_guard.ready.connect(self._on_ready_to_close)
         self.close_guard.cancelled.connect(self.messages.show_notice)
@@ -204,15 +206,34 @@ class Window(QMainWindow):
             super().keyPressEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Accept dropped files, except sprites dragged from this window."""
-        if event.source() is None and factory.local_paths(event.mimeData()):
+        """Accept dropped files and images, except sprites dragged from this window."""
+        if event.source() is None and pasted.can_open(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        paths = factory.local_paths(event.mimeData())
-        if paths:
+        if self._take(event.mimeData()):
             event.acceptProposedAction()
+
+    @Slot()
+    def _on_paste(self) -> None:
+        """Paste into the focused text field, or else use the files or the image in the clipboard."""
+        if not paste_text() and not self._take(QGuiApplication.clipboard().mimeData()):
+            self.session.notify("The clipboard has no image or file.", "Copy a sprite in another program first.")
+
+    def _take(self, data: QMimeData) -> bool:
+        """Let the shown page use the data, or open it on the Sprites page. Return False without files and image."""
+        if not pasted.can_open(data):
+            return False
+        if self.page().take(data):
+            return True
+        try:
+            paths = pasted.paths_in(data)
+        except OSError as error:
+            self.session.show_error(error)
+            return True
+        if paths:
             self.open_paths(paths)
+        return bool(paths)
 
 
 class AutoSave(QObject):

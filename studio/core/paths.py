@@ -78,6 +78,11 @@ def lab() -> Path:
     return home() / "lab"
 
 
+def pasted() -> Path:
+    """Return the folder of pasted images."""
+    return home() / "pasted"
+
+
 def cache() -> Path:
     """Return the folder of the import cache. Deleting the folder is always safe."""
     return home() / "cache"

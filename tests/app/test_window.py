@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFontMetrics, QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -194,8 +195,9 @@ def test_unavailable_keys_show_a_reason(window: Window) -> None:
     window.show_page("runs")
     window.runs.actions_row.trash_by_key()
     assert titles(window) == ["Select a run."]
-    window.generate.editing.paste()
-    assert titles(window)[-1] == "This model can't edit sprites."
+    QGuiApplication.clipboard().setText("no image")
+    QTest.keyClick(window.runs.table, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert titles(window)[-1] == "The clipboard has no image or file."
 
 
 def test_a_sprite_that_the_chosen_model_cannot_edit_is_reported(window: Window) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QMimeData, Signal
 from PySide6.QtWidgets import QWidget
 
 from studio.app import dialogs
@@ -47,6 +47,10 @@ class Page(QWidget):
         chosen = dialogs.choose_save_sprites(self, settings, "Save timelapse", name, plays=True)
         if chosen is not None:
             self.session.saving.save_film(run, *chosen)
+
+    def take(self, data: QMimeData) -> bool:
+        """Use dropped or pasted files or an image in the page's own way; False opens them on the Sprites page."""
+        return False
 
     def before_show(self) -> None:
         """Update the page before the window shows it."""

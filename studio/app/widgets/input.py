@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
-from PySide6.QtGui import QHelpEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtGui import QGuiApplication, QHelpEvent, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLineEdit, QPlainTextEdit, QToolTip, QWidget
 
 NOTCH = 120  # angle of a wheel notch, in eighths of a degree; touchpads send smaller angles
 ARROWS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}  # x, y
@@ -56,3 +56,16 @@ class WheelFilter(QObject):
             event.ignore()
             return True
         return super().eventFilter(watched, event)
+
+
+def paste_text() -> bool:
+    """Paste the text of the clipboard into the focused text field; return False without a text or a field."""
+    field = QApplication.focusWidget()
+    if isinstance(field, QAbstractSpinBox):
+        field = field.lineEdit()
+    if not isinstance(field, QLineEdit | QPlainTextEdit) or field.isReadOnly():
+        return False
+    if not QGuiApplication.clipboard().text():
+        return False
+    field.paste()
+    return True

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QKeyEvent
+from PySide6.QtGui import QColor, QDropEvent, QGuiApplication, QImage, QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -120,6 +120,21 @@ def test_drop_a_folder_anywhere(qtbot: QtBot, window: Window, sprite_folder: Pat
     assert window.page() is page
     assert page.grid.visible_count() == 24
     assert window.session.doctor.findings[0].group == "unreadable"
+
+
+def test_an_image_pasted_anywhere_opens_on_the_sprites_page(qtbot: QtBot, window: Window) -> None:
+    window.show_page("lab")
+    image = QImage(16, 16, QImage.Format.Format_ARGB32)
+    image.fill(QColor(200, 40, 90, 255))
+    QGuiApplication.clipboard().setImage(image)
+    with qtbot.waitSignal(window.session.open_sprites.imported, timeout=LONG_MS):
+        window.menus.paste.trigger()
+    assert window.page() is window.sprites and window.sprites.grid.visible_count() == 1
+    window.show_page("runs")
+    QGuiApplication.clipboard().setText("orc")
+    window.runs.filter.setFocus()
+    window.menus.paste.trigger()
+    assert window.runs.filter.text() == "orc" and window.page() is window.runs
 
 
 def test_quality_tabs_beside_the_loss(train_page: TrainPage) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QMimeData, Signal, Slot
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from studio.app import dialogs
@@ -16,6 +16,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.editor.previews import Preview
+from studio.app.widgets.pasted import image_in
 from studio.app.widgets.sprites.painting import as_image
 from studio.core.arrays import Rgba
 from studio.core.names import escape_unprintable
@@ -140,23 +141,14 @@ class EditorPanel(QWidget):
         if paths:
             self._session.editing.read_file(paths[0])
 
-    @Slot()
-    def paste(self) -> None:
-        """Open the image in the clipboard."""
-        if not self._can_edit:
-            title = "This model can't edit sprites."
-            self._session.notify(title, _OTHER_MODEL, holds=lambda: not self._can_edit)
-        elif not self.open_mime(QGuiApplication.clipboard().mimeData(), "pasted sprite"):
-            self._session.notify("The clipboard has no image.", "Copy a sprite in another program first.")
-
-    def open_mime(self, data: QMimeData, name: str) -> bool:
+    def take(self, data: QMimeData) -> bool:
         """Open a dropped or pasted image or image file. Return False for other data."""
-        path = picture_in(data)
+        path, image = picture_in(data), image_in(data)
         if path is not None:
             self._session.editing.read_file(path)
-        elif data.hasImage():
-            self.open_sprite(NamedSprite(_pixels(QImage(data.imageData())), name))
-        return path is not None or data.hasImage()
+        elif image is not None:
+            self.open_sprite(NamedSprite(image, "pasted sprite"))
+        return path is not None or image is not None
 
     @Slot()
     def _on_save_clicked(self) -> None:
@@ -315,10 +307,3 @@ def picture_in(data: QMimeData) -> Path | None:
     """Return the single image file in a drag or the clipboard; None for other data."""
     paths = factory.local_paths(data)
     return paths[0] if len(paths) == 1 and paths[0].suffix.lower() in DRAWING_SUFFIXES else None
-
-
-def _pixels(image: QImage) -> Rgba:
-    """Return the image as uint8 [H, W, 4]."""
-    converted = image.convertToFormat(QImage.Format.Format_RGBA8888)
-    rows = np.frombuffer(converted.constBits(), np.uint8).reshape(converted.height(), converted.bytesPerLine())
-    return rows[:, : 4 * converted.width()].reshape(converted.height(), converted.width(), 4).copy()

@@ -6,15 +6,15 @@ import math
 from itertools import pairwise
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent
+from PySide6.QtCore import QMimeData, Qt, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs
 from studio.app.file_manager import show_in_folder
 from studio.app.pages.base import Page
 from studio.app.pages.generate.drawing import DrawController
-from studio.app.pages.generate.editing import EditorPanel, picture_in
+from studio.app.pages.generate.editing import EditorPanel
 from studio.app.pages.generate.neighbours import NeighboursPanel
 from studio.app.pages.generate.predict import PredictPanel
 from studio.app.pages.generate.request import RequestPanel
@@ -81,7 +81,6 @@ class GeneratePage(Page):
         self._right = QStackedWidget()
         self._drawn = EditorSplitter(session.settings, self.editing, self.results)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
-        self.setAcceptDrops(True)
         tip = "Show the saved files of the selected sprites in the file manager."
         self._show_in_folder = self.results.grid.menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
         self._lay_out()
@@ -133,7 +132,6 @@ class GeneratePage(Page):
         self.editing.draw.clicked.connect(self.drawing.draw_from_sprite)
         self.editing.changed.connect(self._refresh)
         self.session.editing.closed.connect(self.results.grid.setFocus)  # the focused widget is hidden
-        factory.shortcut(QKeySequence.StandardKey.Paste, self, self.editing.paste)
         self.request.colours.changed.connect(self.drawing.recolour)
         self.request.edited.connect(self._refresh_busy)
         self.request.colours.own_known.connect(self.editing.editor.swatches.set_palette_of_model)
@@ -217,14 +215,11 @@ class GeneratePage(Page):
         self._reason.setText(problem)
         self._reason.setVisible(bool(problem))
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Accept a single image for the editor; the window handles other drops."""
-        is_picture = picture_in(event.mimeData()) is not None or event.mimeData().hasImage()
-        event.setAccepted("vary" in self.choice.capabilities() and is_picture and event.source() is None)
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        if self.editing.open_mime(event.mimeData(), "dropped sprite"):
-            event.acceptProposedAction()
+    def take(self, data: QMimeData) -> bool:
+        """Predict dropped or pasted sprites, or edit a single image if the model can."""
+        if self._predicts():
+            return self.predict.take(data)
+        return "vary" in self.choice.capabilities() and self.editing.take(data)
 
     @Slot()
     def _on_selection_changed(self) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtCore import QMimeData, Qt, Slot
 from PySide6.QtWidgets import QMenu, QWidget
 
 from studio.app import dialogs
@@ -15,6 +14,7 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
+from studio.app.widgets.pasted import paths_in
 from studio.app.widgets.sprites.predictions import PredictionsView
 from studio.core.events import Classified, NumbersPredicted
 from studio.data.options import ImportOptions, options_for_prediction
@@ -32,7 +32,6 @@ class PredictPanel(QWidget):
     def __init__(self, session: Session, choice: ModelChoice) -> None:
         super().__init__()
         self._session, self._choice = session, choice
-        self.setAcceptDrops(True)
         self.view = PredictionsView()
         browse = "Choose images or a folder. Sub-folders named like classes are compared."
         self.browse = factory.button("Choose sprites…", browse, "folder")
@@ -131,11 +130,12 @@ class PredictPanel(QWidget):
             if path is not None:
                 self._session.saving.save_table(path, self._table.csv())
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Accept files even while predicting is impossible; `_predict` then shows why."""
-        if factory.local_paths(event.mimeData()):
-            event.acceptProposedAction()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        event.acceptProposedAction()
-        self._predict(factory.local_paths(event.mimeData()))
+    def take(self, data: QMimeData) -> bool:
+        """Predict dropped or pasted files, or an image; show why if that is impossible. Return False for other data."""
+        try:
+            paths = paths_in(data)
+        except OSError as error:
+            self._session.show_error(error)
+            return True
+        self._predict(paths)
+        return bool(paths)
