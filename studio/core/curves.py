@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core.formatting import decimal, number
+
 Range = tuple[float, float]
 Values = NDArray[np.float64]
 
@@ -18,7 +20,9 @@ SMOOTHING_STEPS = 50.0  # default smoothing of noisy losses
 _LOOK_BACK = 5  # early averages span at most 1 / _LOOK_BACK of the curve
 _BLOCK = 1024  # length of a block in `_recur`
 _MANY = 100  # values; shorter curves keep all values
-_EARLY = 0.1  # share of the visible steps that skip_early ignores
+_EARLY = 0.1  # share of a run's steps in which outliers may lie off the value axis
+_NEAR = 1.0  # early values within so many heights of the later values are no outliers
+_USUAL, _EXTREME = (0.002, 0.995), 3.0  # values beyond so many heights of these quantiles are extreme
 
 _NOTHING = np.zeros(0)
 
@@ -90,39 +94,55 @@ def steps_range(first: float, last: float, current: Range) -> Range:
 
 
 def values_range(
-    curves: Sequence[tuple[Values, Values]], steps: Range, current: Range, *, skip_early: bool, skip_outliers: bool
+    curves: Sequence[tuple[Values, Values]], current: Range, run: Range | None = None, *, from_zero: bool = False
 ) -> Range:
-    """Return the range of values to show, with a margin; return `current` while the curves still fit well.
+    """Return a range that shows all values, with a margin; return `current` while the curves still fit well.
 
-    curves: steps and values of each curve. steps: first and last step to show. skip_early: ignore the first tenth of a
-    long curve, because raw losses begin far above the rest. skip_outliers: ignore a few extreme values of a long curve.
+    curves: steps and values of each curve. run: first and last step of the run. Outliers of its first tenth may lie
+    off the range, because a loss begins far above the rest, and so may a few extreme values, which would leave no
+    height for the rest; None: show these too. from_zero: include 0.
     """
-    settled = steps[0] + (_EARLY * (steps[1] - steps[0]) if skip_early else 0)
-    found = [_bounds(curve_steps, values, settled, skip_outliers=skip_outliers) for curve_steps, values in curves]
-    bounds = [pair for pair in found if pair is not None]
-    if not bounds:
+    finite = [(steps[found], values[found]) for steps, values in curves if (found := np.isfinite(values)).any()]
+    if not finite:
         return current
-    low, high = min(pair[0] for pair in bounds), max(pair[1] for pair in bounds)
-    span = high - low if high > low else abs(high) or 1.0
+    steps, values = (np.concatenate(parts) for parts in zip(*finite, strict=True))
+    low, high = float(values.min()), float(values.max())
+    if run is not None and len(values) >= _MANY:
+        late = values[steps >= run[0] + _EARLY * (run[1] - run[0])]
+        late = late if len(late) else values
+        usual = _widened(float(np.quantile(late, _USUAL[0])), float(np.quantile(late, _USUAL[1])), _EXTREME)
+        late = late[(late >= usual[0]) & (late <= usual[1])]
+        near = _widened(float(late.min()), float(late.max()), _NEAR)
+        low, high = max(low, near[0]), min(high, near[1])
+    if from_zero:
+        low, high = min(0.0, low), max(0.0, high)
+    span = _span(low, high)
     if current[0] <= low and high <= current[1] and current[1] - current[0] <= 1.35 * span:
         return current
-    return low - 0.06 * span, high + 0.08 * span
+    return low - (0.02 if from_zero and low == 0 else 0.06) * span, high + 0.08 * span
 
 
-def _bounds(steps: Values, values: Values, settled: float, *, skip_outliers: bool) -> Range | None:
-    """Return the smallest and the largest finite value of a curve; None without finite values.
+def describe_off_range(curves: Sequence[tuple[Values, Values]], shown: Range) -> str:
+    """Return 'off the axis: up to 0.98 near step 3' for the farthest value outside the range; '' if all are inside."""
+    steps = np.concatenate([_NOTHING, *(steps for steps, _ in curves)])
+    values = np.concatenate([_NOTHING, *(values for _, values in curves)])
+    distances = np.fmax(shown[0] - values, values - shown[1])
+    if not (distances > 0).any():
+        return ""
+    farthest = int(np.nanargmax(distances))
+    way, step = "up" if values[farthest] > shown[1] else "down", number(int(steps[farthest]))
+    return f"off the axis: {way} to {decimal(float(values[farthest]))} near step {step}"
 
-    settled: ignore earlier steps of a long curve. skip_outliers: ignore the extremes of a long curve.
-    """
-    finite = np.isfinite(values)
-    steps, values = steps[finite], values[finite]
-    if not len(values):
-        return None
-    is_long, late = len(values) >= _MANY, values[steps >= settled]
-    if is_long and len(late):
-        values = late
-    low, high = np.quantile(values, [0.002, 0.995]) if is_long and skip_outliers else (values.min(), values.max())
-    return float(low), float(high)
+
+def _widened(low: float, high: float, times: float) -> Range:
+    """Return the range, widened on each side by `times` its height."""
+    room = times * _span(low, high)
+    return low - room, high + room
+
+
+def _span(low: float, high: float) -> float:
+    """Return the height of a range of values; the size of the value, or 1, for a constant curve."""
+    return high - low if high > low else abs(high) or 1.0
 
 
 def _means(values: Values, decays: Values, before: float) -> Values:

@@ -65,8 +65,9 @@ def draw_lines(
     """Draw curves of runs over training steps into a new figure. axis: label of the Y axis. dots: mark each value."""
     figure, axes = new_axes()
     named = [replace(line, label=axis) for line in lines] if len(lines) == 1 else lines  # the title names the run
-    _CurvePainter(axes, named, smoothing_steps, log=log, dots=dots).draw()
-    style_axes(axes, title, "step", axis)
+    painter = _CurvePainter(axes, named, smoothing_steps, log=log, dots=dots)
+    painter.draw()
+    style_axes(axes, title, painter.step_label, axis)
     return figure
 
 
@@ -113,7 +114,9 @@ class _CurvePainter:
         self._legend: list[tuple[Any, str]] = []
         ends = [steps[[0, -1]] for line in lines for steps in (line.steps, line.heldout_steps) if len(steps)]
         first, last = (float(min(ends, key=min)[0]), float(max(ends, key=max)[1])) if ends else (0.0, 100.0)
+        self._run = first, last
         self._steps = curves.steps_range(first, last, (math.inf, math.inf))
+        self.step_label = "step"  # set by `draw`: says which values are off the axis
 
     def draw(self) -> None:
         """Draw each run in its own colour, validation curves dashed, and a legend."""
@@ -176,9 +179,10 @@ class _CurvePainter:
         self._axes.set_xlim(*self._steps)
         few = all(len(line.steps) <= 1 for line in self._lines)
         smooth = self._smoothing > 0 and len(self._lines) > 1  # a single run also shows its raw curve
-        skip_early, nothing = not (self._log or few or smooth), (math.nan, math.nan)
-        limits = (self._drawn, self._steps, nothing)
-        low, high = curves.values_range(*limits, skip_early=skip_early, skip_outliers=not smooth)
+        run = None if self._log or few or smooth else self._run
+        low, high = curves.values_range(self._drawn, (math.nan, math.nan), run)
+        if note := curves.describe_off_range(self._drawn, (low, high)):
+            self.step_label = f"step ({note})"
         if self._log:
             self._axes.set_yscale("log")
             narrow = high - low < math.log10(_NARROW)

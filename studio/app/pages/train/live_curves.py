@@ -89,7 +89,7 @@ def _restore_history(plot: LossPlot, event: HistoryRead) -> None:
             plot.append(curve.steps, curve.values)
         elif name in _SERIES:
             scale = 1 / _GB if name == "memory_bytes" else 1
-            plot.append_series(_SERIES[name], curve.steps, curve.values * scale, run_texts.UNITS.get(name, ""))
+            _add_series(plot, name, curve.steps, curve.values * scale)
     for name, curve in event.history.validation.items():
         _add_heldout(plot, name, curve.steps, curve.values)
     for name, curve in event.history.quality.items():
@@ -103,10 +103,16 @@ def _restore_history(plot: LossPlot, event: HistoryRead) -> None:
 def _add_losses(plot: LossPlot, chunk: LossChunk) -> None:
     steps = range(chunk.first_step, chunk.first_step + len(chunk.losses))
     plot.append(steps, chunk.losses)
-    plot.append_series(_SERIES["grad_norm"], steps, chunk.grad_norms)
+    _add_series(plot, "grad_norm", steps, chunk.grad_norms)
     last = {"lr": chunk.lr, "sprites_per_s": chunk.sprites_per_s, "memory_bytes": chunk.memory_bytes / _GB}
     for name, value in last.items():
-        plot.append_series(_SERIES[name], [steps[-1]], [value], run_texts.UNITS.get(name, ""))
+        _add_series(plot, name, [steps[-1]], [value])
+
+
+def _add_series(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
+    """Add values to the tab of a series, by its name in metrics.jsonl; memory is in GB."""
+    unit, from_zero = run_texts.UNITS.get(name, ""), name == "memory_bytes"
+    plot.append_series(_SERIES[name], steps, values, unit, from_zero=from_zero)
 
 
 def _mark_rollback(plot: LossPlot, event: RolledBack) -> None:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
-from studio.app.widgets.plot.series import LineKind, StyledCurve
+from studio.app.widgets.plot.series import LineKind, MarkKind, StyledCurve, mark_colour
 from studio.core import curves
 from studio.core.curves import Range, Values
 
@@ -57,11 +57,12 @@ class PlotCanvas(ThemedPlot):
         self._item: Any = self.widget.getPlotItem()
         self._box: Any = self._item.getViewBox()
         self._lines: list[tuple[StyledCurve, Any, Any]] = []  # line, pyqtgraph curve, pyqtgraph dots
-        self._marks: dict[str, Any] = {}
+        self._marks: dict[MarkKind, Any] = {}
         self._cross: Any = pg.InfiniteLine(angle=90, movable=False)
         self._note: Any = pg.TextItem(anchor=(0, 0))
         self._set: tuple[Range, Range] = ((0.0, 1.0), (0.0, 1.0))
-        self._log = False
+        self._log = self._from_zero = False
+        self._step_label = "Step"
         self.setLayout(factory.column(self.widget))
         self._prepare()
         self.restyle()
@@ -95,15 +96,17 @@ class PlotCanvas(ThemedPlot):
             self._lines.append((line, curve, dots))
         self.restyle()
 
-    def set_log(self, log: bool) -> None:
-        """Use a logarithmic or a linear value axis."""
-        self._log = log
+    def set_value_axis(self, *, log: bool, from_zero: bool) -> None:
+        """Use a logarithmic or a linear value axis. from_zero: a linear axis that includes 0."""
+        self._log, self._from_zero = log, from_zero and not log
         self._item.getAxis("left").setLogMode(y=log)
 
     def draw(self, steps: Range, *, fit_values: bool, detail: int = 1) -> None:
         """Draw the lines between two steps, `detail` points a pixel. fit_values: fit the value range to the lines."""
         drawn = [line.points(*steps, self.columns() * detail, log=self._log) for line, _, _ in self._lines]
-        self.set_ranges(steps, self._fitting(drawn, steps) if fit_values else self.ranges()[1])
+        shown = self._fit_values(drawn) if fit_values else self.ranges()[1]
+        self.set_ranges(steps, shown)
+        self._label_steps(curves.describe_off_range(drawn, shown) if fit_values else "")
         for (line, curve, dots), (xs, values) in zip(self._lines, drawn, strict=True):
             whole = bool(np.isfinite(values).all())
             curve.setData(xs, values, connect="all" if whole else "finite", skipFiniteCheck=whole)
@@ -111,7 +114,7 @@ class PlotCanvas(ThemedPlot):
                 few = len(xs) * _DOT_ROOM <= self._box.width()
                 dots.setData(xs if few else [], values if few else [])
 
-    def draw_marks(self, kind: str, steps: Values) -> None:
+    def draw_marks(self, kind: MarkKind, steps: Values) -> None:
         """Replace the marks of a kind by vertical lines at these steps; dense lines are short."""
         curve = self._marks.get(kind)
         if curve is None:
@@ -147,26 +150,36 @@ class PlotCanvas(ThemedPlot):
     def restyle(self, scale: float = 1.0) -> None:
         """Use the theme's colours. scale: factor on line widths, since pens count device pixels."""
         colours, scale = theme.colours(), scale * self.devicePixelRatioF()
-        restyle_plot(self.widget, {"bottom": "Step"})
+        restyle_plot(self.widget, {"bottom": self._step_label})
         self._item.getAxis("bottom").setTickPen(pen(colours.border))
         self._item.getAxis("left").setGrid(30)  # no vertical grid: it looks like marks and costs 1 ms
         for line, curve, dots in self._lines:
             curve.setPen(pen(line.style.colour(), scale * _WIDTHS[line.style.kind]))
             dots.setPen(None)
             dots.setBrush(line.style.colour())
-        tints = {"checkpoint": theme.mix(colours.surface, colours.text, 0.25), "incident": colours.error}
         for kind, curve in self._marks.items():
-            curve.setPen(pen(tints.get(kind, colours.good)))
+            curve.setPen(pen(mark_colour(kind)))
         self._cross.setPen(pen(colours.muted))
         self._note.fill.setColor(QColor(colours.surface))
 
-    def _fitting(self, drawn: Sequence[tuple[Values, Values]], steps: Range) -> Range:
-        # Fit raw curves only: smoothed curves lie within them, and stretch outliers over many steps.
+    def _fit_values(self, drawn: Sequence[tuple[Values, Values]]) -> Range:
+        """Return the range of values to show: all of them, except for a few outliers of raw curves."""
         kinds = [line.style.kind for line, _, _ in self._lines]
+        # Smoothed curves lie within their raw curves, and would stretch a raw outlier over many steps.
         rough = [points for kind, points in zip(kinds, drawn, strict=True) if kind != "bold"]
-        skip_early = bool(rough) and not self._log and set(kinds) != {"dots"}
-        shown = self.ranges()[1]
-        return curves.values_range(rough or drawn, steps, shown, skip_early=skip_early, skip_outliers=bool(rough))
+        filled = [line.curve.steps for line, _, _ in self._lines if len(line.curve.steps)]
+        run = None
+        if filled and rough and not self._log and set(kinds) != {"dots"}:
+            run = min(float(steps[0]) for steps in filled), max(float(steps[-1]) for steps in filled)
+        return curves.values_range(rough or drawn, self.ranges()[1], run, from_zero=self._from_zero)
+
+    def _label_steps(self, note: str) -> None:
+        """Label the step axis, with a note about values that are off the value axis."""
+        label = f"Step ({note})" if note else "Step"
+        if label != self._step_label:
+            self._step_label = label
+            restyle_plot(self.widget, {"bottom": label})
+            self._item.getAxis("bottom").resizeEvent()  # else the new label is not centred
 
     def _prepare(self) -> None:
         """Switch off pyqtgraph's thinning and auto range, which take several times as long for a million points."""

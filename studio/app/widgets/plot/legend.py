@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.app import theme
 from studio.app.widgets.plot.canvas import PlotCanvas
-from studio.app.widgets.plot.series import LineStyle, StepMark, StyledCurve
+from studio.app.widgets.plot.series import MARK_TITLES, LineStyle, MarkKind, StepMark, StyledCurve, mark_colour
 from studio.core import formatting
 
 _SWATCH = 18
@@ -25,11 +25,19 @@ _NEAR = 5  # pixels; a mark this close to the crosshair is named
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """An entry of the legend: a curve, or the crosshair's step if it has no style."""
+    """An entry of the legend: a curve with a style, a kind of mark, or the crosshair's step."""
 
     label: str
     style: LineStyle | None = None
     unit: str = ""
+    mark: MarkKind | None = None
+
+    @property
+    def widest_value(self) -> str:
+        """The widest text beside the label."""
+        if self.mark is not None:
+            return ""
+        return f"{_WIDEST_VALUE} {self.unit}".rstrip() if self.style is not None else _WIDEST_STEP
 
 
 class PlotLegend(QWidget):
@@ -42,10 +50,16 @@ class PlotLegend(QWidget):
         self._longest_label = _LONGEST_LABEL if has_values else _LONGEST_NAME
         self._entries: list[LegendEntry] = []
         self._values: list[str] = []
+        self._reserved: list[LegendEntry] = []
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setAccessibleName("Values under the crosshair" if has_values else "Legend")
+
+    def reserve(self, marks: Sequence[MarkKind]) -> None:
+        """Keep room for these kinds of marks, so that the plot doesn't jump when the first mark is drawn."""
+        self._reserved = _mark_entries(marks)
+        self.updateGeometry()
 
     def show_values(self, entries: list[LegendEntry], values: list[str]) -> None:
         """Show entries with their values."""
@@ -61,7 +75,8 @@ class PlotLegend(QWidget):
         return {entry.label: value for entry, value in zip(self._entries, self._values, strict=True)}
 
     def heightForWidth(self, width: int) -> int:
-        rects = self._rects(width)
+        missing = [entry for entry in self._reserved if entry not in self._entries]
+        rects = self._rects([*self._entries, *missing], width)
         return (rects[-1].bottom() + 1 if rects else self._row()) + 2
 
     def sizeHint(self) -> QSize:
@@ -80,7 +95,9 @@ class PlotLegend(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for entry, value, rect in zip(self._entries, self._values, self._rects(self.width()), strict=True):
+        for entry, value, rect in zip(
+            self._entries, self._values, self._rects(self._entries, self.width()), strict=True
+        ):
             self._paint_entry(painter, entry, value, rect)
 
     def _paint_entry(self, painter: QPainter, entry: LegendEntry, value: str, rect: QRect) -> None:
@@ -88,6 +105,9 @@ class PlotLegend(QWidget):
         left = rect.left()
         if entry.style is not None:
             _paint_swatch(painter, entry.style, QRectF(left, rect.top(), _SWATCH, rect.height()))
+        elif entry.mark is not None:
+            painter.fillRect(QRect(left + _SWATCH // 2, rect.top() + 2, 2, rect.height() - 4), mark_colour(entry.mark))
+        if entry.style is not None or entry.mark is not None:
             left += _SWATCH + _GAP
         label = metrics.elidedText(entry.label, Qt.TextElideMode.ElideMiddle, self._longest_label)
         width = metrics.horizontalAdvance(label)
@@ -98,9 +118,10 @@ class PlotLegend(QWidget):
         left += width + _GAP
         painter.drawText(QRect(left, rect.top(), rect.right() + _BETWEEN - left, rect.height()), flags, value)
 
-    def _rects(self, width: int) -> list[QRect]:
+    def _rects(self, entries: Sequence[LegendEntry], width: int) -> list[QRect]:
+        """Return the rectangles of entries in rows of this width."""
         rects, left, top, row = [], 0, 0, self._row()
-        for entry in self._entries:
+        for entry in entries:
             needed = self._width(entry)
             if left and left + needed > width:
                 left, top = 0, top + row
@@ -111,11 +132,9 @@ class PlotLegend(QWidget):
     def _width(self, entry: LegendEntry) -> int:
         metrics = self.fontMetrics()
         label = min(metrics.horizontalAdvance(entry.label), self._longest_label)
-        swatch = _SWATCH + _GAP if entry.style is not None else 0
-        if not self._has_values:
-            return swatch + label
-        widest = _WIDEST_VALUE if entry.style is not None else _WIDEST_STEP
-        return swatch + label + _GAP + metrics.horizontalAdvance(f"{widest} {entry.unit}".rstrip())
+        swatch = _SWATCH + _GAP if entry.style is not None or entry.mark is not None else 0
+        value = metrics.horizontalAdvance(entry.widest_value) if self._has_values else 0
+        return swatch + label + (_GAP + value if value else 0)
 
     def _row(self) -> int:
         return self.fontMetrics().height() + 4
@@ -182,7 +201,10 @@ class Crosshair(QObject):
         shown = self._step if self._step is not None else newest
         step = formatting.number(int(shown)) if shown is not None else "–"
         entries = [LegendEntry("Step"), *(LegendEntry(line.label, line.style, line.unit) for line in self._lines)]
-        self._legend.show_values(entries, [step, *(line.reading(self._step) for line in self._lines)])
+        marked = {mark.kind for mark in self._marks}
+        marks = _mark_entries([kind for kind in MARK_TITLES if kind in marked])
+        values = [step, *(line.reading(self._step) for line in self._lines), *("" for _ in marks)]
+        self._legend.show_values([*entries, *marks], values)
         self._canvas.set_cross(self._step, self._note())
 
     def _note(self) -> str:
@@ -192,6 +214,10 @@ class Crosshair(QObject):
         (left, right), _ = self._canvas.ranges()
         distance, nearest = min((abs(mark.step - self._step), number) for number, mark in enumerate(self._marks))
         return self._marks[nearest].text if distance <= _NEAR * (right - left) / self._canvas.columns() else ""
+
+
+def _mark_entries(kinds: Sequence[MarkKind]) -> list[LegendEntry]:
+    return [LegendEntry(MARK_TITLES[kind], mark=kind) for kind in kinds]
 
 
 def _paint_swatch(painter: QPainter, style: LineStyle, rect: QRectF) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from studio.app.widgets.plot.series import (
+    MARK_TITLES,
     Columns,
     LineStyle,
     MarkKind,
@@ -18,16 +19,15 @@ from studio.core.curves import SMOOTHING_STEPS
 
 LOSS = "Loss"
 
-_MARK_NAMES: dict[MarkKind, str] = {"checkpoint": "Checkpoint", "incident": "Incident", "best": "Best checkpoint"}
-
 
 class SeriesTab(PlotTab):
     """A tab with a series and its smoothed curve. validation: points to draw too. dots: draw each value as a dot."""
 
     def __init__(
-        self, name: str, unit: str = "", smoothing: float = 0.0, validation: Series | None = None, *, dots: bool = False
-    ) -> None:
-        super().__init__(smoothing)
+        self, name: str, unit: str = "", smoothing: float = 0.0, validation: Series | None = None, *,
+        dots: bool = False, from_zero: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(smoothing, from_zero=from_zero)
         self.raw = Series()
         self.validation = validation
         self._name, self._unit, self._dots = name, unit, dots
@@ -58,6 +58,7 @@ class LossPlot(TimePlot):
         super().__init__("Loss over steps", tabs)
         self.validation, self.tabs = validation, tabs
         self.bar.setTabToolTip(0, "Show the loss; lower is better.")
+        self.legend.reserve(("checkpoint", "best"))  # every run gets these marks
 
     def append(self, steps: Numbers, losses: Numbers) -> None:
         """Append losses at rising `steps`. In a resumed run, first remove all data after the first step."""
@@ -75,15 +76,17 @@ class LossPlot(TimePlot):
         self.data_changed()
 
     def append_series(
-        self, name: str, steps: Numbers, values: Numbers, unit: str = "", *, position: int = -1, dots: bool = False
-    ) -> None:
+        self, name: str, steps: Numbers, values: Numbers, unit: str = "", *, position: int = -1, dots: bool = False,
+        from_zero: bool = False,
+    ) -> None:  # fmt: skip
         """Append to a named series ('Learning rate'). The first call adds a tab, at `position` or last.
 
-        dots: draw each value as a dot, for sparse values.
+        dots: draw each value as a dot, for sparse values. from_zero: include 0 in the value axis.
         """
         if name not in self.tabs:
             noisy = len(steps) > 1 and steps[1] - steps[0] == 1  # a value for each step
-            self.tabs[name] = SeriesTab(name, unit, SMOOTHING_STEPS if noisy else 0.0, dots=dots)
+            smoothing = SMOOTHING_STEPS if noisy else 0.0
+            self.tabs[name] = SeriesTab(name, unit, smoothing, dots=dots, from_zero=from_zero)
             index = self.bar.insertTab(position, name)
             self.bar.setTabToolTip(index, f"Show the curve '{name}' over the same steps.")
         self.tabs[name].raw.append(steps, values)
@@ -92,7 +95,7 @@ class LossPlot(TimePlot):
 
     def add_mark(self, step: int, kind: MarkKind, text: str = "") -> None:
         """Mark a step on all tabs. A new 'best' mark replaces the old mark; a step has a single mark of each kind."""
-        text = f"{text or _MARK_NAMES[kind]}, step {formatting.number(step)}"
+        text = f"{text or MARK_TITLES[kind]}, step {formatting.number(step)}"
         others = [mark for mark in self.marks if mark.kind != kind or (kind != "best" and mark.step != step)]
         self.marks[:] = [*others, StepMark(step, kind, text)]
         self.data_changed()

@@ -17,6 +17,8 @@ Numbers = NDArray[np.generic] | Sequence[float] | Sequence[int]
 LineKind = Literal["raw", "bold", "thin", "dots"]
 MarkKind = Literal["checkpoint", "incident", "best"]
 
+MARK_TITLES: dict[MarkKind, str] = {"checkpoint": "Checkpoint", "best": "Best checkpoint", "incident": "Incident"}
+
 
 class GrowingArray:
     """A float64 array that grows at the end in amortized constant time."""
@@ -191,6 +193,13 @@ class StyledCurve:
         if index and step - steps[index - 1] <= steps[index] - step:
             index -= 1
         return float(steps[index])
+
+
+def mark_colour(kind: MarkKind) -> str:
+    """Return the colour of a kind of mark in the current theme."""
+    colours = theme.colours()
+    pale = theme.mix(colours.surface, colours.text, 0.25)
+    return {"checkpoint": pale, "incident": colours.error, "best": colours.good}[kind]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.plot import saving
 from studio.app.widgets.plot.canvas import PlotCanvas
 from studio.app.widgets.plot.legend import Crosshair, PlotLegend
-from studio.app.widgets.plot.series import Columns, Smoothed, StepMark, StyledCurve
+from studio.app.widgets.plot.series import MARK_TITLES, Columns, Smoothed, StepMark, StyledCurve
 from studio.app.widgets.plot.view import PlotInput, PlotView
 from studio.core import formatting
 
@@ -29,10 +29,14 @@ _NARROW = 340  # logical pixels; narrower plots have the smoothing below the leg
 
 
 class PlotTab(ABC):
-    """The content of a tab. smoothing: time constant of smoothed curves in steps; 0 for no smoothing."""
+    """The content of a tab. smoothing: time constant of smoothed curves in steps; 0 for no smoothing.
 
-    def __init__(self, smoothing: float = 0.0) -> None:
+    from_zero: the linear value axis includes 0.
+    """
+
+    def __init__(self, smoothing: float = 0.0, *, from_zero: bool = False) -> None:
         self.log = False
+        self.from_zero = from_zero
         self.smoothing = smoothing
         self.smoothed: list[Smoothed] = []
 
@@ -103,7 +107,7 @@ class TimePlot(QWidget):
         with QSignalBlocker(self._log):
             self._log.setChecked(tab.log)
         self._smoothing.set_steps(tab.smoothing)
-        self.canvas.set_log(tab.log)
+        self.canvas.set_value_axis(log=tab.log, from_zero=tab.from_zero)
         lines = tab.lines()
         self.canvas.set_lines(lines)
         self.crosshair.set_lines(lines)
@@ -139,7 +143,7 @@ class TimePlot(QWidget):
     def refresh(self, detail: int = 1) -> None:
         """Redraw now. detail: points for each pixel."""
         self.canvas.draw(self._view.steps(), fit_values=self._view.fits, detail=detail)
-        for kind in ("checkpoint", "incident", "best"):
+        for kind in MARK_TITLES:
             self.canvas.draw_marks(kind, np.array([float(mark.step) for mark in self.marks if mark.kind == kind]))
         self.crosshair.refresh()
         self._dirty = False  # set here, since set_ranges also marks the plot dirty

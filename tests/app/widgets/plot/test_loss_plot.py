@@ -118,6 +118,46 @@ def test_tabs_show_other_series_with_their_units(plot: LossPlot) -> None:
     assert set(plot.legend.values().values()) == {"–"}
 
 
+def test_legend_names_the_marks_without_moving_the_curves(plot: LossPlot) -> None:
+    plot.refresh()
+    assert not {"Checkpoint", "Best checkpoint", "Incident"} & plot.legend.values().keys()
+    heights = {width: plot.legend.heightForWidth(width) for width in (240, 500, 1000)}
+    plot.add_mark(100, "checkpoint")
+    plot.add_mark(100, "best")
+    plot.refresh()
+    assert list(plot.legend.values())[-2:] == ["Checkpoint", "Best checkpoint"]
+    assert {width: plot.legend.heightForWidth(width) for width in heights} == heights
+    plot.add_mark(50, "incident")
+    plot.refresh()
+    assert "Incident" in plot.legend.values()
+
+
+def test_memory_axis_starts_at_zero(plot: LossPlot) -> None:
+    plot.append_series("Memory", [10, 20], [1.5, 1.6], "GB", from_zero=True)
+    plot.bar.setCurrentIndex(1)
+    plot.refresh()
+    low, high = plot.canvas.ranges()[1]
+    assert -0.1 < low <= 0 and high > 1.6
+    plot.set_log(True)
+    plot.refresh()
+    assert plot.canvas.ranges()[1][0] > 0.1  # a logarithm of about 1.5
+
+
+def test_step_axis_tells_of_values_off_the_axis(plot: LossPlot) -> None:
+    def label() -> str:
+        return str(plot.canvas.widget.getPlotItem().getAxis("bottom").labelText)
+
+    plot.refresh()
+    assert label() == "Step"
+    plot.append([COUNT], [1e6])
+    plot.append(range(COUNT + 1, 2 * COUNT), np.full(COUNT - 1, 0.1))
+    plot.refresh()
+    assert label().startswith("Step (off the axis: up to 1,000,000 near step ")
+    plot.set_log(True)
+    plot.refresh()
+    assert label() == "Step"
+
+
 def test_sparse_values_are_dots(plot: LossPlot, qtbot: QtBot) -> None:
     plot.append_series("Quality (KID)", [20], [2.9], dots=True)
     plot.append_series("Quality (KID)", [500, 1000], [0.3, 0.1], dots=True)
