@@ -69,5 +69,4 @@ def _verdict(class_names: Sequence[str], predicted: int, true: int) -> str:
     """Return a prediction's caption: the predicted class, with a cross and the true class if it is wrong."""
     if predicted == true:
         return class_names[predicted]
-    wrong = f"✗ {class_names[predicted]} (is {class_names[true]})"
-    return wrong.replace("/", " › ")  # the window shows a caption from its last '/' on
+    return f"✗ {class_names[predicted]} (is {class_names[true]})"

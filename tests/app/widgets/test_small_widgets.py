@@ -61,6 +61,15 @@ def test_filmstrip_follows_until_dragged(strip: Filmstrip, qtbot: QtBot) -> None
     assert strip.is_live() and strip.shown_step() == 300
 
 
+def test_samples_show_whole_class_names(sheet: SpriteSheetView) -> None:
+    sheet.resize(600, 120)
+    pictures = []
+    for names in (("swords",) * 4, ("items/swords",) * 4):
+        sheet.set_sprites(SPRITES[:4], names)
+        pictures.append(sheet.grab().toImage())
+    assert pictures[0] != pictures[1]
+
+
 def test_peek_shows_earlier_samples(strip: Filmstrip) -> None:
     for step, expected in ((0, 0), (99, 0), (100, 100), (249, 100), (9999, 250)):
         strip.show_step(step)

@@ -20,7 +20,7 @@ from studio.core.events import SamplesReady
 
 _Frame = tuple[int, Rgba, tuple[str, ...]]
 _ROOM_BYTES = 96 << 20  # a night's samples would take 1 GB, so long films are thinned
-_GAP = 6  # logical pixels between sprites
+SPRITE_GAP = 6  # logical pixels between sprites
 
 
 class Filmstrip(QWidget):
@@ -203,12 +203,13 @@ class SpriteSheetView(QWidget):
             flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
             painter.drawText(self.rect().adjusted(16, 16, -16, -16), flags, self._placeholder)
             return
+        height = painter.fontMetrics().height() if self._captions else 0  # of a caption
         for number, box in enumerate(self._boxes()):
-            draw_sprite(painter, QRect(box.x(), box.y(), box.width(), box.width()), self._rgba[number])
+            draw_sprite(painter, box.adjusted(0, 0, 0, -height), self._rgba[number])
             if self._captions:
-                line = QRect(box.x() - 2, box.y() + box.width(), box.width() + 4, box.height() - box.width())
-                text = self._captions[number].rpartition("/")[2]
-                text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, line.width())
+                line = QRect(box.x() - 2, box.bottom() + 1 - height, box.width() + 4, height)
+                caption, middle = self._captions[number], Qt.TextElideMode.ElideMiddle
+                text = painter.fontMetrics().elidedText(caption, middle, line.width())
                 painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
 
     def _tip_at(self, point: QPoint) -> str:
@@ -217,20 +218,25 @@ class SpriteSheetView(QWidget):
         return next((self._captions[number] for number, box in enumerate(boxes) if box.contains(point)), "")
 
     def _boxes(self) -> list[QRect]:
-        """Return each sprite's rectangle with caption. Chooses the columns with the largest sprites and fewest gaps."""
-        count, size = self._rgba.shape[:2]
-        text = self.fontMetrics().height() if self._captions else 0
-        ratio, best, columns = self.devicePixelRatioF(), (0.0, 0), max(1, self.width() // (size + _GAP))
+        """Return each sprite's rectangle with caption. Chooses the columns with the largest sprites and fewest gaps.
+
+        The rectangles are wider than their sprites if there is room for longer captions.
+        """
+        (count, size), gap, metrics = self._rgba.shape[:2], SPRITE_GAP, self.fontMetrics()
+        text = metrics.height() if self._captions else 0
+        ratio, best, columns = self.devicePixelRatioF(), (0.0, 0), max(1, self.width() // (size + gap))
         for candidate in range(1, count + 1):
-            across = self.width() // candidate - _GAP
-            down = self.height() // math.ceil(count / candidate) - _GAP - text
+            across = self.width() // candidate - gap
+            down = self.height() // math.ceil(count / candidate) - gap - text
             side = factor_for(min(across, down), size, ratio)
             empty = -count % candidate
             if side <= min(across, down) and (side, -empty) > best:
                 best, columns = (side, -empty), candidate
         side, rows = math.ceil(best[0] or size), math.ceil(count / columns)
-        left = max(0, (self.width() - columns * (side + _GAP) + _GAP) // 2)
-        top = max(0, (self.height() - rows * (side + _GAP + text) + _GAP) // 2)
+        longest = max(map(metrics.horizontalAdvance, self._captions), default=0)
+        wide = max(side, min(longest, self.width() // columns - gap))
+        left = max(0, (self.width() - columns * (wide + gap) + gap) // 2)
+        top = max(0, (self.height() - rows * (side + gap + text) + gap) // 2)
         cells = (divmod(number, columns) for number in range(count))
-        corners = ((left + column * (side + _GAP), top + row * (side + _GAP + text)) for row, column in cells)
-        return [QRect(*corner, side, side + text) for corner in corners]
+        corners = ((left + column * (wide + gap), top + row * (side + gap + text)) for row, column in cells)
+        return [QRect(*corner, wide, side + text) for corner in corners]
