@@ -5,6 +5,7 @@ from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QStatusBar
 
 from studio.app.background.worker import Job
+from studio.app.pages import run_texts
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import formatting, limits
@@ -28,8 +29,6 @@ class StatusBar(QStatusBar):
         self._cancel = factory.button("Cancel", "Cancel this job.", role="flat", slot=self._on_cancel_clicked)
         self._device, self._memory = factory.text(wrap=False), factory.text(wrap=False)
         self._device.setToolTip("Device of the open run, or the device chosen for the next run.")
-        tip = "Memory in use on the device of the training. Without a training: memory used by the studio."
-        self._memory.setToolTip(tip)
         self.setSizeGripEnabled(False)
         self.setContentsMargins(8, 0, 8, 0)
         self.addWidget(self._bar)
@@ -47,6 +46,7 @@ class StatusBar(QStatusBar):
         session.training.event_received.connect(self._on_training_event)
         session.training.state_changed.connect(self._on_jobs_changed)
         session.training.state_changed.connect(self._show_device)
+        session.training.state_changed.connect(self._show_memory)
         session.setup.changed.connect(self._show_device)
         self._show_job()
         self._show_device()
@@ -95,7 +95,7 @@ class StatusBar(QStatusBar):
     @Slot(object)
     def _on_training_event(self, event: Event) -> None:
         if isinstance(event, LossChunk):
-            self._memory.setText(self._memory_text(event.memory_bytes))
+            self._show_memory()
             if self._shown is not None and self._shown.background:
                 self._show_training()
 
@@ -115,13 +115,16 @@ class StatusBar(QStatusBar):
 
     @Slot()
     def _show_memory(self) -> None:
-        if not self._session.training.is_busy():
-            self._memory.setText(self._memory_text(psutil.Process().memory_info().rss))
-
-    def _memory_text(self, used_bytes: int) -> str:
-        device = self._session.training.device if self._session.training.is_busy() else None
-        total = device.memory_total_bytes if device else limits.usable_memory().total_bytes
-        return f"Memory {formatting.memory(used_bytes, total)}"
+        """Show the memory of the training on its device, or without a training the memory of the studio."""
+        training = self._session.training
+        if not training.is_busy():
+            used_bytes, total_bytes = psutil.Process().memory_info().rss, limits.usable_memory().total_bytes
+            self._memory.setText(f"Memory {formatting.memory(used_bytes, total_bytes)}")
+            self._memory.setToolTip("Memory used by the studio.")
+        elif training.chunk is not None:
+            total_bytes = training.device.memory_total_bytes if training.device else 0
+            self._memory.setText(f"Memory {formatting.memory(training.chunk.memory_bytes, total_bytes)}")
+            self._memory.setToolTip(run_texts.memory_tip(training.device))
 
     @Slot()
     def _on_cancel_clicked(self) -> None:

@@ -104,7 +104,7 @@ class LossChunk(Event):
     elapsed_s: float  # training time without pauses
     eta_s: float  # infinite while unknown
     epoch: float
-    memory_bytes: int  # in use on the device; on a CPU, used by the process
+    memory_bytes: int  # of the training on its device: the process's use above its level before the training
 
 
 @dataclass(frozen=True, eq=False)

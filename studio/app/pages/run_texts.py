@@ -11,7 +11,7 @@ from studio.app.state.training.training import CurrentTraining
 from studio.core import formatting
 from studio.core.events import LossChunk
 from studio.core.metrics import ACCURACY, LOSS, R2, Quality
-from studio.engine.devices.types import STARTER, ParentSource
+from studio.engine.devices.types import STARTER, Device, ParentSource
 from studio.engine.runs.history import PLOTTED_CURVES
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ READINGS = {
     "Validation": "Result on the validation sprites, which are never trained on.",
     "Speed": "Training sprites per second.",
     "Time left": "Estimated time until the training ends.",
-    "Memory": "Memory in use on the device.",
+    "Memory": "Memory that the training uses on its device.",
 }
 COPIES = "Share of generated sprites that copy training sprites. By chance: the share among your own sprites."
 UNITS = {"sprites_per_s": "sprites/s", "memory_bytes": "GB"}
@@ -69,6 +69,14 @@ def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
     }
 
 
+def memory_tip(device: Device | None) -> str:
+    """Return what the memory figure of a training on this device counts."""
+    kind = device.kind if device is not None else ""
+    if kind == "cpu":
+        return "Memory of the training: what this process uses above its level before the training."
+    return "GPU memory of the training." if kind == "mps" else "Peak GPU memory of the training so far."
+
+
 def parent(source: ParentSource, titles: Mapping[Path, str]) -> str:
     """Return the display name of a training's start weights. titles: display names by run folder."""
     if source is None:
@@ -100,6 +108,21 @@ def figures(metrics: Mapping[str, float]) -> str:
     if R2.name in metrics:
         return f"{R2.title} {R2.format(metrics[R2.name])}"
     return LOSS.format(metrics[LOSS.name]) if LOSS.name in metrics else "–"
+
+
+def result(training: CurrentTraining) -> tuple[str, str] | None:
+    """Return headline and text for the result of the run that has ended; None while it trains or after an error."""
+    end, advice = training.end, training.advice
+    if training.is_busy() or end is None:
+        return None
+    how = "Finished" if end.reason == "finished" else "Stopped"
+    trained = f"{formatting.count(end.step, 'step')} in {formatting.duration(end.elapsed_s)}"
+    has_result = ACCURACY.name in training.heldout or R2.name in training.heldout
+    headline = f"{how}: {figures(training.heldout)} after {trained}" if has_result else f"{how}: {trained}"
+    if advice is None:
+        return headline, "Too short to judge. Look at the samples."
+    best = f" {formatting.best_checkpoint(advice.best_step)}" if advice.best_step < end.step else ""
+    return headline, f"{formatting.VERDICTS[advice.verdict]}: {_lower(advice.why)}{best}"
 
 
 def state(training: CurrentTraining) -> str:

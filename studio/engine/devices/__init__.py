@@ -1,1 +1,1 @@
-"""Devices: detection, free memory, mixed precision, CUDA graphs, automatic batch sizes. Start with detection.py."""
+"""Devices: detection, memory, mixed precision, CUDA graphs, automatic batch sizes. Start with detection.py."""

@@ -27,7 +27,7 @@ AUTO = "auto"
 PROBE_BATCH, PROBE_SIZE = 32, 32  # batch size of the probe, and width of its sprites
 _BUSY_BATCH = 512  # large enough that arithmetic dominates, to compare precisions
 _MIN_SPEEDUP = 1.05  # factor by which a precision must be faster to be preferred
-_GPU_TYPES = ("cuda", "xpu")  # AMD GPUs are 'cuda' too
+GPU_TYPES = ("cuda", "xpu")  # AMD GPUs are 'cuda' too
 _CPU_BF16 = ("amx_bf16", "avx512_bf16")  # x86; other CPUs are timed
 _PROBE_REPEATS = 3
 _WARM_UP_STEPS, _TIMED_STEPS = 2, 3  # of a probe
@@ -61,7 +61,7 @@ def probe_devices() -> tuple[Device, ...]:
 
 def list_devices() -> tuple[Device, ...]:
     """Return every device without measuring its speed, which would take seconds."""
-    found = [_gpu(kind, index) for kind in _GPU_TYPES for index in range(torch.get_device_module(kind).device_count())]
+    found = [_gpu(kind, index) for kind in GPU_TYPES for index in range(torch.get_device_module(kind).device_count())]
     if torch.backends.mps.is_available():
         total = torch.mps.recommended_max_memory()
         found.append(Device("mps", "mps", "Apple GPU", total - torch.mps.current_allocated_memory(), total))
@@ -125,7 +125,7 @@ def wrap_device_errors(device: torch.device, full: type[DeviceFullError] = Devic
 
 def synchronize(device: torch.device) -> None:
     """Wait until the device has finished all queued work. Needed before reading a clock."""
-    if device.type in _GPU_TYPES:
+    if device.type in GPU_TYPES:
         torch.get_device_module(device).synchronize(device)
     elif device.type == "mps":
         torch.mps.synchronize()
@@ -133,7 +133,7 @@ def synchronize(device: torch.device) -> None:
 
 def memory_in_use(device: torch.device) -> int:
     """Return the bytes allocated on the device; for the CPU, the memory of this process."""
-    if device.type in _GPU_TYPES:
+    if device.type in GPU_TYPES:
         return int(torch.get_device_module(device).memory_allocated(device))
     if device.type == "mps":
         return int(torch.mps.current_allocated_memory())
@@ -142,7 +142,7 @@ def memory_in_use(device: torch.device) -> int:
 
 def memory_free(device: torch.device) -> int:
     """Return the free bytes of the device; for the CPU, the memory available without swapping."""
-    if device.type in _GPU_TYPES:
+    if device.type in GPU_TYPES:
         torchs = torch.get_device_module(device)
         kept = torchs.memory_reserved(device) - torchs.memory_allocated(device)  # cached by torch, free for new tensors
         return int(_free_and_total(device)[0] + kept)
@@ -294,7 +294,7 @@ def _free_and_total(device: torch.device) -> tuple[int, int]:
 
 
 def _device_title(device: torch.device) -> str:
-    return _NAMES[device.type] + (f" ({device})" if device.type in _GPU_TYPES else "")
+    return _NAMES[device.type] + (f" ({device})" if device.type in GPU_TYPES else "")
 
 
 def _first_line(error: Exception) -> str:

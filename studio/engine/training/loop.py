@@ -17,6 +17,7 @@ from studio.data.sprites import Sprites
 from studio.engine.control.control import Control, retry_until_writable
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
+from studio.engine.devices.memory import MemoryMeter
 from studio.engine.devices.types import Device
 from studio.engine.distributed.ranks import ALONE, Group, Ranks, StartCommand, TickCommand
 from studio.engine.runs.folder import MAX_ROLLBACKS
@@ -87,7 +88,7 @@ def _run_ticks(training: Training, control: Control, ranks: Group) -> None:
                 raise
 
 
-def train(training: Training, control: Control, clock: Stopwatch) -> Events:
+def train(training: Training, control: Control, clock: Stopwatch, memory: MemoryMeter) -> Events:
     """Train until the budget is used up, `control.stop` is set, or the run stops early by its settings.
 
     RunFinished comes last, after the work has been saved. A tick is a number of steps that take about TICK_S together.
@@ -121,7 +122,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:
             # Aim at TICK_S, but at most double: one fast measurement must not start a very long tick.
             steps_per_tick = max(1, min(2 * steps_per_tick, round(steps * TICK_S / max(tick_s, 1e-6))))
             result.raise_unless_finite()
-            losses = _loss_chunk(training, result, speed.sprites_per_s())
+            losses = _loss_chunk(training, result, speed.sprites_per_s(), memory.read())
             yield from retry_until_writable(control, training.run.append, losses)
             for layers in training.layer_monitor.read(first_step + 1, result.layer_values):
                 yield from retry_until_writable(control, training.run.append, layers)
@@ -140,7 +141,7 @@ def _run_started(training: Training) -> RunStarted:
     )  # fmt: skip
 
 
-def _loss_chunk(training: Training, result: TickResult, sprites_per_s: float) -> LossChunk:
+def _loss_chunk(training: Training, result: TickResult, sprites_per_s: float, memory_bytes: int) -> LossChunk:
     config, (losses, grad_norms) = training.config, result.statistics
     left_s = 60 * config.minutes - training.elapsed_s
     if steps := training.budget_steps():
@@ -148,7 +149,7 @@ def _loss_chunk(training: Training, result: TickResult, sprites_per_s: float) ->
         left_s = left_sprites / sprites_per_s if sprites_per_s else math.inf  # unknown before the first tick
     return LossChunk(
         result.first_step, losses, grad_norms, result.learning_rate, sprites_per_s, training.elapsed_s,
-        max(0.0, left_s), training.epoch(), detection.memory_in_use(training.device),
+        max(0.0, left_s), training.epoch(), memory_bytes,
     )  # fmt: skip
 
 
@@ -174,6 +175,7 @@ def _train_with_recovery(
     if oom_title := ranks.pop_oom_report():
         prepare = partial(Training.split_micro_batches, why=oom_title)
     kept: tuple[Recovery, AutoBatchSize] | None = None
+    memory = MemoryMeter(device.torch)
     while True:
         with detection.wrap_device_errors(device.torch):
             training = yield from start
@@ -186,7 +188,7 @@ def _train_with_recovery(
             with _opened(training, control), detection.wrap_device_errors(device.torch), ranks.wrap_rank_errors():
                 prepare(training)
                 training.broadcast_start()
-                yield from train(training, control, clock)
+                yield from train(training, control, clock, memory)
             return
         except NotFiniteError as error:
             if training.recovery.nan_rollbacks == MAX_ROLLBACKS:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QSplitter, QTabWidget, QWidget
 
 from studio.app.background.job_events import RunDescribed
@@ -45,6 +46,7 @@ class Monitor(QWidget):
         self.tabs = QTabWidget()
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self._plot_box = factory.column()
+        self._plot_panel = factory.panel(self._plot_box)
         self._lay_out()
         self._handlers: dict[type[Event], Callable[..., None]] = {
             RunStarted: self._update_redraw_interval,
@@ -67,15 +69,19 @@ class Monitor(QWidget):
         self.tabs.addTab(self.confusion, "Confusion matrix")
         self.tabs.addTab(factory.panel(factory.row(self._scatter_box, self.numbers, grows=1)), "Predicted and true")
         self._hide_tabs()
-        plot = factory.panel(self._plot_box)
-        plot.setMinimumHeight(220)
+        self._plot_panel.setMinimumHeight(280)
         self.tabs.setMinimumHeight(200)
-        # The splitter fills the room; below its minimum, the page scrolls. The minimum must be set, since a layout
-        # takes an ignored size as 0.
+        # The splitter fills the room; below its minimum height (see showEvent), the page scrolls.
         self.splitter.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
-        self.splitter.setMinimumHeight(plot.minimumHeight() + factory.GRID + self.tabs.minimumHeight())
-        factory.fill_splitter(self.splitter, (plot, self.tabs), (360, 340), self._session.settings.layout("monitor"))
+        layout = self._session.settings.layout("monitor")
+        factory.fill_splitter(self.splitter, (self._plot_panel, self.tabs), (360, 340), layout)
         self.setLayout(factory.column(self.readings, self.splitter, grows=1))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Set the splitter's minimum height, which a layout ignores; the stylesheet has set the handle's width."""
+        super().showEvent(event)
+        minima = self._plot_panel.minimumHeight() + self.tabs.minimumHeight()
+        self.splitter.setMinimumHeight(minima + self.splitter.handleWidth())
 
     def save_state(self) -> None:
         self._session.settings.set_layout("monitor", self.splitter.saveState())
@@ -129,8 +135,10 @@ class Monitor(QWidget):
             self.curves.on_event(self._session.training.advice)
 
     def _show_readings(self, chunk: LossChunk) -> None:
-        for name, text in run_texts.readings(chunk, self._session.training).items():
-            self.readings.set_reading(name, text, run_texts.READINGS[name])
+        training = self._session.training
+        tips = {**run_texts.READINGS, "Memory": run_texts.memory_tip(training.device)}
+        for name, text in run_texts.readings(chunk, training).items():
+            self.readings.set_reading(name, text, tips[name])
 
     def _add_samples(self, event: SamplesReady) -> None:
         self.filmstrip.add(event.step, event.sprites, event.captions)
