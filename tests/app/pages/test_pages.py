@@ -158,7 +158,7 @@ def test_advice_is_shown_and_marked(qtbot: QtBot, opened: Window) -> None:
         (Advised(4, "copying", "30 % are copies.", 2), "Starting to copy: 30 % are copies.", [2]),
     ):
         training._receive(advice)
-        assert page._state.text().endswith(said)
+        assert said in page.card.text.text()
         assert [mark.step for mark in plot.marks if mark.kind == "best"] == marked
 
 

@@ -11,12 +11,13 @@ from PySide6.QtWidgets import QMenu, QMessageBox, QWidget
 from studio.app import dialogs, theme
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.export_dialog import ExportDialog
+from studio.app.pages.train_longer import train_longer_button
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.core.curves import MAX_CURVES
 from studio.core.errors import UsageError
-from studio.core.formatting import count, duration
+from studio.core.formatting import count
 from studio.engine.runs.listing import RunSummary
 
 _WATCH = "Watch this run, trained by another process or machine, on the Train page."
@@ -30,7 +31,6 @@ _DELETE = "Delete permanently"
 _MAX_NAMES = 5  # of runs in the question
 _REPORT_KINDS = "HTML page (*.html)"
 _WATCHABLE = ("training", "interrupted")  # a shared drive may not show another machine's lock
-_LONGER_MIN = (2, 5, 10, 30, 60, 120)
 
 
 class RunActions(QWidget):
@@ -47,7 +47,7 @@ class RunActions(QWidget):
         resume = "Resume this run from its last checkpoint."
         self.resume = button("Resume", resume, "play", slot=self._on_resume_clicked)
         self.watch = button("Watch", _WATCH, "train", slot=self._on_watch_clicked)
-        self.longer = button("Train longer", "Continue this run for more minutes.", "resume")
+        self.longer = train_longer_button(self._on_train_longer)
         self.anew = button("Retrain", _RETRAIN, "train")
         use = "Use this run's model on the Generate page."
         self.use = button("Use in Generate", use, "generate", slot=self._on_use_clicked)
@@ -70,12 +70,9 @@ class RunActions(QWidget):
         self._refresh()
 
     def _add_menus(self) -> None:
-        minutes, ways, reports = QMenu(self.longer), QMenu(self.anew), QMenu(self.report)
-        for button, menu in ((self.longer, minutes), (self.anew, ways), (self.report, reports)):
+        ways, reports = QMenu(self.anew), QMenu(self.report)
+        for button, menu in ((self.anew, ways), (self.report, reports)):
             button.setMenu(menu)
-        for each in _LONGER_MIN:
-            minutes.addAction(duration(60 * each)).setData(float(each))
-        minutes.triggered.connect(self._on_train_longer)
         ways.addAction("With these settings", self._on_retrain_with_settings)
         ways.addAction("From this model", self._on_retrain_from_model)
         reports.addAction("As HTML page…", self._on_save_html)

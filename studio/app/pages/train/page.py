@@ -1,7 +1,8 @@
 """The Train page: settings on the left, the current training on the right, and the Start, Pause and Stop buttons."""
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QPushButton, QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs, theme
 from studio.app.background.model_jobs import SpriteSelection
@@ -9,11 +10,12 @@ from studio.app.pages import run_texts
 from studio.app.pages.base import Page
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.train.monitor import Monitor
+from studio.app.pages.train.result_card import ResultCard
 from studio.app.pages.train.setup import SetupPanel
+from studio.app.pages.train_longer import train_longer_button
 from studio.app.state.session import Session
 from studio.app.state.training.training import CurrentTraining
 from studio.app.widgets import factory
-from studio.app.widgets.layout import FlowLayout
 from studio.core.events import Advised, Event
 from studio.core.formatting import count
 from studio.engine.control.watcher import TrainingSeen
@@ -36,7 +38,6 @@ class TrainPage(Page):
         self.controls = TrainingButtons(session.training)
         self.monitor = Monitor(session)
         self._title = factory.elided_title("Train")
-        self._state = factory.caption("")
         button, training = factory.button, session.training
         go_to_sprites = "Go to the Sprites page to open a folder."
         self.open = button("Open sprites…", go_to_sprites, "folder", slot=self._on_open_clicked)
@@ -47,6 +48,10 @@ class TrainPage(Page):
         self.save = button("Save…", save, "save", "flat", self.save_samples)
         export = "Export the model for other programs. (Ctrl+E)"
         self.export = button("Export…", export, "export", slot=self.export_model)
+        resume = "Resume this run from its last checkpoint."
+        self.resume = button("Resume", resume, "play", slot=self._on_resume_clicked)
+        self.longer = train_longer_button(self._on_train_longer)
+        self.card = ResultCard(self._buttons())
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
         session.setup.changed.connect(self._refresh)
@@ -114,10 +119,8 @@ class TrainPage(Page):
         controls = factory.column(self.controls, margin=(margin, factory.GRID, 2 * factory.GRID, 2 * factory.GRID))
         left = factory.panel(factory.column(factory.scroll_area(factory.panel(form)), controls, spacing=0, grows=0))
         left.setMinimumWidth(39 * factory.GRID)  # the settings and a scroll bar
-        buttons = FlowLayout(factory.GRID, factory.GRID, self.open, self.generate, self.export)
         self.monitor.tabs.setCornerWidget(factory.panel(factory.row(self.monitor.spacing, self.sample, self.save)))
-        below = factory.row(self._state, buttons, grows=0)  # separate lines, since the title may be long
-        text = factory.column(self._title, below, spacing=factory.GRID // 2)
+        text = factory.column(self._title, self.card, spacing=factory.GRID // 2)
         margins = 2 * factory.GRID, factory.GRID, margin, factory.GRID
         right = factory.column(text, self.monitor, spacing=2 * factory.GRID, margin=margins, grows=1)
         parts, layout = (left, factory.scroll_area(factory.panel(right))), self.session.settings.layout("train")
@@ -134,9 +137,13 @@ class TrainPage(Page):
         has_run = training.is_busy() or training.path is not None  # False if a run failed before it had a folder
         title = training.title if has_run else ""
         self._title.show_text(title or (f"Train on {sprites.title}" if sprites else "Train"))
-        self._state.setText(run_texts.state(training) or problem or "Press Start to train.")
-        self.open.setVisible(sprites is None)
+        result, samples = run_texts.result(training), training.samples
+        self.open.setVisible(sprites is None and result is None)
         self._refresh_buttons()
+        if result is not None:
+            self.card.show_result(*result, samples.sprites if samples is not None else None)
+        else:
+            self.card.show_line(run_texts.state(training) or problem or "Press Start to train.")
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
@@ -157,8 +164,22 @@ class TrainPage(Page):
         factory.set_button_text(self.generate, "Predict…" if predicts else "Generate")
         factory.set_enabled(self.generate, reason, _PREDICT if predicts else _GENERATE)
         factory.set_enabled(self.export, reason)
+        is_resumable = not training.is_busy() and training.has_checkpoint
+        is_finished = training.end is not None and training.end.reason == "finished"
+        self.resume.setVisible(is_resumable and not is_finished)
+        self.longer.setVisible(is_resumable)
+        for each in (self.resume, self.longer):
+            factory.set_enabled(each, reason)
+        self.card.set_order(self._buttons())
         factory.set_enabled(self.sample, "" if training.state == "training" else "Start a training first.")
         factory.set_enabled(self.save, "" if training.samples is not None else "No samples yet. Press Start.")
+
+    def _buttons(self) -> list[QPushButton]:
+        """Return the card's buttons; first the next step that the advice recommends."""
+        advice = self.session.training.advice
+        further, use = [self.resume, self.longer], [self.generate, self.export]
+        is_improving = advice is not None and advice.verdict == "improving"
+        return [self.open, *further, *use] if is_improving else [self.open, *use, *further]
 
     @Slot()
     def _on_plots_ready(self) -> None:
@@ -181,6 +202,20 @@ class TrainPage(Page):
     @Slot()
     def _on_open_clicked(self) -> None:
         self.page_requested.emit("sprites")
+
+    @Slot()
+    def _on_resume_clicked(self) -> None:
+        self._resume(0.0)
+
+    @Slot(QAction)
+    def _on_train_longer(self, chosen: QAction) -> None:
+        self._resume(chosen.data())
+
+    def _resume(self, more_min: float) -> None:
+        """Resume the run that has ended, with `more_min` additional minutes."""
+        if (path := self.session.training.path) is not None:
+            self.session.resume_run(path, more_min)
+            self.controls.pause.setFocus()
 
     @Slot()
     def _on_generate_clicked(self) -> None:

@@ -276,7 +276,7 @@ def test_a_lost_training_is_reported(
     monkeypatch.setattr(run_texts, "_LONG_SILENCE_S", 0.0)
     far.die()
     window.show_page("train")
-    qtbot.waitUntil(lambda: "No heartbeat for " in window.train._state.text(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: "No heartbeat for " in window.train.card.text.text(), timeout=LONG_MS)
     monkeypatch.setattr("studio.engine.control.watcher._QUIET_S", 0.0)
     wait_idle(qtbot, window.session)
     failure = window.session.training.failure

@@ -1,0 +1,94 @@
+"""The Train page's line about the training, which becomes a card with the result when the run ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton, QWidget
+
+from studio.app import theme
+from studio.app.widgets import factory
+from studio.app.widgets.layout import FlowLayout
+from studio.app.widgets.sprites.filmstrip import SPRITE_GAP, SpriteSheetView
+from studio.core.arrays import Rgba
+
+_ROOM = 4 * (32 + SPRITE_GAP), 2 * (32 + SPRITE_GAP)  # logical pixels for the samples
+_MOST_SAMPLES = 8
+_LEAST_TEXT = 280  # width in logical pixels of text and buttons beside samples
+_MARGIN = 3 * factory.GRID // 2
+_Direction = QBoxLayout.Direction
+
+
+class ResultCard(QFrame):
+    """A line of text beside buttons; after a run a card with headline, text, samples and the buttons."""
+
+    def __init__(self, buttons: Sequence[QPushButton]) -> None:
+        super().__init__()
+        self.headline = factory.text("", "heading")
+        self.text = factory.caption("")
+        self.samples = SpriteSheetView()
+        self._has_samples = False
+        self._shown: Rgba | None = None  # all samples of the run, of which some are in the view
+        self._order: tuple[QPushButton, ...] = ()
+        self._flow = FlowLayout(factory.GRID, factory.GRID)
+        words = factory.column(self.headline, self.text, spacing=factory.GRID // 2)
+        self._body = factory.row(words, self._flow, grows=0)
+        self._row = factory.row(self.samples, self._body, spacing=_MARGIN, grows=1)
+        self._row.setAlignment(self.samples, Qt.AlignmentFlag.AlignTop)
+        self.setLayout(self._row)
+        self.set_order(buttons)
+        self.show_line("")
+
+    def show_line(self, text: str) -> None:
+        """Show a line of text beside the buttons, without a card."""
+        self._show_words("", text)
+        self._has_samples = False
+        self._show_samples()
+
+    def show_result(self, headline: str, text: str, samples: Rgba | None) -> None:
+        """Show a card. samples: uint8 [N, S, S, 4], of which the card shows some; None for a run without samples."""
+        self._show_words(headline, text)
+        if samples is not None and samples is not self._shown:
+            self._shown = samples
+            side = samples.shape[1] + SPRITE_GAP
+            count = max(1, _ROOM[0] // side) * max(1, _ROOM[1] // side)
+            chosen = np.linspace(0, len(samples) - 1, min(count, _MOST_SAMPLES, len(samples))).astype(int)
+            self.samples.setFixedSize(max(_ROOM[0], side), max(_ROOM[1], side))
+            self.samples.set_sprites(samples[chosen])
+        self._has_samples = samples is not None and len(samples) > 0
+        self._show_samples()
+
+    def set_order(self, buttons: Sequence[QPushButton]) -> None:
+        """Show the buttons in this order, which the Tab key follows too."""
+        if tuple(buttons) == self._order:
+            return
+        self._order = tuple(buttons)
+        while self._flow.count():
+            self._flow.takeAt(0)
+        for button in buttons:
+            self._flow.addWidget(button)
+        for first, second in pairwise(buttons):
+            QWidget.setTabOrder(first, second)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_samples()
+
+    def _show_samples(self) -> None:
+        """Show the samples if a card has some and is wide enough for text beside them."""
+        self.samples.setVisible(self._has_samples and self.width() >= _ROOM[0] + _LEAST_TEXT)
+
+    def _show_words(self, headline: str, text: str) -> None:
+        self.headline.setText(headline)
+        self.headline.setVisible(bool(headline))
+        self.text.setText(text)
+        self.text.setVisible(bool(text) or not headline)
+        margin = _MARGIN if headline else 0
+        if margin != self._row.contentsMargins().left():
+            theme.set_role(self, "card" if headline else "")
+            self._row.setContentsMargins(margin, margin, margin, margin)
+            self._body.setDirection(_Direction.TopToBottom if headline else _Direction.LeftToRight)
