@@ -30,6 +30,7 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {  # by the place where they
         ("Shift+F10", "Open the menu of the selected sprites"),
     ),
     "Sprites page": (
+        ("M", "Move the selected sprites to another class"),
         ("Delete", "Exclude the selected sprites"),
         ("Escape", "Show the sprites of all colours"),
         ("Ctrl+PgUp, Ctrl+PgDown", "Previous and next sheet while slicing"),

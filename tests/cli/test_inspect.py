@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from studio.cli.messages import FAILED
+from studio.core.generators import run_to_end
 from studio.data.edits import edits_path, save_edits
 from studio.data.importing.class_moves import ClassMove, load_edits
 from studio.data.options import ImportOptions
@@ -159,7 +160,8 @@ def test_it_looks_into_archives(folder: Path, tmp_path: Path, studio: Studio) ->
 
 def test_class_moves_are_listed_followed_and_recorded(folder: Path, tmp_path: Path, studio: Studio) -> None:
     found = imported(folder)
-    save_edits((), ClassMove(load_edits([folder], ImportOptions()), found.read, (0, 1), "new").edits)
+    edits = load_edits([folder], ImportOptions())
+    save_edits(edits, run_to_end(ClassMove(edits, found.read, (0, 1), "new").resolve()))
     text = studio("inspect", folder).out
     assert "24 sprites in 3 classes" in text and "moved to another class: 2. You moved" in text
     assert f"{found.sprites.names[0]}: class 'new' instead of 'class0'" in text

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -23,6 +21,7 @@ from studio.data.reading.finding import resolve_roots
 from studio.data.sprites import Sprites
 
 _BATCH_PIXELS = 1 << 18  # pixels
+_PROGRESS_EVERY = 256  # sprites
 
 
 def load_edits(sources: Sequence[Path], options: ImportOptions) -> Edits:
@@ -121,29 +120,39 @@ def moved_by_class(moved: Iterable[str], sprites: Sprites) -> dict[str, list[str
     return classes
 
 
-@dataclass(frozen=True, eq=False)
 class ClassMove:
-    """A pending move of sprites to a class; `edits` hashes their pixels, which takes long for many sprites."""
+    """A move of imported sprites to a class."""
 
-    before: Edits | ClassMove
-    read: ReadSprites
-    indices: tuple[int, ...]  # positions of the imported sprites
-    class_name: str
+    def __init__(self, before: Edits | ClassMove, read: ReadSprites, indices: Sequence[int], class_name: str) -> None:
+        """Create a move. before: edits without the move. indices: positions of the imported sprites."""
+        self._before, self._read, self._class_name = before, read, class_name
+        self._rows = read.rows[list(indices)].tolist()
+        self._edits: Edits | None = None  # with the move, once computed
 
-    @cached_property
-    def edits(self) -> Edits:
-        """The edits with this move. A sprite moved back to the class of its files has no edit."""
-        before = self.before.edits if isinstance(self.before, ClassMove) else self.before
-        sprites, rows = self.read.sprites, self.read.rows
-        changes: list[dict[str, SpriteEdit]] = [{} for _ in before]
-        for row in rows[list(self.indices)].tolist():
-            name, key = sprites.names[row], content_key(sprites.rgba[row])
-            is_back = sprites.class_names[sprites.labels[row]] == self.class_name
-            number = next((number for number, each in enumerate(before) if each.holds(name)), 0)
-            old = before[number].sprites.get(key, SpriteEdit())
-            class_name = "" if is_back else self.class_name
-            changes[number][key] = msgspec.structs.replace(old, name=name, class_name=class_name)
-        return with_edits(before, changes)
+    def resolve(self) -> Generator[Event, None, Edits]:
+        """Return the edits with this move; yields Progress. A sprite moved back to the class in its file has no edit.
+
+        The first call hashes the sprites, which takes long for many sprites.
+        """
+        if self._edits is None:
+            before = (yield from self._before.resolve()) if isinstance(self._before, ClassMove) else self._before
+            changes: list[dict[str, SpriteEdit]] = [{} for _ in before]
+            for done, row in enumerate(self._rows):
+                if not done % _PROGRESS_EVERY:
+                    yield Progress(done, len(self._rows), "sprites moved")
+                self._add_change(row, before, changes)
+            self._edits = with_edits(before, changes)
+        return self._edits
+
+    def _add_change(self, row: int, before: Edits, changes: list[dict[str, SpriteEdit]]) -> None:
+        """Add the edit of the sprite in `row` of the read sprites to the changes of its folder."""
+        sprites = self._read.sprites
+        name, key = sprites.names[row], content_key(sprites.rgba[row])
+        is_back = sprites.class_names[sprites.labels[row]] == self._class_name
+        number = next((number for number, each in enumerate(before) if each.holds(name)), 0)
+        old = before[number].sprites.get(key, SpriteEdit())
+        class_name = "" if is_back else self._class_name
+        changes[number][key] = msgspec.structs.replace(old, name=name, class_name=class_name)
 
 
 def _lost_edits(edits: Edits, found: set[str]) -> list[ImportIssue]:

@@ -99,7 +99,7 @@ def import_sprites(
             if not len(result.sprites):
                 raise _nothing_usable(roots, result)
             result = yield from _store_in_cache(entry, result)
-        edited = yield from apply_edits(result, edits)
+        edited = (yield from apply_edits(result, edits)) if options.edits == "on" else result
         fixed = (yield from apply_fixes(edited, options, cache_dir)) if options.has_fixes else edited
     except OSError as error:
         raise _disk_error(error, writable_folder(cache_dir)) from error

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from studio.core import paths
+from studio.core.generators import run_to_end
 from studio.data.edits import save_edits
 from studio.data.import_result import SpritesImported
 from studio.data.importing.class_moves import ClassMove, load_edits
@@ -35,7 +36,7 @@ def opened(*sources: Path, **options: object) -> SpritesImported:
 def move(found: SpritesImported, class_name: str, *names: str) -> None:
     """Move sprites to a class and save the edits."""
     indices = tuple(map(found.sprites.names.index, names))
-    save_edits(found.edits, ClassMove(found.edits, found.read, indices, class_name).edits)
+    save_edits(found.edits, run_to_end(ClassMove(found.edits, found.read, indices, class_name).resolve()))
 
 
 def classes(found: SpritesImported) -> dict[str, str]:

@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QSignalBlocker, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QShowEvent
 from PySide6.QtWidgets import (
@@ -16,6 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from studio.app.pages.sprites.class_menu import ClassMover
 from studio.app.pages.sprites.fix_preview import FixPreview
 from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
 from studio.app.widgets import factory
@@ -47,6 +47,7 @@ class DoctorView(QWidget):
         self._open_sprites, self._doctor = open_sprites, doctor
         self._finding: Finding | None = None
         self._shown: Rgba = np.zeros((0, 1, 1, 4), np.uint8)  # the shown sprites before fixing
+        self._indices = np.zeros(0, np.int64)  # of the shown sprites among the open sprites
         self._names: list[str] = []
         self._shown_of: Sprites | None = None
         self._chosen: tuple[str, bool] = ("", False)  # group and left_out of the chosen finding
@@ -66,6 +67,7 @@ class DoctorView(QWidget):
         self.preview_slicing = factory.button("Preview slicing…", tip, slot=self._on_preview_clicked)
         self.undo = factory.button("Undo", _UNDO, slot=open_sprites.history.undo)
         self.grid, self.files, self.preview = SpriteGrid(), FileTable(), FixPreview(doctor)
+        self._class_mover = ClassMover(self.grid, open_sprites, self._selected_indices)
         self._title, self._advice = factory.text("", "heading"), factory.caption("")
         self._empty = factory.text("", "muted")
         self._pages = factory.stack(self.grid, self.files)
@@ -139,19 +141,16 @@ class DoctorView(QWidget):
             return  # keep selection, scroll position and preview
         cut = f" Only the first {_MOST_SHOWN:,} are shown." if len(finding.items) > _MOST_SHOWN else ""
         self._advice.setText(finding.advice + ("" if finding.left_out else cut))
-        indices = self._show_items(finding)
+        self._show_items(finding)
         fixes = (fix for fix in finding.fixes if changes_pixels(fix, self._open_sprites.options))
-        self.preview.set_fix(next(fixes, None), indices, self._shown)
+        self.preview.set_fix(next(fixes, None), self._indices, self._shown)
         noun = ("sprite", "sprites") if self._pages.currentWidget() is self.grid else ("entry", "entries")
         noun = ("file", "files") if finding.left_out else noun
         self._title.setText(f"{finding.title.capitalize()}: {count(len(finding.items), *noun)}")
         self._refresh_buttons()
 
-    def _show_items(self, finding: Finding) -> NDArray[np.int64]:
-        """Show a finding's sprites, each after its similar sprite; show a table if an entry isn't an open sprite.
-
-        Return the indices of the shown sprites among the open sprites, int64 [n].
-        """
+    def _show_items(self, finding: Finding) -> None:
+        """Show a finding's sprites, each after its similar sprite; show a table if an entry isn't an open sprite."""
         sprites = self._shown_of = self._open_sprites.sprites
         assert sprites is not None
         shown = finding.items[:_MOST_SHOWN]
@@ -159,20 +158,19 @@ class DoctorView(QWidget):
         indices_by_name = {name: index for index, name in enumerate(sprites.names) if name in wanted}
         in_pictures = all(item.name in indices_by_name for item in shown)
         self._pages.setCurrentWidget(self.grid if in_pictures else self.files)
-        self._shown, self._names = sprites.rgba[:0], []
+        self._shown, self._names, self._indices = sprites.rgba[:0], [], np.zeros(0, np.int64)
         if not in_pictures:
             self.files.show_items(finding.items)
-            return np.zeros(0, np.int64)
+            return
         rows: list[tuple[int, str]] = []
         for item in shown:
             if item.twin in indices_by_name:
                 rows.append((indices_by_name[item.twin], f"similar to {item.name}"))
             rows.append((indices_by_name[item.name], item.reason))
-        indices = np.array([index for index, _ in rows], np.int64)
+        indices = self._indices = np.array([index for index, _ in rows], np.int64)
         self._shown = sprites.rgba[indices]
         self._names, reasons = [sprites.names[index] for index in indices], [reason for _, reason in rows]
         self.grid.set_sprites(self._shown, self._names, labels=np.arange(len(rows)), class_names=reasons)
-        return indices
 
     @Slot()
     def _refresh_buttons(self) -> None:
@@ -208,6 +206,11 @@ class DoctorView(QWidget):
             self.slice_requested.emit(self._names[next(iter(self.grid.selected()), 0)])
         else:
             self.files.open_chosen()
+
+    def _selected_indices(self) -> list[int]:
+        """Return the indices of the selected sprites among the open sprites."""
+        chosen: list[int] = self._indices[self.grid.selected()].tolist()
+        return chosen
 
     @Slot()
     def _on_exclude_clicked(self) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.file_manager import show_in_folder
 from studio.app.pages.drag_and_drop import SpriteDragger
+from studio.app.pages.sprites.class_menu import ClassMover
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.menu import set_action_enabled
@@ -48,6 +49,7 @@ class SelectionBar(QWidget):
         )
         menu.leave_after(self._open_editor)
         menu.addSeparator()
+        self.class_mover = ClassMover(grid, session.open_sprites, grid.selected)
         self._exclude = menu.add("Exclude", _EXCLUDE, self._on_exclude, keys=keys.Delete)
         grid.selection_changed.connect(self._refresh)
         self.dragger.failed.connect(session.show_error)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,17 +14,19 @@ from studio.app.background.job_events import OnlySheets
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.settings import Settings
+from studio.app.state.sprites.import_job import ImportState, SavedEdits, import_with_edits
 from studio.app.state.undo import UndoHistory, UndoStep, change_title
-from studio.core import paths
+from studio.core import formatting, paths
 from studio.core.errors import UsageError
-from studio.core.events import Event, Events, Progress
+from studio.core.events import Event, Progress
 from studio.core.formatting import lower_first
 from studio.data.colour.colour_counts import count_colours
 from studio.data.doctor import checks
 from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
 from studio.data.doctor.preview import preview_fix
-from studio.data.import_result import SHEET_GROUPS
-from studio.data.importing.importing import ImportOptions, NothingUsableError, SpritesImported, import_sprites
+from studio.data.edits import Edits
+from studio.data.importing.class_moves import ClassMove
+from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.reading.finding import locate_sprites
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
@@ -35,14 +37,6 @@ class OptionsChange(UndoStep):
     """An undoable change of the import options."""
 
     before: ImportOptions
-
-
-@dataclass(frozen=True)
-class ImportState:
-    """The paths and options of an import."""
-
-    paths: tuple[Path, ...] = ()
-    options: ImportOptions = field(default_factory=ImportOptions)
 
 
 class OpenSprites(QObject):
@@ -63,6 +57,7 @@ class OpenSprites(QObject):
         self._job: Job | None = None
         self._counting: Job | None = None  # counts the colours
         self._requested: ImportState | None = None  # of the running import
+        self._saved_edits = SavedEdits()
         self.history = UndoHistory(self)  # changes of the options since the files were opened
         self._opened_steps = self.history.steps()  # of `result`
         self.opened = ImportState()  # of `result`
@@ -147,22 +142,43 @@ class OpenSprites(QObject):
             self._job = self._requested = None
             self.ended.emit()
 
+    def why_no_moves(self) -> str:
+        """Return why sprites can't be moved to another class, as a sentence; '' if they can."""
+        if self.options.edits == "off":
+            return "Your edits are off in Import settings."
+        return "" if self.result and self.result.edits else "The file of your edits is damaged."
+
+    def move_to_class(self, indices: Sequence[int], class_name: str) -> None:
+        """Move open sprites to a new or existing class, as a step of `history`. Files are not changed."""
+        now, found = self.latest, self.result
+        if found is None or now.paths != self.paths or now.edits is None or self.why_no_moves():
+            return
+        move = ClassMove(now.edits, found.read, indices, class_name)
+        undo, redo = partial(self._import_edited, now.edits), partial(self._import_edited, move)
+        redo()
+        self.history.add(UndoStep(f"move {formatting.count(len(indices), 'sprite')} to {class_name!r}", undo, redo))
+
     def _import_with(self, options: ImportOptions) -> None:
         """Import the latest files with these options."""
-        self._start_import(ImportState(self.latest.paths, options))
+        self._start_import(replace(self.latest, options=options))
+
+    def _import_edited(self, edits: Edits | ClassMove) -> None:
+        """Import the latest files with these edits."""
+        self._start_import(replace(self.latest, edits=edits))
 
     def _start_import(self, requested: ImportState) -> None:
         self._abandon_import()
         self._requested, paths = requested, requested.paths
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
-        events = _import_or_find_sheets(paths, requested.options)
+        events = import_with_edits(requested, self._saved_edits)
         self._job = self._job_queue.start("files", title, events, self._on_event, kind="Opening")
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, Progress):
             self.progressed.emit(event)
         elif isinstance(event, SpritesImported):
-            self.result, self.opened, self._opened_steps = event, self.latest, self.history.steps()
+            self.result, self._opened_steps = event, self.history.steps()
+            self.opened = self._requested = self.latest.with_loaded(event.edits)
             self.imported.emit(event)
             self._job_queue.abandon(self._counting)
             count, counted = partial(count_colours, event.sprites.rgba), self.colours_counted.emit
@@ -173,17 +189,6 @@ class OpenSprites(QObject):
             self._job = self._requested = None
             self.history.restore(self._opened_steps)  # a failed import changes nothing
             self.ended.emit()
-
-
-def _import_or_find_sheets(sources: Sequence[Path], options: ImportOptions) -> Events:
-    """Import sprites; yield `OnlySheets` if the files contain only unsliced sheets."""
-    try:
-        yield from import_sprites(sources, options, paths.cache())
-    except NothingUsableError as error:
-        sheets = tuple(item for item in error.left_out if item.group in SHEET_GROUPS)
-        if not sheets or options.sheets != "as they are" or options.other_sizes == "leave out":
-            raise
-        yield OnlySheets(tuple(sources), sheets, error.sheets)
 
 
 class SpriteDoctor(QObject):

@@ -1,0 +1,81 @@
+"""The job that imports sprites for the window, with the user's edits."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from studio.app.background.job_events import OnlySheets
+from studio.core import paths
+from studio.core.events import Event, Events, Notice
+from studio.data.edits import Edits, EditsError, save_edits
+from studio.data.import_result import SHEET_GROUPS
+from studio.data.importing.class_moves import ClassMove, load_edits
+from studio.data.importing.importing import ImportOptions, NothingUsableError, SpritesImported, import_sprites
+
+
+@dataclass(frozen=True)
+class ImportState:
+    """The paths, options and edits of an import."""
+
+    paths: tuple[Path, ...] = ()
+    options: ImportOptions = field(default_factory=ImportOptions)
+    edits: Edits | ClassMove | None = None  # None: the import loads the edits from their files
+
+    def with_loaded(self, edits: Edits) -> ImportState:
+        """Return this state after an import with `edits`, which loads no edits while the options ignore them."""
+        is_unchanged = edits is self.edits or (self.edits is None and self.options.edits == "off")
+        return self if is_unchanged else replace(self, edits=edits)
+
+
+class SavedEdits:
+    """Loads and saves the edits of the open folders. Used by import jobs, one at a time."""
+
+    def __init__(self) -> None:
+        self._saved: Edits = ()  # as last loaded or saved here
+
+    def load(self, state: ImportState) -> Events:
+        """Load the edits; a damaged file yields a Notice, and the import goes on without edits."""
+        try:
+            self._saved = load_edits(state.paths, state.options)
+        except EditsError as error:
+            self._saved = ()
+            yield Notice("warning", f"{error.title} Sprites keep their files' classes.", error.hint)
+
+    @property
+    def saved(self) -> Edits:
+        """The edits as last loaded or saved."""
+        return self._saved
+
+    def save(self, edits: Edits) -> None:
+        """Save the changes since the edits were last loaded or saved. Raises EditsError."""
+        save_edits(self._saved, edits)
+        self._saved = edits
+
+
+def import_with_edits(state: ImportState, files: SavedEdits) -> Events:
+    """Import sprites, and save the edits once the import is done.
+
+    Yields `OnlySheets` if the files contain only unsliced sheets.
+    """
+    edits = (yield from state.edits.resolve()) if isinstance(state.edits, ClassMove) else state.edits
+    if edits is None:
+        yield from files.load(state)
+        edits = files.saved
+    try:
+        with contextlib.closing(import_sprites(state.paths, state.options, paths.cache(), edits)) as events:
+            for event in events:
+                if isinstance(event, SpritesImported) and state.edits is not None:
+                    files.save(edits)
+                yield event
+    except NothingUsableError as error:
+        yield _only_sheets(error, state)
+
+
+def _only_sheets(error: NothingUsableError, state: ImportState) -> Event:
+    """Return an event if the files contain only unsliced sheets; else raise the error."""
+    sheets = tuple(item for item in error.left_out if item.group in SHEET_GROUPS)
+    if not sheets or state.options.sheets != "as they are" or state.options.other_sizes == "leave out":
+        raise error
+    return OnlySheets(tuple(state.paths), sheets, error.sheets)
