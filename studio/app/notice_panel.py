@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QSizePolicy, QWidg
 
 from studio.app import theme
 from studio.app.widgets import factory
+from studio.app.widgets.layout import SteadyWidth
 from studio.core.events import Notice
 
 _EXPIRY_MS = {"info": 4_000, "warning": 10_000}  # errors and messages with a button stay
@@ -39,6 +40,7 @@ class NoticeCard(QFrame):
         self._text.hide()
         tip = "Show technical details for developers."
         self._more = factory.button("Details", tip, slot=self._on_details_clicked)
+        SteadyWidth(self._more, "Details", "Hide details")
         tip = "Copy the message and its details to the clipboard."
         self._copy = factory.button("Copy", tip, slot=self._on_copy_clicked)
         self._act = factory.button(button, f"{button}.", slot=self.click)

@@ -1,11 +1,11 @@
-"""A collapsible section and a flow layout."""
+"""A collapsible section, a flow layout, and buttons of a constant width."""
 
 from __future__ import annotations
 
 from functools import reduce
 
-from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
+from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtWidgets import QLayout, QLayoutItem, QPushButton, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
@@ -43,6 +43,24 @@ class Collapsible(QWidget):
         self._content.setVisible(opened)
         self._about.setVisible(not opened and bool(self._about.text()))
         self.toggled.emit(opened)
+
+
+class SteadyWidth(QObject):
+    """Keeps a button as wide as its widest text, so that its neighbours don't move when the text changes."""
+
+    def __init__(self, button: QPushButton, *texts: str) -> None:
+        """Install the filter. texts: all texts of the button."""
+        super().__init__(button)
+        self._button, self._texts = button, texts
+        button.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Update the minimum width once the stylesheet and the font are known."""
+        if event.type() in (QEvent.Type.Polish, QEvent.Type.StyleChange, QEvent.Type.FontChange):
+            width = self._button.fontMetrics().horizontalAdvance
+            frame = self._button.sizeHint().width() - width(self._button.text().strip())
+            self._button.setMinimumWidth(frame + max(map(width, self._texts)))
+        return super().eventFilter(watched, event)
 
 
 class FlowLayout(QLayout):

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QAccessible, QColor, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QLabel, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
+from studio.app import theme
 from studio.app.pages.train.monitor import Readings
 from studio.app.widgets import factory
 from studio.app.widgets.drop_zone import DropZone
 from studio.app.widgets.factory import ElidedLabel
-from studio.app.widgets.layout import Collapsible, FlowLayout
+from studio.app.widgets.layout import Collapsible, FlowLayout, SteadyWidth
 from studio.app.widgets.sprites import filmstrip
 from studio.app.widgets.sprites.filmstrip import Filmstrip, SpriteSheetView
 from studio.app.widgets.sprites.predictions import PredictionsView
@@ -327,3 +328,15 @@ def test_disabled_button_shows_the_reason_until_enabled(qtbot: QtBot) -> None:
     factory.set_enabled(button, "Open sprites first.", "Resume the training.")
     factory.set_enabled(button, "")
     assert button.toolTip() == "Resume the training."
+
+
+def test_a_steady_button_keeps_its_width(qtbot: QtBot, qapp: QApplication) -> None:
+    button = factory.button("Stop", "Stop the training.", "stop", "primary")
+    SteadyWidth(button, "Stop", "Saving the run…")
+    row = shown(qtbot, factory.panel(factory.row(button, 1)), 400, 60)
+    row.setStyleSheet(theme.apply(qapp, "light").stylesheet())
+    qapp.processEvents()
+    width = button.width()
+    factory.set_button_text(button, "Saving the run…")
+    qapp.processEvents()
+    assert button.width() == width >= button.sizeHint().width()

@@ -11,6 +11,7 @@ from studio.app import theme
 from studio.app.pages import run_texts
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.layout import SteadyWidth
 
 _START = "Train these runs in order. Failed runs are skipped."
 _PAUSE = "Don't start another run. The running training continues."
@@ -44,6 +45,7 @@ class QueuePanel(QWidget):
         about = "Runs that wait for training. The top one is next. Drag to reorder."
         factory.set_name_and_tip(self.list, "Queue", about)
         self.switch = factory.button("Start queue", _START, "play", slot=self._on_switch_clicked)
+        SteadyWidth(self.switch, "Start queue", "Pause queue")
         up, down = "Move the selected run up. (Alt+Up)", "Move the selected run down. (Alt+Down)"
         self.earlier = factory.tool_button("chevron-up", "Move up", up, self._on_move_up)
         self.later = factory.tool_button("chevron-down", "Move down", down, self._on_move_down)

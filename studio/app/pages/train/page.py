@@ -16,6 +16,7 @@ from studio.app.pages.train_longer import train_longer_button
 from studio.app.state.session import Session
 from studio.app.state.training.training import CurrentTraining
 from studio.app.widgets import factory
+from studio.app.widgets.layout import SteadyWidth
 from studio.core.events import Advised, Event
 from studio.core.formatting import count
 from studio.engine.control.watcher import TrainingSeen
@@ -247,6 +248,8 @@ class TrainingButtons(QWidget):
         stop = "Stop the training and save a checkpoint. You can resume later. (Ctrl+.)"
         self.stop = button("Stop", stop, "stop", slot=training.stop)
         self.stop.setMinimumHeight(40)
+        SteadyWidth(self.pause, "Pause", "Resume", "Pausing…")
+        SteadyWidth(self.stop, "Stop", "Saving…")
         stop_watching = "Stop watching this run; the training continues."
         self.stop_watching = button("Stop watching", stop_watching, "close", "flat", training.detach)
         queue = "Add a run with these sprites and settings to the queue on the Runs page."
