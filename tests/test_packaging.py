@@ -41,7 +41,7 @@ def test_the_wheel_holds_the_studio_and_what_it_shows(wheel: zipfile.ZipFile) ->
     shown = {path for path in paths.assets().glob("icons/*") if path.suffix in (".svg", ".ico", ".icns")}
     shown |= {*paths.demo_sprites().iterdir(), paths.assets() / "demo" / "LICENSE"}
     starter = paths.assets() / "starter"
-    shown |= {paths.assets() / name for name in ("features.safetensors", "web/engine.wasm")}
+    shown |= {paths.assets() / name for name in ("features.safetensors", "web/engine.wasm", "icons/example.png")}
     shown |= {starter / name for name in ("starter.safetensors", "sources.json", "LICENSE")}
     package = {path for path in (ROOT / "studio").rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert names == {f"studio/{path.relative_to(ROOT).as_posix()}" for path in shown} | {

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMainWindow
 from studio.app.actions import PAGES, Commands, Menus, NavigationRail
 from studio.app.background.job_events import StateNotice
 from studio.app.close_guard import CloseGuard
+from studio.app.first_steps import FirstSteps
 from studio.app.notifications import Messages, NoticeBar
 from studio.app.pages.base import Page
 from studio.app.pages.generate.page import GeneratePage
@@ -50,7 +51,8 @@ class Window(QMainWindow):
         pages = (self.sprites, self.train, self.generate, self.runs, self.lab)
         self.pages: dict[str, Page] = dict(zip(PAGES, pages, strict=True))
         self._stack = factory.stack()
-        body = factory.column(self.notices, self._stack, spacing=0)
+        self.first_steps = FirstSteps(session)
+        body = factory.column(self.notices, self._stack, self.first_steps, spacing=0)
         self.setCentralWidget(factory.panel(factory.row(self.rail, body, spacing=0, grows=1)))
         self._stack.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._stack.setFocus()
@@ -85,8 +87,11 @@ class Window(QMainWindow):
         self.close_guard.cancelled.connect(self.messages.show_notice)
         self.runs.model_requested.connect(self._on_model_requested)
         self.train.model_requested.connect(self._on_model_requested)
-        for requested in (menus.page_requested, self._commands.page_requested, self.messages.page_requested):
+        requests = menus.page_requested, self._commands.page_requested, self.messages.page_requested
+        for requested in (*requests, self.first_steps.page_requested):
             requested.connect(self.show_page)
+        self.sprites.grid.selection_changed.connect(self._on_looked)
+        self.sprites.tabs.currentChanged.connect(self._on_looked)
         self.rail.chosen.connect(self.show_page)
         for page in self.pages.values():
             page.page_requested.connect(self.show_page)
@@ -144,6 +149,12 @@ class Window(QMainWindow):
         pages = (self.page(), self.train, self.runs)
         if not any(page.export_model() for page in pages):
             self._notify_missing("No model to export yet.", "Train a model, or choose a run on the Runs page.")
+
+    @Slot()
+    def _on_looked(self) -> None:
+        """Tick the step of looking at the sprites once a sprite is selected or the Doctor is open."""
+        if self.sprites.grid.selected_count() or self.sprites.tabs.currentIndex():
+            self.first_steps.tick("look")
 
     def _notify_missing(self, title: str, hint: str) -> None:
         """Show a message about missing samples or a missing model; remove it when the page or the choice changes."""

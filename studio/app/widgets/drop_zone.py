@@ -1,19 +1,25 @@
-"""The empty Sprites page: a drop zone, buttons, and recent folders."""
+"""The empty Sprites page: what the program makes, a drop zone, buttons, and recent folders."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+import numpy as np
+from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QImage, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
+from studio.app.widgets.sprites.painting import draw_sprite
+from studio.core import paths
+from studio.core.arrays import Rgba
 
 _MOST_RECENT = 5
 _RECENT_WIDTH = 420
+_TILE, _GAP = 48, 4  # logical pixels of a sprite in the picture, and between sprites
+_TRAINED_ON = 4  # sprites at the start of the picture's file; a model generated the others
 
 
 class DropZone(QWidget):
@@ -29,21 +35,22 @@ class DropZone(QWidget):
         self.setAccessibleName("Drop a folder of sprites here")
         self._hovered = False
         self._recent: list[QPushButton] = []
-        self._picture = QLabel()
-        title = factory.title("Drop a folder of sprites here")
+        self._arrow = QLabel()
+        promise = factory.text("Train a model on your sprites, and generate new ones in their style.", "title")
+        title = factory.heading("Drop a folder of sprites here")
         hint = factory.caption("Subfolders become classes. Your files are never changed.")
         browse = factory.button("Browse…", "Choose a folder of sprites.", "open", "primary", self.browse_requested)
         tip = "Open the bundled demo sprites."
         demo = factory.button("Open the demo sprites", tip, "image", slot=self.demo_requested)
         self._recent_title = factory.heading("Recent")
         self._recent_list = factory.column(spacing=0)
-        for label in (self._picture, title, hint, self._recent_title):
+        for label in (promise, title, hint, self._recent_title):
             label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        head = factory.column(self._picture, title, hint)
+        head = factory.column(title, hint, spacing=factory.GRID // 2)
         recent = factory.column(self._recent_title, self._recent_list)
-        parts = (2, head, factory.row(1, browse, demo, 1), recent, 3)
-        self.setLayout(factory.column(*parts, margin=factory.GRID, spacing=3 * factory.GRID))
-        self._paint_picture()
+        parts = (2, promise, self._make_picture(), head, factory.row(1, browse, demo, 1), recent, 3)
+        self.setLayout(factory.column(*parts, margin=3 * factory.GRID, spacing=2 * factory.GRID))
+        self._paint_arrow()
         self.set_recent(())
 
     def set_recent(self, paths: Sequence[str]) -> None:
@@ -96,7 +103,47 @@ class DropZone(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
-            self._paint_picture()
+            self._paint_arrow()
 
-    def _paint_picture(self) -> None:
-        self._picture.setPixmap(theme.icon("folder", "muted").pixmap(QSize(48, 48)))
+    def _make_picture(self) -> QHBoxLayout:
+        """Return sprites, an arrow, and sprites that a model generated from them."""
+        sprites = _example_sprites()
+        sides = (sprites[:_TRAINED_ON], "Your sprites"), (sprites[_TRAINED_ON:], "New sprites")
+        tiles = [factory.column(Tiles(shown, words), _centred(words), spacing=_GAP) for shown, words in sides]
+        self._arrow.setContentsMargins(0, 0, 0, _TILE // 2)  # level with the sprites, above the captions
+        return factory.row(1, tiles[0], self._arrow, tiles[1], 1, spacing=2 * factory.GRID)
+
+    def _paint_arrow(self) -> None:
+        self._arrow.setPixmap(theme.icon("arrow-right", "accent").pixmap(QSize(32, 32), self.devicePixelRatioF()))
+
+
+class Tiles(QWidget):
+    """Two rows of sprites."""
+
+    def __init__(self, sprites: Sequence[Rgba], name: str) -> None:
+        """Create the widget. sprites: uint8 [H, W, 4] each. name: for assistive technology."""
+        super().__init__()
+        self._sprites, self._columns = sprites, -(-len(sprites) // 2)
+        across, down = (count * (_TILE + _GAP) - _GAP for count in (self._columns, 2))
+        self.setFixedSize(across, down)
+        self.setAccessibleName(f"{name}, an example")
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        for index, sprite in enumerate(self._sprites):
+            row, column = divmod(index, self._columns)
+            draw_sprite(painter, QRect(column * (_TILE + _GAP), row * (_TILE + _GAP), _TILE, _TILE), sprite)
+
+
+def _example_sprites() -> list[Rgba]:
+    """Return the sprites of the bundled example, uint8 [side, side, 4] each."""
+    image = QImage(str(paths.assets() / "icons" / "example.png")).convertToFormat(QImage.Format.Format_RGBA8888)
+    side = image.height()
+    pixels = np.frombuffer(image.constBits(), np.uint8).reshape(side, image.bytesPerLine() // 4, 4)
+    return [pixels[:, left : left + side].copy() for left in range(0, image.width(), side or 1)]
+
+
+def _centred(words: str) -> QLabel:
+    label = factory.caption(words)
+    label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+    return label

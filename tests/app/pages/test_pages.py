@@ -78,7 +78,7 @@ def train_page(qtbot: QtBot, session: Session, sprite_folder: Path) -> TrainPage
 
 
 def test_window_follows_the_colour_scheme(qtbot: QtBot, qapp: QApplication, window: Window) -> None:
-    picture = window.sprites.drop_zone._picture
+    picture = window.sprites.drop_zone._arrow
     light = picture.pixmap().toImage()
     assert theme.LIGHT.text in window.styleSheet()
     theme.apply(qapp, "dark")
