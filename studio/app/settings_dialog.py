@@ -56,8 +56,7 @@ class SettingsDialog(QDialog):
         self._refresh_devices()
         self.theme.currentIndexChanged.connect(self._on_theme_chosen)
         self.device.currentIndexChanged.connect(self._on_device_chosen)
-        self.runs_folder.line.editingFinished.connect(self._on_runs_folder_edited)
-        self.runs_folder.chosen.connect(self._on_runs_folder_edited)
+        self.runs_folder.finished.connect(self._on_runs_folder_edited)
         self.notifies.toggled.connect(self._on_notifies_toggled)
         self.saves_details.toggled.connect(self._on_saves_details_toggled)
         for changed in (session.catalog.devices_found, session.device_choice.changed, session.training.state_changed):
@@ -116,7 +115,7 @@ class SettingsDialog(QDialog):
         catalog, chosen = self._session.catalog, self._session.device_choice.device
         working = [device for device in catalog.devices if not device.problem]
         texts = [(f"{one.name} (fastest)" if one.id == catalog.fastest else one.name, one.id) for one in working]
-        factory.fill_combo(self.device, texts, chosen.id if chosen is not None else "")
+        factory.fill_combo(self.device, texts or [(_SEARCHING, "")], chosen.id if chosen is not None else "")
         factory.set_enabled(self.device, _BUSY if self._session.training.owns_run() else "" if working else _SEARCHING)
 
     @Slot()

@@ -11,8 +11,8 @@ from studio.core import files, paths
 
 
 def choose(folder: Path) -> None:
-    """Use a folder for new runs. Raises OSError if the choice can't be stored."""
-    known = [other for other in paths.runs_folders() if other != folder]
+    """Use a folder for new runs; forget former folders without runs. Raises OSError if the choice can't be stored."""
+    known = [other for other in paths.runs_folders() if other != folder and _may_hold_runs(other)]
     home = paths.home()
     entries = [str(each.relative_to(home) if each == paths.default_runs() else each) for each in (folder, *known)]
     home.mkdir(parents=True, exist_ok=True)
@@ -33,3 +33,13 @@ def why_unusable(folder: Path) -> str:
             return ""
     except OSError as error:
         return f"{existing} can't be written: {error.strerror or error}."
+
+
+def _may_hold_runs(folder: Path) -> bool:
+    """Return whether the folder holds runs, or can't tell because its drive is missing or unreadable."""
+    try:
+        if not folder.is_dir():
+            return not folder.parent.is_dir()
+        return any(os.path.lexists(path / "run.json") for path in folder.iterdir())
+    except OSError:
+        return True

@@ -71,7 +71,7 @@ def test_the_runs_folder_moves(qtbot: QtBot, dialog: SettingsDialog, session: Se
     assert paths.runs() == tmp_path / "chosen" and dialog.isVisible() and line.text() == str(tmp_path / "chosen")
     line.clear()
     QTest.keyClick(line, Qt.Key.Key_Return)
-    assert paths.runs_folders() == [paths.default_runs(), tmp_path / "chosen"]
+    assert paths.runs_folders() == [paths.default_runs()]
 
 
 def test_an_unusable_runs_folder_is_refused_with_the_reason(dialog: SettingsDialog, tmp_path: Path) -> None:

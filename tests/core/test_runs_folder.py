@@ -16,11 +16,22 @@ def test_the_default_folder_lies_in_the_home() -> None:
 
 def test_former_folders_stay_known_in_order(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        (folder / "run").mkdir(parents=True)
+        (folder / "run" / "run.json").touch()
     for folder in (first, second, first):
         runs_folder.choose(folder)
     assert paths.runs_folders() == [first, second, paths.default_runs()]
     runs_folder.choose(paths.default_runs())
     assert paths.runs() == paths.default_runs() and paths.runs_folders()[1:] == [first, second]
+
+
+def test_former_folders_without_runs_are_forgotten(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    unplugged = tmp_path / "drive" / "runs"
+    for folder in (tmp_path / "empty", tmp_path / "never made", unplugged, tmp_path / "chosen"):
+        runs_folder.choose(folder)
+    assert paths.runs_folders() == [tmp_path / "chosen", unplugged, paths.default_runs()]
 
 
 def test_the_default_folder_moves_with_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,15 +16,17 @@ from studio.core.names import existing_path
 PathKind = Literal["file", "folder"]
 _BROWSE = {"file": "Choose a file in the system's dialog.", "folder": "Choose a folder in the system's dialog."}
 
+_ROWS = "QListView::item { min-height: 24px; padding: 0 6px; }"
+
 
 class PathField(QWidget):
     """A text field for a path. Enter '~' for the home folder.
 
-    changed: the text changed, valid or not. chosen: the user chose a file or folder in the dialog.
+    changed: the text changed, valid or not. finished: the user left the field, pressed Enter, or chose in the dialog.
     """
 
     changed = Signal(str)
-    chosen = Signal()
+    finished = Signal()
 
     def __init__(self, kind: PathKind, browse: factory.Action | None = None) -> None:
         """Create an empty field. browse: called instead of the dialog for an existing file or folder."""
@@ -35,6 +37,7 @@ class PathField(QWidget):
         self.setLayout(factory.row(self.line, self.browse, spacing=factory.GRID // 2, grows=0))
         self.setFocusProxy(self.line)
         self.line.textChanged.connect(self.changed)
+        self.line.editingFinished.connect(self._on_editing_finished)
 
     def text(self) -> str:
         """Return the text as typed."""
@@ -48,6 +51,14 @@ class PathField(QWidget):
         return existing_path(os.path.expanduser(self.text().strip()))  # noqa: PTH111 - Path's raises RuntimeError
 
     @Slot()
+    def _on_editing_finished(self) -> None:
+        """Emit `finished`, unless Enter only took a completion."""
+        completer = self.line.completer()
+        popup = completer.popup() if isinstance(completer, PathCompleter) else None
+        if popup is None or not popup.isVisible():
+            self.finished.emit()
+
+    @Slot()
     def _on_browse_clicked(self) -> None:
         """Let the user choose an existing file or folder; start at the typed path."""
         start = str(self.path()) if self.text().strip() else str(Path.home())
@@ -57,7 +68,7 @@ class PathField(QWidget):
             chosen, _ = QFileDialog.getOpenFileName(self, "Choose a file", start)
         if chosen:
             self.set_text(QDir.toNativeSeparators(chosen))
-            self.chosen.emit()
+            self.finished.emit()
 
 
 class _CompletingLine(QLineEdit):
@@ -89,12 +100,15 @@ class PathCompleter(QCompleter):
         self.setModel(model)
         self.setCompletionMode(QCompleter.CompletionMode.PopupCompletion)
         self.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        popup = self.popup()
+        assert popup is not None
+        popup.setStyleSheet(_ROWS)  # a window of its own, so the window's stylesheet does not reach it
 
     @Slot()
     def _on_folder_read(self) -> None:
         """Complete again: Qt shows nothing for a path typed or pasted before its folders were read."""
         popup, line = self.popup(), self._line
-        if line.hasFocus() and line.isModified() and not (popup and popup.isVisible()):
+        if line.hasFocus() and line.isModified() and popup is not None and not popup.isVisible():
             self.setCompletionPrefix(line.text())
             if self.completionCount():
                 self.complete()
