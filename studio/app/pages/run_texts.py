@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ from studio.core import formatting
 from studio.core.events import LossChunk
 from studio.core.metrics import ACCURACY, LOSS, R2, Quality
 from studio.engine.devices.types import STARTER, Device, ParentSource
-from studio.engine.runs.history import PLOTTED_CURVES
+from studio.engine.runs.history import PLOTTED_CURVES, budget_used
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
@@ -35,8 +37,37 @@ QUALITY = {figure.key: figure.title for figure in PLOTTED_CURVES if figure.kind 
 _LONG_SILENCE_S = 15.0  # a watched training sends a heartbeat every 2 s
 
 
-def queue_entry(run: RunSummary) -> str:
-    """Return a queue row's text: the run's title, with the status unless queued."""
+@dataclass(frozen=True)
+class QueueProgress:
+    """The progress of the queued run that trains.
+
+    share: used share of its budget, 0 to 1. text: share and time left.
+    """
+
+    run: Path
+    share: float
+    text: str
+
+
+def queue_progress(runs: Sequence[RunSummary], training: CurrentTraining) -> QueueProgress | None:
+    """Return the progress of the queued run that trains, in this window or elsewhere; None if no queued run trains."""
+    run = next((run for run in runs if run.standing == "training" and run.record is not None), None)
+    if run is None or run.record is None:
+        return None
+    chunk = training.chunk if training.path == run.path else None
+    if chunk is None:
+        share, left = budget_used(run.record, run.step, run.elapsed_s), ""
+    else:
+        share = budget_used(run.record, chunk.first_step + len(chunk.losses), chunk.elapsed_s)
+        left = f", {formatting.time_left(chunk.eta_s)}" if math.isfinite(chunk.eta_s) else ""
+        left = ", paused" if training.state == "paused" else left
+    return QueueProgress(run.path, share, f"{100 * share:.0f} %{left}")
+
+
+def queue_entry(run: RunSummary, progress: QueueProgress | None) -> str:
+    """Return a queue row's text: the run's title, with the progress or the status unless queued."""
+    if progress is not None and progress.run == run.path:
+        return f"{run.title}: {100 * progress.share:.0f} %"
     return run.title if run.standing == "queued" else f"{run.title}: {run.standing}"
 
 

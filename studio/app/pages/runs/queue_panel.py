@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
 
@@ -12,10 +12,12 @@ from studio.app.pages import run_texts
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import SteadyWidth
+from studio.core.events import Progress
 
 _START = "Train these runs in order. Failed runs are skipped."
 _PAUSE = "Don't start another run. The running training continues."
 _WIDTH = 264  # pixels
+_REFRESH_MS = 1000  # between two updates of the progress
 
 
 class OrderedList(QListWidget):
@@ -52,8 +54,13 @@ class QueuePanel(QWidget):
         remove = "Remove the selected run from the queue. You can still train it with Resume."
         self.remove = factory.tool_button("close", "Remove", remove, self._on_remove_clicked)
         self._state = factory.caption("")
+        self.bar = factory.ProgressBar("Progress of the queued run that trains.")
+        self.progress = factory.caption("")
+        self._clock = QTimer(self, interval=_REFRESH_MS)
+        self._clock.timeout.connect(self._refresh_progress)
+        self._clock.start()
         row = factory.row(self.switch, 1, self.earlier, self.later, self.remove)
-        self.setLayout(factory.column(factory.heading("Queue"), self._state, self.list, row))
+        self.setLayout(factory.column(factory.heading("Queue"), self._state, self.bar, self.progress, self.list, row))
         self.setFixedWidth(_WIDTH)
         factory.shortcut("Alt+Up", self.list, self._on_move_up, Qt.ShortcutContext.WidgetShortcut)
         factory.shortcut("Alt+Down", self.list, self._on_move_down, Qt.ShortcutContext.WidgetShortcut)
@@ -74,20 +81,41 @@ class QueuePanel(QWidget):
         queue, is_training = self._session.queue, self._session.training.owns_run()
         self.setVisible(bool(queue.runs))
         self._state.setText(run_texts.queue_state(queue.runs, is_on=queue.is_on, is_training=is_training))
-        entries = [(run.path, run_texts.queue_entry(run)) for run in queue.runs]
-        texts = [self.list.item(row).text() for row in range(self.list.count())]
-        if entries != list(zip(self.paths(), texts, strict=True)):
-            self._fill(entries)
+        paths = [run.path for run in queue.runs]
+        if paths != self.paths():
+            self._fill(paths)
+        self._show_progress()
         self._refresh_buttons()
 
-    def _fill(self, entries: Sequence[tuple[Path, str]]) -> None:
+    @Slot()
+    def _refresh_progress(self) -> None:
+        """Show the progress of the running training, if the user can see the panel."""
+        if self.isVisible():
+            self._show_progress()
+
+    def _show_progress(self) -> None:
+        """Update the bar, and the rows' texts in place: the user may be dragging a row."""
+        runs = self._session.queue.runs
+        progress = run_texts.queue_progress(runs, self._session.training)
+        for widget in (self.bar, self.progress):
+            widget.setVisible(progress is not None)
+        if progress is not None:
+            self.bar.show_progress(Progress(round(1000 * progress.share), 1000, ""))
+            self.progress.setText(progress.text)
+        entries = {run.path: run_texts.queue_entry(run, progress) for run in runs}
+        for row, path in enumerate(self.paths()):  # dropped rows are elsewhere until the queue is written
+            item, text = self.list.item(row), entries.get(path, "")
+            if text and item.text() != text:
+                item.setText(text)
+                item.setToolTip(text)
+
+    def _fill(self, paths: Sequence[Path]) -> None:
         chosen = self._chosen()
         with QSignalBlocker(self.list):
             self.list.clear()
-            for path, text in entries:
-                item = QListWidgetItem(text)
+            for path in paths:
+                item = QListWidgetItem()
                 item.setData(Qt.ItemDataRole.UserRole, path)
-                item.setToolTip(text)
                 item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsDropEnabled)  # drop between rows, not onto a row
                 self.list.addItem(item)
                 if path == chosen:
