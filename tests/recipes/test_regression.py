@@ -11,6 +11,7 @@ import torch
 
 from studio.core.errors import TrainingError
 from studio.core.events import Notice, NumbersPredicted, SamplesReady, Validated
+from studio.core.formatting import predicted_and_true
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.models.loading import load_model
@@ -127,7 +128,8 @@ def test_sprites_without_a_number_are_left_out_and_reported(sprites_with_numbers
     }
     shown = zip(last.sprites, last.true_numbers.tolist(), strict=True)
     assert all((sprite.tobytes(), *row) in rows or np.isnan(row).any() for sprite, row in shown)
-    assert [f"{number:.4g}" for number in last.numbers[:, 0]] == [caption.split(";")[0] for caption in last.captions]
+    pairs = zip(last.numbers[:, 0].tolist(), last.true_numbers[:, 0].tolist(), strict=True)
+    assert [predicted_and_true(*pair) for pair in pairs] == [caption.split(";")[0] for caption in last.captions]
     sprites_with_numbers.targets[:22] = np.nan
     with pytest.raises(TrainingError, match="2 sprites of 24 have any") as refused:
         Regression().select(sprites_with_numbers, RegressionConfig())

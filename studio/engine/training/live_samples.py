@@ -61,7 +61,8 @@ def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
         return SamplesReady(training.step, chosen, tuple(_verdict(found.class_names, *pair) for pair in pairs))
     assert isinstance(found, NumbersPredicted)
     true = training.heldout.targets[places][:SAMPLE_COUNT].cpu().numpy()
-    captions = tuple("; ".join(map(formatting.decimal, row)) for row in found.numbers.tolist())
+    rows = zip(found.numbers.tolist(), true.tolist(), strict=True)
+    captions = tuple("; ".join(map(formatting.predicted_and_true, *row)) for row in rows)
     return SamplesReady(training.step, chosen, captions, found.numbers, true)
 
 
