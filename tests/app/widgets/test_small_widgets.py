@@ -19,8 +19,9 @@ from studio.app.widgets.drop_zone import DropZone
 from studio.app.widgets.factory import ElidedLabel
 from studio.app.widgets.layout import Collapsible, FlowLayout, SteadyWidth
 from studio.app.widgets.sprites import filmstrip
-from studio.app.widgets.sprites.filmstrip import Filmstrip, SpriteSheetView
+from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.app.widgets.sprites.predictions import PredictionsView
+from studio.app.widgets.sprites.sheet_view import SpriteSheetView
 from studio.app.widgets.swatches import Swatches
 from tests.app.conftest import click
 from tests.app.widgets.tools import NO_KEY, child, shown, tip_at

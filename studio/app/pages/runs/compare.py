@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QHeaderView, QSplitter, QStackedWidget, QTabBar, Q
 
 from studio.app.pages.confusion_panel import ConfusionPanel
 from studio.app.pages.runs.samples_comparison import NO_SAMPLES, SamplesComparison
+from studio.app.pages.sample_menu import SampleMenu
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.filmstrip import Filmstrip
@@ -37,6 +38,7 @@ class Comparison(QWidget):
     """Tabs that compare the selected runs; a single run shows its curves and samples, and its confusion matrix."""
 
     save_requested = Signal()  # save the plot as a file
+    edit_requested = Signal()  # a sample was opened in the editor
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -50,10 +52,11 @@ class Comparison(QWidget):
         self.plot: CurvesPlot | None = None
         self.filmstrip = Filmstrip()
         self.filmstrip.view.set_placeholder(_NO_RUN)
+        self.sample_menu = SampleMenu(self.filmstrip.view, session, self._shown_samples)
         self.sections = QTabBar(drawBase=False, expanding=False, usesScrollButtons=False)
         self._limit_note = factory.text("", "muted", wrap=False)
         self.settings = ComparisonTable("Different settings", "Settings that differ between the selected runs.")
-        self.samples = SamplesComparison()
+        self.samples = SamplesComparison(session)
         self.figures = ComparisonTable("Figures", "Progress and quality of the selected runs.")
         self.confusion = ConfusionPanel(session)
         self._head = factory.panel(factory.row(self.sections, 1, self._limit_note))
@@ -62,6 +65,8 @@ class Comparison(QWidget):
         self._plot_box = factory.column()
         self._read_timer = QTimer(self, singleShot=True, interval=_READ_DELAY_MS)
         self._lay_out()
+        for part in (self.sample_menu, self.samples):
+            part.edit_requested.connect(self.edit_requested)
         self._read_timer.timeout.connect(self._read_missing_runs)
         self.sections.currentChanged.connect(self._on_section_chosen)
         session.runs.read.connect(self._on_run_read)
@@ -77,6 +82,11 @@ class Comparison(QWidget):
             self._stack.addWidget(section)
         self.setLayout(factory.column(self._head, self._stack, grows=1))
         self._head.hide()
+
+    def _shown_samples(self) -> tuple[Path, int] | None:
+        """Return the run folder and the step of the shown samples; None without samples."""
+        step = self.filmstrip.shown_step()
+        return (self.filmed, step) if self.filmed is not None and step >= 0 else None
 
     def save_state(self) -> None:
         self._session.settings.set_layout("comparison", self.splitter.saveState())

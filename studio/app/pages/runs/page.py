@@ -97,6 +97,7 @@ class RunsPage(Page):
         self.actions_row.train_requested.connect(self._on_train_requested)
         self.actions_row.use_requested.connect(self.model_requested)
         self.comparison.save_requested.connect(self._on_save_plot)
+        self.comparison.edit_requested.connect(self._on_edit_requested)
         self.comparison.filmstrip.save_requested.connect(self._on_save_timelapse)
         self.list_timer.timeout.connect(self._on_list_timer)
         self.session.runs.listed.connect(self._refresh_table)
@@ -127,6 +128,10 @@ class RunsPage(Page):
         self.notes.show_runs(chosen)
         self._no_match.setVisible(not self.table.model().rowCount())
         self.comparison.show_runs([run for run in chosen if run.record is not None])
+
+    @Slot()
+    def _on_edit_requested(self) -> None:
+        self.page_requested.emit("generate")
 
     @Slot()
     def _on_train_requested(self) -> None:

@@ -2,13 +2,16 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QSlider, QWidget
 
+from studio.app.pages.sample_menu import SampleMenu
+from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.app.widgets.sprites.filmstrip import SpriteSheetView
+from studio.app.widgets.sprites.sheet_view import SpriteSheetView
 from studio.core.formatting import duration, number
 from studio.engine.runs.analysis.comparison import ComparedRun, TimelineAxis, shared_positions
 
@@ -20,8 +23,11 @@ _ALIGNMENTS: dict[str, TimelineAxis] = {"Same step": "step", "Same time": "time"
 class SamplesComparison(QWidget):
     """A row of samples for each run, and a slider up to the shortest run's end."""
 
-    def __init__(self) -> None:
+    edit_requested = Signal()  # a sample was opened in the editor
+
+    def __init__(self, session: Session) -> None:
         super().__init__()
+        self._session = session
         self.alignment = factory.combo("Align by", "Compare at the same step or after the same training time.")
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.position = factory.text("–", "muted", wrap=False)
@@ -82,7 +88,8 @@ class SamplesComparison(QWidget):
         position = self._shown()
         self.position.setText("–" if position is None else self._position_text(position))
         while len(self.rows) < len(self._runs):
-            self.rows.append(_SamplesRow())
+            self.rows.append(_SamplesRow(self._session))
+            self.rows[-1].menu.edit_requested.connect(self.edit_requested)
             self._rows_box.addWidget(self.rows[-1])
         for line, run in zip(self.rows, self._runs, strict=False):
             line.show_run(run, position, self._by())
@@ -107,11 +114,13 @@ class SamplesComparison(QWidget):
 class _SamplesRow(QWidget):
     """A row: the run's name, the samples' step and time, and the samples."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__()
+        self._place: tuple[Path, int] | None = None  # run folder and step of the samples
         self.name, self.where = factory.ElidedLabel(), factory.ElidedLabel("muted")
         self.view = SpriteSheetView()
         self.view.set_placeholder(NO_SAMPLES)
+        self.menu = SampleMenu(self.view, session, self._shown)
         about = factory.panel(factory.column(1, self.name, self.where, 1, spacing=0))
         about.setFixedWidth(_NAME_WIDTH)
         self.setLayout(factory.row(about, self.view, grows=1))
@@ -120,13 +129,17 @@ class _SamplesRow(QWidget):
         """Show the run's samples nearest to a position, a step or time; None if all runs lack samples."""
         self.name.show_text(run.name)
         self.view.setAccessibleName(f"Samples of {run.name}")
-        film = run.film
+        film, self._place = run.film, None
         if position is None or not film.samples:
             self.where.show_text("")
             self.view.set_sprites(np.zeros((0, 1, 1, 4), np.uint8))
             return
         index = film.nearest(position, by)
         sample = film.samples[index]
+        self._place = run.summary.path, sample.step
         self.where.show_text(f"Step {number(sample.step)}, {duration(float(film.seconds[index]))}")
         self.view.setMinimumHeight(sample.sprites.shape[1] + self.fontMetrics().height() + factory.GRID)
         self.view.set_sprites(sample.sprites, sample.captions)
+
+    def _shown(self) -> tuple[Path, int] | None:
+        return self._place

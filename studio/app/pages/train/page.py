@@ -1,5 +1,7 @@
 """The Train page: settings on the left, the current training on the right, and the Start, Pause and Stop buttons."""
 
+from pathlib import Path
+
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QPushButton, QSplitter, QStackedWidget, QWidget
@@ -9,6 +11,7 @@ from studio.app.background.model_jobs import SpriteSelection
 from studio.app.pages import run_texts
 from studio.app.pages.base import Page
 from studio.app.pages.export_dialog import ExportDialog
+from studio.app.pages.sample_menu import SampleMenu
 from studio.app.pages.train.monitor import Monitor
 from studio.app.pages.train.result_card import ResultCard
 from studio.app.pages.train.setup import SetupPanel
@@ -60,6 +63,8 @@ class TrainPage(Page):
         self.controls.queue_requested.connect(session.queue_training)
         session.queue.changed.connect(self._on_queue_changed)
         self.monitor.filmstrip.save_requested.connect(self._on_save_timelapse)
+        self._sample_menu = SampleMenu(self.monitor.filmstrip.view, session, self._shown_samples)
+        self._sample_menu.edit_requested.connect(self._on_edit_requested)
         session.open_sprites.imported.connect(self._refresh)
         training.state_changed.connect(self._refresh)
         training.event_received.connect(self._on_event)
@@ -93,6 +98,15 @@ class TrainPage(Page):
             picked = SpriteSelection(sprites, names, {"Model": f"{self.session.training.title}, step {step:,}"})
             self.session.saving.save_samples(run, step, *chosen, picked, _SHEET_COLUMNS)
         return True
+
+    def _shown_samples(self) -> tuple[Path, int] | None:
+        """Return the run folder and the step of the shown samples; None without samples."""
+        run, step = self.session.training.path, self.monitor.filmstrip.shown_step()
+        return (run, step) if run is not None and step >= 0 else None
+
+    @Slot()
+    def _on_edit_requested(self) -> None:
+        self.page_requested.emit("generate")
 
     @Slot()
     def _on_save_timelapse(self) -> None:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton, QWidget
 from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
-from studio.app.widgets.sprites.filmstrip import SPRITE_GAP, SpriteSheetView
+from studio.app.widgets.sprites.sheet_view import SPRITE_GAP, SpriteSheetView
 from studio.core.arrays import Rgba
 
 _ROOM = 4 * (32 + SPRITE_GAP), 2 * (32 + SPRITE_GAP)  # logical pixels for the samples

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import bisect
-import math
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QPoint, QRect, QSignalBlocker, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtWidgets import QSlider, QWidget
 
-from studio.app import theme
 from studio.app.widgets import factory
-from studio.app.widgets.input import PlaceTips
-from studio.app.widgets.sprites.painting import draw_sprite, factor_for
+from studio.app.widgets.sprites.sheet_view import SpriteSheetView
 from studio.core.arrays import Rgba
 from studio.core.events import SamplesReady
 
 _Frame = tuple[int, Rgba, tuple[str, ...]]
 _ROOM_BYTES = 96 << 20  # a night's samples would take 1 GB, so long films are thinned
-SPRITE_GAP = 6  # logical pixels between sprites
 
 
 class Filmstrip(QWidget):
@@ -163,80 +158,3 @@ def thinned(film: list[_Frame], room_bytes: int) -> list[_Frame]:
     while len(film) > 2 and sum(sprites.nbytes for _, sprites, _ in film) > room_bytes:
         film = [*film[:-1:2], film[-1]] if len(film) > 3 else [film[0], film[-1]]
     return film
-
-
-class SpriteSheetView(QWidget):
-    """Up to some hundred sprites in a grid that fills the widget at the largest whole zoom. Cheap to update."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
-        self._captions: tuple[str, ...] = ()
-        self._placeholder = ""
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setAccessibleName("Samples")
-        PlaceTips(self, self._tip_at)
-
-    def sizeHint(self) -> QSize:
-        """Return room for two rows of eight 32-pixel sprites at double size."""
-        return QSize(8 * 70, 2 * 70 + 20)
-
-    def minimumSizeHint(self) -> QSize:
-        """Return room for the sprites at actual size."""
-        return QSize(8 * 34, 2 * 34)
-
-    def set_sprites(self, rgba: Rgba, captions: Sequence[str] = ()) -> None:
-        """Show `rgba` uint8 [N, S, S, 4] with captions below; an empty array clears the view."""
-        self._rgba, self._captions = rgba, tuple(captions)
-        self.setAccessibleDescription(", ".join(self._captions) or f"{len(rgba)} sprites")
-        self.update()
-
-    def set_placeholder(self, text: str) -> None:
-        """Set the text shown without sprites."""
-        self._placeholder = text
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setPen(QColor(theme.colours().muted))
-        if not len(self._rgba):
-            flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
-            painter.drawText(self.rect().adjusted(16, 16, -16, -16), flags, self._placeholder)
-            return
-        height = painter.fontMetrics().height() if self._captions else 0  # of a caption
-        for number, box in enumerate(self._boxes()):
-            draw_sprite(painter, box.adjusted(0, 0, 0, -height), self._rgba[number])
-            if self._captions:
-                line = QRect(box.x() - 2, box.bottom() + 1 - height, box.width() + 4, height)
-                caption, middle = self._captions[number], Qt.TextElideMode.ElideMiddle
-                text = painter.fontMetrics().elidedText(caption, middle, line.width())
-                painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
-
-    def _tip_at(self, point: QPoint) -> str:
-        """Return the full caption at a point, since the shown caption may be elided."""
-        boxes = self._boxes() if self._captions else []
-        return next((self._captions[number] for number, box in enumerate(boxes) if box.contains(point)), "")
-
-    def _boxes(self) -> list[QRect]:
-        """Return each sprite's rectangle with caption. Chooses the columns with the largest sprites and fewest gaps.
-
-        The rectangles are wider than their sprites if there is room for longer captions.
-        """
-        (count, size), gap, metrics = self._rgba.shape[:2], SPRITE_GAP, self.fontMetrics()
-        text = metrics.height() if self._captions else 0
-        ratio, best, columns = self.devicePixelRatioF(), (0.0, 0), max(1, self.width() // (size + gap))
-        for candidate in range(1, count + 1):
-            across = self.width() // candidate - gap
-            down = self.height() // math.ceil(count / candidate) - gap - text
-            side = factor_for(min(across, down), size, ratio)
-            empty = -count % candidate
-            if side <= min(across, down) and (side, -empty) > best:
-                best, columns = (side, -empty), candidate
-        side, rows = math.ceil(best[0] or size), math.ceil(count / columns)
-        longest = max(map(metrics.horizontalAdvance, self._captions), default=0)
-        wide = max(side, min(longest, self.width() // columns - gap))
-        left = max(0, (self.width() - columns * (wide + gap) + gap) // 2)
-        top = max(0, (self.height() - rows * (side + gap + text) + gap) // 2)
-        cells = (divmod(number, columns) for number in range(count))
-        corners = ((left + column * (wide + gap), top + row * (side + gap + text)) for row, column in cells)
-        return [QRect(*corner, wide, side + text) for corner in corners]

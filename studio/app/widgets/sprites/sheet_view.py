@@ -1,0 +1,195 @@
+"""A view of a few sprites that fills its area, as for the samples of a training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QContextMenuEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from studio.app import theme
+from studio.app.widgets import factory
+from studio.app.widgets.input import ARROWS, PlaceTips
+from studio.app.widgets.menu import ContextMenu
+from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
+from studio.app.widgets.sprites.painting import draw_sprite, factor_for
+from studio.core.arrays import Rgba
+
+_TIP = "Double-click a sprite to view it large."
+SPRITE_GAP = 6  # logical pixels between sprites
+
+
+class SpriteSheetView(QWidget):
+    """Up to some hundred sprites in a grid that fills the widget at the largest whole zoom. Cheap to update.
+
+    The arrow keys and clicks choose the current sprite; Enter or a double-click shows it large. menu: the context menu
+    of the current sprite, which the page fills.
+    """
+
+    selection_changed = Signal()  # other sprites, or another current sprite
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.menu = ContextMenu(self, "Sample")
+        self._current = -1  # index of the current sprite; -1 for none
+        self._rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
+        self._captions: tuple[str, ...] = ()
+        self._placeholder = ""
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAccessibleName("Samples")
+        self.setToolTip(_TIP)
+        PlaceTips(self, self._tip_at)
+        factory.shortcut("Shift+F10", self, self.open_menu)
+
+    def sizeHint(self) -> QSize:
+        """Return room for two rows of eight 32-pixel sprites at double size."""
+        return QSize(8 * 70, 2 * 70 + 20)
+
+    def minimumSizeHint(self) -> QSize:
+        """Return room for the sprites at actual size."""
+        return QSize(8 * 34, 2 * 34)
+
+    def set_sprites(self, rgba: Rgba, captions: Sequence[str] = ()) -> None:
+        """Show `rgba` uint8 [N, S, S, 4] with captions below; an empty array clears the view."""
+        self._rgba, self._captions = rgba, tuple(captions)
+        self._current = min(self._current, len(rgba) - 1)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if len(rgba) else Qt.FocusPolicy.NoFocus)
+        self._refresh()
+
+    def visible_count(self) -> int:
+        return len(self._rgba)
+
+    def current_row(self) -> int:
+        """Return the index of the current sprite; -1 for none."""
+        return self._current
+
+    def go_to_row(self, row: int) -> None:
+        """Make this sprite current."""
+        if row != self._current:
+            self._current = row
+            self._refresh()
+
+    def shown_sprite(self, row: int) -> ShownSprite:
+        """Return a sprite for the large view."""
+        return ShownSprite(self._rgba[row], self._captions[row] if self._captions else f"Sample {row + 1}", "")
+
+    @Slot()
+    def open_large(self) -> None:
+        """Show the current sprite in a large view."""
+        if self._current >= 0:
+            LargeView(self, self).open()
+
+    @Slot()
+    def open_menu(self) -> None:
+        """Open the context menu at the current sprite."""
+        if self._current >= 0:
+            self.menu.open_at(self.mapToGlobal(self._boxes()[self._current].center()))
+
+    def _refresh(self) -> None:
+        """Redraw, and describe the sprites for screen readers."""
+        count, captions = len(self._rgba), self._captions
+        about = ", ".join(captions) or f"{count} sprites"
+        if self._current >= 0:
+            about = f"{captions[self._current] if captions else 'Sample'}, {self._current + 1} of {count}"
+        self.setAccessibleDescription(about)
+        self.update()
+        self.selection_changed.emit()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        at = self._at(event.position().toPoint())
+        if at >= 0:
+            self.go_to_row(at)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and self._at(event.position().toPoint()) >= 0:
+            self.open_large()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Open the context menu for the sprite under the mouse, or for the current sprite by the Menu key."""
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            self.open_menu()
+        elif self._at(event.pos()) >= 0:
+            self.menu.open_at(event.globalPos())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Move the current sprite with the arrow keys; Enter shows it large."""
+        step = ARROWS.get(Qt.Key(event.key()))
+        if step is not None and len(self._rgba):
+            boxes = self._boxes()
+            columns = sum(box.y() == boxes[0].y() for box in boxes)
+            row = self._current + step[0] + columns * step[1]
+            if 0 <= row < len(boxes):
+                self.go_to_row(row)
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.open_large()
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Make the first sprite current if none is."""
+        super().focusInEvent(event)
+        if self._current < 0:
+            self.go_to_row(0)
+
+    def set_placeholder(self, text: str) -> None:
+        """Set the text shown without sprites."""
+        self._placeholder = text
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(QColor(theme.colours().muted))
+        if not len(self._rgba):
+            flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(self.rect().adjusted(16, 16, -16, -16), flags, self._placeholder)
+            return
+        height = painter.fontMetrics().height() if self._captions else 0  # of a caption
+        for number, box in enumerate(self._boxes()):
+            sprite = box.adjusted(0, 0, 0, -height)
+            if number == self._current and self.hasFocus():
+                painter.setPen(QPen(QColor(theme.colours().accent), 2))
+                painter.drawRect(sprite.adjusted(-2, -2, 2, 2))
+                painter.setPen(QColor(theme.colours().muted))
+            draw_sprite(painter, sprite, self._rgba[number])
+            if self._captions:
+                line = QRect(box.x() - 2, box.bottom() + 1 - height, box.width() + 4, height)
+                caption, middle = self._captions[number], Qt.TextElideMode.ElideMiddle
+                text = painter.fontMetrics().elidedText(caption, middle, line.width())
+                painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
+
+    def _tip_at(self, point: QPoint) -> str:
+        """Return the full caption at a point, since the shown caption may be elided."""
+        at = self._at(point) if self._captions else -1
+        return self._captions[at] if at >= 0 else _TIP if len(self._rgba) else ""
+
+    def _at(self, point: QPoint) -> int:
+        """Return the index of the sprite at a point; -1 for none."""
+        boxes = self._boxes() if len(self._rgba) else []
+        return next((number for number, box in enumerate(boxes) if box.contains(point)), -1)
+
+    def _boxes(self) -> list[QRect]:
+        """Return each sprite's rectangle with caption. Chooses the columns with the largest sprites and fewest gaps.
+
+        The rectangles are wider than their sprites if there is room for longer captions.
+        """
+        (count, size), gap, metrics = self._rgba.shape[:2], SPRITE_GAP, self.fontMetrics()
+        text = metrics.height() if self._captions else 0
+        ratio, best, columns = self.devicePixelRatioF(), (0.0, 0), max(1, self.width() // (size + gap))
+        for candidate in range(1, count + 1):
+            across = self.width() // candidate - gap
+            down = self.height() // math.ceil(count / candidate) - gap - text
+            side = factor_for(min(across, down), size, ratio)
+            empty = -count % candidate
+            if side <= min(across, down) and (side, -empty) > best:
+                best, columns = (side, -empty), candidate
+        side, rows = math.ceil(best[0] or size), math.ceil(count / columns)
+        longest = max(map(metrics.horizontalAdvance, self._captions), default=0)
+        wide = max(side, min(longest, self.width() // columns - gap))
+        left = max(0, (self.width() - columns * (wide + gap) + gap) // 2)
+        top = max(0, (self.height() - rows * (side + gap + text) + gap) // 2)
+        cells = (divmod(number, columns) for number in range(count))
+        corners = ((left + column * (wide + gap), top + row * (side + gap + text)) for row, column in cells)
+        return [QRect(*corner, wide, side + text) for corner in corners]

@@ -1,0 +1,83 @@
+"""The view of a few sprites: the current sprite, its menu, and the large view."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from studio.app.widgets.sprites.large_view import LargeView
+from studio.app.widgets.sprites.sheet_view import SpriteSheetView
+from tests.app.widgets.tools import shown
+from tests.conftest import make_sprites
+
+KEY, LEFT, NO_KEY = Qt.Key, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+SPRITES = make_sprites().rgba
+
+
+@pytest.fixture
+def sheet(qtbot: QtBot) -> SpriteSheetView:
+    """Return a shown view of two rows of four sprites."""
+    made = SpriteSheetView()
+    made.set_sprites(SPRITES[:8], [f"class {number}" for number in range(8)])
+    made.menu.add("Copy", "Copy.", made.update)
+    return shown(qtbot, made, 400, 240)
+
+
+def place(sheet: SpriteSheetView, number: int) -> QPoint:
+    return sheet._boxes()[number].center()
+
+
+def test_keys_choose_and_show_a_sprite(qtbot: QtBot, sheet: SpriteSheetView) -> None:
+    sheet.setFocus()
+    qtbot.waitUntil(sheet.hasFocus)
+    columns = len({box.x() for box in sheet._boxes()})
+    rows = []
+    for key in (KEY.Key_Right, KEY.Key_Down, KEY.Key_Left, KEY.Key_Up, KEY.Key_Up):
+        QTest.keyClick(sheet, key)
+        rows.append(sheet.current_row())
+    assert rows == [1, 1 + columns, columns, 0, 0]
+    assert sheet.accessibleDescription() == "class 0, 1 of 8"
+    QTest.keyClick(sheet, KEY.Key_Return)
+    view = sheet.findChild(LargeView)
+    assert view is not None and view.name.text() == "class 0"
+    view.go_on()
+    assert sheet.current_row() == 1
+    sheet.set_sprites(SPRITES[8:16], ["later"] * 8)  # a training draws new samples meanwhile
+    assert view.name.text() == "later" and sheet.current_row() == 1
+
+
+def test_double_click_shows_a_sprite(sheet: SpriteSheetView) -> None:
+    QTest.mouseDClick(sheet, LEFT, NO_KEY, QPoint(1, 1))
+    assert sheet.findChild(LargeView) is None
+    QTest.mouseClick(sheet, LEFT, NO_KEY, place(sheet, 5))
+    QTest.mouseDClick(sheet, LEFT, NO_KEY, place(sheet, 5))
+    view = sheet.findChild(LargeView)
+    assert view is not None and view.name.text() == "class 5"
+
+
+def test_menu_by_mouse_and_keys(qtbot: QtBot, sheet: SpriteSheetView) -> None:
+    QTest.mouseClick(sheet, Qt.MouseButton.RightButton, NO_KEY, place(sheet, 2))
+    at = place(sheet, 2)
+    QApplication.sendEvent(sheet, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, sheet.mapToGlobal(at)))
+    assert sheet.menu.isVisible() and sheet.current_row() == 2
+    sheet.menu.close()
+    sheet.setFocus()
+    qtbot.waitUntil(sheet.hasFocus)
+    QTest.keyClick(sheet, KEY.Key_F10, Qt.KeyboardModifier.ShiftModifier)
+    assert sheet.menu.isVisible()
+    sheet.menu.close()
+
+
+def test_current_sprite_stays_within_fewer_sprites(sheet: SpriteSheetView) -> None:
+    sheet.go_to_row(7)
+    sheet.set_sprites(SPRITES[:2])
+    assert sheet.current_row() == 1
+    sheet.set_sprites(SPRITES[:0])
+    assert sheet.current_row() == -1 and sheet.focusPolicy() == Qt.FocusPolicy.NoFocus
+    sheet.open_menu()
+    sheet.open_large()
+    assert not sheet.menu.isVisible() and sheet.findChild(LargeView) is None
