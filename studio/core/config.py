@@ -63,6 +63,14 @@ class Setting:
             raise UsageError(f"{self.label}: {text!r} is not {_KIND_NAMES[self.kind]}.", self.help) from None
         return self.check(value)
 
+    def text(self, value: Value) -> str:
+        """Return a value with its unit, or its name, as forms show it: '64 sprites', 'Auto', 'yes'."""
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if self.low_text and value == self.low:
+            return self.low_text
+        return f"{f'{value:,}' if isinstance(value, int) else value} {self.unit}".rstrip()
+
     def bounds(self) -> str:
         """Return the allowed range in words: 'from 1 to 512', 'at least 0', or ''."""
         if self.low is not None and self.high is not None:

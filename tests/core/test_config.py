@@ -23,7 +23,7 @@ class Example(Config):
 @dataclass(frozen=True)
 class Named(Config):
     top: int = setting(-1, "Space above.", low=-1, high=9, low_text="Same as left")
-    limit: float = setting(0.5, "Limit.", unit="px", low=0.0, low_text="Off")
+    limit: float = setting(0.5, "Limit.", unit="px/s", low=0.0, low_text="Off")
 
 
 def test_settings_have_the_values_of_their_declaration() -> None:
@@ -36,6 +36,8 @@ def test_settings_have_the_values_of_their_declaration() -> None:
 def test_name_of_the_lowest_value_is_parsed() -> None:
     by_name = {item.name: item for item in settings_of(Named)}
     assert by_name["top"].parse("same as left") == -1 and by_name["top"].parse("-1") == -1
+    assert [by_name["top"].text(value) for value in (-1, 0)] == ["Same as left", "0"]
+    assert [by_name["limit"].text(value) for value in (0.0, 2.5)] == ["Off", "2.5 px/s"]
     limit = by_name["limit"].parse(" Off ")
     assert limit == 0.0 and isinstance(limit, float)
     with pytest.raises(UsageError, match="'auto' is not a number"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from PySide6.QtCore import QDir, Qt, Signal, Slot
-from PySide6.QtGui import QFocusEvent
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFocusEvent
 from PySide6.QtWidgets import QCompleter, QFileDialog, QFileSystemModel, QLineEdit, QWidget
 
 from studio.app.widgets import factory
@@ -82,6 +82,23 @@ class _CompletingLine(QLineEdit):
         super().focusInEvent(event)
         if not isinstance(self.completer(), PathCompleter):
             self.setCompleter(PathCompleter(self._kind, self))
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Accept a single file or folder; file managers also send its URL as text."""
+        if len(factory.local_paths(event.mimeData())) == 1:
+            event.acceptProposedAction()
+        else:
+            super().dragEnterEvent(event)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Replace the text by the path of a dropped file or folder."""
+        paths = factory.local_paths(event.mimeData())
+        if len(paths) != 1:
+            super().dropEvent(event)
+            return
+        event.acceptProposedAction()
+        self.setText(str(paths[0]))
+        self.editingFinished.emit()
 
 
 class PathCompleter(QCompleter):

@@ -314,7 +314,7 @@ def _load_newest(training: Training) -> None:
 def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
     """Return a sentence for each setting whose value changes from `wanted` to `taken`, the start model's."""
     return [
-        f"{item.label}: {getattr(taken, item.name)}, taken from the start model."
+        f"{item.label}: {item.text(getattr(taken, item.name))}, taken from the start model."
         for item in settings_of(type(taken))
         if getattr(taken, item.name) != getattr(wanted, item.name)
     ]

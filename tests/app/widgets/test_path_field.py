@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
@@ -58,6 +59,18 @@ def test_browse_starts_at_the_typed_path(qtbot: QtBot, folder: Path, monkeypatch
     with qtbot.waitSignal(field.changed):
         field.browse.click()
     assert starts == [str(folder)] and field.path() == folder / "other"
+
+
+def test_a_dropped_folder_becomes_the_path(qtbot: QtBot, folder: Path) -> None:
+    field, data = PathField("folder"), QMimeData()
+    qtbot.addWidget(field)
+    data.setUrls([QUrl.fromLocalFile(str(folder))])
+    data.setText(f"file://{folder}")
+    field.set_text("before")
+    left, no_key = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    with qtbot.waitSignal(field.finished):
+        field.line.dropEvent(QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, data, left, no_key))
+    assert field.path() == folder
 
 
 def test_form_reads_and_marks_a_path(qtbot: QtBot) -> None:

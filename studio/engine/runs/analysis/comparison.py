@@ -141,10 +141,10 @@ def shared_positions(films: Sequence[SampleTimeline], by: TimelineAxis) -> list[
 def _labelled(name: str, value: Value) -> tuple[str, str]:
     """Return the label of a setting, and its value as text."""
     known = _SETTINGS.get(name)
-    label, unit = (known.label, known.unit) if known else (name.replace("_", " ").capitalize(), "")
-    if isinstance(value, bool):
-        return label, "yes" if value else "no"
-    return label, f"{number(value) if isinstance(value, int) else value} {unit}".rstrip()
+    if known is not None:
+        return known.label, known.text(value)
+    text = ("yes" if value else "no") if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else value
+    return name.replace("_", " ").capitalize(), str(text)
 
 
 def _speed_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
