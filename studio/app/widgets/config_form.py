@@ -102,10 +102,10 @@ class ConfigForm(QWidget):
         if self._advanced is not None and any(item.name == name and item.advanced for item in self._settings):
             self._advanced.set_open(True)
 
-    def set_locked(self, locked: bool, names: Collection[str]) -> None:
-        """Lock or unlock these settings' controls; labels stay readable."""
+    def set_locked(self, reason: str, names: Collection[str]) -> None:
+        """Lock these settings' controls and show the reason as their tooltip; '' unlocks them."""
         for name in names:
-            self._controls[name].setEnabled(not locked)
+            factory.set_enabled(self._controls[name], reason)
 
     @Slot()
     def _on_edited(self) -> None:

@@ -183,7 +183,8 @@ class FieldError(QLabel):
 
     def show_reason(self, reason: str) -> None:
         """Mark the field as invalid and show the reason; '' clears the mark."""
-        self._field.setToolTip(reason or self._tip)
+        if self._field.isEnabled():  # a disabled field's tooltip says why the field is disabled
+            self._field.setToolTip(reason or self._tip)
         self._field.setAccessibleDescription(reason)
         if bool(self._field.property("invalid")) != bool(reason):
             self._field.setProperty("invalid", bool(reason))

@@ -197,13 +197,16 @@ def test_long_texts_and_open_bounds(qtbot: QtBot) -> None:
 
 def test_locked_controls_are_read_only(qtbot: QtBot) -> None:
     form = make_form(qtbot)
-    form.set_locked(True, ("steps", "seed"))
+    form.set_locked("The weights fix this.", ("steps", "seed"))
     controls = {item.name: form.findChild(QWidget, item.name) for item in settings_of(TrainingConfig)}
     locked = [name for name, control in controls.items() if control is None or not control.isEnabled()]
     assert sorted(locked) == ["seed", "steps"]
     assert all(label.isEnabled() for label in form.findChildren(QLabel))
-    form.set_locked(False, ("steps", "seed"))
+    form.set_config(TrainingConfig(steps=7))
+    assert spin(form, "steps").toolTip() == "The weights fix this."
+    form.set_locked("", ("steps", "seed"))
     assert spin(form, "steps").isEnabled() and spin(form, "seed").isEnabled()
+    assert "weights" not in spin(form, "steps").toolTip()
 
 
 def test_wheel_needs_focus(qtbot: QtBot) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QSpinBox, QWidget
 
 from studio.app.background.model_jobs import SavedModel
@@ -29,6 +29,12 @@ _MIX_HELP = "Choose a second class to mix the two"
 _TILES_HELP = " or draw 16 transition tiles"
 _EDITING = "The editor always draws 16."
 _GUARANTEES = ("mirror", "seamless", "outline")  # guarantees, stored for each model: they depend on its sprites
+_FIXED = "Fast mode draws with fixed guidance and steps."
+_ALWAYS_16 = "A set of transition tiles always has 16 tiles."
+_UNSUPPORTED = {  # by setting: why a model without this ability has no use for it
+    "mirror": "This model can't draw symmetric sprites.",
+    "seamless": "This model can't draw seamless tiles.",
+}
 _CORNERS_TIP = (
     "Draw the 16 transition tiles of two classes (corner Wang tiles). Tiles fit together where their "
     "corners match, so a game picks each tile by the map's corners."
@@ -52,6 +58,7 @@ class RequestPanel(QWidget):
         self.quick = FastMode(session, models)
         self._form: ConfigForm | None = None
         self._capabilities: frozenset[str] = frozenset()  # the model's abilities with these classes
+        self._abilities: frozenset[str] = frozenset()  # the model's abilities with any classes
         self.classes = factory.combo("Class", _CLASS_TIP)
         self.mixed_with = factory.combo("Mixed with", _MIX_TIP)
         self.share = factory.percent_slider("Share", "Set the share of each class.", 50)
@@ -65,7 +72,9 @@ class RequestPanel(QWidget):
         self.seed.setRange(0, _LARGEST_SEED)
         factory.pad_spin_box(self.seed)
         factory.set_name_and_tip(self.seed, "Seed", "The same seed gives the same sprites.")
-        self.lock = factory.check_box("Lock seed", "Keep this seed. Otherwise each batch gets a new seed.")
+        self.lock = factory.check_box(
+            "Lock seed", "Keep this seed, as typing one does. Otherwise each batch gets a new seed."
+        )
         self._form_box = factory.column()
         self._editing = factory.caption(_EDITING)
         self._model = ""  # the chosen run's path
@@ -76,16 +85,18 @@ class RequestPanel(QWidget):
         for control in (self.classes, self.mixed_with, self.share, self.seed, self.colours.box):
             factory.need_focus_for_wheel(control)
         self._editing.hide()
-        self.quick.changed.connect(self._lock_distilled_settings)
+        self.quick.changed.connect(self._refresh_locks)
         self.classes.currentIndexChanged.connect(self._on_class_changed)
         self.mixed_with.currentIndexChanged.connect(self._refresh_mixture)
         self.share.valueChanged.connect(self._refresh_mixture)
+        self.seed.valueChanged.connect(self._on_seed_edited)
         self.corners.toggled.connect(self._refresh_mixture)
         session.catalog.ready.connect(self._on_engine_ready)
 
     def show_classes(self, names: tuple[str, ...], capabilities: frozenset[str]) -> None:
         """Offer these classes, and mixing if the model can; keep the user's choice if possible."""
-        self._capabilities = capabilities if len(names) > 1 else frozenset()
+        self._abilities, self._capabilities = capabilities, capabilities if len(names) > 1 else frozenset()
+        factory.set_enabled(self.classes, "This model has a single class." if len(names) == 1 else "")
         all_classes = (("All classes, evenly", ""), ("All classes, as in the data", _IN_PROPORTION))
         factory.fill_combo(self.classes, [*all_classes, *zip(names, names, strict=True)], self.classes.currentData())
         self._on_class_changed()
@@ -117,8 +128,12 @@ class RequestPanel(QWidget):
     def next_seed(self) -> int:
         """Return a new random seed, or the current seed if locked."""
         if not self.lock.isChecked():
-            self.seed.setValue(random.randint(0, _LARGEST_SEED))
+            self._show_seed(random.randint(0, _LARGEST_SEED))
         return self.seed.value()
+
+    def _show_seed(self, seed: int) -> None:
+        with QSignalBlocker(self.seed):
+            self.seed.setValue(seed)
 
     def next_settings(self) -> GenerateSettings:
         """Return the settings with the next seed. Raises UsageError for an invalid value."""
@@ -159,10 +174,13 @@ class RequestPanel(QWidget):
         return settings.replace(true_pixels=self.colours.choice().true_pixels)
 
     @Slot()
-    def _lock_distilled_settings(self) -> None:
-        """Lock guidance and steps for a distilled network, which was trained with fixed values."""
+    def _refresh_locks(self) -> None:
+        """Disable the settings that the other settings or the model make meaningless, and say why."""
         if self._form is not None:
-            self._form.set_locked(self.quick.is_requested(), ("guidance", "steps"))
+            self._form.set_locked(_FIXED if self.quick.is_requested() else "", ("guidance", "steps"))
+            self._form.set_locked(_ALWAYS_16 if self._wants_corners() else "", ("count", "best_of"))
+            for name, reason in _UNSUPPORTED.items():
+                self._form.set_locked(reason if self._abilities and name not in self._abilities else "", (name,))
 
     @Slot()
     def _show_guarantees(self) -> None:
@@ -171,6 +189,11 @@ class RequestPanel(QWidget):
             settings = self._settings()
             on = [f"{name} {getattr(settings, name)}" for name in _GUARANTEES if getattr(settings, name) != NONE]
             self._form.set_advanced_summary(f"On: {', '.join(on)}" if on else "")
+
+    @Slot()
+    def _on_seed_edited(self) -> None:
+        """Lock a seed that the user has entered: the next batch would replace it."""
+        self.lock.setChecked(True)
 
     @Slot()
     def _on_class_changed(self) -> None:
@@ -185,14 +208,17 @@ class RequestPanel(QWidget):
     def _refresh_mixture(self) -> None:
         chosen = self.classes.currentData()
         self._mix_help.setText(f"{_MIX_HELP}{_TILES_HELP if 'map' in self._capabilities else ''}.")
-        self._mix_help.setVisible(not self._mixture())
+        has_class = chosen not in ("", _IN_PROPORTION, None)
+        factory.set_enabled(self.mixed_with, "" if has_class else "Choose a class first to mix it with another.")
+        self._mix_help.setVisible(has_class and not self._mixture())
         self.corners.setVisible("map" in self._capabilities)
-        self._mix_box.setVisible("mix" in self._capabilities and chosen not in ("", _IN_PROPORTION, None))
+        self._mix_box.setVisible("mix" in self._capabilities)
         self._share_box.setVisible(bool(self._mixture()))
         share, names = self.share.value(), (self.classes.currentText(), self.mixed_with.currentText())
         self.share.setVisible(not self._wants_corners())
         text = f"{100 - share} % {names[0]}, {share} % {names[1]}"
         self._share_label.setText(f"Corners of {names[0]} and {names[1]}" if self._wants_corners() else text)
+        self._refresh_locks()
 
     @Slot()
     def _on_engine_ready(self) -> None:
@@ -205,8 +231,8 @@ class RequestPanel(QWidget):
         self._form.changed.connect(self._show_guarantees)
         self._form.changed.connect(self.edited)
         self._show_guarantees()
-        self._lock_distilled_settings()
-        self.seed.setValue(settings.seed)
+        self._refresh_locks()
+        self._show_seed(settings.seed)
         self.lock.setChecked(bool(self._session.settings.text("seed_locked")))
         self.colours.restore(true_pixels=settings.true_pixels)
 

@@ -22,6 +22,7 @@ from studio.engine.devices.types import ParentSource
 if TYPE_CHECKING:
     from studio.recipes.base import Preset
 
+_FIXED = "The start weights fix this setting. Start from scratch to change it."
 _ALL_CARDS = (
     "Split each batch across all cards, in processes that continue after the window closes. Queued runs use one card."
 )
@@ -112,7 +113,7 @@ class SetupPanel(QWidget):
             others = "This run's settings." if setup.shows_run else "Custom settings."
             self.presets.show_presets(setup.presets, setup.preset, others)
             self.forms.show_config(setup.recipe.name, setup.config, is_typed=bool(setup.invalid()))
-            self.forms.set_locked(parent is not None, setup.recipe.fixed_by_weights)
+            self.forms.set_locked(_FIXED if parent is not None else "", setup.recipe.fixed_by_weights)
             self._show_estimate(setup.config)
 
     def _show_cards(self, count: int) -> None:
@@ -267,9 +268,9 @@ class RecipeForms(QWidget):
         if not is_typed and (self.problem() or self.config() != config):
             self._forms[recipe].set_config(config)
 
-    def set_locked(self, locked: bool, names: Collection[str]) -> None:
-        """Lock or unlock the settings that the start weights fix."""
-        self._forms[self._shown].set_locked(locked, names)
+    def set_locked(self, reason: str, names: Collection[str]) -> None:
+        """Lock the settings that the start weights fix, and say why; '' unlocks the settings."""
+        self._forms[self._shown].set_locked(reason, names)
 
     def config(self) -> TrainingConfig:
         """Return the shown settings. Raises UsageError for an invalid value."""

@@ -32,6 +32,7 @@ _TOOLS: dict[Tool | Literal["move", "eyedropper"], tuple[str, str, tuple[str, ..
     "move": ("Move", "Move the selected pixels, or the whole sprite without a selection", ("V",)),
     "eyedropper": ("Eyedropper", "Pick a colour; Alt+click works with all tools", ("I",)),
 }
+_WITH_BRUSH = ("pencil", "eraser", "line")
 _WITH_TWO_ENDS = ("line", "rectangle", "move")  # by keyboard: Enter begins and ends
 _LAYERS: dict[Layer, tuple[str, str]] = {
     "mark": ("Select", "Select pixels to redraw; the right button deselects. (Q)"),
@@ -292,7 +293,9 @@ class SpriteEditor(QWidget):
     @Slot(int, bool)
     def _on_tool_toggled(self, number: int, is_on: bool) -> None:
         if is_on:
-            self.canvas.needs_two_ends = list(_TOOLS)[number] in _WITH_TWO_ENDS
+            tool = list(_TOOLS)[number]
+            self.canvas.needs_two_ends = tool in _WITH_TWO_ENDS
+            factory.set_enabled(self.brush, "" if tool in _WITH_BRUSH else "The size is for pencil, eraser and line.")
 
     @Slot()
     def _on_layer_clicked(self) -> None:

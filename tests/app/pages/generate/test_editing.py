@@ -326,9 +326,9 @@ def test_best_of_ranks_by_kept_sprites(qtbot: QtBot, page: GeneratePage) -> None
 
 def test_mix_two_classes(qtbot: QtBot, page: GeneratePage) -> None:
     request = page.request
-    assert not request._mix_box.isVisible()
+    assert not request.mixed_with.isEnabled() and "Choose a class first" in request.mixed_with.toolTip()
     request.classes.setCurrentIndex(request.classes.findData("class1"))
-    assert request._mix_box.isVisible() and not request._share_box.isVisible()
+    assert request.mixed_with.isEnabled() and not request._share_box.isVisible()
     request.mixed_with.setCurrentIndex(request.mixed_with.findData("class0"))
     request.share.setValue(30)
     assert "70 % class1, 30 % class0" in request._share_label.text()
@@ -336,7 +336,9 @@ def test_mix_two_classes(qtbot: QtBot, page: GeneratePage) -> None:
     assert request.next_settings().mix == "class1:70,class0:30"
     assert set(drawn(qtbot, page, page.generate.click).labels.tolist()) == {1}
     assert request.mixed_with.findData("class1") < 0  # with itself there is nothing to mix
+    count = request._form._controls["count"]  # type: ignore[union-attr]
     request.corners.click()
+    assert not count.isEnabled() and "always has 16 tiles" in count.toolTip()
     tiles = drawn(qtbot, page, page.generate.click)
     assert len(tiles.sprites) == 16 and corner_tiles.corners_match(tiles.sprites) and not request.share.isVisible()
     assert "Corners meet" in [label.text() for label in page.results.badges.labels]
@@ -347,7 +349,7 @@ def test_mix_two_classes(qtbot: QtBot, page: GeneratePage) -> None:
     assert len(drawn(qtbot, page, page.editing.draw.click).sprites) == 16  # variations of one tile
     assert not page.neighbours.tiled.isVisible()
     request.mixed_with.setCurrentIndex(0)
-    assert not request.next_settings().mix and not request.next_settings().corner_tiles
+    assert count.isEnabled() and not request.next_settings().mix and not request.next_settings().corner_tiles
 
 
 def test_open_images_from_file_clipboard_and_drop(

@@ -129,6 +129,24 @@ def stops_from(first: QWidget) -> list[QWidget]:
     return found
 
 
+def test_typed_seed_is_kept(page: GeneratePage) -> None:
+    request = page.request
+    assert request.next_settings().seed != request.next_settings().seed
+    assert not request.lock.isChecked()
+    request.seed.setValue(77)
+    assert request.lock.isChecked() and request.next_settings().seed == request.next_settings().seed == 77
+
+
+def test_settings_that_the_model_can_not_use_say_why(page: GeneratePage) -> None:
+    request = page.request
+    request.show_classes(("only",), frozenset({"seamless"}))
+    assert not request.classes.isEnabled() and "single class" in request.classes.toolTip()
+    mirror, seamless = (request._form._controls[name] for name in ("mirror", "seamless"))  # type: ignore[union-attr]
+    assert not mirror.isEnabled() and "symmetric" in mirror.toolTip() and seamless.isEnabled()
+    page._refresh()
+    assert request.classes.isEnabled() and mirror.isEnabled()
+
+
 def test_wheel_over_the_form_changes_no_value(qtbot: QtBot, page: GeneratePage) -> None:
     seed, classes = page.request.seed, page.request.classes
     page.editing.open_sprite(NamedSprite(np.zeros((8, 8, 4), np.uint8), "blank"))
