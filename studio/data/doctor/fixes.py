@@ -40,7 +40,7 @@ _EVERY_COLOUR = 1 << 20  # no limit in practice
 # Options that change pixels after reading, in the order of their application.
 PIXEL_OPTIONS = ("alpha_threshold", "merge_colours", "colours_all", "palette", "colours_each")
 
-_Change = Callable[[Rgba], Rgba]  # uint8 [N, S, S, 4] -> the same shape
+PixelChange = Callable[[Rgba], Rgba]  # uint8 [N, S, S, 4] -> the same shape
 
 
 def apply_fixes(
@@ -129,18 +129,17 @@ def threshold_alpha(rgba: Rgba, threshold: int) -> Rgba:
     return result
 
 
-def preview_changes(rgba: Rgba, shown: Rgba, options: ImportOptions) -> Generator[Event, None, Rgba]:
-    """Return the sprites `shown` with their pixels changed by `options`. Yields Progress.
+def pixel_changes(rgba: Rgba, options: ImportOptions) -> Generator[Event, None, list[PixelChange]]:
+    """Return the functions that change pixels by `options`, in the order of their application. Yields Progress.
 
-    rgba: all sprites, uint8 [N, S, S, 4], which determine the common colours. shown: uint8 [n, S, S, 4].
+    rgba: all sprites, uint8 [N, S, S, 4], which determine the common colours.
     """
-    names = _active(options)
-    for name in names:
-        change = yield from _change_for(name, rgba, options)
-        shown = yield from _apply(shown, change, None)
-        if name != names[-1]:
-            rgba = yield from _apply(rgba, change, None)
-    return shown
+    changes: list[PixelChange] = []
+    for name in _active(options):
+        if changes:
+            rgba = yield from change_sprites(rgba, changes[-1], None)
+        changes.append((yield from _change_for(name, rgba, options)))
+    return changes
 
 
 def _change_pixels(sprites: Sprites, options: ImportOptions, folder: Path | None) -> Generator[Event, None, Sprites]:
@@ -148,7 +147,7 @@ def _change_pixels(sprites: Sprites, options: ImportOptions, folder: Path | None
     rgba = sprites.rgba
     for name in _active(options):
         change = yield from _change_for(name, rgba, options)
-        rgba = yield from _apply(rgba, change, folder)
+        rgba = yield from change_sprites(rgba, change, folder)
     return sprites if rgba is sprites.rgba else dataclasses.replace(sprites, rgba=rgba, stored=None)
 
 
@@ -156,7 +155,7 @@ def _active(options: ImportOptions) -> list[str]:
     return [name for name in PIXEL_OPTIONS if getattr(options, name)]
 
 
-def _change_for(name: str, rgba: Rgba, options: ImportOptions) -> Generator[Event, None, _Change]:
+def _change_for(name: str, rgba: Rgba, options: ImportOptions) -> Generator[Event, None, PixelChange]:
     """Return a function that changes pixels as the option `name` demands. rgba: all sprites, as changed so far."""
     if name == "merge_colours":
         return (yield from near_colour_merger(rgba, options.merge_colours))
@@ -167,7 +166,7 @@ def _change_for(name: str, rgba: Rgba, options: ImportOptions) -> Generator[Even
     return _reducer_of_all(rgba, options.colours_all) if name == "colours_all" else _reducer_of_each(options)
 
 
-def _apply(rgba: Rgba, change: _Change, folder: Path | None) -> Generator[Event, None, Rgba]:
+def change_sprites(rgba: Rgba, change: PixelChange, folder: Path | None) -> Generator[Event, None, Rgba]:
     """Apply `change` to every sprite."""
     with contextlib.closing(ScratchBuffer(folder)) as result:
         for part in sprite_slices(rgba, pixels=_BATCH_PIXELS):
@@ -176,7 +175,7 @@ def _apply(rgba: Rgba, change: _Change, folder: Path | None) -> Generator[Event,
         return result.array().reshape(rgba.shape)
 
 
-def near_colour_merger(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
+def near_colour_merger(rgba: Rgba, distance: float) -> Generator[Event, None, PixelChange]:
     """Return a function that merges similar colours of sprites. Yields Progress.
 
     distance: largest distance of merged colours, in OKLab with toe. In very large sets, rare colours stay unmerged.
@@ -197,7 +196,7 @@ def near_colour_merger(rgba: Rgba, distance: float) -> Generator[Event, None, _C
     return change if len(known) else lambda part: part
 
 
-def _reducer_of_all(rgba: Rgba, count: int) -> _Change:
+def _reducer_of_all(rgba: Rgba, count: int) -> PixelChange:
     """Return a function that maps all sprites to the `count` dominant colours of the set."""
     some = _some_opaque(rgba)
     colours, pixels = extract_palette(some, MOST_COLOURS)
@@ -207,7 +206,7 @@ def _reducer_of_all(rgba: Rgba, count: int) -> _Change:
     return _mapper(own) if len(colours) else lambda part: part
 
 
-def _reducer_of_each(options: ImportOptions) -> _Change:
+def _reducer_of_each(options: ImportOptions) -> PixelChange:
     """Return a function that limits each sprite to its own dominant colours."""
     count = options.colours_each
 
@@ -226,7 +225,7 @@ def _some_opaque(rgba: Rgba) -> Rgba:
     return threshold_alpha(rgba[:: sampling_step(rgba)], 1)
 
 
-def _mapper(colours: Rgba) -> _Change:
+def _mapper(colours: Rgba) -> PixelChange:
     return partial(map_to_palette, palette=Palette(colours))
 
 

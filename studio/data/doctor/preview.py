@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
-from studio.core.events import Event
+from studio.core.events import Event, Events
 from studio.data.doctor.findings import Fix
-from studio.data.doctor.fixes import PIXEL_OPTIONS, preview_changes
+from studio.data.doctor.fixes import PIXEL_OPTIONS, change_sprites, pixel_changes
 from studio.data.images.canvas import clear_magenta, crop_transparent, paste_centred, undo_upscaling, visible_bounds
 from studio.data.import_result import ReadSprites
 from studio.data.options import ImportOptions
 
+_FIRST = 8  # sprites to preview at once; reducing colours takes long
 _READ_OPTIONS = ("clear_magenta", "shrink")  # change pixels during reading
 
 
@@ -24,10 +25,15 @@ def changes_pixels(fix: Fix, options: ImportOptions) -> bool:
     return any(name in names and getattr(options, name) != value for name, value in fix.changes.items())
 
 
-def preview_fix(
-    read: ReadSprites, indices: NDArray[np.int64], options: ImportOptions, fix: Fix
-) -> Generator[Event, None, Rgba]:
-    """Return imported sprites as they look after a fix: uint8 [n, S, S, 4]. Yields Progress.
+@dataclass(frozen=True, eq=False)
+class FixPreviewed(Event):
+    """The first sprites of a preview after the fix; the last event of a preview has all."""
+
+    rgba: Rgba  # uint8 [k, S, S, 4]
+
+
+def preview_fix(read: ReadSprites, indices: NDArray[np.int64], options: ImportOptions, fix: Fix) -> Events:
+    """Preview how imported sprites look after a fix: yields Progress, and FixPreviewed for few and then all sprites.
 
     indices: int64 [n], positions of the sprites among the imported sprites. options: of the import. The canvas keeps
     its size; sprites with undone upscaling are smaller. Raises BadInputError for an unusable palette.
@@ -41,7 +47,12 @@ def preview_fix(
             small = undo_upscaling(crop_transparent(sprite), wanted.shrink).copy()
             sprite[:] = 0
             paste_centred(small, sprite)
-    return (yield from preview_changes(read.sprites.rgba, shown, wanted))
+    changes = yield from pixel_changes(read.sprites.rgba, wanted)
+    for number in sorted({min(_FIRST, len(shown)), len(shown)}):
+        changed = shown[:number]
+        for change in changes:
+            changed = yield from change_sprites(changed, change, None)
+        yield FixPreviewed(changed)
 
 
 def _clear_magenta(sprite: Rgba) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from studio.core.generators import run_to_end
 from studio.data.doctor.findings import MERGE_CLASSES, Fix
-from studio.data.doctor.preview import changes_pixels, preview_fix
+from studio.data.doctor.preview import FixPreviewed, changes_pixels, preview_fix
 from studio.data.import_result import SpritesImported
 from studio.data.options import ImportOptions
 from tests.data.making import Pixels, imported, sprite, write, write_many
@@ -20,7 +19,9 @@ def preview(found: SpritesImported, options: ImportOptions, names: list[str], **
     fix = Fix("Fix", changes)
     assert changes_pixels(fix, options)
     indices = np.array([found.sprites.names.index(name) for name in names])
-    return run_to_end(preview_fix(found.read, indices, options, fix))
+    *_, last = preview_fix(found.read, indices, options, fix)
+    assert isinstance(last, FixPreviewed)
+    return last.rgba
 
 
 @pytest.mark.parametrize("before", [{}, {"merge_colours": 0.2, "leave_out": "0.png; 3.png"}])

@@ -21,6 +21,7 @@ from studio.data.images.canvas import visible_bounds
 _THRESHOLD = "alpha_threshold"
 _HALF = 128
 _NARROW = 400  # logical pixels; below, the pictures are smaller
+_COMPUTING = "Computing the preview…"
 _NO_SPRITES: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
 
 
@@ -34,8 +35,8 @@ class FixPreview(QWidget):
         self._doctor = doctor
         self._fix: Fix | None = None
         self._indices: NDArray[np.int64] = np.zeros(0, np.int64)  # of the finding's sprites among the open sprites
-        self._before, self._after = _NO_SPRITES, _NO_SPRITES  # _after is empty while it is being computed
-        self._selected = -1  # position in `_indices`
+        self._before, self._after = _NO_SPRITES, _NO_SPRITES  # _after holds the first computed sprites
+        self._selected = self._most_changed = -1  # positions in `_indices`
         self.threshold = AlphaThreshold()
         self.in_grid = factory.check_box("Preview in grid", "Preview the fix on all sprites below.")
         self.pair = BeforeAfter()
@@ -54,7 +55,8 @@ class FixPreview(QWidget):
     def set_fix(self, fix: Fix | None, indices: NDArray[np.int64], before: Rgba) -> None:
         """Preview a fix for the open sprites `indices`, uint8 [n, S, S, 4] before; None hides the preview."""
         self._fix, self._indices = fix if len(indices) else None, indices
-        self._before, self._after, self._selected = before, _NO_SPRITES, -1
+        self._before, self._after = before, _NO_SPRITES
+        self._selected = self._most_changed = -1
         with QSignalBlocker(self.in_grid):
             self.in_grid.setChecked(False)
         self.threshold.setVisible(fix is not None and bool(fix.changes.get(_THRESHOLD)))
@@ -85,8 +87,10 @@ class FixPreview(QWidget):
     @Slot(object)
     def _on_previewed(self, after: Rgba) -> None:
         self._after = after
+        if self._most_changed < 0:  # later results keep the shown sprite
+            self._most_changed = int(_changed_pixels(self._before[: len(after)], after).argmax())
         self._show_pair()
-        if self.in_grid.isChecked():
+        if self.in_grid.isChecked() and len(after) == len(self._before):
             self._show_in_grid()
 
     @Slot()
@@ -97,16 +101,22 @@ class FixPreview(QWidget):
     def _show_pair(self) -> None:
         if self._fix is None:
             return
-        if len(self._after) != len(self._before):
-            self.pair.set_pair(self._before[max(0, self._selected)], None)
-            self._facts.setText("Computing the preview…")
+        known = len(self._after)
+        shown = self._selected if self._selected >= 0 else self._most_changed
+        if not 0 <= shown < known:
+            self.pair.set_pair(self._before[shown] if shown >= 0 else None, None)
+            self._facts.setText(f"{_COMPUTING}\n")
             return
-        changed = np.count_nonzero((self._before != self._after).any(-1), axis=(1, 2))
-        shown = self._selected if self._selected >= 0 else int(changed.argmax())
+        changed = _changed_pixels(self._before[:known], self._after)
         words = _describe(self._before[shown], self._after[shown], int(changed[shown]))
         self.pair.set_pair(self._before[shown], self._after[shown], words)
-        total = f"{number(int(np.count_nonzero(changed)))} of {count(len(changed), 'sprite')} change"
-        self._facts.setText(f"{words}\n{total}")
+        total = f"{number(int(np.count_nonzero(changed)))} of {count(known, 'sprite')} change"
+        self._facts.setText(f"{words}\n{total if known == len(self._before) else _COMPUTING}")
+
+
+def _changed_pixels(before: Rgba, after: Rgba) -> NDArray[np.int64]:
+    """Count the changed pixels of each sprite, int64 [n]."""
+    return np.asarray(np.count_nonzero((before != after).any(-1), axis=(1, 2)))
 
 
 def _describe(before: Rgba, after: Rgba, changed: int) -> str:

@@ -23,7 +23,7 @@ from studio.core.formatting import lower_first
 from studio.data.colour.colour_counts import count_colours
 from studio.data.doctor import checks
 from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
-from studio.data.doctor.preview import preview_fix
+from studio.data.doctor.preview import FixPreviewed, preview_fix
 from studio.data.edits import Edits
 from studio.data.importing.class_moves import ClassMove
 from studio.data.importing.importing import ImportOptions, SpritesImported
@@ -195,7 +195,7 @@ class SpriteDoctor(QObject):
     """Checks imported sprites and fixes problems by changing import options."""
 
     changed = Signal()  # `findings` changed
-    previewed = Signal(object)  # uint8 [n, S, S, 4], the result of `preview`
+    previewed = Signal(object)  # uint8 [k, S, S, 4], the first or all sprites of `preview`
 
     def __init__(self, job_queue: JobQueue, open_sprites: OpenSprites, parent: QObject) -> None:
         super().__init__(parent)
@@ -222,13 +222,17 @@ class SpriteDoctor(QObject):
         self._open_sprites.apply_fix(fix)
 
     def preview(self, fix: Fix, indices: NDArray[np.int64]) -> None:
-        """Compute how open sprites, int64 [n], look after a fix; `previewed` delivers the latest result."""
+        """Compute how open sprites, int64 [n], look after a fix; `previewed` delivers the first, then all sprites."""
         found, options = self._open_sprites.result, self._open_sprites.options
         self._job_queue.abandon(self._preview)
         if found is not None:
             work = partial(preview_fix, found.read, indices, options, fix)
-            title, receive = "Previewing a fix", self.previewed.emit
-            self._preview = self._job_queue.run("files", title, work, receive, urgent=True, cancellable=False)
+            title, receive = "Previewing a fix", self._on_preview_event
+            self._preview = self._job_queue.start("files", title, work, receive, urgent=True, cancellable=False)
+
+    def _on_preview_event(self, event: Event) -> None:
+        if isinstance(event, FixPreviewed):
+            self.previewed.emit(event.rgba)
 
     def exclude(self, names: list[str]) -> None:
         """Exclude sprites from the import."""

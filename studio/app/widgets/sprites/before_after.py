@@ -45,7 +45,7 @@ class BeforeAfter(QWidget):
             box = QRect(left, 0, side, side)
             if sprite is not None:
                 draw_sprite(painter, box, sprite)
-            elif self._before is not None:
+            else:
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "…")
             caption = QRect(left, side, side, self.height() - side)
             painter.drawText(caption, Qt.AlignmentFlag.AlignCenter, words)
