@@ -25,22 +25,30 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {  # by the place where they
         ("Ctrl+Q", "Quit; a running training is saved"),
     ),
     "Lists of sprites": (
+        ("Enter", "View the sprite large"),
         ("Ctrl++, Ctrl+-", "Zoom in, zoom out"),
         ("Ctrl+C", "Copy the selected sprites"),
         ("Shift+F10", "Open the menu of the selected sprites"),
     ),
+    "Large view": (
+        ("Left, Right", "Previous and next sprite"),
+        ("Home, End", "First and last sprite"),
+        ("+, -, 0", "Zoom in, zoom out, fit to the window"),
+    ),
     "Sprites page": (
+        ("Ctrl+F", "Search sprites"),
         ("M", "Move the selected sprites to another class"),
         ("Delete", "Exclude the selected sprites"),
-        ("Escape", "Show the sprites of all colours"),
+        ("Escape", "Clear the search, then the chosen colour"),
         ("Ctrl+PgUp, Ctrl+PgDown", "Previous and next sheet while slicing"),
     ),
     "Generate page": (
         ("K", "Keep the selected sprites"),
         ("X", "Reject the selected sprites"),
+        ("E", "Edit the selected sprite"),
         ("R", "Generate again"),
         ("Alt+Left, Alt+Right", "Previous and next batch"),
-        ("Ctrl+V", "Open a copied image in the editor"),
+        ("Ctrl+V", "Edit or predict a copied image"),
     ),
     "Editor": (
         ("B, E, L, M, G", "Pencil, eraser, line, rectangle, bucket"),

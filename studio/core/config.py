@@ -245,7 +245,7 @@ class TrainingConfig(Config):
     )
     holdout: float = setting(
         0.05, "Share of the sprites held out of training to validate the model.",
-        low=0.0, high=0.5, label="Validation",
+        low=0.0, high=0.5, label="Validation", low_text="None",
     )  # fmt: skip
     lr_warmup_steps: int = setting(
         100, "Steps over which the learning rate rises to its peak.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenuBar, QWidget
 from pytestqt.qtbot import QtBot
 
+import studio.app
 from studio.app import theme
 from studio.app.actions import Commands, Menus
 from studio.app.settings_dialog import SettingsDialog
@@ -102,3 +104,11 @@ def test_the_list_of_keys_holds_the_keys_of_all_menus(qtbot: QtBot, qapp: QAppli
     of_menus = {key.toString() for action in bar.findChildren(QAction) for key in action.shortcuts()}
     listed = {QKeySequence(key).toString() for keys, _ in SHORTCUTS["Everywhere"] for key in keys.split(", ")}
     assert of_menus - listed == {f"Ctrl+{page}" for page in range(1, 6)}  # listed as 'Ctrl+1 to Ctrl+5'
+
+
+def test_the_list_of_keys_holds_the_keys_of_all_pages() -> None:
+    """Add a missing key to studio/app/shortcuts.py."""
+    sources = [path.read_text(encoding="utf-8") for path in Path(studio.app.__path__[0]).rglob("*.py")]
+    of_pages = {key for source in sources for key in re.findall(r'factory\.shortcut\("([^"]+)"', source)}
+    listed = {key for shortcuts in SHORTCUTS.values() for keys, _ in shortcuts for key in keys.split(", ")}
+    assert {"R", "Alt+Left", "Ctrl+D"} <= of_pages <= listed

@@ -25,8 +25,8 @@ class GenerateSettings(Config):
         label="Mixture", legacy_default="",
     )  # fmt: skip
     best_of: int = setting(
-        1, "Draw this many sprites for each result and keep the closest to your liked sprites. 1 keeps all.",
-        label="Best of", low=1, high=16, legacy_default=1,
+        1, "Draw this many sprites for each result and keep the closest to your liked sprites. Off: keep all.",
+        label="Best of", low=1, high=16, low_text="Off", legacy_default=1,
     )  # fmt: skip
     corner_tiles: bool = setting(
         False,
