@@ -16,6 +16,7 @@ from studio.app.file_manager import show_in_folder
 from studio.app.notice_panel import NoticeCard, NoticeLabel, NoticePanel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.layout import SteadyWidth
 from studio.core.events import Blocked, JobFailed, Notice
 from studio.data.doctor.findings import FixOffered
 
@@ -43,6 +44,7 @@ class NoticeBar(QWidget):
         self._other = factory.button("Other", "Run the second action for this message.", slot=self._on_other_clicked)
         tip = "Show all messages in full."
         self._more = factory.button("More", tip, role="flat", slot=self._on_more_clicked)
+        SteadyWidth(self._more, "More", "88 messages")
         tip = "Close this message."
         self._close = factory.tool_button("close", "Close message", tip, self._on_close_clicked)
         self._close.setIconSize(QSize(16, 16))

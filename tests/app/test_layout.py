@@ -29,11 +29,13 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
+from studio.app.widgets import factory
 from studio.app.widgets.factory import ElidedLabel
 from studio.app.window import Window
 from studio.core import paths
 from studio.data.pixels.editing import NamedSprite
 from tests.app.conftest import LONG_MS, click, open_sprites, sprites_of
+from tests.app.widgets.tools import shown
 
 _RUN = Path(__file__).parents[1] / "older_run" / "run"
 _SIZES = [(800, 600), (1280, 800), (2560, 1440)]
@@ -42,7 +44,7 @@ _SLACK = 1  # pixel, for corners of tab bars, which Qt places over their edge
 _ELIDES = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
 
 
-def problems(window: Window) -> list[str]:
+def problems(window: QWidget) -> list[str]:
     """Name the visible widgets that are cut off, overlap others or lie out of view."""
     found: list[str] = []
     for widget in [window, *window.findChildren(QWidget)]:
@@ -63,7 +65,7 @@ def named(widget: QWidget) -> str:
         if type(parent).__module__.startswith("studio."):
             parents.append(type(parent).__name__)
         parent = parent.parentWidget()
-    return f"{type(widget).__name__} '{text}' in {' in '.join(parents[:2])}"
+    return " in ".join([f"{type(widget).__name__} '{text}'", *parents[:2]])
 
 
 def is_cut_off(widget: QWidget) -> bool:
@@ -188,6 +190,27 @@ def window_with_run(request: pytest.FixtureRequest) -> Window:
     shutil.copytree(_RUN, paths.runs() / "older")
     window: Window = request.getfixturevalue("window")
     return window
+
+
+def test_the_checks_find_faults(qtbot: QtBot) -> None:
+    page, cut, wrapped = QWidget(), factory.text("Cut off", wrap=False), factory.text("Cut off below " * 9)
+    button, outside, hidden = factory.button("Save all", "Save."), QLabel("Outside", page), factory.text("Hidden")
+    elided = ElidedLabel()
+    elided.show_text("Elided on purpose")
+    page.setLayout(factory.column(cut, wrapped, button, hidden, elided))
+    hidden.hide()
+    shown(qtbot, page, 300, 300)
+    assert problems(page) == []
+    cut.setFixedWidth(20)
+    wrapped.setFixedHeight(10)
+    outside.move(280, 290)
+    button.setGeometry(cut.geometry())
+    hidden.setFixedSize(1, 1)
+    elided.setFixedWidth(10)
+    found = problems(page)
+    for fault in ("'Cut off' is cut off", "'Cut off below", "'Outside' is out of view", "overlaps"):
+        assert any(fault in problem for problem in found), (fault, found)
+    assert not any("Elided" in problem or "Hidden" in problem for problem in found)
 
 
 def test_no_text_is_cut_off_and_nothing_overlaps(

@@ -16,6 +16,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.editor.previews import Preview
+from studio.app.widgets.layout import SteadyWidth
 from studio.app.widgets.pasted import image_in
 from studio.app.widgets.sprites.painting import as_image
 from studio.core.arrays import Rgba
@@ -60,6 +61,7 @@ class EditorPanel(QWidget):
         self._waiting: NamedSprite | None = None  # an image of another size, until the user answers
         self._shown = (False, False)  # is_open() and is_asking() at the last refresh
         self.draw = factory.button(_TITLES["none"], _TIPS["none"][0], "generate", "primary")
+        SteadyWidth(self.draw, *_TITLES.values())
         save, copy = "Save the edited sprite as a PNG file.", "Copy the edited sprite to the clipboard."
         self.save = factory.tool_button("save", "Save edited sprite…", save, self._on_save_clicked)
         self.copy = factory.tool_button("copy", "Copy", copy, self._on_copy_clicked)
@@ -272,6 +274,7 @@ class ResizePrompt(QWidget):
         self.text, self.how = factory.text(""), factory.caption("")
         self.preview = Preview("Fitted", _SEEN, zoom=_ZOOM, side=_SIDE)
         self.fit = factory.button("Resize", _FIT, slot=self._on_resize_clicked)
+        SteadyWidth(self.fit, "Resize", "Open resized")
         self.cancel = factory.button("Cancel", _LEAVE)
         texts = factory.column(self.text, self.how, factory.row(self.fit, self.cancel, 1), 1)
         self.setLayout(factory.row(factory.column(self.preview, 1), texts, spacing=2 * factory.GRID, grows=1))

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QLabel, QPlainTextEdit, QProgr
 
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.layout import SteadyWidth
 from studio.core import formatting
 from studio.engine.runs.listing import RunSummary
 from studio.engine.runs.maintenance.disk_use import CLEANUP_KINDS, Removable, SpaceFound
@@ -39,6 +40,7 @@ class FreeSpaceDialog(QDialog):
         self._list = QPlainTextEdit(readOnly=True, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap)
         free, slot = "Delete the checked items permanently.", self._on_free_clicked
         self.free = factory.button("Free space", free, "trash", "danger", slot)
+        SteadyWidth(self.free, "Free space", "Free 888.8 GB")
         self.cancel = factory.button("Close", "Close without deleting.", slot=self.reject)
         self._lay_out()
         self.resize(self.minimumWidth(), max(_LOWEST, min(_HIGHEST, parent.window().height())))

@@ -48,6 +48,7 @@ class TrainPage(Page):
         draw = "Draw samples at the next step."
         self.sample = factory.tool_button("refresh", "Samples now", draw, training.sample_now)
         self.generate = button("Generate", _GENERATE, "generate", slot=self._on_generate_clicked)
+        SteadyWidth(self.generate, "Generate", "Predict…")
         save = "Save the shown samples as one image. (Ctrl+S)"
         self.save = button("Save…", save, "save", "flat", self.save_samples)
         export = "Export the model for other programs. (Ctrl+E)"
