@@ -34,9 +34,10 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {  # by the place where they
         ("Left, Right", "Previous and next sprite"),
         ("Home, End", "First and last sprite"),
         ("+, -, 0", "Zoom in, zoom out, fit to the window"),
+        ("Escape", "Close the large view"),
     ),
     "Sprites page": (
-        ("Ctrl+F", "Search sprites"),
+        ("Ctrl+F", "Search by name and class"),
         ("M", "Move the selected sprites to another class"),
         ("Delete", "Exclude the selected sprites"),
         ("Escape", "Clear the search, then the chosen colour"),

@@ -31,6 +31,7 @@ _SPLITS = {  # settings key and sizes of editor and results
     Qt.Orientation.Vertical: ("generate_editor", (500, 360)),
     Qt.Orientation.Horizontal: ("generate_editor_side", (560, 256)),
 }
+_THUMBNAIL = "generate_thumbnail"  # settings key: side of a thumbnail in logical pixels
 _MODEL = "generate_model"  # settings key: the last used run
 
 
@@ -81,6 +82,9 @@ class GeneratePage(Page):
         self._right = QStackedWidget()
         self._drawn = EditorSplitter(session.settings, self.editing, self.results)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        thumbnail = session.settings.text(_THUMBNAIL)
+        if thumbnail.isdecimal():
+            self.results.grid.set_thumbnail(int(thumbnail))
         tip = "Show the saved files of the selected sprites in the file manager."
         self._show_in_folder = self.results.grid.menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
         self._lay_out()
@@ -92,6 +96,7 @@ class GeneratePage(Page):
         model = self.choice.run()
         if model is not None:
             self.session.settings.set_text(_MODEL, str(model))
+        self.session.settings.set_text(_THUMBNAIL, str(self.results.grid.thumbnail()))
         self.session.settings.set_layout("generate", self._splitter.saveState())
         self._drawn.save_state()
         self.session.editing.store()

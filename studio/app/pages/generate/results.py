@@ -23,6 +23,7 @@ from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.menu import set_keys
 from studio.app.widgets.overflow_bar import OverflowBar
 from studio.app.widgets.sprites.grid import LARGE_VIEW, SpriteGrid
+from studio.app.widgets.sprites.zoom_slider import ZoomSlider
 from studio.core import formatting
 from studio.data.colour.constraints import ConstraintCheck
 from studio.data.pixels.editing import NamedSprite
@@ -57,6 +58,7 @@ class Results(QWidget):
         self.content = GridContent(kept)
         self._is_editing = False
         self.grid = SpriteGrid(thumbnail=96)
+        self.zoom = ZoomSlider(self.grid)
         self.dragger = SpriteDragger(self.grid.view, carried, self.to_save)
         self.new_tab = factory.toggle("New", "Show the newest sprites.", self._on_tab_clicked)
         kept_tab = "Show your kept sprites of this size, from all models."
@@ -184,9 +186,10 @@ class Results(QWidget):
         tabs.addButton(self.kept_tab)
         head = factory.row(self._title, self._facts, self.new_tab, self.kept_tab, grows=1)
         head.setStretch(0, 2)
+        below = factory.row(self.badges, self.zoom, grows=0)
         self._middle.addWidget(self._stack, 1)
         self._middle.addWidget(self._neighbours)
-        self.setLayout(factory.column(head, self.buttons, self._middle, self.badges, grows=2))
+        self.setLayout(factory.column(head, self.buttons, self._middle, below, grows=2))
         self.kept_tab.setMinimumWidth(self.kept_tab.fontMetrics().horizontalAdvance("Kept (99)") + 2 * factory.GRID)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -201,7 +204,8 @@ class Results(QWidget):
         if self._middle.direction() != sides[not is_narrow]:
             self._middle.setDirection(sides[not is_narrow])
             self._neighbours.set_below(is_narrow)
-        self._facts.setVisible(not is_narrow)
+        for part in (self._facts, self.zoom):
+            part.setVisible(not is_narrow)
         has_room = not self._is_editing or self.height() >= _LOWEST_WITH_PANEL
         self._neighbours.setVisible(not is_narrow or has_room or self._neighbours.is_playing())
         rows = _ROWS_BESIDE_EDITOR if self._is_editing else 1
