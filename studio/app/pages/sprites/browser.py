@@ -52,7 +52,7 @@ class SpriteBrowser(QWidget):
         """Show the sprites of an import. chosen: see `choose`.
 
         is_same: of the same files as before, so that search, scroll position and selection stay. If the selected
-        sprites are gone, the next sprite is selected.
+        sprites are gone or hidden, the next sprite is selected.
         """
         indices = [*self.grid.selected()[:1], *self.grid.after_selection()] if is_same else []
         wanted = [self._names[index] for index in indices]
@@ -62,9 +62,9 @@ class SpriteBrowser(QWidget):
             self.search.clear()
         self.search.set_sprites(sprites)
         self._filter(stays=True)
-        again = next((name for name in wanted if name in self._names), None)
-        if again is not None:
-            self.grid.go_to(self._names.index(again))
+        for name in wanted:
+            if name in self._names and self.grid.go_to(self._names.index(name)):
+                break
 
     def choose(self, indices: NDArray[np.int64] | None) -> None:
         """Show only these sprites, int64 [n], ascending, as far as the search finds them; None for all."""

@@ -204,12 +204,13 @@ class SpriteGrid(QWidget):
         self._model.marked = frozenset(indices)
         self.view.viewport().update()
 
-    def go_to(self, index: int) -> None:
-        """Select only this sprite, make it current and scroll to it. Does nothing for a hidden sprite."""
+    def go_to(self, index: int) -> bool:
+        """Select only this sprite, make it current and scroll to it. Return False for a hidden sprite."""
         visible = self._model.visible
         rows = [index] if visible is None else np.flatnonzero(visible == index)[:1].tolist()
         if rows:
             self.view.go_to(rows[0])
+        return bool(rows)
 
     def set_visible(self, indices: NDArray[np.int64] | Sequence[int] | None, *, stays: bool = False) -> None:
         """Show only these sprites, in this order; None: all. Clears the selection. stays: keep the scroll position."""

@@ -100,3 +100,15 @@ def test_many_classes_list_the_nearest(qtbot: QtBot) -> None:
     menu.set_classes(names, ["weapon/03"])
     texts = list(listed(menu))
     assert len(texts) == 17 and texts[0] == "weapon/00" and texts[-1] == "Other class…"
+
+
+def test_moved_sprites_leave_the_chosen_class(qtbot: QtBot, shown: SpritesPage) -> None:
+    classes, grid = shown.summary.classes, shown.browser.grid
+    first = classes.topLevelItem(1)
+    assert first is not None
+    classes.setCurrentItem(first)
+    assert grid.visible_count() == 12
+    grid.select([0, 1])
+    with qtbot.waitSignal(shown.session.open_sprites.imported, timeout=LONG_MS):
+        shown.session.open_sprites.move_to_class(grid.selected(), "class1")
+    assert grid.visible_count() == 10 and grid.selected() == [2]  # the next sprite
