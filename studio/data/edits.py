@@ -68,7 +68,7 @@ class FolderEdits:
         return any(not label or f"{name}/".startswith((f"{label}/", f"{label}#")) for label in self.labels)
 
 
-Edits = tuple[FolderEdits, ...]  # of each imported folder
+Edits = tuple[FolderEdits, ...]  # an entry for each imported folder
 
 
 def edits_path(folder: Path) -> Path:

@@ -20,7 +20,7 @@ _READ_OPTIONS = ("clear_magenta", "shrink")  # change pixels during reading
 
 
 def changes_pixels(fix: Fix, options: ImportOptions) -> bool:
-    """Whether a fix of an import with these options changes pixels of sprites."""
+    """Whether a fix changes pixels of sprites. options: of the import."""
     names = {*PIXEL_OPTIONS, *_READ_OPTIONS}
     return any(name in names and getattr(options, name) != value for name, value in fix.changes.items())
 

@@ -39,7 +39,7 @@ class ClassMover(QObject):
 
     @Slot()
     def open_dialog(self) -> None:
-        """Ask for the class of the selected sprites, if they can be moved."""
+        """Ask for the new class of the selected sprites. Does nothing without movable sprites."""
         sprites = self._open_sprites.sprites
         if sprites is not None and not self.why_not():
             dialog = ClassDialog(self._grid, sprites.class_names, self._grid.selected_count())
@@ -71,7 +71,7 @@ class ClassMenu(QMenu):
         self.triggered.connect(self._on_triggered)
 
     def set_classes(self, names: Sequence[str], own: Sequence[str]) -> None:
-        """List classes. own: classes of the selected sprites; the only class of all sprites is disabled."""
+        """List classes. own: classes of the selected sprites; a single own class is disabled."""
         self.clear()
         for name in _nearest(names, own):
             action = self.addAction(name.replace("&", "&&"))
@@ -93,7 +93,7 @@ class ClassMenu(QMenu):
 
 
 def _nearest(names: Sequence[str], own: Sequence[str]) -> list[str]:
-    """Return the classes to list, in the order of `names`; of many classes those that share most folders with `own`."""
+    """Return the classes to list, in the order of `names`: of many classes, the nearest to `own` in the folders."""
     if len(names) <= _MOST_LISTED:
         return list(names)
     parts = [name.split("/") for name in own]

@@ -33,7 +33,7 @@ class SavedEdits:
     """Loads and saves the edits of the open folders. Used by import jobs, one at a time."""
 
     def __init__(self) -> None:
-        self._saved: Edits = ()  # as last loaded or saved here
+        self._saved: Edits = ()  # contents of the files, as last loaded or saved
 
     def load(self, state: ImportState) -> Events:
         """Load the edits; a damaged file yields a Notice, and the import goes on without edits."""
