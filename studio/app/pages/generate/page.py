@@ -32,6 +32,7 @@ _SPLITS = {  # settings key and sizes of editor and results
     Qt.Orientation.Horizontal: ("generate_editor_side", (560, 256)),
 }
 _THUMBNAIL = "generate_thumbnail"  # settings key: side of a thumbnail in logical pixels
+_STRETCHES = (2, 1)  # of editor and results side by side
 _MODEL = "generate_model"  # settings key: the last used run
 
 
@@ -56,7 +57,8 @@ class EditorSplitter(QSplitter):
             self.save_state()
             self.setOrientation(orientation)
             key, sizes = _SPLITS[orientation]
-            self.setStretchFactor(0, 1)
+            for index, factor in enumerate(_STRETCHES):
+                self.setStretchFactor(index, factor)
             self.setSizes(sizes)
             self.restoreState(self._settings.layout(key))
 

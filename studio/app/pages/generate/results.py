@@ -135,7 +135,7 @@ class Results(QWidget):
         """Return the selected sprites, or all except rejected ones; None without sprites. Films get the shown speed."""
         selection = self.content.selection(self.grid.selected())
         if selection is not None and selection.is_animation:
-            return replace(selection, duration_ms=self._neighbours.player.duration_ms())
+            return replace(selection, duration_ms=self._neighbours.player.playback.duration_ms())
         return selection
 
     @Slot()

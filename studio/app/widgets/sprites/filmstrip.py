@@ -6,15 +6,18 @@ import bisect
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSlider, QWidget
 
 from studio.app.widgets import factory
+from studio.app.widgets.sprites.player import Playback
 from studio.app.widgets.sprites.sheet_view import SpriteSheetView
 from studio.core.arrays import Rgba
 from studio.core.events import SamplesReady
 
 _Frame = tuple[int, Rgba, tuple[str, ...]]
+_WIDE = 480  # logical pixels; a narrower strip has no room for the speed
 _ROOM_BYTES = 96 << 20  # a night's samples would take 1 GB, so long films are thinned
 
 
@@ -30,17 +33,30 @@ class Filmstrip(QWidget):
         self._live = True
         self._held: int | None = None  # the shown step before `peek`; -1 for live
         self._slider = QSlider(Qt.Orientation.Horizontal)
+        self._slider.setRange(0, 0)
         factory.set_name_and_tip(self._slider, "Sample step", "Drag to see earlier samples of the same seed.")
         self._step = factory.text("–", "muted", wrap=False)
         self._step.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 000,000"))
         self._latest = factory.button("Latest", "Show the newest samples and follow new ones.", role="flat")
         tip = "Save the samples as a GIF or APNG animation."
         self.save = factory.tool_button("film", "Save timelapse", tip, self.save_requested)
-        below = factory.row(self._step, self._slider, self._latest, self.save, grows=1)
+        self.playback = Playback(self._slider, "timelapse")
+        parts = (self.playback.play, self._step, self._slider, self.playback.speed, self._latest, self.save)
+        below = factory.row(*parts, grows=2)
         self.setLayout(factory.column(self.view, below, grows=0))
         self._slider.valueChanged.connect(self._on_slider_moved)
         self._latest.clicked.connect(self.go_live)
         self._refresh()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave the room of a narrow strip to the slider."""
+        super().resizeEvent(event)
+        self.playback.speed.setVisible(self.width() >= _WIDE)
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the smallest size, in which the speed is hidden."""
+        hint, speed = super().minimumSizeHint(), self.playback.speed
+        return hint if speed.isHidden() else hint - QSize(speed.minimumSizeHint().width() + factory.GRID, 0)
 
     def add(self, step: int, sprites: Rgba, captions: Sequence[str] = ()) -> None:
         """Append the samples of `step`, replacing samples from this step on. Show the new samples if live."""
@@ -136,6 +152,7 @@ class Filmstrip(QWidget):
     def _fit_slider(self) -> None:
         with QSignalBlocker(self._slider):
             self._slider.setRange(0, max(0, len(self._film) - 1))
+        self.playback.refresh()
 
     def _refresh(self) -> None:
         step = self.shown_step()

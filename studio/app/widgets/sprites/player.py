@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QSlider, QSpinBox, QWidget
 
 from studio.app import theme
@@ -55,39 +55,111 @@ class FrameView(QWidget):
                 painter.drawImage(target, as_image(pixels))
 
 
+class Playback(QObject):
+    """A play button and a speed field that step a slider through its range in a loop, while the slider is visible."""
+
+    def __init__(self, slider: QSlider, what: str) -> None:
+        """Create the controls. what: name of the played thing, for tooltips."""
+        super().__init__(slider)
+        self._slider, self._what, self._is_playing = slider, what, False
+        self.play = factory.tool_button("play", "Play", f"Play the {what}.", self._on_play_clicked)
+        self.speed = QSpinBox()
+        self.speed.setRange(_SPEEDS[0], _SPEEDS[-1])
+        self.speed.setValue(_USUAL_SPEED)
+        self.speed.setSuffix(" fps")
+        factory.pad_spin_box(self.speed)
+        factory.need_focus_for_wheel(self.speed)
+        factory.set_name_and_tip(self.speed, "Speed", "Speed in frames per second.")
+        self._timer = QTimer(self, interval=self.duration_ms())
+        self._timer.timeout.connect(self._on_timeout)
+        self.speed.valueChanged.connect(self._on_speed_changed)
+        slider.sliderPressed.connect(self.pause)
+        slider.rangeChanged.connect(self.refresh)
+        slider.installEventFilter(self)
+        self.refresh()
+
+    def duration_ms(self) -> int:
+        """Return the duration of a frame at the chosen speed."""
+        return round(1000 / self.speed.value())
+
+    def is_playing(self) -> bool:
+        return self._is_playing
+
+    @Slot()
+    def start(self) -> None:
+        """Play, if there are several frames."""
+        self._is_playing = self._slider.maximum() > 0
+        self.refresh()
+
+    @Slot()
+    def pause(self) -> None:
+        """Stop at the shown frame."""
+        self._is_playing = False
+        self.refresh()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Rest while the slider is hidden."""
+        if event.type() in (QEvent.Type.Show, QEvent.Type.Hide):
+            self.refresh()
+        return super().eventFilter(watched, event)
+
+    @Slot()
+    def refresh(self) -> None:
+        """Enable the button if there are several frames, and start or stop the timer."""
+        has_frames = self._slider.maximum() > 0
+        self._is_playing = self._is_playing and has_frames
+        if not self._is_playing or not self._slider.isVisible():
+            self._timer.stop()
+        elif not self._timer.isActive():
+            self._timer.start()
+        name = "Pause" if self._is_playing else "Play"
+        self.play.setIcon(theme.icon(name.lower()))
+        self.play.setAccessibleName(name)
+        factory.set_enabled(self.play, "" if has_frames else "Too few frames to play.", f"{name} the {self._what}.")
+
+    @Slot()
+    def _on_play_clicked(self) -> None:
+        if self._is_playing:
+            self.pause()
+        else:
+            self.start()
+
+    @Slot()
+    def _on_timeout(self) -> None:
+        self._slider.setValue((self._slider.value() + 1) % (self._slider.maximum() + 1))
+
+    @Slot()
+    def _on_speed_changed(self) -> None:
+        self._timer.setInterval(self.duration_ms())
+
+
 class Player(QWidget):
     """Plays frames in a loop while it is visible. The slider's keys step through the frames."""
 
     def __init__(self) -> None:
         super().__init__()
         self._frames: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
-        self._is_playing = False
         self.view = FrameView()
-        self.play = factory.tool_button("play", "Play", "Play the animation.", self._on_play_clicked)
         self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setRange(0, 0)
         factory.set_name_and_tip(self.slider, "Frame", "Drag to a frame, or use the arrow keys.")
-        self.speed = QSpinBox()
-        self.speed.setRange(_SPEEDS[0], _SPEEDS[-1])
-        self.speed.setValue(_USUAL_SPEED)
-        self.speed.setSuffix(" fps")
-        factory.pad_spin_box(self.speed)
+        self.playback = Playback(self.slider, "animation")
         tip = "Speed in frames per second. Saved animations play at this speed."
-        factory.set_name_and_tip(self.speed, "Speed", tip)
+        factory.set_name_and_tip(self.playback.speed, "Speed", tip)
         self.onion = factory.tool_button("onion", "Onion skin", _ONION)
         self.onion.setCheckable(True)
         self._position = factory.text("", "muted", wrap=False)
-        self._timer = QTimer(self, interval=self.duration_ms())
-        controls = (factory.row(self.play, self.slider, grows=1), factory.row(self.speed, self.onion, 1))
+        controls = (
+            factory.row(self.playback.play, self.slider, grows=1),
+            factory.row(self.playback.speed, self.onion, 1),
+        )
         below = factory.panel(factory.column(*controls, self._position, 1, spacing=4))
         self._box = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._box.setContentsMargins(0, 0, 0, 0)
         self._box.addWidget(self.view, 1)
         self._box.addWidget(below)
         self.setLayout(self._box)
-        self._timer.timeout.connect(self._on_timeout)
-        self.speed.valueChanged.connect(self._on_speed_changed)
         self.slider.valueChanged.connect(self._show)
-        self.slider.sliderPressed.connect(self.pause)
         self.onion.toggled.connect(self._show)
 
     def show_frames(self, frames: Rgba) -> None:
@@ -98,58 +170,16 @@ class Player(QWidget):
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, max(0, len(frames) - 1))
             self.slider.setValue(0)
-        self._set_playing(len(frames) > 1)
+        self.playback.start()
         self._show()
-
-    def duration_ms(self) -> int:
-        """Return the duration of a frame at the chosen speed."""
-        return round(1000 / self.speed.value())
-
-    def is_playing(self) -> bool:
-        return self._is_playing
 
     def frame(self) -> int:
         """Return the index of the shown frame."""
         return self.slider.value()
 
-    @Slot()
-    def pause(self) -> None:
-        """Stop at the shown frame."""
-        self._set_playing(False)
-
     def set_direction(self, direction: QBoxLayout.Direction) -> None:
         """Place the controls below the frame (TopToBottom) or beside it (LeftToRight)."""
         self._box.setDirection(direction)
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._set_playing(self._is_playing)
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._timer.stop()
-
-    def _set_playing(self, is_playing: bool) -> None:
-        self._is_playing = is_playing
-        if is_playing and self.isVisible():
-            self._timer.start()
-        else:
-            self._timer.stop()
-        name = "Pause" if is_playing else "Play"
-        self.play.setIcon(theme.icon(name.lower()))
-        factory.set_name_and_tip(self.play, name, f"{name} the animation.")
-
-    @Slot()
-    def _on_play_clicked(self) -> None:
-        self._set_playing(not self._is_playing and len(self._frames) > 1)
-
-    @Slot()
-    def _on_timeout(self) -> None:
-        self.slider.setValue((self.slider.value() + 1) % max(1, len(self._frames)))
-
-    @Slot()
-    def _on_speed_changed(self) -> None:
-        self._timer.setInterval(self.duration_ms())
 
     @Slot()
     def _show(self) -> None:

@@ -120,8 +120,8 @@ def test_tween_and_similar_sprites(
     four = results.buttons.frame_counts.actions()[2]
     made = drawn(qtbot, page, four.trigger)
     player = page.neighbours.player
-    assert len(made.sprites) == 6 and player.isVisible() and player.is_playing()
-    player.speed.setValue(20)
+    assert len(made.sprites) == 6 and player.isVisible() and player.playback.is_playing()
+    player.playback.speed.setValue(20)
     np.testing.assert_array_equal(made.sprites[[0, -1]], ends)
     gif = sprite_exports()["gif"]
     asked: list[str] = []

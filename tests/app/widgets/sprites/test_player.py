@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.app.widgets.sprites.player import Player
 from studio.core.arrays import Rgba
 from tests.app.conftest import click
@@ -26,7 +27,7 @@ def frames() -> Rgba:
 @pytest.fixture
 def player(qtbot: QtBot, frames: Rgba) -> Player:
     made = shown(qtbot, Player(), 160, 240)
-    made.speed.setValue(50)
+    made.playback.speed.setValue(50)
     made.show_frames(frames)
     return made
 
@@ -35,31 +36,33 @@ def test_frames_play_in_a_loop_until_paused(qtbot: QtBot, player: Player, frames
     seen: list[int] = []
     player.slider.valueChanged.connect(seen.append)
     qtbot.waitUntil(lambda: len(seen) > 3)
-    assert seen[:4] == [1, 2, 0, 1] and player.is_playing() and player.play.accessibleName() == "Pause"
-    click(player.play)
+    assert (
+        seen[:4] == [1, 2, 0, 1] and player.playback.is_playing() and player.playback.play.accessibleName() == "Pause"
+    )
+    click(player.playback.play)
     frame = player.frame()
     QTest.keyClick(player.slider, Qt.Key.Key_Home)
     QTest.keyClick(player.slider, Qt.Key.Key_Right)
-    assert not player.is_playing() and player.frame() == 1 and frame in range(3)
+    assert not player.playback.is_playing() and player.frame() == 1 and frame in range(3)
     player.show_frames(frames.copy())  # the same film
-    assert player.frame() == 1 and not player.is_playing()
+    assert player.frame() == 1 and not player.playback.is_playing()
 
 
 def test_speed_sets_the_duration_of_frames(player: Player) -> None:
-    assert player.duration_ms() == 20
-    player.speed.setValue(8)
-    assert player.duration_ms() == 125
+    assert player.playback.duration_ms() == 20
+    player.playback.speed.setValue(8)
+    assert player.playback.duration_ms() == 125
 
 
 def test_hidden_film_rests(qtbot: QtBot, player: Player) -> None:
     player.hide()
-    assert not player._timer.isActive()
+    assert not player.playback._timer.isActive()
     player.show()
-    assert player._timer.isActive()
+    assert player.playback._timer.isActive()
 
 
 def test_onion_skin_shows_the_neighbouring_frames(player: Player) -> None:
-    player.pause()
+    player.playback.pause()
     player.slider.setValue(1)
 
     def reds() -> list[int]:
@@ -78,6 +81,20 @@ def test_onion_skin_shows_the_neighbouring_frames(player: Player) -> None:
 
 def test_a_single_frame_does_not_play(player: Player, frames: Rgba) -> None:
     player.show_frames(frames[:1])
-    assert not player.is_playing()
-    click(player.play)
-    assert not player.is_playing() and player.frame() == 0
+    assert not player.playback.is_playing() and player.frame() == 0
+    assert not player.playback.play.isEnabled() and player.playback.play.toolTip() == "Too few frames to play."
+
+
+def test_timelapse_plays_in_its_filmstrip(qtbot: QtBot, frames: Rgba) -> None:
+    strip = shown(qtbot, Filmstrip(), 500, 300)
+    assert not strip.playback.play.isEnabled()
+    for index in range(3):
+        strip.add(10 * index, frames[index : index + 1])
+    strip.playback.speed.setValue(50)
+    seen: list[int] = []
+    strip._slider.valueChanged.connect(lambda: seen.append(strip.shown_step()))
+    click(strip.playback.play)
+    qtbot.waitUntil(lambda: len(seen) > 2)
+    assert set(seen[:3]) == {0, 10, 20}
+    strip.clear()
+    assert not strip.playback.is_playing()
