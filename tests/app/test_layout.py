@@ -41,6 +41,7 @@ _RUN = Path(__file__).parents[1] / "older_run" / "run"
 _SIZES = [(800, 600), (1280, 800), (2560, 1440)]
 _LAYOUT_ROUNDS = 4  # until wrapped texts, scroll areas and their pages agree on their sizes
 _SLACK = 1  # pixel, for corners of tab bars, which Qt places over their edge
+_NARROW, _MOST_LINES = 70, 3  # a label of fewer pixels with more lines looks squeezed
 _ELIDES = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
 
 
@@ -75,7 +76,9 @@ def is_cut_off(widget: QWidget) -> bool:
         case ElidedLabel():
             pass
         case QLabel() if widget.wordWrap():
-            is_cut = bool(widget.text()) and widget.heightForWidth(width) > widget.height()
+            needed = widget.heightForWidth(width)
+            is_squeezed = width < _NARROW and needed > _MOST_LINES * widget.fontMetrics().lineSpacing()
+            is_cut = bool(widget.text()) and (needed > widget.height() or is_squeezed)
         case QLabel():
             is_cut = bool(widget.text()) and (hint.width() > width or hint.height() > widget.height())
         case QAbstractButton():

@@ -99,10 +99,11 @@ class LabPage(Page):
         self.progress.hide()
         self.cancel.hide()
         left = factory.column(factory.title("Lab"), factory.caption(_ABOUT), self.experiments, margin=2 * factory.GRID)
-        buttons = factory.row(self.start, self.cancel, self.about, self.report, grows=2)
+        buttons = factory.row(self.start, self.cancel, 1, self.report)
         choices = factory.row(factory.labelled("Result", self.result), factory.labelled("Compare with", self.compared))
         self.run_choice.hide()
-        head = factory.column(self.title, self.question, self.run_choice, buttons, self.progress, choices)
+        start = factory.column(buttons, self.about, spacing=factory.GRID // 2)
+        head = factory.column(self.title, self.question, self.run_choice, start, self.progress, choices)
         right = factory.column(head, self._scroll, margin=2 * factory.GRID, grows=1)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # for wide tables
         parts = factory.panel(left), factory.panel(right)

@@ -18,7 +18,7 @@ from studio.core.arrays import Rgba
 
 _ROOM = 4 * (32 + SPRITE_GAP), 2 * (32 + SPRITE_GAP)  # logical pixels for the samples
 _MOST_SAMPLES = 8
-_LEAST_TEXT = 280  # width in logical pixels of text and buttons beside samples
+_LEAST_TEXT, _LEAST_LINE = 280, 160  # widths in logical pixels: text and buttons beside samples, a line beside buttons
 _MARGIN = 3 * factory.GRID // 2
 _Direction = QBoxLayout.Direction
 
@@ -77,6 +77,7 @@ class ResultCard(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._show_samples()
+        self._arrange_words()
 
     def _show_samples(self) -> None:
         """Show the samples if a card has some and is wide enough for text beside them."""
@@ -91,4 +92,10 @@ class ResultCard(QFrame):
         if margin != self._row.contentsMargins().left():
             theme.set_role(self, "card" if headline else "")
             self._row.setContentsMargins(margin, margin, margin, margin)
-            self._body.setDirection(_Direction.TopToBottom if headline else _Direction.LeftToRight)
+        self._arrange_words()
+
+    def _arrange_words(self) -> None:
+        """Place the buttons below a card's text, and below a line that would be squeezed beside them."""
+        is_narrow = self.width() < self._flow.sizeHint().width() + _LEAST_LINE
+        is_below = bool(self.headline.text()) or is_narrow
+        self._body.setDirection(_Direction.TopToBottom if is_below else _Direction.LeftToRight)
