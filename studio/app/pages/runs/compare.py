@@ -183,8 +183,8 @@ class Comparison(QWidget):
             for index, name in enumerate(_SECTIONS[1:], 1):
                 self.sections.setTabVisible(index, has_matrix if name == _MATRIX else len(self._runs) > 1)
             self.sections.setCurrentIndex(self._wanted if self.sections.isTabVisible(self._wanted) else 0)
-        self.sections.updateGeometry()  # Qt forgets it when a tab is shown
         self._head.setVisible(len(self._runs) > 1 or has_matrix)
+        self.sections.updateGeometry()  # Qt forgets it when a tab or the bar is shown
 
     def _show_matrix(self) -> None:
         """Show the confusion matrix of the selected run, once it is read."""

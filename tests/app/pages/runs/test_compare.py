@@ -149,3 +149,19 @@ def test_too_many_runs_compare_the_first_eight(qtbot: QtBot, shown: Comparison) 
     many = [replace(ONE, path=Path(f"more/{number}/one")) for number in range(10)]
     _choose(qtbot, shown, *many, reads=8)
     assert len(shown.samples.rows) == 8 and shown._limit_note.text() == "The first 8 of 10"
+
+
+def test_single_classifier_shows_its_confusion_matrix(qtbot: QtBot, session: Session, shown: Comparison) -> None:
+    _choose(qtbot, shown, ONE, reads=1)
+    assert not shown.sections.isVisible()
+    session.runs.read.emit(replace(_read(ONE.path), history=RunHistory(confusion=np.array([[3]]))))
+    titles = [shown.sections.tabText(index) for index in range(5) if shown.sections.isTabVisible(index)]
+    assert shown.sections.isVisible() and titles == ["Curves", "Confusion matrix"]
+    qtbot.waitUntil(lambda: shown.sections.width() >= shown.sections.sizeHint().width())
+    shown.sections.setCurrentIndex(4)
+    assert shown.confusion.isVisible() and shown.confusion.matrix.matrix.describe(0, 0) == "a correct: 3 of 3"
+    _choose(qtbot, shown, NONE, reads=1)
+    assert not shown.sections.isVisible() and shown.splitter.isVisible()
+    _choose(qtbot, shown, ONE, reads=1)
+    session.runs.read.emit(replace(_read(ONE.path), history=RunHistory(confusion=np.array([[3]]))))
+    assert shown.confusion.isVisible()  # the tab chosen last
