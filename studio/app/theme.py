@@ -1,4 +1,4 @@
-"""The light and dark theme: colours, font sizes, stylesheet and icons.
+"""The light and dark theme, each also in high contrast: colours, font sizes, stylesheet and icons.
 
 Widgets with a paintEvent call `colours()` in it; widgets that store colours update them on
 `QEvent.Type.PaletteChange` or `Theme.changed`.
@@ -21,6 +21,7 @@ Scheme = Literal["system", "light", "dark"]
 Role = Literal[
     "title", "heading", "muted", "primary", "danger", "flat", "card", "error", "warning", "badge", "notice", ""
 ]
+_EFFECTS = tuple(effect for effect in Qt.UIEffect if effect != Qt.UIEffect.UI_General)  # up to 250 ms where on
 _ROLES = {"": QPalette.ColorRole.ButtonText, "on_accent": QPalette.ColorRole.HighlightedText}
 _ROLES |= {"muted": QPalette.ColorRole.PlaceholderText, "accent": QPalette.ColorRole.Accent}
 
@@ -57,6 +58,20 @@ DARK = Colours(
     checker_a="#5e6470", checker_b="#545a66",
     curves=("#8790f5", "#e0a05e", "#5cbfb2", "#e088b2", "#b5c45a", "#6fb6e8", "#c99a82", "#a5a5b2"),
 )  # fmt: skip
+# For the system's high contrast. All texts have a contrast of at least 7:1, borders of at least 4.5:1.
+LIGHT_CONTRAST = Colours(
+    dark=False, window="#ffffff", surface="#ffffff", border="#5c5f66", text="#000000", muted="#33363b",
+    accent="#2a35ad", on_accent="#ffffff", warn="#6a4200", error="#9c1414", good="#0c5430",
+    checker_a="#f4f5f7", checker_b="#e6e8ec",
+    curves=("#2a35ad", "#a4540a", "#14665c", "#9c2c61", "#5a6610", "#14608f", "#6e4030", "#55555e"),
+)  # fmt: skip
+DARK_CONTRAST = Colours(
+    dark=True, window="#000000", surface="#000000", border="#9ea3ad", text="#ffffff", muted="#d6d9df",
+    accent="#a9b1ff", on_accent="#000000", warn="#ffce6b", error="#ffa099", good="#84e0a4",
+    checker_a="#5e6470", checker_b="#545a66",
+    curves=("#a9b1ff", "#f0b878", "#74d6ca", "#f2a6cb", "#cadb72", "#8accf8", "#e0b6a0", "#c0c0cc"),
+)  # fmt: skip
+_BY_WINDOW = {found.window: found for found in (LIGHT, DARK, LIGHT_CONTRAST, DARK_CONTRAST)}
 
 
 class Theme(QObject):
@@ -72,7 +87,11 @@ class Theme(QObject):
         self._shown: Colours | None = None
         self._native_dark = app.palette().color(QPalette.ColorRole.Window).lightness() < 128
         app.setStyle(QStyleFactory.create("Fusion"))
-        app.styleHints().colorSchemeChanged.connect(self._refresh)
+        for effect in _EFFECTS:
+            app.setEffectEnabled(effect, False)
+        self._hints = app.styleHints()  # PySide loses `accessibility` with its temporary owner
+        self._hints.colorSchemeChanged.connect(self._refresh)
+        self._hints.accessibility().contrastPreferenceChanged.connect(self._refresh)
 
     def scheme(self) -> Scheme:
         """Return the chosen colour scheme; 'system' follows the desktop."""
@@ -90,18 +109,22 @@ class Theme(QObject):
         """Switch to the light theme, the dark theme, or the desktop's."""
         self._scheme = scheme
         wanted = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}.get(scheme, Qt.ColorScheme.Unknown)
-        self._app.styleHints().setColorScheme(wanted)  # for title bars and system dialogs
+        self._hints.setColorScheme(wanted)  # for title bars and system dialogs
         self._refresh()
 
     def _wants_dark(self) -> bool:
         if self._scheme != "system":
             return self._scheme == "dark"
-        hint = self._app.styleHints().colorScheme()
+        hint = self._hints.colorScheme()
         return self._native_dark if hint == Qt.ColorScheme.Unknown else hint == Qt.ColorScheme.Dark
+
+    def _wants_contrast(self) -> bool:
+        return self._hints.accessibility().contrastPreference() == Qt.ContrastPreference.HighContrast
 
     @Slot()
     def _refresh(self) -> None:
-        chosen = DARK if self._wants_dark() else LIGHT
+        pair = (LIGHT_CONTRAST, DARK_CONTRAST) if self._wants_contrast() else (LIGHT, DARK)
+        chosen = pair[self._wants_dark()]
         if chosen is not self._shown:
             self._shown = chosen
             self._app.setPalette(_palette(chosen))
@@ -116,8 +139,9 @@ def apply(app: QApplication, scheme: Scheme = "system") -> Theme:
 
 
 def colours() -> Colours:
+    """Return the colours of the application's palette."""
     window = QGuiApplication.palette().color(QPalette.ColorRole.Window)
-    return DARK if window.lightness() < 128 else LIGHT
+    return _BY_WINDOW.get(window.name()) or (DARK if window.lightness() < 128 else LIGHT)
 
 
 def icon(name: str, colour: str = "") -> QIcon:

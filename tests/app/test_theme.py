@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QImage, QPalette
-from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QPushButton, QStyle, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
@@ -37,13 +37,18 @@ def _contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
-def test_texts_can_be_read(colours: theme.Colours) -> None:
+@pytest.mark.parametrize(
+    ("colours", "least"),
+    [(theme.LIGHT, 4.5), (theme.DARK, 4.5), (theme.LIGHT_CONTRAST, 7), (theme.DARK_CONTRAST, 7)],
+    ids=["light", "dark", "light contrast", "dark contrast"],
+)
+def test_texts_can_be_read(colours: theme.Colours, least: float) -> None:
     for ground in (colours.window, colours.surface):
         for text in (colours.text, colours.muted, colours.error, colours.warn, colours.good):
-            assert _contrast(text, ground) >= 4.5, (text, ground)
-        assert all(_contrast(curve, ground) >= 2.5 for curve in colours.curves)
-    assert _contrast(colours.on_accent, colours.accent) >= 4.5
+            assert _contrast(text, ground) >= least, (text, ground)
+        assert all(_contrast(curve, ground) >= (2.5 if least < 7 else 4.5) for curve in colours.curves)
+        assert least < 7 or _contrast(colours.border, ground) >= 4.5
+    assert _contrast(colours.on_accent, colours.accent) >= least
     assert colours.curves[0] == colours.accent
     for level, colour in theme.level_colours(colours).items():
         strip = theme.notice_background(colours, level)
@@ -76,6 +81,30 @@ def test_a_theme_changes_palette_and_stylesheet_and_signals_only_changes(
     label.setStyleSheet(made.stylesheet())
     assert chosen.accent in made.stylesheet() and "$" not in made.stylesheet()
     assert label.palette().color(QPalette.ColorRole.WindowText).name() == chosen.muted
+
+
+@SCHEMES
+def test_the_theme_follows_the_contrast_of_the_system(
+    qapp: QApplication, qtbot: QtBot, scheme: theme.Scheme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, hints = theme.apply(qapp, scheme), qapp.styleHints()
+    usual = theme.colours()
+    for is_high in (True, False):
+        monkeypatch.setattr(theme.Theme, "_wants_contrast", lambda _, is_high=is_high: is_high)
+        with qtbot.waitSignal(made.changed):
+            hints.accessibility().contrastPreferenceChanged.emit(Qt.ContrastPreference.HighContrast)
+        high = theme.DARK_CONTRAST if scheme == "dark" else theme.LIGHT_CONTRAST
+        assert theme.colours() is (high if is_high else usual)
+        assert theme.colours().text in made.stylesheet()
+
+
+def test_nothing_is_animated(qapp: QApplication, qtbot: QtBot) -> None:
+    made, button = theme.apply(qapp, "light"), QPushButton("Start")
+    qtbot.addWidget(button)
+    button.setStyleSheet(made.stylesheet())
+    hint = QStyle.StyleHint.SH_Widget_Animation_Duration
+    assert button.style().styleHint(hint, None, button) == 0
+    assert not any(QApplication.isEffectEnabled(effect) for effect in Qt.UIEffect)
 
 
 def test_a_role_can_be_given_later(qapp: QApplication, qtbot: QtBot) -> None:
