@@ -38,6 +38,7 @@ class SettingsDialog(QDialog):
         self.saves_details = factory.check_box("Write generation details into saved images", _DETAILS)
         self.shortcuts = ShortcutList()
         self.tabs = QTabWidget()
+        factory.name_tabs(self.tabs, "Settings tabs", "Switch between settings and keys.")
         self.setWindowTitle("Settings")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         factory.set_name_and_tip(self.runs_folder.line, "Runs folder", _RUNS)

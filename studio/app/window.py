@@ -23,6 +23,7 @@ from studio.app.status_bar import StatusBar
 from studio.app.theme import Theme
 from studio.app.widgets import factory, pasted
 from studio.app.widgets.input import paste_text
+from studio.app.widgets.tab_order import next_stop
 
 _STORE_MS = 500
 _FRAME = QSize(8, 40)  # assumed size of the window frame in logical pixels
@@ -207,6 +208,13 @@ class Window(QMainWindow):
     @Slot()
     def _on_painted(self) -> None:
         self.painted.emit()
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Move the focus on Tab, or back on Shift+Tab, in the order of the layouts."""
+        stop, reasons = next_stop(self, forward=forward), Qt.FocusReason
+        if stop is not None:
+            stop.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
+        return stop is not None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Pause or resume with Space, if no control has handled the key; ignore auto-repeat."""

@@ -72,17 +72,6 @@ class ConfigForm(QWidget):
         self._showing = False
         self._mark_invalid()
 
-    def tab_order(self) -> list[QWidget]:
-        """Return the controls in tab order, from top to bottom."""
-        heading = [self._advanced.heading] if self._advanced is not None else []
-        controls = [(one, self._controls[one.name]) for one in self._settings]
-        plain, advanced = ([each for one, each in controls if one.advanced == kind] for kind in (False, True))
-        return [
-            part
-            for control in (*plain, *heading, *advanced)
-            for part in ((control.line, control.browse) if isinstance(control, PathField) else (control,))
-        ]
-
     def set_advanced_summary(self, text: str) -> None:
         """Set the line shown while the advanced settings are collapsed."""
         if self._advanced is not None:

@@ -45,6 +45,7 @@ class ConfusionMatrix(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setAccessibleName("Confusion matrix")
+        self.setAccessibleDescription(_HOW_TO_READ)
         PlaceTips(self, self._tip_at)
 
     def set_confusion(self, counts: NDArray[np.int64], class_names: Sequence[str]) -> None:
@@ -92,7 +93,7 @@ class ConfusionMatrix(QWidget):
         """Frame a cell and describe it; None clears the frame."""
         self._cell = cell
         text = self.describe(*cell) if cell else ""
-        self.setAccessibleDescription(text)
+        self.setAccessibleDescription(text or _HOW_TO_READ)
         self.cell_described.emit(text)
         self.update()
 

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
     QSlider,
     QSplitter,
     QStackedWidget,
+    QTabWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -128,6 +129,13 @@ def set_name_and_tip(widget: QWidget, name: str, tip: str) -> None:
     widget.setAccessibleName(name)
     widget.setToolTip(tip)
     widget.setProperty("tip", tip)
+
+
+def name_tabs(tabs: QTabWidget, name: str, tip: str) -> None:
+    """Set the accessible name and the tooltip of a tab bar, and the name of its pages."""
+    tabs.setAccessibleName(name)
+    tabs.setAccessibleDescription(tip)
+    set_name_and_tip(tabs.tabBar(), name, tip)
 
 
 def set_enabled(widget: QWidget, reason: str, tip: str = "") -> None:

@@ -84,5 +84,5 @@ def test_form_reads_and_marks_a_path(qtbot: QtBot) -> None:
     form.show_error("palette", "No such file.")
     assert line.toolTip() == "No such file." and line.property("invalid")
     field = line.parent()
-    assert isinstance(field, PathField) and field.browse in form.tab_order()
+    assert isinstance(field, PathField) and field.browse.isEnabled()
     assert field.browse.focusPolicy() & Qt.FocusPolicy.TabFocus

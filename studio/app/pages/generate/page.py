@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, Qt, Slot
@@ -143,7 +142,6 @@ class GeneratePage(Page):
         self.request.edited.connect(self._refresh_busy)
         self.request.colours.own_known.connect(self.editing.editor.swatches.set_palette_of_model)
         self.session.catalog.ready.connect(self._refresh)
-        self.session.catalog.ready.connect(self._set_tab_order)
         self.session.catalog.devices_found.connect(self._refresh)
         models.busy_changed.connect(self._refresh_busy)
         models.progressed.connect(self._bar.show_progress)
@@ -263,10 +261,3 @@ class GeneratePage(Page):
         folder = dialogs.choose_save_folder(self, settings, title)
         if folder is not None:
             saving.save_files(folder, selection)
-
-    @Slot()
-    def _set_tab_order(self) -> None:
-        """Set the tab order from top to bottom: model, request, buttons."""
-        tab_order = [self.choice.models, self.choice.checkpoints, *self.request.tab_order(), self.generate, self.cancel]
-        for before, after in pairwise(tab_order):
-            QWidget.setTabOrder(before, after)

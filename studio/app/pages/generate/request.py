@@ -117,14 +117,6 @@ class RequestPanel(QWidget):
         """Show or hide the note that the editor always draws 16 sprites."""
         self._editing.setVisible(is_editing)
 
-    def tab_order(self) -> list[QWidget]:
-        """Return the widgets in tab order, from top to bottom."""
-        form = self._form.tab_order() if self._form is not None else []
-        return [
-            self.classes, self.mixed_with, self.share, self.corners, self.seed, self.lock, *form,
-            self.quick.box, self.quick.prepare, self.colours.box, self.colours.dither,
-        ]  # fmt: skip
-
     def next_seed(self) -> int:
         """Return a new random seed, or the current seed if locked."""
         if not self.lock.isChecked():

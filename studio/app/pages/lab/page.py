@@ -41,6 +41,7 @@ class LabPage(Page):
         self.history = session.setup.history
         self.map = MapPage(session)
         self.tabs = QTabWidget()
+        factory.name_tabs(self.tabs, "Lab tabs", "Switch between experiments and the sprite map.")
         self.experiments = QListWidget()
         self.title, self.question, self.about = factory.title(""), factory.text(), factory.caption("")
         self.run_choice = ModelChoice(session, only_runs=True)

@@ -39,6 +39,7 @@ class SpritesPage(Page):
         self.cutting = SliceView(session.open_sprites, session.sheets)
         self.proposal = SliceProposal(session.open_sprites)
         self.tabs = QTabWidget()
+        factory.name_tabs(self.tabs, "Sprite tabs", "Switch between the sprites and their problems.")
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._stack = factory.stack(self.drop_zone, self.waiting, self._splitter, self.cutting)
         self._shown_paths: tuple[Path, ...] = ()

@@ -44,6 +44,7 @@ class Monitor(QWidget):
         self.scatter: ScatterPlot | None = None  # made for the first result: needs pyqtgraph
         self._scatter_box = factory.column()
         self.tabs = QTabWidget()
+        factory.name_tabs(self.tabs, "Result tabs", "Switch between samples and validation results.")
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self._plot_box = factory.column()
         self._plot_panel = factory.panel(self._plot_box)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton
 
 from studio.app import theme
 from studio.app.widgets import factory
@@ -63,7 +62,7 @@ class ResultCard(QFrame):
         self._show_samples()
 
     def set_order(self, buttons: Sequence[QPushButton]) -> None:
-        """Show the buttons in this order, which the Tab key follows too."""
+        """Show the buttons in this order."""
         if tuple(buttons) == self._order:
             return
         self._order = tuple(buttons)
@@ -71,8 +70,6 @@ class ResultCard(QFrame):
             self._flow.takeAt(0)
         for button in buttons:
             self._flow.addWidget(button)
-        for first, second in pairwise(buttons):
-            QWidget.setTabOrder(first, second)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -207,6 +207,7 @@ class PresetButtons(QWidget):
             button.deleteLater()
         for index, (preset, config) in enumerate(self._presets):
             button = factory.button(f"{preset.title}\n{_length(preset, config)}", preset.help)
+            button.setAccessibleName(f"{preset.title}, {_length(preset, config)}")
             button.setCheckable(True)
             button.setMinimumHeight(48)
             self._group.addButton(button, index)

@@ -233,7 +233,7 @@ class SmoothingSlider(QWidget):
 def _tab_bar(names: Mapping[str, PlotTab]) -> QTabBar:
     """Return a tab bar that shrinks if there is little room."""
     bar = QTabBar()
-    bar.setAccessibleName("Curves")
+    factory.set_name_and_tip(bar, "Curves", "Choose the curves to plot.")
     bar.setDrawBase(False)
     bar.setExpanding(False)
     bar.setUsesScrollButtons(True)

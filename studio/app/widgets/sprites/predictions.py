@@ -132,7 +132,7 @@ class PredictionsView(QWidget):
         self.view.setMovement(QListView.Movement.Static)
         self.view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)  # for the arrow keys
         self.view.setSpacing(4)
-        self.view.setAccessibleName("Predictions")
+        factory.set_name_and_tip(self.view, "Predictions", "Sprites with their predicted classes.")
         self.setLayout(factory.column(self.view))
 
     def set_classes(

@@ -20,6 +20,7 @@ from studio.app.pages.generate.page import GeneratePage
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.widgets.sprites.large_view import LargeView
+from studio.app.widgets.tab_order import tab_stops
 from studio.core import paths
 from studio.core.events import Notice
 from studio.data.pixels.editing import NamedSprite
@@ -103,7 +104,7 @@ def test_tab_order_is_top_to_bottom(qtbot: QtBot, page: GeneratePage) -> None:
     form._advanced.set_open(True)
     left = page._splitter.widget(0)
     assert left is not None
-    visited = [stop for stop in stops_from(page.choice.models) if left.isAncestorOf(stop)]
+    visited = list(tab_stops(left))
     names = [stop.accessibleName() for stop in visited]
     assert names[:3] == ["Model", "Checkpoint", "Class"] and names[-1] == "Generate" and "Outline" in names
 
@@ -116,17 +117,6 @@ def test_tab_order_is_top_to_bottom(qtbot: QtBot, page: GeneratePage) -> None:
         return [stop.accessibleName() for stop, following in pairwise(visited) if not is_in_order(stop, following)]
 
     qtbot.waitUntil(lambda: misplaced() == [])  # once the opened settings are laid out
-
-
-def stops_from(first: QWidget) -> list[QWidget]:
-    """Return the widgets in tab order, from this widget until it repeats."""
-    found, widget = [first], first.nextInFocusChain()
-    while widget is not None and widget is not first:
-        takes = bool(widget.focusPolicy().value & Qt.FocusPolicy.TabFocus.value) and widget.focusProxy() is None
-        if takes and widget.isVisible() and widget.isEnabled() and widget.accessibleName():
-            found.append(widget)
-        widget = widget.nextInFocusChain()
-    return found
 
 
 def test_typed_seed_is_kept(page: GeneratePage) -> None:
