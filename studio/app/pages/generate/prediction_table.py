@@ -1,4 +1,4 @@
-"""Predictions beside the true classes or numbers: totals, order, rows for a CSV file. No Qt here."""
+"""Predictions beside the true classes or numbers: totals, order, and CSV."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ClassTable:
 
     @classmethod
     def of(cls, sprites: Sprites, answer: Classified) -> ClassTable:
-        """Match the sprites' classes with the model's by name. A single class says nothing: files without folders."""
+        """Match the sprites' classes with the model's classes by name."""
         known = {name: index for index, name in enumerate(answer.class_names)}
         of_class = np.array([known.get(name, -1) for name in sprites.class_names], np.int64)
         return cls(sprites, answer, of_class[sprites.labels])
@@ -150,6 +150,7 @@ class NumberTable:
 
 
 def prediction_table(sprites: Sprites, answer: Classified | NumbersPredicted) -> ClassTable | NumberTable:
+    """Return the table of a model's predictions."""
     return ClassTable.of(sprites, answer) if isinstance(answer, Classified) else NumberTable.of(sprites, answer)
 
 
