@@ -66,10 +66,13 @@ class SteadyWidth(QObject):
 class FlowLayout(QLayout):
     """A layout that places widgets in rows and wraps at the right edge."""
 
-    def __init__(self, across: int, down: int, *widgets: QWidget) -> None:
-        """Create a layout. across, down: gaps between widgets and between rows, in logical pixels."""
+    def __init__(self, across: int, down: int, *widgets: QWidget, shares: bool = False) -> None:
+        """Create a layout. across, down: gaps between widgets and between rows, in logical pixels.
+
+        shares: widgets that fit in one row share its width equally.
+        """
         super().__init__()
-        self._across, self._down = across, down
+        self._across, self._down, self._shares = across, down, shares
         self._items: list[QLayoutItem] = []
         self.setContentsMargins(0, 0, 0, 0)
         for widget in widgets:
@@ -115,9 +118,11 @@ class FlowLayout(QLayout):
 
     def _arrange(self, rect: QRect, *, apply: bool) -> int:
         """Lay out the items, and return the height. apply: whether to move the items."""
-        x, y, row = rect.x(), rect.y(), 0
-        for item in self._shown():
-            hint = item.sizeHint()
+        x, y, row, shown = rect.x(), rect.y(), 0, self._shown()
+        share = (rect.width() + self._across) // max(1, len(shown)) - self._across
+        shares = self._shares and all(item.sizeHint().width() <= share for item in shown)
+        for item in shown:
+            hint = QSize(share, item.sizeHint().height()) if shares else item.sizeHint()
             if x > rect.x() and x + hint.width() > rect.right() + 1:
                 x, y, row = rect.x(), y + row + self._down, 0
             if apply:

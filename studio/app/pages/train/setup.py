@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSignalBlocker, QSize, Signal, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QButtonGroup, QCheckBox, QComboBox, QWidget
 
 from studio.app.pages import run_texts
@@ -182,7 +181,7 @@ class PresetButtons(QWidget):
         super().__init__()
         self._presets: Sequence[tuple[Preset, TrainingConfig]] = ()
         self._group = QButtonGroup(self)
-        self._row = FlowLayout(factory.GRID, factory.GRID)
+        self._row = FlowLayout(factory.GRID, factory.GRID, shares=True)
         self._help = factory.text("", "muted")
         self.setLayout(factory.column(self._row, self._help))
         self._group.idClicked.connect(self._on_preset_clicked)
@@ -212,24 +211,6 @@ class PresetButtons(QWidget):
             button.setMinimumHeight(48)
             self._group.addButton(button, index)
             self._row.addWidget(button)
-        self._fit_widths()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_widths()
-
-    def minimumSizeHint(self) -> QSize:
-        """Return the size of the widest button's text; the widths set by `_fit_widths` may shrink."""
-        widths = [button.sizeHint().width() for button in self._group.buttons()]
-        return QSize(max(widths, default=0), super().minimumSizeHint().height())
-
-    def _fit_widths(self) -> None:
-        """Share the width among the buttons if their texts fit in one row; otherwise the buttons wrap."""
-        buttons = self._group.buttons()
-        width = (self.width() + factory.GRID) // max(1, len(buttons)) - factory.GRID
-        fits = all(button.sizeHint().width() <= width for button in buttons)
-        for button in buttons:
-            button.setMinimumWidth(width if fits else 0)
 
     @Slot(int)
     def _on_preset_clicked(self, index: int) -> None:

@@ -297,6 +297,20 @@ def test_long_preset_lengths_stay_inside_the_column(qtbot: QtBot) -> None:
     assert all(button.visibleRegion().boundingRect() == button.rect() for button in buttons)
 
 
+def test_preset_buttons_stay_in_a_row_when_a_scroll_bar_narrows_the_column(qtbot: QtBot) -> None:
+    presets = PresetButtons()
+    qtbot.addWidget(presets)
+    offered = [(Preset(title, "", {}, 60.0), TrainingConfig()) for title in ("Quick", "Standard", "Best")]
+    presets.show_presets(offered, "Standard", "")
+    presets.resize(400, 200)
+    presets.show()
+    buttons = list[QPushButton](presets.findChildren(QPushButton))
+    assert {button.width() for button in buttons} == {(400 + 8) // 3 - 8} and len(
+        {button.y() for button in buttons}
+    ) == 1
+    assert presets.heightForWidth(388) == presets.heightForWidth(400)  # else the scroll bar comes and goes for ever
+
+
 def test_narrowest_column_shows_whole_settings_beside_the_scroll_bar(qtbot: QtBot, session: Session) -> None:
     page = show_alone(qtbot, session, TrainPage)
     page._splitter.setSizes([0, 2000])
