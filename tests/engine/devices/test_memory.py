@@ -11,11 +11,31 @@ from studio.engine.devices import detection
 from studio.engine.devices.memory import MemoryMeter
 
 
+@pytest.fixture(autouse=True)
+def _first_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the trainings of other tests."""
+    monkeypatch.setattr(MemoryMeter, "_earlier", (0, 0))
+
+
 def test_cpu_memory_counts_from_the_level_before(monkeypatch: pytest.MonkeyPatch) -> None:
     used_bytes = iter([500, 800, 400])
     monkeypatch.setattr(detection, "memory_in_use", lambda _: next(used_bytes))
     meter = MemoryMeter(torch.device("cpu"))
     assert [meter.read(), meter.read()] == [300, 0]
+
+
+@pytest.mark.parametrize(
+    ("before", "during", "own"),
+    [(790, 820, 320), (500, 800, 300), (1790, 1820, 330), (400, 700, 300)],
+    ids=["kept", "returned", "kept, and sprites imported since", "more returned"],
+)
+def test_the_next_training_uses_kept_memory_again(
+    monkeypatch: pytest.MonkeyPatch, before: int, during: int, own: int
+) -> None:
+    used_bytes = iter([500, 800, before, during])
+    monkeypatch.setattr(detection, "memory_in_use", lambda _: next(used_bytes))
+    MemoryMeter(torch.device("cpu")).read()
+    assert MemoryMeter(torch.device("cpu")).read() == own
 
 
 @pytest.mark.parametrize("is_initialized", [True, False])
