@@ -54,4 +54,7 @@ class SpriteSearch(QLineEdit):
             classes = sprites.class_names
             pairs = zip(sprites.names, sprites.labels.tolist(), strict=True)
             self._texts = [f"{name}\n{classes[label]}".casefold() for name, label in pairs]
-        return np.array([i for i, text in enumerate(self._texts) if all(word in text for word in words)], np.int64)
+        found = list(range(len(self._texts)))
+        for word in words:  # a loop for each word takes a fifth of the time of a test of all words
+            found = [index for index in found if word in self._texts[index]]
+        return np.array(found, np.int64)

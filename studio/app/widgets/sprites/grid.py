@@ -26,12 +26,13 @@ from studio.app.widgets.menu import ContextMenu
 from studio.app.widgets.sprites.cell_view import NO_INDEX, Index
 from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
 from studio.app.widgets.sprites.list import SpriteList
-from studio.app.widgets.sprites.painting import draw_sprite
+from studio.app.widgets.sprites.painting import draw_sprite, shrink_divisor, shrunk
 from studio.core.arrays import Rgba
 
 _ZOOMS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)
 _SMALLEST, _LARGEST = 16, 512  # sides of a thumbnail in logical pixels, unless the sprite itself is smaller or larger
 LARGE_VIEW = "View the sprite large; the arrow keys go on. (Enter, or double-click)"
+_THUMBNAIL_BYTES = 32 << 20  # of shrunk sprites in memory
 _MARGIN = 4  # logical pixels around a sprite
 _MARK = 12  # side of the corner mark
 _SELECTED, _FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
@@ -78,6 +79,9 @@ class SpriteDelegate(QStyledItemDelegate):
         super().__init__(parent)
         self._model = model
         self.zoom = 1.0
+        self._shrunk: dict[int, Rgba] = {}  # thumbnails of large sprites by sprite index, oldest first
+        self._divisor = 1  # of the sprites in `_shrunk`
+        model.modelReset.connect(self.forget_thumbnails)
 
     def cell(self, metrics: QFontMetrics) -> QSize:
         """Return the size of a cell with caption, in logical pixels."""
@@ -89,6 +93,27 @@ class SpriteDelegate(QStyledItemDelegate):
         """Return the side of a drawn sprite in logical pixels."""
         return max(1, int(self._model.rgba.shape[1] * self.zoom))
 
+    @Slot()
+    def forget_thumbnails(self) -> None:
+        """Shrink large sprites again at the next paint, since their pixels have changed."""
+        self._shrunk.clear()
+
+    def _pixels(self, number: int, ratio: float) -> Rgba:
+        """Return a sprite, shrunk if larger than its thumbnail. ratio: device pixels for a logical pixel."""
+        sprite: Rgba = self._model.rgba[number]
+        divisor = shrink_divisor(self._side(), len(sprite), ratio)
+        if divisor == 1:
+            return sprite
+        if divisor != self._divisor:
+            self._divisor = divisor
+            self._shrunk.clear()
+        found = self._shrunk.get(number)
+        if found is None:
+            found = self._shrunk[number] = shrunk(sprite, divisor)
+            if len(self._shrunk) * found.nbytes > _THUMBNAIL_BYTES:
+                del self._shrunk[next(iter(self._shrunk))]
+        return found
+
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Draw a row's sprite. Called for thousands of sprites, so keep it fast."""
         area: QRect = option.rect
@@ -96,9 +121,9 @@ class SpriteDelegate(QStyledItemDelegate):
         number = model.number(index.row())
         if state & (_SELECTED | _FOCUSED):
             _draw_state(painter, area, state)
-        side = self._side()
+        side, ratio = self._side(), painter.device().devicePixelRatioF()
         top = area.y() + _MARGIN
-        draw_sprite(painter, QRect(area.x() + (area.width() - side) // 2, top, side, side), model.rgba[number])
+        draw_sprite(painter, QRect(area.x() + (area.width() - side) // 2, top, side, side), self._pixels(number, ratio))
         if number in model.marked:
             _draw_mark(painter, area)
         if model.captions:
@@ -197,6 +222,7 @@ class SpriteGrid(QWidget):
         """Replace the pixels by an array of the same shape. Selection and scroll position stay."""
         assert rgba.shape == self._model.rgba.shape, rgba.shape
         self._model.rgba = np.asarray(rgba)
+        self._delegate.forget_thumbnails()
         self.view.viewport().update()
 
     def set_marked(self, indices: Collection[int]) -> None:

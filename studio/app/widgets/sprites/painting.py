@@ -40,14 +40,22 @@ def fit_sprite(box: QRect, ratio: float, sprite: Rgba) -> tuple[QRect, Rgba]:
     """
     height, width = sprite.shape[:2]
     across, down = box.width() * ratio, box.height() * ratio
-    factor = min(int(across) // width, int(down) // height)
-    if not factor and across >= 1 and down >= 1:
-        sprite = shrunk(sprite, max(-(-width // int(across)), -(-height // int(down))))
+    divisor = shrink_divisor(min(box.width(), box.height()), max(width, height), ratio)
+    if divisor > 1:
+        sprite = shrunk(sprite, divisor)
         height, width = sprite.shape[:2]
-    factor = max(1, factor)
+    factor = max(1, min(int(across) // width, int(down) // height))
     left = round(box.x() * ratio) + (round(across) - factor * width) // 2
     top = round(box.y() * ratio) + (round(down) - factor * height) // 2
     return QRect(left, top, factor * width, factor * height), np.ascontiguousarray(sprite)
+
+
+def shrink_divisor(box: int, pixels: int, ratio: float) -> int:
+    """Return the smallest n for which 1/n of a sprite fits a box.
+
+    box: available side in logical pixels. pixels: the sprite's side. ratio: device pixels for a logical pixel.
+    """
+    return -(-pixels // max(1, int(box * ratio)))
 
 
 def shrunk(sprite: Rgba, divisor: int) -> Rgba:

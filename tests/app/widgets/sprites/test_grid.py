@@ -17,6 +17,8 @@ from pytestqt.qtbot import QtBot
 from studio.app import theme
 from studio.app.widgets.sprites import grid as sprite_grid
 from studio.app.widgets.sprites.grid import SpriteGrid
+from studio.app.widgets.sprites.painting import shrunk
+from studio.core.arrays import Rgba
 from tests.app.widgets.tools import NO_KEY, SCHEMES, shown, turn_wheel
 from tests.conftest import make_sprites
 
@@ -368,6 +370,25 @@ def test_thumbnails_of_large_sprites_are_shrunk(qtbot: QtBot) -> None:
     for _ in range(9):
         grid.zoom_out()
     assert grid.zoom() == 1 / 2
+
+
+def test_shrunk_thumbnails_follow_the_pixels(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def noting(sprite: Rgba, divisor: int) -> Rgba:
+        sizes.append(divisor)
+        return shrunk(sprite, divisor)
+
+    monkeypatch.setattr(sprite_grid, "shrunk", noting)
+    grid, white = SpriteGrid(thumbnail=64), np.full((2, 256, 256, 4), 255, np.uint8)
+    grid.set_sprites(white)
+    shown(qtbot, grid, 200, 120)
+    grid.view.viewport().grab()
+    grid.view.viewport().grab()
+    assert sizes == [4, 4]  # once for each sprite
+    grid.replace_pixels(white // np.array([255, 255, 255, 1], np.uint8))
+    centre = place_of(grid, 0).center() * grid.devicePixelRatioF()
+    assert grid.view.viewport().grab().toImage().pixelColor(centre) == QColor(1, 1, 1)
 
 
 def test_next_sprite_after_the_selection(grid: SpriteGrid) -> None:
