@@ -44,12 +44,12 @@ class UndoHistory(QObject):
 
     @property
     def latest(self) -> UndoStep | None:
-        """The action that `undo` reverts; None without an action."""
+        """The action to revert; None for an empty history."""
         return self._steps[0][-1] if self._steps[0] else None
 
     @property
     def next(self) -> UndoStep | None:
-        """The action that `redo` repeats; None without an undone action."""
+        """The action to repeat; None without undone actions."""
         return self._steps[1][0] if self._steps[1] else None
 
     def steps(self) -> Steps:
@@ -63,15 +63,15 @@ class UndoHistory(QObject):
             self.changed.emit()
 
     def add(self, step: UndoStep) -> None:
-        """Add an action that was just done. Undone actions can no longer be repeated."""
+        """Add a finished action and drop the undone actions."""
         self.restore(((*self._steps[0], step)[-MAX_STEPS:], ()))
 
     def replace_latest(self, step: UndoStep) -> None:
-        """Replace the latest action, for example by one that continues the action."""
+        """Replace the latest action, for example by a longer edit."""
         self.restore(((*self._steps[0][:-1], step), ()))
 
     def offer(self, step: UndoStep, title: str, hint: str = "To restore, press Undo (Ctrl+Z).") -> UndoOffered:
-        """Return a message that offers to undo an action, as long as it is the latest."""
+        """Return a message with an Undo button; the message expires with the next action."""
         return UndoOffered("info", title, hint, holds=partial(self._is_latest, step), undo=partial(self._undo, step))
 
     def _is_latest(self, step: UndoStep) -> bool:
@@ -86,7 +86,7 @@ class UndoHistory(QObject):
 
     @Slot()
     def undo(self) -> None:
-        """Revert the latest action, if any."""
+        """Revert the latest action."""
         past, future = self._steps
         if past:
             self.restore((past[:-1], (past[-1], *future)))
@@ -94,7 +94,7 @@ class UndoHistory(QObject):
 
     @Slot()
     def redo(self) -> None:
-        """Repeat the action that was undone last, if any."""
+        """Repeat the next undone action."""
         past, future = self._steps
         if future:
             self.restore(((*past, future[0]), future[1:]))

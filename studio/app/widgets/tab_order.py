@@ -42,7 +42,7 @@ def _takes_tab(widget: QWidget) -> bool:
     """Return whether Tab stops at a widget. Of exclusive buttons only the checked one is a stop; arrow keys go on."""
     group = widget.group() if isinstance(widget, QAbstractButton) else None
     if group is not None and group.exclusive() and group.checkedButton() is not None:
-        return group.checkedButton() is widget  # its focus policy is outdated once another button was checked by code
+        return group.checkedButton() is widget  # Qt does not update the focus policy after setChecked()
     return bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.focusProxy() is None
 
 

@@ -41,31 +41,31 @@ class UndoableSettings(ChosenSettings):
         self._is_in_step = False
 
     def choose_recipe(self, name: str) -> None:
-        """Choose a recipe and load its last settings, as a step of `history`."""
+        """Choose a recipe with its last settings and add a step to `history`."""
         recipe = self._catalog.recipes.get(name)
         with self.step(f"choose {recipe.title if recipe is not None else name}"):
             super().choose_recipe(name)
 
     def choose_preset(self, title: str) -> None:
-        """Choose the settings of a preset, as a step of `history`."""
+        """Choose a preset and add a step to `history`."""
         with self.step(f"choose {title}"):
             super().choose_preset(title)
 
     def choose_parent(self, source: ParentSource, *, remember: bool = True) -> None:
-        """Choose the model to start from, as a step of `history`."""
+        """Choose the parent model and add a step to `history`."""
         what = "starter model" if source == STARTER else "no model" if source is None else f"model {source.name}"
         with self.step(f"start from {what}"):
             super().choose_parent(source, remember=remember)
 
     def edit_config(self, config: TrainingConfig) -> None:
-        """Use the settings that the user has edited, as a step of `history`; changes of one setting in a row join."""
+        """Use the user's settings. Consecutive changes of a setting form a single step of `history`."""
         assert self.config is not None
         with self.step(change_title(self.config, config), joins=True):
             super().edit_config(config)
 
     @contextlib.contextmanager
     def step(self, title: str, *, joins: bool = False) -> Iterator[None]:
-        """Add what the block changes as a step to `history`, unless a step contains the block or `title` is empty.
+        """Add the block's changes to `history`, unless `title` is empty or an outer `step` adds them.
 
         joins: extend the latest step if it has the same title.
         """
