@@ -79,10 +79,10 @@ class Monitor(QWidget):
         self.setLayout(factory.column(self.readings, self.splitter, grows=1))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Set the splitter's minimum height, which a layout ignores; the stylesheet has set the handle's width."""
+        """Set the splitter's minimum height, which a layout ignores; the stylesheet has set the handle's size."""
         super().showEvent(event)
         minima = self._plot_panel.minimumHeight() + self.tabs.minimumHeight()
-        self.splitter.setMinimumHeight(minima + self.splitter.handleWidth())
+        self.splitter.setMinimumHeight(minima + self.splitter.handle(1).sizeHint().height())  # with the margins
 
     def save_state(self) -> None:
         self._session.settings.set_layout("monitor", self.splitter.saveState())
