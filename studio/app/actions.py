@@ -176,7 +176,7 @@ class NavigationRail(QFrame):
 
 
 class Commands(QObject):
-    """Executes menu actions that need no page."""
+    """Executes the menu actions that do not depend on the shown page of the window."""
 
     open_requested = Signal(object)  # files to open, list of Path
     page_requested = Signal(str)  # name of the page to show

@@ -32,7 +32,10 @@ class CloseGuard(QObject):
         training.state_changed.connect(self._on_training_changed)
 
     def may_close(self) -> bool:
-        """Return whether the window can close now. If a run trains in this window, ask the user and return False."""
+        """Return whether the window can close now: not while a run trains in this window.
+
+        In that case, asks the user whether to stop the training; the window closes after the answer.
+        """
         if not self._training.runs_in_window():
             return True
         if not self._is_closing:

@@ -236,7 +236,7 @@ def new_run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -
 
 
 def _preset_changes(recipe: Recipe, name: str | None, budget: TrainingBudget) -> Mapping[str, Value]:
-    """Return the settings of the preset called `name`, by default the middle preset. Raises UsageError."""
+    """Return the settings that the preset `name` changes; without a name, the standard preset. Raises UsageError."""
     if name is None:
         return recipe.usual_changes(budget)
     presets = {preset.title.lower(): preset.changes for preset in recipe.presets(budget)}

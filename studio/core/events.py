@@ -277,7 +277,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Verified(Event):
-    """The result of verifying a file: whether the file is unchanged and belongs to its run."""
+    """The result of verifying an exported file: whether it is unchanged and was made by the run named in it."""
 
     path: Path
     checks: tuple[Check, ...]

@@ -22,7 +22,7 @@ def quote(word: str) -> str:
 
 
 def _for_windows(word: str) -> str:
-    """Quote a word for cmd and PowerShell. '$' needs a backtick, which cmd keeps: it works in PowerShell only."""
+    """Quote a word for cmd and PowerShell. Words with '$' work in PowerShell only: cmd keeps the escaping backtick."""
     if _SAFE_ON_WINDOWS.fullmatch(word):
         return word
     escaped = _POWERSHELL_READS.sub(r"`\1", word).replace('"', '""')

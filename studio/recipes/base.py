@@ -184,7 +184,8 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     def best_by(self) -> Metric | None:
         """The validation metric that selects the best checkpoint; None for models that draw sprites.
 
-        On few sprites their validation loss rises while new sprites still improve.
+        The best checkpoint of a model that draws sprites is the newest: on small data sets, its validation loss rises
+        while its new sprites still improve.
         """
         return None if self.makes == "sprites" else self.headline
 

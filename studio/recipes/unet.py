@@ -79,8 +79,8 @@ class UNet(nn.Module):
     def sampling_times(self, t: Tensor) -> Tensor:
         """Return times [B] slightly earlier than t, for conditioning the network while sampling.
 
-        Sampled states are noisier than training states of the same time (time-shift sampler, Li et al. 2024). Networks
-        without a palette are not shifted, which was not measured.
+        Sampled states are noisier than training states of the same time (time-shift sampler, Li et al. 2024). The shift
+        was only measured for networks with a palette; the others use t.
         """
         return t if self.head is None else t - _TIME_SHIFT * t * (1 - t)
 

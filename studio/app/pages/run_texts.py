@@ -78,7 +78,7 @@ def queue_state(runs: Sequence[RunSummary], *, is_on: bool, is_training: bool) -
 
 
 def queue_line(runs: Sequence[RunSummary], *, is_on: bool) -> str:
-    """Return a sentence about the waiting runs, for pages without the queue; '' for an empty queue."""
+    """Return a sentence about the queued runs; '' for an empty queue. is_on: the queue starts runs by itself."""
     waiting = sum(run.standing != "training" for run in runs)
     how = "starts when this run ends." if is_on else "start on the Runs page."
     return f"{formatting.count(waiting, 'run')} in the queue: {how}" if waiting else ""

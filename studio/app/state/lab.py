@@ -168,7 +168,7 @@ class Lab(QObject):
 
     @Slot()
     def _on_training_changed(self) -> None:
-        """Cancel the experiment if a training continues, because training would distort the measurement."""
+        """Cancel the running experiment when a training starts or resumes, which would distort measurements."""
         is_training = self._training.owns_run() and self._training.state in ("starting", "training")
         if self.running is not None and is_training:
             self._resumes_training = False

@@ -303,7 +303,7 @@ class FramePalette:
         self._modern = False
 
     def read_modern(self, chunk: ChunkReader) -> None:
-        """Update `current` from a palette chunk (0x2019). Raises UnreadableFile."""
+        """Update the current palette from a palette chunk (0x2019). Raises UnreadableFile."""
         size, first, last = chunk.read("<III8x")
         if size > _MAX_PALETTE:
             raise UnreadableFile("refused", f"a palette of {size:,} colours: at most {_MAX_PALETTE:,} can be read")

@@ -136,7 +136,7 @@ def slice_fix(options: ImportOptions) -> Fix:
 
 
 def canvas_fix(found: SpritesImported) -> Fix | None:
-    """Return a fix that enlarges the canvas to fit all pictures up to 256 pixels; None if the canvas fits already."""
+    """Return a fix that enlarges the canvas to the largest picture of at most 256 x 256 pixels; None if not needed."""
     largest = max((max(size) for size in found.sizes if max(size) <= COMMON_SIZES[-1]), default=0)
     fitting = next(size for size in COMMON_SIZES if size >= largest)
     if fitting <= found.sprites.size:

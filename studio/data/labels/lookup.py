@@ -131,7 +131,7 @@ class LabelLookup:
         return found
 
     def class_of(self, row: int) -> str:
-        """Return the class name in a row of the labels files; '' for a row without a class, and for -1."""
+        """Return the class name in a row, counted over all labels files; '' for a row without a class, and for -1."""
         if row < 0:
             return ""
         labels = self._files[bisect.bisect_right(self._first_rows, row) - 1]
@@ -164,7 +164,7 @@ class LabelLookup:
 
     @cached_property
     def _targets(self) -> NDArray[np.float32]:
-        """Targets in all rows of the labels files, float32 [rows + 1, T]; the last row is NaN, for index -1."""
+        """The T targets of each row of all labels files, float32 [rows + 1, T]; the last row is NaN, for index -1."""
         columns = {name: column for column, name in enumerate(self.target_names)}
         targets = np.full((self._row_count + 1, len(columns)), np.nan, np.float32)
         for labels in self._files:

@@ -43,7 +43,10 @@ def split_tiles(picture: Rgba) -> Rgba:
 
 @dataclass(frozen=True, eq=False)
 class TileMap:
-    """Layout of a picture with 4 x 4 corner tiles: terrain per pixel, and groups of pixels that must be equal."""
+    """A picture of all 16 tiles of a tile set whose corners show one of two terrains, 4 x 4 tiles.
+
+    Tiles fit together because pixels of equal borders form groups of equal colour.
+    """
 
     share: NDArray[np.float32]  # [4 * S, 4 * S], share of the second terrain per pixel
     ties: NDArray[np.int64]  # [4 * S, 4 * S], group number per pixel; pixels in a group must be equal

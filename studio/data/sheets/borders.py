@@ -112,7 +112,7 @@ class TileSizes:
 
     @classmethod
     def along(cls, lines: SideLines) -> Self:
-        """Score every spacing and tile size along the side with these lines."""
+        """Return the scores of all spacings and tile sizes along one side of a sheet."""
         shape = (MOST_SPACING + 1, LARGEST_TILE + 1)
         found = cls(np.full(shape, -np.inf), np.zeros(shape, np.int64))
         found._try_several(lines)

@@ -112,7 +112,8 @@ def _search(sprites: Sprites) -> Generator[Event, None, NearDuplicates]:
 def _unpacked(copies: Pairs, similar: Pairs, count: int) -> NearDuplicates:
     """Convert arrays from a cache file to near duplicates. Raises ValueError for invalid arrays.
 
-    copies: int64 [P, 2]. similar: int64 [4, Q], the fields of SimilarPairs. count: number of sprites.
+    copies: int64 [P, 2], indices of equal sprites. similar: int64 [4, Q], the fields of SimilarPairs as rows. count:
+    number of sprites, which bounds the indices.
     """
     if copies.ndim != 2 or copies.shape[1] != 2 or similar.ndim != 2 or len(similar) != 4:
         raise ValueError("no pairs")

@@ -233,7 +233,10 @@ def _changed(first: Rgba, second: Rgba, mirrored: NDArray[np.bool_]) -> NDArray[
 
 
 def _most_changed(visible: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the most differing pixels of similar sprites, float64 [P], for int64 [P] visible pixels of the smaller."""
+    """Return how many pixels may differ between two similar sprites, float64 [P].
+
+    visible: int64 [P], number of visible pixels of the smaller sprite in each of P pairs.
+    """
     return np.asarray(np.maximum(1.0, _MOST_CHANGED * visible))
 
 

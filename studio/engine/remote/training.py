@@ -138,7 +138,7 @@ class _RemoteState(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, output: bytes) -> Self:
-        """Parse the output of _STATE_SCRIPT."""
+        """Parse the output of the shell script that reports the state of a remote training."""
         state, names, record = (*output.split(b"\n", 2), b"", b"")[:3]
         word, _, code = state.decode(errors="replace").partition(" ")
         listed = names.decode(errors="replace")

@@ -296,7 +296,7 @@ def file_exists(path: Path) -> bool:
 def read_json(path: Path, kind: type[T], repair: str) -> T | None:
     """Read and parse a JSON file of a run; return None if it is missing.
 
-    repair: hint of the DamagedError for other content. Raises RunError if the file is unreadable.
+    Raises DamagedError with the hint `repair` if the content is not of this kind, and RunError for an unreadable file.
     """
     try:
         with wrap_read_errors(path):

@@ -96,7 +96,7 @@ class LayerMonitor:
 
     @property
     def is_probing(self) -> bool:
-        """Whether the next step is probed."""
+        """Whether the next step records statistics of each layer."""
         return self._probe is not None
 
     @contextlib.contextmanager

@@ -22,7 +22,10 @@ class MicroBatches:
         self._on_trial = False  # larger micro-batches were set since the last checkpoint
 
     def double(self, ranks: int = 1) -> bool:
-        """Double the count, to two per rank or more; False after a failed trial, which needs no notice."""
+        """Double the number of micro-batches, to at least two per rank.
+
+        Returns whether the user needs a notice: not if a trial of fewer micro-batches has failed.
+        """
         was_trial = self._on_trial
         if was_trial:
             self._patience *= 2

@@ -93,7 +93,10 @@ Batches = Generator[tuple[Tensor, Tensor], None, None]  # endless; float32 [B, 4
 
 @dataclass(frozen=True)
 class _Loop:
-    """A training loop with one kind of data loader. workers: number of loader processes."""
+    """A training loop that gets its batches from one of the compared data loaders.
+
+    workers: number of loader processes.
+    """
 
     title: str
     batches: Callable[[], Batches]
@@ -260,7 +263,10 @@ def _table(step_s: dict[str, float], context: ExperimentContext) -> Table:
 
 
 def _sentences(step_s: dict[str, float], own_s: float, context: ExperimentContext) -> Iterator[str]:
-    """Yield findings on the time that each faster loader saves. own_s: seconds of the recipe's training step."""
+    """Yield sentences that compare the data loaders.
+
+    step_s: seconds per training step, by name of the loader. own_s: seconds of the recipe's own training step.
+    """
     files_s, last_s, is_cpu = step_s[_FILES], step_s[_UNREAD], context.device.kind == "cpu"
     last = f"{1000 * last_s:.1f} ms with all sprites on the device: {files_s / last_s:.2g} times as fast"
     yield f"A step takes {1000 * files_s:.1f} ms with files opened in it, and {last}, with the same network."

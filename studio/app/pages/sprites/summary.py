@@ -108,7 +108,7 @@ class ImportSummary(QWidget):
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return a text that names the sprites' numbers: 'numbers (price, weight and 3 more)'."""
+    """Return a text that lists the names of number columns: 'numbers (price, weight and 3 more)'."""
     more = f" and {len(names) - _MOST_NUMBERS} more" if len(names) > _MOST_NUMBERS else ""
     return f"{'numbers' if len(names) > 1 else 'a number'} ({', '.join(names[:_MOST_NUMBERS])}{more})"
 

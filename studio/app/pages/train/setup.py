@@ -238,7 +238,7 @@ class RecipeForms(QWidget):
         self.setLayout(self._box)
 
     def show_config(self, recipe: str, config: TrainingConfig, *, is_typed: bool) -> None:
-        """Show a recipe's settings. is_typed: the user is typing an invalid value, which stays in its field."""
+        """Show a recipe's settings in the form. is_typed: keep the fields, because one holds an invalid text."""
         if recipe not in self._forms:
             form = ConfigForm(config)
             form.changed.connect(self.changed)

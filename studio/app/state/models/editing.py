@@ -56,7 +56,7 @@ class SpriteEditing(QObject):
 
     @Slot()
     def add_step(self) -> None:
-        """Add the change that the editor has added to `history` to the undo history."""
+        """Add the newest change in the editor to the page's undo history."""
         if self.history is not None:
             self._add_step(UndoStep(f"edit {self.history.now.name}", self._step_back, self._step_on))
 

@@ -42,7 +42,10 @@ class SheetLoader(QObject):
         self._run(f"Opening {name}", lambda: sheet_preview.load_sheet_preview(paths, name, grid), self._on_sheet_read)
 
     def boxes(self, gap: int) -> NDArray[np.int64] | None:
-        """Return the sprites' boxes, int [n, 4]: left, top, and exclusive right and bottom; None during the search."""
+        """Return the boxes of the sprites on the sheet, int [n, 4]: left, top, and exclusive right and bottom.
+
+        gap: transparent pixels inside a sprite. Returns None, and searches in the background, for a new gap.
+        """
         if self.sheet is not None and gap not in self._boxes and gap != self._gap:
             self._gap = gap
             sheet = self.sheet

@@ -71,7 +71,7 @@ class DeviceChoice(QObject):
         self.measured.emit()
 
     def discard_outdated(self, recipe: Recipe, config: TrainingConfig) -> None:
-        """Discard the measurements if training steps take another time with these settings."""
+        """Discard the measured step times if these settings change the time of a training step."""
         if _step_time_settings(recipe, config) != self.measurements.settings:
             self.measurements.made.clear()
 

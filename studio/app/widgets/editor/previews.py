@@ -48,7 +48,10 @@ class Preview(QWidget):
             painter.drawImage(QRect(column * each, row * each, each, each), image)
 
     def _tiles(self, ratio: float) -> tuple[int, int]:
-        """Return the number of copies in a row, and a copy's side in device pixels."""
+        """Return how many copies of the sprite fit in a row, and the side of a copy in device pixels.
+
+        ratio: device pixels per logical pixel.
+        """
         size, room = len(self._sprite), int(self._side * ratio)
         tiles = self._most_tiles if self._most_tiles * size <= room else min(self._most_tiles, _FEWEST_TILES)
         zoom = min(room // tiles // size, round(self._zoom * max(1.0, ratio)))

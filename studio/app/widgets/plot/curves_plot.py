@@ -14,7 +14,7 @@ from studio.core.curves import SMOOTHING_STEPS
 
 
 class Points(Protocol):
-    """Values at rising steps."""
+    """Points of a curve: values at ascending training steps."""
 
     @property
     def steps(self) -> Numbers: ...

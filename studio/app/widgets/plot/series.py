@@ -108,7 +108,7 @@ class Series:
 
 
 class Smoothed:
-    """The exponential moving average of a series, which supports only one. Computes each value once."""
+    """The exponential moving average of a series. Computes each value once; a series feeds only one average."""
 
     def __init__(self, source: Series, constant: float = 0.0) -> None:
         self._source, self._constant = source, constant

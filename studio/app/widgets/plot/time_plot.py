@@ -48,7 +48,7 @@ class PlotTab(ABC):
 
     @abstractmethod
     def lines(self) -> list[StyledCurve]:
-        """Return the lines to draw."""
+        """Return the curves that the tab draws, with their colours and styles."""
 
     @abstractmethod
     def columns(self) -> Columns:

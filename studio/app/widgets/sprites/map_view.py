@@ -274,7 +274,7 @@ class MapView(QWidget):
             painter.drawImage(box, as_image(np.ascontiguousarray(self._rgba[index])))
 
     def _draw_marked(self, painter: QPainter, centres: NDArray[np.int64]) -> None:
-        """Draw sprites with letters and the selected sprite on top."""
+        """Draw the marked sprites, each with its letter, and the selected sprite, above all other sprites."""
         ratio, colours, side = self.camera.ratio(), theme.colours(), self.camera.side()
         width, badge = round(2 * ratio), round(16 * ratio)
         font = self.font()
