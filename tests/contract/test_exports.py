@@ -220,7 +220,7 @@ def test_fault_29_nothing_in_the_way_is_replaced(form: ModelExport, model: Train
 
 @_of_each_quick_form_with_a_model
 def test_a_folder_or_a_name_without_ending_will_do(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
-    assert exported(model, form, tmp_path).paths[0] == tmp_path / f"2026 trial{form.suffix}"
+    assert exported(model, form, tmp_path).paths[0] == tmp_path / f"2026-trial{form.suffix}"
     assert exported(model, form, tmp_path / "v1.2").paths[0] == tmp_path / f"v1.2{form.suffix}"
 
 

@@ -82,5 +82,5 @@ def test_a_file_of_it_is_told_by_its_content_whatever_its_name(form: PaletteForm
 def test_a_saved_file_never_takes_the_place_of_another(form: PaletteFormat, tmp_path: Path) -> None:
     wanted = tmp_path / f"warm{form.suffixes[0].upper()}"
     first, second = (save_palette(wanted, Palette(OPAQUE)) for _ in range(2))
-    assert (first, second.name) == (wanted, f"warm 2{wanted.suffix}")
+    assert (first, second.name) == (wanted, f"warm-2{wanted.suffix}")
     assert first.read_bytes() == second.read_bytes() and sorted(tmp_path.iterdir()) == sorted((first, second))

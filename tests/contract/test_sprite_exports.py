@@ -136,7 +136,7 @@ def test_fault_29_nothing_in_the_way_is_replaced(form: SpriteExport, tmp_path: P
         path.write_text("mine")
     written = form.write(SpriteSet(noise(2)), target)
     assert all(path.read_text() == "mine" for path in occupied)
-    assert [path.name for path in written] == [f"art 2{end}" for end in (form.suffix, *form.companions)]
+    assert [path.name for path in written] == [f"art-2{end}" for end in (form.suffix, *form.companions)]
     target.unlink()  # a companion alone is in the way, too
     assert not set(form.write(SpriteSet(noise(2)), target)) & {*occupied[1:], *written}
 
