@@ -16,7 +16,7 @@ demo: .venv/ready
 # written even where Python is told not to: the many processes that tests start would compile the studio anew, each.
 test: export PYTHONDONTWRITEBYTECODE =
 test: lint types qt-libraries
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: .venv/ready-to-test
 	$(BIN)/ruff check .
