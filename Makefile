@@ -12,8 +12,9 @@ LOCK = $(BIN)/uv pip compile --universal --generate-hashes --python-version 3.11
 demo: .venv/ready
 	$(BIN)/studio demo
 
-# Two processes share the tests, half each, and the one that is done first takes over some of the other's. Bytecode is
-# written even where Python is told not to: the many processes that tests start would compile the studio anew, each.
+# Three processes share the tests, and a process that is done takes over tests of the others: while tests wait for a
+# window or a process, the others keep two cores busy. Bytecode is written even where Python is told not to: the many
+# processes that tests start would compile the studio anew, each.
 test: export PYTHONDONTWRITEBYTECODE =
 test: lint types qt-libraries
 	$(BIN)/python -m pytest -n 3 --dist worksteal
