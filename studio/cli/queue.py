@@ -108,8 +108,8 @@ def _train_all(args: argparse.Namespace, ranks: Ranks) -> int:
             if isinstance(error, ProcessGoneError | StepTooLargeError):  # torchrun restarts and resumes this run
                 raise
             ranks.set_current_run(None)
-            if RunDir(run.path).is_busy():
-                reporter.show(Notice("info", f"Skipped {run.title}: another process trains it."))
+            if RunDir(run.path).is_busy() or summarise(run.path).standing == "finished":
+                reporter.show(Notice("info", f"Skipped {run.title}: another process trains it or has trained it."))
             else:
                 failed.append(run.path)
                 _report_failure(run.path, error, reporter)

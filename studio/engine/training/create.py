@@ -155,8 +155,12 @@ def resumed_training(
     recipe = catalog.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
     ranks.check_batch_size(config)
+    seen = run.progress()
     with run.held_on_success() as on_error:
         before = run.progress()
+        if before != seen:  # a short run can end while this process waits for its lock
+            title = f"Another process has trained {path.name} meanwhile."
+            raise RunError(title, "Look at the run, and resume it again if it should train longer.")
         extended_min = before.elapsed_s / 60 + more_min if more_min else before.minutes
         config = _with_minutes(config, extended_min)
         with wrap_write_errors(path):

@@ -104,7 +104,7 @@ def test_hint_gives_the_share_to_hold_out(tmp_path: Path) -> None:
     list(train_generator(tmp_path / "little", sprites, steps=1, holdout=0.1))
     with pytest.raises(UsageError) as refusal:
         list(evaluate(load_model(tmp_path / "little", "last", CPU), tmp_path / "little", EvaluateSettings()))
-    found = re.search(r"a share of ([\d.]+)", refusal.value.hint)
+    found = re.search(r"a validation share of ([\d.]+)", refusal.value.hint)
     assert found is not None
     list(train_generator(tmp_path / "enough", sprites, steps=1, holdout=float(found[1])))
     model = load_model(tmp_path / "enough", "last", CPU)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import msgspec
 import pytest
 
 from studio.cli.runs import _run_row
@@ -534,6 +535,22 @@ def test_fault_22_training_waits_for_a_folder_that_has_vanished(
                 unplugged.rename(run_path)
     assert halted == 3 and of_kind(events, RunFinished)[0].reason == "finished"
     assert read_history(run_path).series["loss"].steps.tolist() == list(range(6)) and steps(run_path)[-1] == 6
+
+
+def test_a_run_that_ends_while_another_process_waits_for_its_lock_is_not_resumed(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list(train_classifier(run_path, sprites, steps=2))
+    acquire = RunDir.acquire
+
+    def wait_and_acquire(run: RunDir, *arguments: Any, **options: Any) -> None:
+        acquire(run, *arguments, **options)
+        run.write_progress(msgspec.structs.replace(run.progress(), step=9))
+
+    monkeypatch.setattr(RunDir, "acquire", wait_and_acquire)
+    with pytest.raises(RunError, match="Another process has trained trial meanwhile"):
+        list(train_resumed(run_path, CPU, Control()))
+    assert not RunDir(run_path).is_busy() and read_history(run_path).series["loss"].steps.tolist() == [0, 1]
 
 
 def test_fault_35_a_file_system_that_lacks_much_trains_and_says_so_once(
