@@ -21,8 +21,8 @@ _LOOK_BACK = 5  # early averages span at most 1 / _LOOK_BACK of the curve
 _BLOCK = 1024  # length of a block in `_recur`
 _MANY = 100  # values; shorter curves keep all values
 _EARLY = 0.1  # share of a run's steps in which outliers may lie off the value axis
-_NEAR = 1.0  # early values within so many heights of the later values are no outliers
-_USUAL, _EXTREME = (0.002, 0.995), 3.0  # values beyond so many heights of these quantiles are extreme
+_NEAR = 1.0  # early values at most this many heights away from the later values still fit the axis
+_USUAL, _EXTREME = (0.002, 0.995), 3.0  # a value this many heights (between the quantiles) outside is extreme
 
 _NOTHING = np.zeros(0)
 
@@ -170,7 +170,7 @@ def _recur(keep: Values, add: Values, first: float) -> Values:
     blocks = -(-count // length)
     factors, sums = np.ones(blocks * length), np.zeros(blocks * length)
     factors[:count], sums[:count] = keep, add
-    # Transposed, so that each step is one vector operation over contiguous memory.
+    # Transposed: each step then reads contiguous memory in one vector operation.
     factors = np.ascontiguousarray(factors.reshape(blocks, length).T)
     sums = np.ascontiguousarray(sums.reshape(blocks, length).T)
     for row in range(1, length):

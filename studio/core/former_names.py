@@ -32,7 +32,7 @@ MODULES = {
 }
 _FILES = "studio.data.files.source_files"
 _CAPABILITIES = "studio.recipes.capabilities"
-# By module, as it is called now. A dotted name is in another module.
+# Former name -> present name, by present module. A dotted present name has moved to another module.
 NAMES: dict[str, dict[str, str]] = {
     "studio.core.config": {"LENGTHS": "LENGTH_SETTINGS"},
     "studio.core.curves": {

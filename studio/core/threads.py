@@ -76,7 +76,7 @@ class _Threads(Generic[J, T]):
         self._jobs: queue.SimpleQueue[J] = queue.SimpleQueue()
         for job in jobs:
             self._jobs.put(job)
-        # Batches; the last message of each thread is the exception that ended it, or None.
+        # A thread sends batches, and at its end an exception, or None without an error.
         self._results: queue.Queue[list[T] | BaseException | None] = queue.Queue(_MAX_WAITING)
         self._stopped = threading.Event()
         self._threads = [

@@ -213,7 +213,7 @@ class ModelExport(ABC, Generic[ConfigT]):
 
 
 def write_all(contents: Mapping[Path, bytes]) -> list[Path]:
-    """Write files, all or none, each atomically; return their paths. Raises OSError."""
+    """Write all files or none, through temporary files; return the paths. Raises OSError."""
     with contextlib.ExitStack() as undo_on_error:
         for path, data in contents.items():
             files.write_atomic(path, data)

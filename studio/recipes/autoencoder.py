@@ -63,7 +63,7 @@ _PLANNER = Planner(
 )
 _PIXEL_FEATURES = 64  # divided by the patch size: feature channels per pixel, the input of the palette head
 _SHARPNESS = 2.5  # of the logits when drawing: sharper edges than 1, smaller errors on validation sprites than 100
-_ANY = 0.1  # share of the sprites that train the prior of any class
+_ANY = 0.1  # share of the sprites without a class in training, for drawing without a class
 
 
 class CodeNetwork(nn.Module):

@@ -169,8 +169,8 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     # Largest batch size for several devices: the noise scale of the recipe's runs, from 'studio lab noise-scale RUN'.
     # 0: unknown, so the batch size does not grow with the devices.
     largest_batch: ClassVar[int] = 0
-    # Values of `Batch.progress` at which the computation of the loss changes. Between two of them all steps launch the
-    # same kernels, so that one captured CUDA graph replays them all.
+    # Values of `Batch.progress` at which the computation of the loss changes. Between two values every step launches
+    # equal kernels, so one captured CUDA graph replays every step.
     stages: ClassVar[tuple[float, ...]] = ()
     headline: ClassVar[Metric] = LOSS  # the validation metric that represents a run
 

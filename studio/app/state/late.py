@@ -1,4 +1,4 @@
-"""Modules that are slow to import, such as users of torch: each is imported at its first use."""
+"""Import slow modules, for example users of torch, at their first use."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def _load_cached(
     cache_dir: Path | None, roots: Sequence[Root], files: FoundFiles, problems: list[ImportIssue],
     options: ImportOptions, sources: list[Source],
 ) -> Generator[Event, None, tuple[Path | None, ImportResult | None]]:  # fmt: skip
-    """Return the cache path for an import of `files` and its cached result, each None if there is none."""
+    """Return the cache path for an import of `files`, None without a cache, and the cached result, None if missing."""
     if cache_dir is None:
         return None, None
     names = [source.name for source in sources]

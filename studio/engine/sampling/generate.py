@@ -86,7 +86,7 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
     require_capability(model, "map")
     assert isinstance(recipe, DrawsMaps)
     classes, count = _corner_classes(model, settings), corner_tiles.TILE_COUNT
-    # kinds: bool [16, 4], the class of each corner of each tile
+    # kinds: bool [16, 4], the classes of four corners for 16 tiles
     picture, kinds = corner_tiles.TileMap.of(model.spec.size), corner_tiles.corner_kinds()
     # [4 S, 4 S] each: the share of the second class, and pixel numbers; pixels with equal numbers must be equal.
     second, ties = (torch.from_numpy(array).to(model.device) for array in (picture.share, picture.ties))

@@ -51,7 +51,7 @@ class ExperimentContext:
     seconds: float  # the planned duration
     run: Path | None = None  # the run folder to examine
     checkpoint: str = "best"  # 'best', 'last' or a step
-    is_heldout: bool = False  # whether `sprites` are validation sprites of the run; it may have none
+    is_heldout: bool = False  # whether `sprites` are validation sprites; False for a run without validation
 
     @classmethod
     def of(cls, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device, seconds: float) -> Self:

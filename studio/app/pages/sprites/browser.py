@@ -67,7 +67,7 @@ class SpriteBrowser(QWidget):
                 break
 
     def choose(self, indices: NDArray[np.int64] | None) -> None:
-        """Show only these sprites, int64 [n], ascending, as far as the search finds them; None for all."""
+        """Show the search hits among these sprites, ascending int64 [n]; None: among all sprites."""
         self._chosen = indices
         self._filter(stays=False)
 

@@ -31,7 +31,7 @@ class ResultCard(QFrame):
         self.text = factory.caption("")
         self.samples = SpriteSheetView()
         self._has_samples = False
-        self._shown: Rgba | None = None  # all samples of the run, of which some are in the view
+        self._shown: Rgba | None = None  # samples of the run; the view shows the first few
         self._order: tuple[QPushButton, ...] = ()
         self._flow = FlowLayout(factory.GRID, factory.GRID)
         words = factory.column(self.headline, self.text, spacing=factory.GRID // 2)

@@ -27,7 +27,7 @@ class ShownSprite(NamedTuple):
 
 
 class SpriteSource(Protocol):
-    """The widget that shows the sprites small: rows of sprites, of which one is current."""
+    """The grid behind the large view: rows of sprites and a current row."""
 
     menu: ContextMenu
 
