@@ -9,7 +9,8 @@ from studio.app.background.worker import Job, JobEnded
 from studio.app.state.catalog import EngineCatalog
 from studio.app.state.lab import Lab
 from studio.app.state.late import outliers
-from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
+from studio.app.state.sprites.doctor import SpriteDoctor
+from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.training import CurrentTraining
 from studio.core.events import Event

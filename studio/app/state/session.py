@@ -19,9 +19,10 @@ from studio.app.state.models.sprite_map import SpriteMap
 from studio.app.state.runs.disk_space import RunSpace
 from studio.app.state.runs.runs import RunList, RunTrash
 from studio.app.state.settings import Settings
+from studio.app.state.sprites.doctor import SpriteDoctor
 from studio.app.state.sprites.palettes import PaletteTools
 from studio.app.state.sprites.sheets import SheetLoader
-from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
+from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.queue import TrainingQueue
 from studio.app.state.training.setup import TrainingSetup
@@ -49,7 +50,7 @@ class Session(QObject):
         super().__init__(parent)
         self.settings = settings
         self.job_queue = JobQueue(self)
-        self.open_sprites = OpenSprites(self.job_queue, settings, self)
+        self.open_sprites = OpenSprites(self.job_queue, self)
         self.doctor = SpriteDoctor(self.job_queue, self.open_sprites, self)
         self.sheets = SheetLoader(self.job_queue, self)
         self.catalog = EngineCatalog(self.job_queue, self)

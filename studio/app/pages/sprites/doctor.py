@@ -17,7 +17,8 @@ from PySide6.QtWidgets import (
 
 from studio.app.pages.sprites.class_menu import ClassMover
 from studio.app.pages.sprites.fix_preview import FixPreview
-from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
+from studio.app.state.sprites.doctor import SpriteDoctor
+from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.cell_view import Index

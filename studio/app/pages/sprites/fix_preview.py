@@ -8,7 +8,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QSlider, QWidget
 
-from studio.app.state.sprites.sprites import SpriteDoctor
+from studio.app.state.sprites.doctor import SpriteDoctor
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.before_after import BeforeAfter

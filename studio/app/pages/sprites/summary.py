@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 
 from studio.app.pages.sprites.palette_view import PaletteView
 from studio.app.state.session import Session
+from studio.app.state.sprites.rights import load_rights, store_rights
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.app.widgets.layout import Collapsible
@@ -29,7 +30,7 @@ class ImportSummary(QWidget):
 
     def __init__(self, session: Session) -> None:
         super().__init__()
-        self._open_sprites = session.open_sprites
+        self._open_sprites, self._settings = session.open_sprites, session.settings
         self.classes = ClassList()
         self.classes.setMinimumHeight(200)
         self.form = ConfigForm(ImportOptions())
@@ -82,7 +83,7 @@ class ImportSummary(QWidget):
         self.palette_view.set_sprites(sprites)
         self.classes.show_classes(sprites, self.classes.chosen_class() if keeps_class else "")
         self.form.set_config(self._open_sprites.options)
-        self.rights.set_config(self._open_sprites.rights)
+        self.rights.set_config(load_rights(self._settings, self._open_sprites.paths))
         factory.set_enabled(self.apply, _UNCHANGED)
 
     @Slot()
@@ -93,7 +94,7 @@ class ImportSummary(QWidget):
     def _on_rights_changed(self) -> None:
         rights = self.rights.config()
         assert isinstance(rights, Rights)
-        self._open_sprites.set_rights(rights)
+        store_rights(self._settings, self._open_sprites.paths, rights)
 
     @Slot()
     def _on_apply_clicked(self) -> None:

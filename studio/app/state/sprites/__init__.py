@@ -1,1 +1,1 @@
-"""State of the open sprites (sprites.py), sheets to slice, and palettes."""
+"""State of the open sprites (sprites.py), the doctor's findings, sheets to slice, and palettes."""

@@ -1,34 +1,26 @@
-"""The open sprites and the doctor's findings about them."""
+"""The open sprites, and changes of their import options and edits."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from studio.app.background.job_events import OnlySheets
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
-from studio.app.state.settings import Settings
 from studio.app.state.sprites.import_job import ImportState, SavedEdits, import_with_edits
 from studio.app.state.undo import UndoHistory, UndoStep, change_title
 from studio.core import formatting, paths
-from studio.core.errors import UsageError
 from studio.core.events import Event, Progress
 from studio.core.formatting import lower_first
 from studio.data.colour.colour_counts import count_colours
-from studio.data.doctor import checks
-from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
-from studio.data.doctor.preview import FixPreviewed, preview_fix
+from studio.data.doctor.findings import Fix
 from studio.data.edits import Edits
 from studio.data.importing.class_moves import ClassMove
 from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.reading.finding import locate_sprites
-from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 
 
@@ -50,10 +42,9 @@ class OpenSprites(QObject):
     ended = Signal()  # an import ended, failed or was cancelled
     located = Signal(object)  # list of Path: the files that `locate` found
 
-    def __init__(self, job_queue: JobQueue, settings: Settings, parent: QObject | None = None) -> None:
+    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
-        self._settings = settings
         self._job: Job | None = None
         self._counting: Job | None = None  # counts the colours
         self._requested: ImportState | None = None  # of the running import
@@ -82,22 +73,6 @@ class OpenSprites(QObject):
     def sprites(self) -> Sprites | None:
         """The open sprites, or None."""
         return self.result.sprites if self.result else None
-
-    @property
-    def rights(self) -> Rights:
-        """The licence and credits of the open sprites."""
-        known = Rights.for_sources(self.paths)
-        try:
-            return known.replace(**self._settings.values(self._rights_key()))
-        except (UsageError, TypeError):  # the settings file was edited by hand
-            return known
-
-    def set_rights(self, rights: Rights) -> None:
-        """Store the licence and credits of the open paths for this and later sessions."""
-        self._settings.set_values(self._rights_key(), rights.to_json())
-
-    def _rights_key(self) -> str:
-        return f"rights-{hashlib.sha256(repr(self.paths).encode('utf-8', 'replace')).hexdigest()[:16]}"
 
     def is_busy(self) -> bool:
         """Return whether an import is running."""
@@ -189,75 +164,3 @@ class OpenSprites(QObject):
             self._job = self._requested = None
             self.history.restore(self._opened_steps)  # a failed import changes nothing
             self.ended.emit()
-
-
-class SpriteDoctor(QObject):
-    """Checks imported sprites and fixes problems by changing import options."""
-
-    changed = Signal()  # `findings` changed
-    previewed = Signal(object)  # uint8 [k, S, S, 4], the first or all sprites of `preview`
-
-    def __init__(self, job_queue: JobQueue, open_sprites: OpenSprites, parent: QObject) -> None:
-        super().__init__(parent)
-        self._job_queue, self._open_sprites = job_queue, open_sprites
-        self._job: Job | None = None
-        self._preview: Job | None = None
-        self._checked: list[SpritesChecked] = []
-        self.findings: tuple[Finding, ...] = ()
-        open_sprites.imported.connect(self._on_imported)
-
-    @property
-    def is_checking(self) -> bool:
-        """Whether checks are still running."""
-        return self._job is not None
-
-    def add(self, examined: SpritesChecked) -> None:
-        """Add the results of a check of the open sprites; ignore results about other sprites."""
-        if examined.sprites is self._open_sprites.sprites:
-            self._checked.append(examined)
-            self._refresh()
-
-    def apply(self, fix: Fix) -> None:
-        """Import the open files again with the options that the fix changes."""
-        self._open_sprites.apply_fix(fix)
-
-    def preview(self, fix: Fix, indices: NDArray[np.int64]) -> None:
-        """Compute how open sprites, int64 [n], look after a fix; `previewed` delivers the first, then all sprites."""
-        found, options = self._open_sprites.result, self._open_sprites.options
-        self._job_queue.abandon(self._preview)
-        if found is not None:
-            work = partial(preview_fix, found.read, indices, options, fix)
-            title, receive = "Previewing a fix", self._on_preview_event
-            self._preview = self._job_queue.start("files", title, work, receive, urgent=True, cancellable=False)
-
-    def _on_preview_event(self, event: Event) -> None:
-        if isinstance(event, FixPreviewed):
-            self.previewed.emit(event.rgba)
-
-    def exclude(self, names: list[str]) -> None:
-        """Exclude sprites from the import."""
-        self.apply(exclude_fix(names, self._open_sprites.latest.options))
-
-    @Slot()
-    def _on_imported(self) -> None:
-        self._job_queue.abandon(self._job)
-        self._job_queue.abandon(self._preview)
-        self._checked = []
-        sprites = self._open_sprites.sprites
-        assert sprites is not None
-        check = partial(checks.run_checks, sprites, self._open_sprites.options, paths.cache())
-        self._job = self._job_queue.start("files", "Checking sprites", check, self._on_event, background=True)
-        self._refresh()
-
-    def _on_event(self, event: Event) -> None:
-        if isinstance(event, SpritesChecked):
-            self.add(event)
-        elif isinstance(event, JobEnded):
-            self._job = None
-            self.changed.emit()
-
-    def _refresh(self) -> None:
-        found = self._open_sprites.result
-        assert found is not None
-        self.findings = list_findings(found, self._open_sprites.options, self._checked)
-        self.changed.emit()

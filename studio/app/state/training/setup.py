@@ -12,6 +12,7 @@ from studio.app.background.jobs import TrainingRequest
 from studio.app.state.catalog import EngineCatalog
 from studio.app.state.runs.runs import RunList
 from studio.app.state.settings import Settings
+from studio.app.state.sprites.rights import load_rights
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.state.training.chosen_settings import RecipeChoice, store_choice
 from studio.app.state.training.device_choice import DeviceChoice
@@ -92,7 +93,7 @@ class TrainingSetup(UndoableSettings):
         sprites, recipe, config, device = self._open_sprites.sprites, self.recipe, self.config, self._devices.device
         if self.problem() or sprites is None or recipe is None or config is None or device is None:
             return None
-        sprites = self._open_sprites.rights.add_to(sprites)
+        sprites = load_rights(self._settings, self._open_sprites.paths).add_to(sprites)
         source = self.parents.source_for(recipe)
         return TrainingRequest(sprites, recipe, config, device, source, self._devices.processes(device))
 

@@ -1,0 +1,88 @@
+"""The doctor's findings about the open sprites, and previews of their fixes."""
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Signal, Slot
+
+from studio.app.background.job_queue import JobQueue
+from studio.app.background.worker import Job, JobEnded
+from studio.app.state.sprites.sprites import OpenSprites
+from studio.core import paths
+from studio.core.events import Event
+from studio.data.doctor import checks
+from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
+from studio.data.doctor.preview import FixPreviewed, preview_fix
+
+
+class SpriteDoctor(QObject):
+    """Checks imported sprites and fixes problems by changing import options."""
+
+    changed = Signal()  # `findings` changed
+    previewed = Signal(object)  # uint8 [k, S, S, 4], the first or all sprites of `preview`
+
+    def __init__(self, job_queue: JobQueue, open_sprites: OpenSprites, parent: QObject) -> None:
+        super().__init__(parent)
+        self._job_queue, self._open_sprites = job_queue, open_sprites
+        self._job: Job | None = None
+        self._preview: Job | None = None
+        self._checked: list[SpritesChecked] = []
+        self.findings: tuple[Finding, ...] = ()
+        open_sprites.imported.connect(self._on_imported)
+
+    @property
+    def is_checking(self) -> bool:
+        """Whether checks are still running."""
+        return self._job is not None
+
+    def add(self, examined: SpritesChecked) -> None:
+        """Add the results of a check of the open sprites; ignore results about other sprites."""
+        if examined.sprites is self._open_sprites.sprites:
+            self._checked.append(examined)
+            self._refresh()
+
+    def apply(self, fix: Fix) -> None:
+        """Import the open files again with the options that the fix changes."""
+        self._open_sprites.apply_fix(fix)
+
+    def preview(self, fix: Fix, indices: NDArray[np.int64]) -> None:
+        """Compute how open sprites, int64 [n], look after a fix; `previewed` delivers the first, then all sprites."""
+        found, options = self._open_sprites.result, self._open_sprites.options
+        self._job_queue.abandon(self._preview)
+        if found is not None:
+            work = partial(preview_fix, found.read, indices, options, fix)
+            title, receive = "Previewing a fix", self._on_preview_event
+            self._preview = self._job_queue.start("files", title, work, receive, urgent=True, cancellable=False)
+
+    def _on_preview_event(self, event: Event) -> None:
+        if isinstance(event, FixPreviewed):
+            self.previewed.emit(event.rgba)
+
+    def exclude(self, names: list[str]) -> None:
+        """Exclude sprites from the import."""
+        self.apply(exclude_fix(names, self._open_sprites.latest.options))
+
+    @Slot()
+    def _on_imported(self) -> None:
+        self._job_queue.abandon(self._job)
+        self._job_queue.abandon(self._preview)
+        self._checked = []
+        sprites = self._open_sprites.sprites
+        assert sprites is not None
+        check = partial(checks.run_checks, sprites, self._open_sprites.options, paths.cache())
+        self._job = self._job_queue.start("files", "Checking sprites", check, self._on_event, background=True)
+        self._refresh()
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, SpritesChecked):
+            self.add(event)
+        elif isinstance(event, JobEnded):
+            self._job = None
+            self.changed.emit()
+
+    def _refresh(self) -> None:
+        found = self._open_sprites.result
+        assert found is not None
+        self.findings = list_findings(found, self._open_sprites.options, self._checked)
+        self.changed.emit()
