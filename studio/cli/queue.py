@@ -13,14 +13,14 @@ from studio.cli.inputs import find_device, find_run
 from studio.cli.messages import DONE, FAILED, INTERRUPTED, finished
 from studio.cli.reporting import Reporter, reporter_for, run_job
 from studio.cli.train import new_run, run_argument, train_until_stopped
-from studio.core.errors import DeviceError, ProcessGoneError, RunError, StepTooLargeError, UsageError
+from studio.core.errors import BusyRunError, DeviceError, ProcessGoneError, RunError, StepTooLargeError, UsageError
 from studio.core.events import Notice
 from studio.core.formatting import count, describe_error, number
 from studio.core.shell import command_line
 from studio.engine.control.control import Control
 from studio.engine.devices.types import Device
 from studio.engine.runs import queue
-from studio.engine.runs.folder import RunDir, RunRecord
+from studio.engine.runs.folder import RunRecord
 from studio.engine.runs.listing import (
     RunsListed,
     RunSummary,
@@ -108,7 +108,7 @@ def _train_all(args: argparse.Namespace, ranks: Ranks) -> int:
             if isinstance(error, ProcessGoneError | StepTooLargeError):  # torchrun restarts and resumes this run
                 raise
             ranks.set_current_run(None)
-            if RunDir(run.path).is_busy() or summarise(run.path).standing == "finished":
+            if isinstance(error, BusyRunError):
                 reporter.show(Notice("info", f"Skipped {run.title}: another process trains it or has trained it."))
             else:
                 failed.append(run.path)

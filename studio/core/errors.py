@@ -45,6 +45,10 @@ class RunError(StudioError):
     """A run folder that is busy, damaged, not writable, or from a newer version."""
 
 
+class BusyRunError(RunError):
+    """A run that another process trains, or has trained while this process waited for it."""
+
+
 class UnwritableError(RunError):
     """A run folder that can't be written, perhaps only temporarily: the disk is full or disconnected."""
 

@@ -28,7 +28,7 @@ import msgspec
 from filelock import BaseFileLock
 
 from studio.core import file_systems, files, former_names, records
-from studio.core.errors import DamagedError, RunError, RunGoneError, UnwritableError
+from studio.core.errors import BusyRunError, DamagedError, RunError, RunGoneError, UnwritableError
 from studio.core.events import LossChunk, QualityMeasured, Validated
 from studio.engine.runs.metrics import LayerStats, line_of
 
@@ -130,7 +130,8 @@ class RunDir:
     def acquire(self, wait_s: float = _LOCK_WAIT_S, *, is_new: bool = False) -> None:
         """Lock the run for this process. The operating system releases the lock if the process dies.
 
-        is_new: create a missing folder. Raises RunError if another process holds the lock, RunGoneError without a run.
+        is_new: create a missing folder. Raises BusyRunError while another process holds the lock, and RunGoneError
+        without a run.
         """
         with wrap_write_errors(self.path), contextlib.ExitStack() as on_error:
             if not is_new:
@@ -141,7 +142,8 @@ class RunDir:
             lock = file_systems.acquire_lock(self.path / _LOCK_FILE, wait_s)
             on_error.pop_all()
         if lock is None:
-            raise RunError(f"{self.path.name} is being trained elsewhere.", "Close the other window or command first.")
+            title = f"{self.path.name} is being trained elsewhere."
+            raise BusyRunError(title, "Close the other window or command first.")
         self._lock = lock
 
     def release(self) -> None:

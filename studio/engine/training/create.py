@@ -14,7 +14,7 @@ from torch import nn
 import studio
 from studio.core import paths
 from studio.core.config import TrainingConfig, settings_of
-from studio.core.errors import DamagedError, RunError, TrainingError
+from studio.core.errors import BusyRunError, DamagedError, RunError, TrainingError
 from studio.core.events import Event, Events, Notice
 from studio.core.file_systems import new_limitations
 from studio.core.formatting import duration, percent
@@ -160,7 +160,7 @@ def resumed_training(
         before = run.progress()
         if before != seen:  # a short run can end while this process waits for its lock
             title = f"Another process has trained {path.name} meanwhile."
-            raise RunError(title, "Look at the run, and resume it again if it should train longer.")
+            raise BusyRunError(title, "Look at the run, and resume it again if it should train longer.")
         extended_min = before.elapsed_s / 60 + more_min if more_min else before.minutes
         config = _with_minutes(config, extended_min)
         with wrap_write_errors(path):

@@ -19,7 +19,7 @@ import pytest
 
 from studio.cli.runs import _run_row
 from studio.core import files, paths, runs_folder
-from studio.core.errors import DamagedError, RunError, RunGoneError, StudioError
+from studio.core.errors import BusyRunError, DamagedError, RunError, RunGoneError, StudioError
 from studio.core.events import Blocked, CheckpointSaved, Event, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
 from studio.core.metrics import ACCURACY
 from studio.core.observers import observed
@@ -548,7 +548,7 @@ def test_a_run_that_ends_while_another_process_waits_for_its_lock_is_not_resumed
         run.write_progress(msgspec.structs.replace(run.progress(), step=9))
 
     monkeypatch.setattr(RunDir, "acquire", wait_and_acquire)
-    with pytest.raises(RunError, match="Another process has trained trial meanwhile"):
+    with pytest.raises(BusyRunError, match="Another process has trained trial meanwhile"):
         list(train_resumed(run_path, CPU, Control()))
     assert not RunDir(run_path).is_busy() and read_history(run_path).series["loss"].steps.tolist() == [0, 1]
 
@@ -575,7 +575,7 @@ def test_fault_35_a_file_system_that_lacks_much_trains_and_says_so_once(
     while not of_kind(seen, RunStarted):
         seen.append(next(events))
     assert RunDir(run_path).is_busy()
-    with pytest.raises(RunError, match="trained elsewhere"):
+    with pytest.raises(BusyRunError, match="trained elsewhere"):
         next(train_resumed(run_path, CPU, Control()))
     notices = of_kind([*seen, *events], Notice)
     assert len(notices) == 1 and "no file locks" in notices[0].hint and "no hard links" in notices[0].hint
@@ -588,6 +588,6 @@ def test_fault_27_a_run_waits_for_who_looks_whether_it_is_busy(tmp_path: Path, m
     """Who looks holds the lock for a moment; that `take_lock` waits so long is tested where it is."""
     held = Mock(return_value=None)
     monkeypatch.setattr("studio.engine.runs.folder.file_systems.acquire_lock", held)
-    with pytest.raises(RunError, match="trained elsewhere"):
+    with pytest.raises(BusyRunError, match="trained elsewhere"):
         bare_run(tmp_path).acquire()
     held.assert_called_once_with(tmp_path / ".lock", 1.0)

@@ -17,7 +17,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from studio.core.errors import RunError, TrainingError
+from studio.core.errors import BusyRunError, RunError, TrainingError
 from studio.core.events import (
     CheckpointSaved,
     Event,
@@ -219,7 +219,7 @@ def test_fault_26_clock_jump_gives_no_negative_eta(
 def test_fault_27_locked_or_nonempty_folder_is_refused(run_path: Path, sprites: Sprites) -> None:
     events = train_toy(run_path, sprites)
     next(event for event in events if isinstance(event, RunStarted))
-    with pytest.raises(RunError, match="trained elsewhere"):
+    with pytest.raises(BusyRunError, match="trained elsewhere"):
         list(train_resumed(run_path, CPU, Control()))
     events.close()
     with pytest.raises(RunError, match="not empty"):
