@@ -23,6 +23,7 @@ class StatusBar(QStatusBar):
         self._session = session
         self._shown: Job | None = None
         self._progress_text = ""
+        self._total_bytes = limits.usable_memory().total_bytes  # read once: it reads dozens of small files
         self._text = factory.ElidedLabel()
         self._bar = factory.ProgressBar()
         self._bar.setFixedWidth(160)
@@ -118,8 +119,8 @@ class StatusBar(QStatusBar):
         """Show the memory of the training on its device, or without a training the memory of the studio."""
         training = self._session.training
         if not training.is_busy():
-            used_bytes, total_bytes = psutil.Process().memory_info().rss, limits.usable_memory().total_bytes
-            self._memory.setText(f"Memory {formatting.memory(used_bytes, total_bytes)}")
+            used_bytes = psutil.Process().memory_info().rss
+            self._memory.setText(f"Memory {formatting.memory(used_bytes, self._total_bytes)}")
             self._memory.setToolTip("Memory used by the studio.")
         elif training.chunk is not None:
             total_bytes = training.device.memory_total_bytes if training.device else 0
