@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.cli import remote
 from studio.cli.distributed import has_run_folder, run_distributed
 from studio.cli.flags import add_setting_flags, named_recipe, typed_settings
 from studio.cli.inputs import find_device, find_run, print_excluded, read_sprites
@@ -29,15 +29,15 @@ from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.control.server import RunControlServer
 from studio.engine.devices.types import NOTHING, STARTER, ParentSource
-from studio.engine.remote.marker import raise_if_remote
-from studio.engine.remote.training import check_remote
+from studio.engine.remote.marker import raise_if_remote, remote_target_of
+from studio.engine.remote.ssh import RemoteTarget
+from studio.engine.remote.training import check_remote, train_remotely
 from studio.engine.runs import queue
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember, resume_hint
 
 if TYPE_CHECKING:
     from studio.engine.distributed.ranks import Ranks
-    from studio.engine.remote.ssh import RemoteTarget
     from studio.engine.training.create import NewRun
     from studio.recipes.base import Recipe, TrainingBudget
 
@@ -75,7 +75,7 @@ def resume(args: argparse.Namespace) -> int:
     """Continue the training of the named run."""
     if args.on is None:
         return run_distributed(_resume, args)
-    path, target, more_min = find_run(args.run_name), remote.target_of(args), _extra_minutes(args)
+    path, target, more_min = find_run(args.run_name), _target_of(args), _extra_minutes(args)
     return _run_remote(path, target, args, more_min, reporter_for(args))
 
 
@@ -147,7 +147,7 @@ def _train_remote(args: argparse.Namespace) -> int:
     """Create a new run here and train it on another machine."""
     from studio.engine.training.create import create_run
 
-    target, reporter = remote.target_of(args), reporter_for(args)
+    target, reporter = _target_of(args), reporter_for(args)
     check_remote(target)  # fail before the import
     # Presets and precision come from this machine's CPU: the other machine's device is not probed.
     new = new_run(argparse.Namespace(**{**vars(args), "device": "cpu"}), reporter)
@@ -159,8 +159,17 @@ def _train_remote(args: argparse.Namespace) -> int:
     return _run_remote(new.path, target, args, 0.0, reporter)
 
 
+def _target_of(args: argparse.Namespace) -> RemoteTarget:
+    """Return the machine and folder of --on. Raises UsageError, also under torchrun."""
+    from studio.engine.distributed.ranks import is_torchrun_launched
+
+    if is_torchrun_launched():
+        raise UsageError("torchrun can't be combined with --on.", "Start torchrun on the other machine.")
+    return RemoteTarget.parse(args.on)
+
+
 def _run_remote(path: Path, target: RemoteTarget, args: argparse.Namespace, more_min: float, reporter: Reporter) -> int:
-    end, interrupted = remote.follow_remote_training(path, target, args.device, more_min, reporter)
+    end, interrupted = _follow_remote_training(path, target, args.device, more_min, reporter)
     return _print_end(end, path, ("--on", str(target)), interrupted, reporter)
 
 
@@ -213,6 +222,36 @@ def train_until_stopped(events: Events, path: Path, control: Control, reporter: 
         if (path / "run.json").is_file():
             remember(path)
             queue.remove_if_ended(path)
+    return end, stop_request.received and end.reason == "stopped"
+
+
+def _follow_remote_training(
+    path: Path, target: RemoteTarget, device: str, more_min: float, reporter: Reporter
+) -> tuple[RunFinished, bool]:
+    """Train a run on `target` until it ends and its folder is copied back; also return whether Ctrl+C stopped the run.
+
+    A second Ctrl+C and other signals raise KeyboardInterrupt; the training then continues on `target`.
+    """
+    control = Control()
+    again = f"Reconnect with: {command_line('studio', 'resume', str(path), '--on', str(target))}"
+    message = f"Asking {target} to stop and save the run.\nCtrl+C again quits this command only; the run continues on "
+    message += f"{target}. {again}"
+    try:
+        with stop_on_signal(control, message=message, signals=[signal.SIGINT]) as stop_request:
+            events = train_remotely(path, target, control, device=device, more_min=more_min)
+            end = run_job(events, reporter, RunFinished)
+    except KeyboardInterrupt:
+        if not remote_target_of(path):
+            state = f"The run was not started on {target}."
+        elif control.stop:
+            state = f"{target} may not have received the request to stop."
+        else:
+            state = f"The run continues on {target}."
+        sys.stderr.write(f"{state} {again}\n")
+        raise
+    finally:
+        remember(path)
+        queue.remove_if_ended(path)
     return end, stop_request.received and end.reason == "stopped"
 
 

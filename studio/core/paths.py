@@ -1,13 +1,16 @@
-"""Locations of the bundled assets and of the studio's data folders."""
+"""Locations of the bundled assets and of the studio's data folders, and the user's choice of the runs folder."""
 
 from __future__ import annotations
 
 import functools
 import json
 import os
+import tempfile
 from pathlib import Path
 
 import platformdirs
+
+from studio.core import files
 
 _APP = "Sprite Training Studio"
 _RUNS = "runs"
@@ -56,6 +59,40 @@ def runs_folders() -> list[Path]:
 def runs_file() -> Path:
     """Return the JSON file that lists the folders of runs, the folder for new runs first."""
     return home() / "runs_folders.json"
+
+
+def choose_runs_folder(folder: Path) -> None:
+    """Use a folder for new runs; forget former folders without runs. Raises OSError if the choice can't be stored."""
+    known = [other for other in runs_folders() if other != folder and _may_hold_runs(other)]
+    entries = [_RUNS if each == default_runs() else str(each) for each in (folder, *known)]
+    home().mkdir(parents=True, exist_ok=True)
+    files.write_atomic(runs_file(), json.dumps(entries, indent=2).encode())
+
+
+def why_unusable_for_runs(folder: Path) -> str:
+    """Return why no runs can be saved in `folder`, as a sentence; '' if they can. Writes a test file and deletes it."""
+    if not folder.is_absolute():
+        return f"Enter a full path, for example {Path.home() / 'runs'}."
+    if os.path.lexists(folder / "run.json"):
+        return "This folder is a run: choose the folder around it."
+    if reason := files.why_unwritable(folder / "run"):
+        return reason
+    existing = next(parent for parent in (folder, *folder.parents) if os.path.lexists(parent))
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            return ""
+    except OSError as error:
+        return f"{existing} can't be written: {error.strerror or error}."
+
+
+def _may_hold_runs(folder: Path) -> bool:
+    """Return whether the folder holds runs, or can't tell because its drive is missing or unreadable."""
+    try:
+        if not folder.is_dir():
+            return not folder.parent.is_dir()
+        return any(os.path.lexists(path / "run.json") for path in folder.iterdir())
+    except OSError:
+        return True
 
 
 def logs() -> Path:

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from studio.cli.runs import _run_row
-from studio.core import files, paths, runs_folder
+from studio.core import files, paths
 from studio.core.errors import BusyRunError, DamagedError, RunError, RunGoneError, StudioError
 from studio.core.events import Blocked, CheckpointSaved, Event, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
 from studio.core.metrics import ACCURACY
@@ -283,7 +283,7 @@ def test_a_run_that_can_not_be_read_for_now_is_listed_with_the_reason(trained: P
 def test_runs_stay_listed_when_the_runs_folder_moves(trained: Path, tmp_path: Path) -> None:
     shutil.copytree(trained, paths.runs() / "before")
     for name in ("drive", "chosen"):
-        runs_folder.choose(tmp_path / name)
+        paths.choose_runs_folder(tmp_path / name)
         shutil.copytree(trained, paths.runs() / f"on {name}")
     remember(tmp_path / "drive" / "on drive")
     assert set(listed()) == {"before", "on drive", "on chosen"} and remembered_runs() == []

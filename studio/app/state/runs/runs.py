@@ -17,7 +17,7 @@ from studio.app.background.trash import TrashedRun, TrashMissing
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.late import run_report
 from studio.app.state.undo import UndoHistory, UndoStep
-from studio.core import paths, runs_folder
+from studio.core import paths
 from studio.core.errors import StudioError
 from studio.core.events import ClassPredictions, Event, Notice
 from studio.core.formatting import count
@@ -92,10 +92,10 @@ class RunList(QObject):
 
     def choose_folder(self, folder: Path) -> str:
         """Save new runs in `folder`; return why not, as a sentence, or ''. Runs in former folders stay listed."""
-        reason = runs_folder.why_unusable(folder)
+        reason = paths.why_unusable_for_runs(folder)
         if not reason and folder != paths.runs():
             try:
-                runs_folder.choose(folder)
+                paths.choose_runs_folder(folder)
             except OSError as error:
                 return f"The choice can't be stored: {error.strerror or error}."
             self.list_runs()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.core import paths, runs_folder
+from studio.core import paths
 
 
 def test_the_default_folder_lies_in_the_home() -> None:
@@ -20,9 +20,9 @@ def test_former_folders_stay_known_in_order(tmp_path: Path) -> None:
         (folder / "run").mkdir(parents=True)
         (folder / "run" / "run.json").touch()
     for folder in (first, second, first):
-        runs_folder.choose(folder)
+        paths.choose_runs_folder(folder)
     assert paths.runs_folders() == [first, second, paths.default_runs()]
-    runs_folder.choose(paths.default_runs())
+    paths.choose_runs_folder(paths.default_runs())
     assert paths.runs() == paths.default_runs() and paths.runs_folders()[1:] == [first, second]
 
 
@@ -30,12 +30,12 @@ def test_former_folders_without_runs_are_forgotten(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     unplugged = tmp_path / "drive" / "runs"
     for folder in (tmp_path / "empty", tmp_path / "never made", unplugged, tmp_path / "chosen"):
-        runs_folder.choose(folder)
+        paths.choose_runs_folder(folder)
     assert paths.runs_folders() == [tmp_path / "chosen", unplugged, paths.default_runs()]
 
 
 def test_the_default_folder_moves_with_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs_folder.choose(tmp_path / "chosen")
+    paths.choose_runs_folder(tmp_path / "chosen")
     moved = paths.home().rename(tmp_path / "moved")
     monkeypatch.setenv("STUDIO_HOME", str(moved))
     assert paths.runs_folders() == [tmp_path / "chosen", moved / "runs"]
@@ -49,16 +49,16 @@ def test_a_damaged_file_counts_as_no_choice(text: str) -> None:
 
 
 def test_reasons_against_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not runs_folder.why_unusable(tmp_path / "new" / "runs") and not list(tmp_path.iterdir())
-    assert "full path" in runs_folder.why_unusable(Path("runs"))
+    assert not paths.why_unusable_for_runs(tmp_path / "new" / "runs") and not list(tmp_path.iterdir())
+    assert "full path" in paths.why_unusable_for_runs(Path("runs"))
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text("{}")
-    assert "is a run" in runs_folder.why_unusable(tmp_path / "run")
+    assert "is a run" in paths.why_unusable_for_runs(tmp_path / "run")
     (tmp_path / "file").touch()
-    assert "not a folder" in runs_folder.why_unusable(tmp_path / "file" / "runs")
+    assert "not a folder" in paths.why_unusable_for_runs(tmp_path / "file" / "runs")
 
     def refuse(dir: Path) -> None:  # noqa: A002 - tempfile's name
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
-    assert runs_folder.why_unusable(tmp_path / "new") == f"{tmp_path} can't be written: Permission denied."
+    assert paths.why_unusable_for_runs(tmp_path / "new") == f"{tmp_path} can't be written: Permission denied."
