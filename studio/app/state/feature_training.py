@@ -13,9 +13,9 @@ from studio.app.state.sprites.doctor import SpriteDoctor
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.training import CurrentTraining
+from studio.core.arrays import Rgba
 from studio.core.events import Event
 from studio.data.doctor.findings import SpritesChecked
-from studio.data.sprites import Sprites
 
 TITLE = "Analysing sprites"
 _ABOUT = (
@@ -27,7 +27,7 @@ _ABOUT = (
 class FeatureTraining(QObject):
     """Trains the network that computes quality features, while no training or experiment runs.
 
-    The job takes seconds, once for each set of sprites; inside a training, the same work would take minutes. The
+    The job takes seconds, once for the pixels of a set; inside a training, the same work would take minutes. The
     sprite doctor receives the outliers that the network finds. The job ends when a training or an experiment starts, or
     when the user cancels it. After a cancellation, the job does not start again for the same sprites.
     """
@@ -40,11 +40,19 @@ class FeatureTraining(QObject):
         self._job_queue, self._open_sprites, self._doctor = job_queue, open_sprites, doctor
         self._catalog, self._devices, self._training, self._lab = catalog, devices, training, lab
         self._job: Job | None = None
-        self._seen: Sprites | None = None  # the last sprites, even after a cancellation
+        self._seen: Rgba | None = None  # pixels of the last compared sprites, even after a cancellation
         for changed in (
-            open_sprites.imported, catalog.ready, catalog.devices_found, training.state_changed, lab.changed,
+            catalog.ready, catalog.devices_found, training.state_changed, lab.changed,
         ):  # fmt: skip
             changed.connect(self._refresh)
+        open_sprites.imported.connect(self._on_imported)
+
+    @Slot()
+    def _on_imported(self) -> None:
+        """Compare the imported sprites. A class move changes no pixels, so the network and its results stay."""
+        sprites = self._open_sprites.sprites
+        if sprites is None or sprites.rgba is not self._seen:
+            self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
@@ -55,8 +63,8 @@ class FeatureTraining(QObject):
             self._job_queue.cancel(self._job)
         elif sprites is None or device is None or recipe is None:
             return
-        elif sprites is not self._seen and not self._training.owns_run() and self._lab.running is None:
-            self._seen = sprites
+        elif sprites.rgba is not self._seen and not self._training.owns_run() and self._lab.running is None:
+            self._seen = sprites.rgba
             self._job = self._job_queue.start(
                 "engine", TITLE, lambda: outliers.find_outliers(sprites, recipe.Config(), device),
                 self._on_event, background=True, cancellable=True, about=_ABOUT,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
-from studio.core.events import Event, Progress
+from studio.core.events import Event, Events, Progress
 from studio.core.formatting import count, number
 from studio.data.colour.colour_counts import colours_per_sprite
 from studio.data.doctor.class_spelling import preferred_spellings, spelling_key
@@ -28,6 +29,7 @@ _BATCH_PIXELS = 1 << 18  # pixels
 _COMMON = 0.02  # share of sprites, and at least three, that have a colour of the shared palette
 _LARGEST_PALETTE = 256
 _MOSTLY = 0.8  # share of sprites without other colours, if a palette is shared
+_CLASS_GROUPS = ("small class", "like-named", "wrong class")  # issue groups that depend on classes
 
 
 def run_checks(sprites: Sprites, options: ImportOptions, cache_dir: Path | None = None) -> Generator[Event, None, None]:
@@ -47,6 +49,30 @@ def run_checks(sprites: Sprites, options: ImportOptions, cache_dir: Path | None 
     if options.similar == "keep":
         items += yield from _similar(some, cache_dir)
     yield SpritesChecked(sprites, tuple(items), len(some), palette_colours)
+
+
+def update_checks(
+    sprites: Sprites, options: ImportOptions, known: Sequence[SpritesChecked], cache_dir: Path | None = None
+) -> Events:
+    """Check imported sprites, but only their classes where `known` has results for the same pixels and options.
+
+    Yields Progress, then a SpritesChecked for each known result, and for `run_checks` in any case. cache_dir: see
+    `run_checks`.
+    """
+    for each in known:
+        yield _recheck_classes(each, sprites)
+    if all(each.neighbours is not None for each in known):
+        yield from run_checks(sprites, options, cache_dir)
+
+
+def _recheck_classes(known: SpritesChecked, sprites: Sprites) -> SpritesChecked:
+    """Return a known result with the issues of the new classes; issues with pixels stay."""
+    if known.neighbours is None:
+        items = [*_small_classes(sprites), *_like_named(sprites)]
+    else:
+        items = known.neighbours.wrong_classes(sprites)
+    items += [item for item in known.items if item.group not in _CLASS_GROUPS]
+    return replace(known, sprites=sprites, items=tuple(items))
 
 
 def _small_classes(sprites: Sprites) -> Iterator[ImportIssue]:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from studio.core.config import Value, settings_of
-from studio.core.events import Event, Notice
+from studio.core.events import NOT_IN_JSON, Event, Notice
 from studio.core.formatting import count
 from studio.data.decimal_marks import COMMA, POINT
 from studio.data.doctor.fixes import as_patterns
+from studio.data.doctor.neighbours import SpriteNeighbours
 from studio.data.files.source_files import ImportIssue
 from studio.data.images.canvas import COMMON_SIZES, upscaling_factor
 from studio.data.import_result import IssueGroups, SpritesImported, by_group
@@ -66,7 +67,7 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class SpritesChecked(Event):
-    """Results from the slower checks on imported sprites."""
+    """Results from the slower checks on imported sprites. neighbours: set by the check with learned features."""
 
     json_type = "Examined"
 
@@ -74,6 +75,7 @@ class SpritesChecked(Event):
     items: tuple[ImportIssue, ...]  # an issue for each sprite with a problem
     looked_at: int  # number of checked sprites; large sets are sampled
     palette_colours: int = 0  # size of a palette shared by nearly all sprites, or 0
+    neighbours: SpriteNeighbours | None = field(default=None, metadata=NOT_IN_JSON)
     groups: IssueGroups = field(init=False)
 
     def __post_init__(self) -> None:

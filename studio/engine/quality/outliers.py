@@ -11,7 +11,7 @@ from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, Progress
 from studio.data.doctor.checks import MOST_CHECKED
 from studio.data.doctor.findings import SpritesChecked
-from studio.data.files.source_files import ImportIssue
+from studio.data.doctor.neighbours import SpriteNeighbours
 from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sprites import Sprites
 from studio.engine.devices import detection
@@ -24,8 +24,6 @@ from studio.engine.steps.batches import subsample
 Floats = NDArray[np.float32]
 
 _NEIGHBOURS = 10
-_MIN_VOTES = 8  # neighbours that must agree on a different class, without a vote for the sprite's own
-_FAR_FACTOR = 3.0  # times the median distance to the nearest neighbours
 _MAX_BATCH = 512  # sprites
 _MAX_DISTANCES = 1 << 21  # at once
 
@@ -36,7 +34,7 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     Compares each sprite with its nearest neighbours, by the features that also measure trainings; trains the features
     first if necessary. Very few or very many sprites are not checked. Raises DeviceError.
     """
-    items: list[ImportIssue] = []
+    found = SpriteNeighbours(np.zeros((0, _NEIGHBOURS), np.int64), np.zeros(0, np.float32))
     split = split_by_group((yield from group_near_duplicates(sprites, paths.cache())), config.holdout, config.seed)
     training = subsample(sprites, split.training)
     if len(training) >= MIN_SPRITES and len(sprites) <= MOST_CHECKED:
@@ -48,12 +46,9 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
                 parts.append(features.of(sprites.rgba[start : start + _MAX_BATCH]).astype(np.float32))
                 yield Progress(min(start + _MAX_BATCH, len(sprites)), len(sprites), "sprites encoded")
         near, distances = yield from nearest_neighbours(np.concatenate(parts))
-        apart = relative_distances(distances)
-        for index in np.flatnonzero(apart > _FAR_FACTOR).tolist():
-            words = f"{apart[index]:.1f} times the usual distance to the nearest sprites"
-            items.append(ImportIssue(sprites.names[index], words, "outlier"))
-        items += _wrong_classes(sprites, near, apart)
-    yield SpritesChecked(sprites, tuple(items), len(sprites))
+        found = SpriteNeighbours(near, relative_distances(distances))
+    items = (*found.outliers(sprites), *found.wrong_classes(sprites))
+    yield SpritesChecked(sprites, items, len(sprites), neighbours=found)
 
 
 def nearest_neighbours(features: Floats) -> Generator[Event, None, tuple[Indices, Floats]]:
@@ -79,19 +74,3 @@ def relative_distances(distances: Floats) -> Floats:
     """Return each sprite's mean distance to its neighbours, [N, n], relative to the median sprite: float32 [N]."""
     mean = distances.mean(1)
     return np.asarray(mean / max(float(np.median(mean)), 1e-9), np.float32)
-
-
-def _wrong_classes(sprites: Sprites, near: Indices, apart: Floats) -> list[ImportIssue]:
-    """Return an issue for each sprite whose neighbours, int64 [N, 10], agree on another class."""
-    counts = sprites.class_counts()
-    items = []
-    for index, neighbours in enumerate(sprites.labels[near]):
-        own = int(sprites.labels[index])
-        votes = np.bincount(neighbours, minlength=len(counts))  # neighbours per class
-        other = int(votes.argmax())
-        is_certain = counts[own] > _NEIGHBOURS and apart[index] <= _FAR_FACTOR
-        if is_certain and votes[own] == 0 and votes[other] >= _MIN_VOTES:
-            agreeing = f"{votes[other]} of the {_NEIGHBOURS} most similar sprites"
-            words = f"{agreeing} belong to class {sprites.class_names[other]!r}"
-            items.append(ImportIssue(sprites.names[index], words, "wrong class", twin=sprites.names[near[index, 0]]))
-    return items

@@ -59,8 +59,11 @@ class PaletteView(QWidget):
         self.set_sprites(None)
 
     def set_sprites(self, sprites: Sprites | None) -> None:
-        """Clear the palette for these sprites. Their palette appears once counted; None shows no palette."""
-        self._sprites, self._use = sprites, None
+        """Show no palette until the colours of these sprites are counted. Equal pixels keep their palette."""
+        before, self._sprites = self._sprites, sprites
+        if before is not None and sprites is not None and before.rgba is sprites.rgba:
+            return
+        self._use = None
         self._session.palettes.cancel_search()
         self._wanted = self.indices = None
         self._refresh()
@@ -121,7 +124,7 @@ class PaletteView(QWidget):
 
     @Slot(object, object, object)
     def _on_colour_found(self, sprites: Sprites, colour: Rgba, indices: NDArray[np.int64]) -> None:
-        if sprites is self._sprites and self._is_wanted(colour):
+        if self._sprites is not None and sprites.rgba is self._sprites.rgba and self._is_wanted(colour):
             use = "uses" if len(indices) == 1 else "use"
             self._show_chosen(f"{count(len(indices), 'sprite')} {use} {hex_code(colour)}.")
             self.indices = indices

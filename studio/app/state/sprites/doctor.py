@@ -14,6 +14,7 @@ from studio.core.events import Event
 from studio.data.doctor import checks
 from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
 from studio.data.doctor.preview import FixPreviewed, preview_fix
+from studio.data.options import ImportOptions
 
 
 class SpriteDoctor(QObject):
@@ -27,7 +28,8 @@ class SpriteDoctor(QObject):
         self._job_queue, self._open_sprites = job_queue, open_sprites
         self._job: Job | None = None
         self._preview: Job | None = None
-        self._checked: list[SpritesChecked] = []
+        self._checked: list[SpritesChecked] = []  # at most one result without and one with neighbours
+        self._checked_options = ImportOptions()
         self.findings: tuple[Finding, ...] = ()
         open_sprites.imported.connect(self._on_imported)
 
@@ -37,10 +39,16 @@ class SpriteDoctor(QObject):
         return self._job is not None
 
     def add(self, examined: SpritesChecked) -> None:
-        """Add the results of a check of the open sprites; ignore results about other sprites."""
-        if examined.sprites is self._open_sprites.sprites:
-            self._checked.append(examined)
+        """Add the results of a check of the open sprites; ignore results about other pixels."""
+        sprites, has_neighbours = self._open_sprites.sprites, examined.neighbours is not None
+        if sprites is None or examined.sprites.rgba is not sprites.rgba:
+            return
+        others = (each for each in self._checked if (each.neighbours is not None) != has_neighbours)
+        self._checked = [*others, examined]
+        if examined.sprites is sprites:
             self._refresh()
+        else:  # sprites were moved to other classes during the check
+            self._start_checks()
 
     def apply(self, fix: Fix) -> None:
         """Import the open files again with the options that the fix changes."""
@@ -65,14 +73,21 @@ class SpriteDoctor(QObject):
 
     @Slot()
     def _on_imported(self) -> None:
-        self._job_queue.abandon(self._job)
+        """Check the sprites; after class moves, check only the classes, and show the other results meanwhile."""
         self._job_queue.abandon(self._preview)
-        self._checked = []
-        sprites = self._open_sprites.sprites
+        sprites, options = self._open_sprites.sprites, self._open_sprites.options
         assert sprites is not None
-        check = partial(checks.run_checks, sprites, self._open_sprites.options, paths.cache())
-        self._job = self._job_queue.start("files", "Checking sprites", check, self._on_event, background=True)
+        has_same_options, self._checked_options = options == self._checked_options, options
+        self._checked = [each for each in self._checked if has_same_options and each.sprites.rgba is sprites.rgba]
+        self._start_checks()
         self._refresh()
+
+    def _start_checks(self) -> None:
+        self._job_queue.abandon(self._job)
+        sprites, known = self._open_sprites.sprites, tuple(self._checked)
+        assert sprites is not None
+        check = partial(checks.update_checks, sprites, self._checked_options, known, paths.cache())
+        self._job = self._job_queue.start("files", "Checking sprites", check, self._on_event, background=True)
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, SpritesChecked):

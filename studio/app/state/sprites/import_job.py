@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from studio.app.background.job_events import OnlySheets
 from studio.core import paths
-from studio.core.events import Event, Events, Notice
+from studio.core.events import Event, Events, Notice, Progress
 from studio.data.edits import Edits, EditsError, save_edits
+from studio.data.images.canvas import sprite_slices
 from studio.data.import_result import SHEET_GROUPS
 from studio.data.importing.class_moves import ClassMove, load_edits
 from studio.data.importing.importing import ImportOptions, NothingUsableError, SpritesImported, import_sprites
+from studio.data.sprites import Sprites
+
+_BATCH_PIXELS = 1 << 20  # pixels
 
 
 @dataclass(frozen=True)
@@ -54,9 +61,10 @@ class SavedEdits:
         self._saved = edits
 
 
-def import_with_edits(state: ImportState, files: SavedEdits) -> Events:
+def import_with_edits(state: ImportState, files: SavedEdits, open_sprites: Sprites | None = None) -> Events:
     """Import sprites, and save the edits once the import is done.
 
+    If the pixels equal those of `open_sprites`, the imported sprites share their array: `rgba` is the same object.
     Yields `OnlySheets` if the files contain only unsliced sheets.
     """
     edits = (yield from state.edits.resolve()) if isinstance(state.edits, ClassMove) else state.edits
@@ -68,9 +76,25 @@ def import_with_edits(state: ImportState, files: SavedEdits) -> Events:
             for event in events:
                 if isinstance(event, SpritesImported) and state.edits is not None:
                     files.save(edits)
-                yield event
+                if isinstance(event, SpritesImported) and open_sprites is not None:
+                    sprites = yield from _with_shared_pixels(event.sprites, open_sprites)
+                    yield replace(event, sprites=sprites)
+                else:
+                    yield event
     except NothingUsableError as error:
         yield _only_sheets(error, state)
+
+
+def _with_shared_pixels(sprites: Sprites, before: Sprites) -> Generator[Event, None, Sprites]:
+    """Return `sprites` with the pixel array of `before` if names and pixels are equal; else return `sprites`."""
+    if sprites.names != before.names or sprites.rgba.shape != before.rgba.shape or sprites.stored != before.stored:
+        return sprites
+    if sprites.stored is None:  # else both are read from the same file
+        for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
+            if not np.array_equal(sprites.rgba[part], before.rgba[part]):
+                return sprites
+            yield Progress(part.stop, len(sprites), "sprites compared")
+    return sprites.with_pixels(before.rgba, before.stored)
 
 
 def _only_sheets(error: NothingUsableError, state: ImportState) -> Event:

@@ -37,7 +37,7 @@ class OpenSprites(QObject):
     started = Signal()  # an import of other files started
     progressed = Signal(object)  # Progress
     imported = Signal(object)  # SpritesImported
-    colours_counted = Signal(object)  # ColourCounts
+    colours_counted = Signal(object)  # ColourCounts; not after an import that changed no pixels
     only_sheets = Signal(object)  # OnlySheets: the files contain only sheets; the open sprites stay
     ended = Signal()  # an import ended, failed or was cancelled
     located = Signal(object)  # list of Path: the files that `locate` found
@@ -145,16 +145,19 @@ class OpenSprites(QObject):
         self._abandon_import()
         self._requested, paths = requested, requested.paths
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
-        events = import_with_edits(requested, self._saved_edits)
+        events = import_with_edits(requested, self._saved_edits, self.sprites)
         self._job = self._job_queue.start("files", title, events, self._on_event, kind="Opening")
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, Progress):
             self.progressed.emit(event)
         elif isinstance(event, SpritesImported):
+            has_same_pixels = self.sprites is not None and event.sprites.rgba is self.sprites.rgba
             self.result, self._opened_steps = event, self.history.steps()
             self.opened = self._requested = self.latest.with_loaded(event.edits)
             self.imported.emit(event)
+            if has_same_pixels:
+                return
             self._job_queue.abandon(self._counting)
             count, counted = partial(count_colours, event.sprites.rgba), self.colours_counted.emit
             self._counting = self._job_queue.run("files", "Counting colours", count, counted, background=True)

@@ -17,6 +17,7 @@ from studio.app.pages.sprites.page import SpritesPage
 from studio.app.state.session import Session
 from studio.app.window import Window
 from studio.data.doctor.findings import SpritesChecked
+from studio.data.doctor.neighbours import SpriteNeighbours
 from studio.data.files.source_files import ImportIssue
 from tests.app.conftest import LONG_MS, click, show_alone, sprites_of
 
@@ -133,7 +134,8 @@ def test_later_findings_keep_the_selection(looked_over: SpritesPage) -> None:
     view.grid.select([1])
     assert view.exclude.isEnabled() and "selected sprites" in view.exclude.toolTip()
     odd = ImportIssue(sprites.names[0], "odd", "outlier")
-    looked_over.session.doctor.add(SpritesChecked(sprites, (odd,), 1))
+    neighbours = SpriteNeighbours(np.zeros((0, 10), np.int64), np.zeros(0, np.float32))
+    looked_over.session.doctor.add(SpritesChecked(sprites, (odd,), 1, neighbours=neighbours))
     assert "Outlier" in groups(looked_over) and "Similar" in view.groups.currentItem().text()
     assert view.grid.selected() == [1]
 

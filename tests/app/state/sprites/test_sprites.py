@@ -3,11 +3,17 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+import pytest
 from pytestqt.qtbot import QtBot
 
+from studio.app.state.late import outliers
 from studio.app.state.session import Session
-from studio.core.events import JobFailed, Notice
+from studio.core.events import Events, JobFailed, Notice
+from studio.data.doctor.findings import SpritesChecked
+from studio.data.doctor.neighbours import SpriteNeighbours
 from studio.data.edits import edits_path, read_edits
+from studio.data.sprites import Sprites
 from tests.app.conftest import LONG_MS, open_sprites, sprites_of
 
 FIRST, SECOND = "class0/000.png", "class0/001.png"
@@ -77,3 +83,32 @@ def test_damaged_edits_are_reported_and_kept(qtbot: QtBot, session: Session, spr
     qtbot.waitUntil(lambda: bool(failed), timeout=LONG_MS)
     assert classes(qtbot, session)[FIRST] == "class0" and path.read_text() == "damaged meanwhile"
     assert opened.history.latest is None
+
+
+def test_moves_check_only_the_classes_again(
+    qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, doctor = ready.open_sprites, ready.doctor
+    compared, counted = list[Sprites](), list[object]()
+
+    def find_outliers(sprites: Sprites, *_: object) -> Events:
+        compared.append(sprites)
+        near = np.tile(np.arange(2, 12), (len(sprites), 1))  # ten sprites of class0 are similar to all sprites
+        found = SpriteNeighbours(near, np.ones(len(sprites), np.float32))
+        yield SpritesChecked(sprites, (), len(sprites), neighbours=found)
+
+    monkeypatch.setattr(outliers, "find_outliers", find_outliers)
+    opened.colours_counted.connect(counted.append)
+    open_sprites(qtbot, ready, sprite_folder)
+    qtbot.waitUntil(lambda: bool(compared) and bool(counted) and not doctor.is_checking, timeout=LONG_MS)
+    before = sprites_of(ready)
+    opened.move_to_class([0], "class1")
+    qtbot.waitUntil(lambda: sprites_of(ready) is not before and not doctor.is_checking, timeout=LONG_MS)
+    assert sprites_of(ready).rgba is before.rgba
+    (found,) = (each for each in doctor.findings if each.group == "wrong class")
+    assert len(found.items) == sprites_of(ready).class_counts()[1] == 13
+    opened.history.undo()
+    qtbot.waitUntil(lambda: not doctor.is_checking and not opened.is_busy(), timeout=LONG_MS)
+    assert len(compared) == len(counted) == 1
+    opened.change_options(opened.options.replace(size=16))  # other pixels
+    qtbot.waitUntil(lambda: len(compared) == len(counted) == 2, timeout=LONG_MS)
