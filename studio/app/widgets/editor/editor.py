@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from PySide6.QtWidgets import QBoxLayout, QButtonGroup, QGridLayout, QSpinBox, Q
 
 from studio.app.widgets import factory
 from studio.app.widgets.editor.canvas import PixelCanvas
+from studio.app.widgets.editor.gestures import Gesture, MoveGesture, StrokeGesture
 from studio.app.widgets.editor.previews import Preview, tiled
 from studio.app.widgets.input import KeyCommands
 from studio.app.widgets.swatches import Swatches
@@ -104,9 +106,7 @@ class SpriteEditor(QWidget):
         super().__init__()
         self._history = EditHistory(SavedEdit(EditedSprite.of(np.zeros((1, 1, 4), np.uint8)), ""))
         self._palette_source = self._history.now  # the sprite whose colours are offered
-        self._stroke: Stroke | None = None  # the unfinished stroke
-        self._erases = False
-        self._moved_from: Point | None = None  # start of an unfinished move
+        self._gesture: Gesture | None = None  # the unfinished stroke or move
         self.canvas = PixelCanvas()
         self.tools = QButtonGroup(self)
         self.layers = QButtonGroup(self)
@@ -143,7 +143,7 @@ class SpriteEditor(QWidget):
     def set_history(self, history: EditHistory) -> None:
         """Edit the last sprite of this history, and append new steps."""
         if history is not self._history:
-            self._history, self._stroke, self._moved_from = history, None, None
+            self._history, self._gesture = history, None
         self.refresh()
 
     @Slot()
@@ -250,45 +250,35 @@ class SpriteEditor(QWidget):
             self.swatches.pick_colour(sprite[place[1], place[0]])
             return
         if tool == "move":
-            self._moved_from = place
+            self._gesture = MoveGesture(place)
             return
-        self._erases = right or tool == "eraser"
-        self._stroke = Stroke.begin(tool, sprite, self.brush.value(), place)
-        self._preview(self._stroke, self._stroke.covered)
+        stroke = Stroke.begin(tool, sprite, self.brush.value(), place)
+        self._gesture = StrokeGesture(stroke, self._use_of_stroke(erases=right or tool == "eraser"))
+        self._preview(self._gesture, stroke.covered)
 
     @Slot(tuple)
     def _on_dragged(self, place: Point) -> None:
-        if self._moved_from is not None:
-            self.canvas.set_edit(self._moved_to(place))
-        elif self._stroke is not None:
-            before, self._stroke = self._stroke.covered, self._stroke.drag_to(place)
-            self._preview(self._stroke, before ^ self._stroke.covered)
+        if self._gesture is not None:
+            self._preview(self._gesture, self._gesture.drag_to(place))
 
     @Slot(tuple)
     def _on_released(self, place: Point) -> None:
-        if self._moved_from is not None:
-            moved, self._moved_from = self._moved_to(place), None
-            self.replace(moved)
-        elif self._stroke is not None:
-            stroke, self._stroke = self._stroke, None
-            self.replace(self._edit_with(stroke))
+        if self._gesture is not None:
+            gesture, self._gesture = self._gesture, None
+            gesture.drag_to(place)
+            self.replace(gesture.apply(self.edit()))
 
-    def _moved_to(self, place: Point) -> EditedSprite:
-        """Return the sprite with the unfinished move to a pixel applied."""
-        assert self._moved_from is not None
-        return self.edit().move((place[0] - self._moved_from[0], place[1] - self._moved_from[1]))
-
-    def _edit_with(self, stroke: Stroke) -> EditedSprite:
-        """Return the sprite with the unfinished stroke applied."""
+    def _use_of_stroke(self, *, erases: bool) -> Callable[[EditedSprite, Mask], EditedSprite]:
+        """Return what a stroke does with its pixels: select, paint, or with `erases` the opposite."""
         if self.layer() == "mark":
-            return self.edit().with_keep(stroke.covered, stays=self._erases)
-        return self.edit().paint(stroke.covered, _CLEAR if self._erases else self.swatches.colour)
+            return partial(EditedSprite.with_keep, stays=erases)
+        return partial(EditedSprite.paint, colour=_CLEAR if erases else self.swatches.colour)
 
-    def _preview(self, stroke: Stroke, differs: Mask) -> None:
-        rows, columns = np.flatnonzero(differs.any(1)), np.flatnonzero(differs.any(0))
-        if len(rows):
-            part = QRect(int(columns[0]), int(rows[0]), int(np.ptp(columns)) + 1, int(np.ptp(rows)) + 1)
-            self.canvas.set_edit(self._edit_with(stroke), part)
+    def _preview(self, gesture: Gesture, differs: Mask | None) -> None:
+        """Show an unfinished gesture. differs: pixels whose look changes, bool [S, S]; None for any pixels."""
+        if differs is None or differs.any():
+            part = _bounds(differs) if differs is not None else None
+            self.canvas.set_edit(gesture.apply(self.edit()), part)
 
     @Slot(int, bool)
     def _on_tool_toggled(self, number: int, is_on: bool) -> None:
@@ -314,6 +304,12 @@ class SpriteEditor(QWidget):
     @Slot()
     def _select_all(self) -> None:
         self.replace(EditedSprite(self.edit().sprite, np.zeros_like(self.edit().keep)))
+
+
+def _bounds(mask: Mask) -> QRect:
+    """Return the smallest rectangle around the pixels in `mask`, bool [S, S], which has some."""
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    return QRect(int(columns[0]), int(rows[0]), int(np.ptp(columns)) + 1, int(np.ptp(rows)) + 1)
 
 
 def _sample(colours: Rgba, most: int) -> Rgba:
