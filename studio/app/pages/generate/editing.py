@@ -134,7 +134,7 @@ class EditorPanel(QWidget):
     def open_blank(self) -> None:
         """Edit a new, transparent sprite of the model's size."""
         self.open_sprite(NamedSprite(np.zeros((self._size, self._size, 4), np.uint8), "sketch"))
-        self.editor.choose_layer("paint")
+        self.editor.tools.choose_layer("paint")
 
     @Slot()
     def browse(self) -> None:

@@ -4,43 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QRect, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QButtonGroup, QGridLayout, QSpinBox, QWidget
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.editor.canvas import PixelCanvas
 from studio.app.widgets.editor.gestures import Gesture, MoveGesture, StrokeGesture
 from studio.app.widgets.editor.previews import Preview, tiled
+from studio.app.widgets.editor.tool_box import ToolBox
 from studio.app.widgets.input import KeyCommands
 from studio.app.widgets.swatches import Swatches
 from studio.core.arrays import Rgba
 from studio.data.colour.palette import display_order, extract_palette, farthest_colours
-from studio.data.pixels.editing import EditedSprite, EditHistory, Mask, Point, SavedEdit, Stroke, Tool
+from studio.data.pixels.editing import EditedSprite, EditHistory, Mask, Point, SavedEdit, Stroke
 
-Layer = Literal["mark", "paint"]  # select pixels, or paint pixels
-
-_TOOLS: dict[Tool | Literal["move", "eyedropper"], tuple[str, str, tuple[str, ...]]] = {  # keys as in Aseprite
-    "pencil": ("Pencil", "Draw pixels", ("B",)),
-    "eraser": ("Eraser", "Erase pixels, or deselect pixels", ("E",)),
-    "line": ("Line", "Draw a straight line", ("L",)),
-    "rectangle": ("Rectangle", "Fill a rectangle", ("M", "U")),
-    "bucket": ("Bucket", "Fill a connected area of a colour", ("G",)),
-    "wand": ("By colour", "All pixels of a colour", ("W",)),
-    "move": ("Move", "Move the selected pixels, or the whole sprite without a selection", ("V",)),
-    "eyedropper": ("Eyedropper", "Pick a colour; Alt+click works with all tools", ("I",)),
-}
-_WITH_BRUSH = ("pencil", "eraser", "line")
-_WITH_TWO_ENDS = ("line", "rectangle", "move")  # by keyboard: Enter begins and ends
-_LAYERS: dict[Layer, tuple[str, str]] = {
-    "mark": ("Select", "Select pixels to redraw; the right button deselects. (Q)"),
-    "paint": ("Paint", "Paint rough colours; the right button erases. (Q)"),
-}
-_WIDEST_BRUSH = 8
 _MOST_OWN, _MOST_OF_MODEL = 32, 64  # swatches
 _NARROW = 480  # logical pixels; a narrower editor has its settings below the canvas
 _LOWEST_SETTINGS, _UNLIMITED = 160, (1 << 24) - 1  # height there; Qt's largest size of a widget
@@ -108,9 +89,7 @@ class SpriteEditor(QWidget):
         self._palette_source = self._history.now  # the sprite whose colours are offered
         self._gesture: Gesture | None = None  # the unfinished stroke or move
         self.canvas = PixelCanvas()
-        self.tools = QButtonGroup(self)
-        self.layers = QButtonGroup(self)
-        self.brush = QSpinBox()
+        self.tools = ToolBox()
         self.swatches = PaintColours()
         self.undo = factory.tool_button("undo", "Undo", "Undo the last step. (Ctrl+Z)", self.undo_requested)
         self.redo = factory.tool_button("redo", "Redo", "Redo the undone step. (Ctrl+Y)", self.redo_requested)
@@ -134,10 +113,11 @@ class SpriteEditor(QWidget):
         self.canvas.pressed.connect(self._on_pressed)
         self.canvas.dragged.connect(self._on_dragged)
         self.canvas.released.connect(self._on_released)
-        self.layers.idClicked.connect(self._on_layer_clicked)
-        self.tools.idToggled.connect(self._on_tool_toggled)
+        self.tools.layer_chosen.connect(self._on_layer_chosen)
+        self.tools.tool_chosen.connect(self._on_tool_chosen)
         KeyCommands(self, self._commands())
-        self.choose_layer("mark")
+        self._on_layer_chosen()
+        self._on_tool_chosen()
         self.refresh()
 
     def set_history(self, history: EditHistory) -> None:
@@ -175,15 +155,6 @@ class SpriteEditor(QWidget):
         self._right.setMaximumWidth(_UNLIMITED if is_narrow else width)
         self._area.setMinimumHeight(_LOWEST_SETTINGS if is_narrow else 0)
 
-    def choose_layer(self, layer: Layer) -> None:
-        """Switch to selecting or to painting."""
-        self.layers.button(list(_LAYERS).index(layer)).setChecked(True)
-        self._on_layer_clicked()
-
-    def layer(self) -> Layer:
-        """Return whether strokes select or paint."""
-        return list(_LAYERS)[self.layers.checkedId()]
-
     def edit(self) -> EditedSprite:
         """Return the current sprite with its selection."""
         return self._history.now.edit
@@ -195,24 +166,13 @@ class SpriteEditor(QWidget):
             self.changed.emit()
 
     def _lay_out(self, options: QWidget | None, foot: QWidget | None) -> None:
-        self.brush.setRange(1, _WIDEST_BRUSH)
-        self.brush.setSuffix(" px")
-        factory.pad_spin_box(self.brush)
-        factory.set_name_and_tip(self.brush, "Brush", "Brush size. ([ and ])")
-        for number, (name, (title, tip, keys)) in enumerate(_TOOLS.items()):
-            button = factory.tool_button(name, title, f"{tip}. ({' or '.join(keys)})")
-            button.setCheckable(True)
-            self.tools.addButton(button, number)
-        for number, (title, tip) in enumerate(_LAYERS.values()):
-            self.layers.addButton(factory.toggle(title, tip), number)
-        self.tools.button(0).setChecked(True)
         caption, tools = factory.caption, QGridLayout()
         tools.setSpacing(_STEP)
-        for number, tool in enumerate((*self.tools.buttons(), *self.zooms)):
+        for number, tool in enumerate((*self.tools.buttons.values(), *self.zooms)):
             tools.addWidget(tool, *divmod(number, _TOOL_COLUMNS))
         tools.setRowStretch(tools.rowCount(), 1)
-        modes = factory.row(*self.layers.buttons(), 1, self.undo, self.redo, spacing=_STEP)
-        brush = factory.row(factory.text("Brush", "muted", wrap=False), self.brush, self.invert, 1)
+        modes = factory.row(*self.tools.layer_buttons.values(), 1, self.undo, self.redo, spacing=_STEP)
+        brush = factory.row(factory.text("Brush", "muted", wrap=False), self.tools.brush, self.invert, 1)
         set_here = factory.column(modes, brush, self._selection_buttons, self.swatches)
         if options is not None:
             set_here.addWidget(options)
@@ -232,12 +192,10 @@ class SpriteEditor(QWidget):
 
     def _commands(self) -> dict[str, Callable[[], object]]:
         zoom_in, zoom_out = self.canvas.zoom_in, self.canvas.zoom_out
-        tools = ((key, number) for number, (*_, keys) in enumerate(_TOOLS.values()) for key in keys)
         return {
-            **{key: self.tools.button(number).click for key, number in tools},
+            **self.tools.commands(),
             "Ctrl+Z": self.undo.click, "Ctrl+Y": self.redo.click, "Ctrl+Shift+Z": self.redo.click,
-            "Ctrl+Shift+I": self.invert.click, "[": self.brush.stepDown, "]": self.brush.stepUp,
-            "Q": lambda: self.choose_layer("paint" if self.layer() == "mark" else "mark"), "0": self.canvas.fit,
+            "Ctrl+Shift+I": self.invert.click, "0": self.canvas.fit,
             **dict.fromkeys(("+", "=", "Shift++"), zoom_in), **dict.fromkeys(("-", "_", "Shift+_"), zoom_out),
         }  # fmt: skip
 
@@ -245,14 +203,14 @@ class SpriteEditor(QWidget):
     def _on_pressed(self, place: Point, right: bool, alt: bool) -> None:
         if not self.canvas.is_inside(place):
             return
-        sprite, tool = self.edit().sprite, list(_TOOLS)[self.tools.checkedId()]
+        sprite, tool = self.edit().sprite, self.tools.tool()
         if tool == "eyedropper" or alt:
             self.swatches.pick_colour(sprite[place[1], place[0]])
             return
         if tool == "move":
             self._gesture = MoveGesture(place)
             return
-        stroke = Stroke.begin(tool, sprite, self.brush.value(), place)
+        stroke = Stroke.begin(tool, sprite, self.tools.brush.value(), place)
         self._gesture = StrokeGesture(stroke, self._use_of_stroke(erases=right or tool == "eraser"))
         self._preview(self._gesture, stroke.covered)
 
@@ -270,7 +228,7 @@ class SpriteEditor(QWidget):
 
     def _use_of_stroke(self, *, erases: bool) -> Callable[[EditedSprite, Mask], EditedSprite]:
         """Return what a stroke does with its pixels: select, paint, or with `erases` the opposite."""
-        if self.layer() == "mark":
+        if self.tools.layer() == "mark":
             return partial(EditedSprite.with_keep, stays=erases)
         return partial(EditedSprite.paint, colour=_CLEAR if erases else self.swatches.colour)
 
@@ -280,18 +238,15 @@ class SpriteEditor(QWidget):
             part = _bounds(differs) if differs is not None else None
             self.canvas.set_edit(gesture.apply(self.edit()), part)
 
-    @Slot(int, bool)
-    def _on_tool_toggled(self, number: int, is_on: bool) -> None:
-        if is_on:
-            tool = list(_TOOLS)[number]
-            self.canvas.needs_two_ends = tool in _WITH_TWO_ENDS
-            factory.set_enabled(self.brush, "" if tool in _WITH_BRUSH else "The size is for pencil, eraser and line.")
+    @Slot()
+    def _on_tool_chosen(self) -> None:
+        self.canvas.needs_two_ends = self.tools.needs_two_ends()
 
     @Slot()
-    def _on_layer_clicked(self) -> None:
+    def _on_layer_chosen(self) -> None:
         for widget in (self.invert, self._selection_buttons):
-            widget.setVisible(self.layer() == "mark")
-        self.swatches.setVisible(self.layer() == "paint")
+            widget.setVisible(self.tools.layer() == "mark")
+        self.swatches.setVisible(self.tools.layer() == "paint")
 
     @Slot()
     def _invert(self) -> None:

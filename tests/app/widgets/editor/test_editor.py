@@ -137,7 +137,7 @@ def test_lines_and_moves_by_keyboard(editor: SpriteEditor, sprite: Rgba) -> None
 def test_wide_brush_and_strokes_outside(editor: SpriteEditor) -> None:
     for _ in range(3):
         QTest.keyClick(editor.canvas, Qt.Key.Key_BracketRight)
-    assert editor.brush.value() == 4
+    assert editor.tools.brush.value() == 4
     stroke(editor, (0, 0), (-3, 0))
     np.testing.assert_array_equal(hidden(editor), line_mask((0, 0), (-3, 0), SIZE, 4))
     before = editor.edit()
@@ -235,7 +235,7 @@ def test_editor_requests_undo_before_the_window(editor: SpriteEditor, window: tu
     QTest.keyClick(editor.canvas, Qt.Key.Key_Z, CTRL)
     QTest.keyClick(editor.canvas, Qt.Key.Key_Z, CTRL | SHIFT)
     editor.undo.click()
-    QTest.keyClick(editor.tools.button(1), Qt.Key.Key_Z, CTRL)
+    QTest.keyClick(editor.tools.buttons["eraser"], Qt.Key.Key_Z, CTRL)
     QTest.keyClick(editor.canvas, Qt.Key.Key_Y, CTRL)
     assert requested == ["undo", "redo", "undo", "undo", "redo"] and undone == []
 
