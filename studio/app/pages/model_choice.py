@@ -86,6 +86,12 @@ class ModelChoice(QWidget):
     def name(self) -> str:
         return self._session.training.title if self.models.currentData() == _LIVE else self.models.currentText()
 
+    def title(self) -> str:
+        """Return the chosen model's name with its checkpoint: 'Items, Best' or 'Items, live'."""
+        is_live = self.models.currentData() == _LIVE
+        checkpoint = "live" if is_live else self.checkpoints.currentText()
+        return f"{self.name()}, {checkpoint}" if checkpoint else self.name()
+
     def record(self) -> RunRecord | None:
         """Return the chosen model's run record; None if unknown."""
         chosen = self.models.currentData()

@@ -129,6 +129,12 @@ class GridContent:
         kept = self.kept.of_size(self.size)
         return _shown_kept(kept) if kept else None
 
+    def sprite(self, number: int) -> NamedSprite:
+        """Return the shown sprite at this index."""
+        shown = self.sprites()
+        assert shown is not None
+        return NamedSprite(shown.sprites[number], shown.names[number], shown.classes[number], shown.sources[number])
+
     def remaining(self) -> list[int]:
         """Return the indices of the sprites in the grid, without rejected ones."""
         shown, batch = self.sprites(), self.batch()

@@ -124,7 +124,7 @@ class DrawController(QObject):
         """Open a result in the editor; a redrawn version of the edited sprite replaces it as an undoable step."""
         if "vary" not in self._choice.capabilities():
             return
-        sprite, batch = self._results.sprite(number), self._results.content.history.current
+        sprite, batch = self._results.content.sprite(number), self._results.content.history.current
         editor = self._editing.editor
         is_candidate = batch is not None and batch.request.kind == "redraw" and self._editing.is_open()
         if is_candidate and editor.edit().sprite.shape == sprite.rgba.shape:
@@ -133,7 +133,7 @@ class DrawController(QObject):
             self._editing.open_sprite(sprite)
 
     def _selected(self) -> list[NamedSprite]:
-        return [self._results.sprite(number) for number in self._results.grid.selected()]
+        return [self._results.content.sprite(number) for number in self._results.grid.selected()]
 
     def _draw_from(
         self, kind: Literal["between", "more_like"], chosen: list[NamedSprite], count: int, title: str

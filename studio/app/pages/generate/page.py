@@ -166,7 +166,7 @@ class GeneratePage(Page):
 
     def _saved_files(self) -> list[Path]:
         """Return the files of the selected sprites that were saved, each once."""
-        sprites = (self.results.sprite(number).rgba for number in self.results.grid.selected())
+        sprites = (self.results.content.sprite(number).rgba for number in self.results.grid.selected())
         found = (self.session.saving.file_of(sprite) for sprite in sprites)
         return list(dict.fromkeys(path for path in found if path is not None))
 
@@ -240,7 +240,7 @@ class GeneratePage(Page):
         elif len(selected) != 1:
             self.neighbours.show_hint()
         else:
-            sprite = self.results.sprite(selected[0]).rgba
+            sprite = self.results.content.sprite(selected[0]).rgba
             self.neighbours.show_tiled(sprite)
             if run is not None and self.choice.source() is not None:
                 self.session.inference.find_neighbours(run, sprite)

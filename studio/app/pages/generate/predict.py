@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, Qt, Slot
 from PySide6.QtWidgets import QMenu, QWidget
 
-from studio.app import dialogs
+from studio.app import dialogs, theme
+from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.generate.prediction_table import ClassTable, NumberTable, prediction_table
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
@@ -19,11 +21,26 @@ from studio.app.widgets.sprites.predictions import PredictionsView
 from studio.core.events import Classified, NumbersPredicted
 from studio.data.options import ImportOptions, options_for_prediction
 from studio.data.sprites import Sprites
+from studio.engine.control.control import Control
 
 _WAITS = "A model is busy. Try again in a moment."
 _WRONG = "Show only sprites whose class was predicted wrongly."
 _SAVE = "Save all predictions as a CSV table."
+_AGAIN = "Predict the same files with the chosen model."
 _TOTALS = "Sprites that the model was trained on are counted too."
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A request to predict from files. source, title: the model and its name for the user.
+
+    options: import options; None reads the files with the options of the model's training.
+    """
+
+    paths: Sequence[Path]
+    options: ImportOptions | None
+    source: SavedModel | Control
+    title: str
 
 
 class PredictPanel(QWidget):
@@ -31,7 +48,7 @@ class PredictPanel(QWidget):
 
     def __init__(self, session: Session, choice: ModelChoice) -> None:
         super().__init__()
-        self._session, self._choice = session, choice
+        self._session, self.choice = session, choice
         self.view = PredictionsView()
         browse = "Choose images or a folder. Sub-folders named like classes are compared."
         self.browse = factory.button("Choose sprites…", browse, "folder")
@@ -47,9 +64,14 @@ class PredictPanel(QWidget):
         self.order = factory.combo("Sort", "Sort the predictions.")
         self.order.setMinimumContentsLength(14)
         self.save = factory.tool_button("save", "Save as CSV", _SAVE, self._on_save_clicked)
+        again, self.made_by = "Predict again", factory.ElidedLabel("muted")
+        self.again = factory.button(again, _AGAIN, "refresh", slot=self._on_again_clicked)
         self._table: ClassTable | NumberTable | None = None
+        self._requested: _Request | None = None  # the running or last request
+        self._shown: _Request | None = None  # the request of the shown predictions
         tools = factory.row(self.wrong_only, self.order, 1, self.save)
-        self._found = factory.panel(factory.column(self.summary, tools))
+        model = factory.row(self.made_by, self.again, grows=0)
+        self._found = factory.panel(factory.column(self.summary, model, tools))
         self._found.hide()
         empty = factory.caption("Drop images or a folder here to predict each sprite's class or numbers.")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -61,12 +83,14 @@ class PredictPanel(QWidget):
         session.inference.predicted.connect(self._on_predicted)
         session.open_sprites.imported.connect(self._refresh)
         session.inference.busy_changed.connect(self._refresh)
+        choice.changed.connect(self._refresh_made_by)
         self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
         waits = _WAITS if self._session.inference.is_busy() else ""
-        factory.set_enabled(self.browse, waits)
+        for button in (self.browse, self.again):
+            factory.set_enabled(button, waits)
         none = "" if self._session.open_sprites.sprites else "The Sprites page is empty."
         factory.set_enabled(self.open_sprites, waits or none)
 
@@ -85,19 +109,35 @@ class PredictPanel(QWidget):
 
     def _predict(self, paths: Sequence[Path], options: ImportOptions | None = None) -> None:
         """Predict from files. options: import options; None reads the files with the training's import options."""
-        source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
+        source, device, record = self.choice.source(), self.choice.device(), self.choice.record()
         if self._session.inference.is_busy():
             self._session.notify(_WAITS, holds=self._session.inference.is_busy)
         elif source is None or device is None or record is None:
             title = "Models and devices are not listed yet."
-            self._session.notify(title, "Try again in a moment.", holds=lambda: self._choice.device() is None)
+            self._session.notify(title, "Try again in a moment.", holds=lambda: self.choice.device() is None)
         elif paths:
             chosen = options or options_for_prediction(record.size, record.data_origin)
+            self._requested = _Request(paths, options, source, self.choice.title())
             self._session.inference.predict(source, device, paths, chosen.replace(size=record.size))
+
+    @Slot()
+    def _on_again_clicked(self) -> None:
+        if self._shown is not None:
+            self._predict(self._shown.paths, self._shown.options)
+
+    @Slot()
+    def _refresh_made_by(self) -> None:
+        """Name the model of the shown predictions, and warn if another model is chosen."""
+        if self._shown is not None:
+            is_other = self._shown.source != self.choice.source()
+            theme.set_role(self.made_by, "warning" if is_other else "muted")
+            warning = f", not by {self.choice.title()}" if is_other else ""
+            self.made_by.show_text(f"By {self._shown.title}{warning}")
 
     @Slot(object, object)
     def _on_predicted(self, sprites: Sprites, answer: Classified | NumbersPredicted) -> None:
-        self._table = table = prediction_table(sprites, answer)
+        self._table, self._shown = prediction_table(sprites, answer), self._requested
+        table = self._table
         if isinstance(table, ClassTable):
             true = table.true if (table.true >= 0).any() else None
             self.view.set_classes(
@@ -112,6 +152,7 @@ class PredictPanel(QWidget):
         factory.set_enabled(self.wrong_only, reason)
         factory.fill_combo(self.order, [(order, order) for order in table.orders], self.order.currentText())
         self._found.show()
+        self._refresh_made_by()
         self._stack.setCurrentIndex(1)
         self._refresh_order()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
@@ -13,11 +12,12 @@ from PySide6.QtWidgets import QBoxLayout, QButtonGroup, QLabel, QMenu, QToolButt
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import MOST_RECENT, MOST_RECENT_MB, SpriteSelection
 from studio.app.pages.drag_and_drop import SpriteDragger
-from studio.app.pages.generate.batches import DrawRequest, GridContent, Rejection
+from studio.app.pages.generate.batches import DrawRequest, GridContent
 from studio.app.pages.generate.neighbours import NeighboursPanel
+from studio.app.pages.generate.triage import Triage
 from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.state.models.saving import DragFiles
-from studio.app.state.undo import UndoHistory, UndoStep
+from studio.app.state.undo import UndoHistory
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.menu import set_keys
@@ -26,7 +26,6 @@ from studio.app.widgets.sprites.grid import LARGE_VIEW, SpriteGrid
 from studio.app.widgets.sprites.zoom_slider import ZoomSlider
 from studio.core import formatting
 from studio.data.colour.constraints import ConstraintCheck
-from studio.data.pixels.editing import NamedSprite
 
 _BACK = f"Previous batch; {MOST_RECENT} batches or {MOST_RECENT_MB} MB are kept. (Alt+Left)"
 _EMPTY = "Press Generate. You can also generate while a training runs."
@@ -53,12 +52,13 @@ class Results(QWidget):
         neighbours: the panel beside the grid, or below it in a narrow window.
         """
         super().__init__()
-        self._history, self._neighbours = history, neighbours
+        self._neighbours = neighbours
         self._middle = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self.content = GridContent(kept)
         self._is_editing = False
         self.grid = SpriteGrid(thumbnail=96)
         self.zoom = ZoomSlider(self.grid)
+        self.triage = Triage(self.content, self.grid, history)
         self.dragger = SpriteDragger(self.grid.view, carried, self.to_save)
         self.new_tab = factory.toggle("New", "Show the newest sprites.", self._on_tab_clicked)
         kept_tab = "Show your kept sprites of this size, from all models."
@@ -74,8 +74,10 @@ class Results(QWidget):
         self._lay_out()
         self.grid.selection_changed.connect(self._refresh)
         self.buttons.copy.clicked.connect(self.dragger.copy)
-        self.buttons.keep.clicked.connect(self._on_keep)
-        self.buttons.reject.clicked.connect(self._on_reject)
+        self.buttons.keep.clicked.connect(self.triage.keep)
+        self.buttons.reject.clicked.connect(self.triage.reject)
+        self.triage.hidden_changed.connect(self._describe)
+        self.triage.shown_changed.connect(self._refresh_grid)
         kept.changed.connect(self._on_kept_changed)
         self._edit_action = self._fill_menu()
         factory.shortcut("Alt+Left", self, self._on_back)
@@ -125,12 +127,6 @@ class Results(QWidget):
         self._refresh()
         self.place_neighbours()
 
-    def sprite(self, number: int) -> NamedSprite:
-        """Return the shown sprite at this index."""
-        shown = self.content.sprites()
-        assert shown is not None
-        return NamedSprite(shown.sprites[number], shown.names[number], shown.classes[number], shown.sources[number])
-
     def to_save(self) -> SpriteSelection | None:
         """Return the selected sprites, or all except rejected ones; None without sprites. Films get the shown speed."""
         selection = self.content.selection(self.grid.selected())
@@ -155,6 +151,7 @@ class Results(QWidget):
         self._describe()
         self._refresh()
 
+    @Slot()
     def _describe(self) -> None:
         """Show the batch's title, model, seed and badges, or describe the kept sprites."""
         batch, kept, size = self.content.batch(), self.content.kept, self.content.size
@@ -215,54 +212,6 @@ class Results(QWidget):
     def _on_tab_clicked(self) -> None:
         self.content.shows_new = self.new_tab.isChecked()
         self._refresh_grid()
-
-    @Slot()
-    def _on_keep(self) -> None:
-        chosen = self.grid.selected()
-        if self.content.shows_new and chosen:
-            kept = self.content.kept
-            added = kept.add(map(self.sprite, chosen))
-            if added:
-                undo, redo = partial(kept.remove, added), partial(kept.restore, kept.indexed(added))
-                self._history.add(UndoStep(f"keep {formatting.count(len(added), 'sprite')}", undo, redo))
-            self._select_next(chosen[-1])
-
-    @Slot()
-    def _on_reject(self) -> None:
-        chosen = self.grid.selected()
-        if not chosen:
-            return
-        rejection = self.content.rejection(chosen)
-        self.content.reject(rejection)
-        if self.content.shows_new:
-            self.grid.set_visible(self.content.remaining(), stays=True)
-            self._describe()
-            self._select_next(chosen[-1])
-        else:
-            self._select_next(chosen[-1] - len(chosen))
-        undo, redo = partial(self._restore, rejection), partial(self._reject_again, rejection)
-        self._history.add(UndoStep(f"reject {formatting.count(len(chosen), 'sprite')}", undo, redo))
-
-    def _restore(self, rejection: Rejection) -> None:
-        """Show rejected sprites again, and select them."""
-        shown = self.content.restore(rejection)
-        if shown:
-            self._refresh_grid()
-            self.grid.go_to(shown[0])
-            if len(shown) > 1:
-                self.grid.select(shown)
-            self.grid.setFocus()
-
-    def _reject_again(self, rejection: Rejection) -> None:
-        self.content.reject(rejection)
-        self._refresh_grid()
-
-    def _select_next(self, number: int) -> None:
-        """Select the sprite that follows sprite `number` in the grid, or the last sprite."""
-        remaining = self.content.remaining()
-        if remaining:
-            self.grid.go_to(next((other for other in remaining if other > number), remaining[-1]))
-        self.grid.setFocus()
 
     @Slot()
     def _on_back(self) -> None:

@@ -81,7 +81,7 @@ def test_vary_inpaint_and_continue_from_a_candidate(qtbot: QtBot, page: Generate
     assert not editing.isVisibleTo(page) and not results.buttons.edit.isEnabled()
     results.grid.select([5])
     click(results.buttons.edit)
-    sprite, name, class_name, _ = results.sprite(5)
+    sprite, name, class_name, _ = results.content.sprite(5)
     assert editing.isVisible() and editing.sprite()[1:3] == (name, class_name)
     np.testing.assert_array_equal(editing.sprite()[0], sprite)
     editing.options.strength.setValue(0)
@@ -116,7 +116,7 @@ def test_tween_and_similar_sprites(
     results = page.results
     assert not results.buttons.between.isEnabled() and not results.buttons.like.isEnabled()
     results.grid.select([4, 9])
-    ends = [results.sprite(number)[0] for number in (4, 9)]
+    ends = [results.content.sprite(number)[0] for number in (4, 9)]
     four = results.buttons.frame_counts.actions()[2]
     made = drawn(qtbot, page, four.trigger)
     player = page.neighbours.player
@@ -144,7 +144,7 @@ def test_tween_and_similar_sprites(
     assert not results.buttons.between.isEnabled()
     click(results.buttons.edit)
     results.grid.select([7])
-    other = results.sprite(7)[0]
+    other = results.content.sprite(7)[0]
     made = drawn(qtbot, page, four.trigger)  # from the edited sprite
     np.testing.assert_array_equal(made.sprites[-1], other)
 
@@ -168,7 +168,7 @@ def test_nearest_training_sprites_are_shown(qtbot: QtBot, page: GeneratePage) ->
 
 def test_keep_reject_and_reroll(qtbot: QtBot, page: GeneratePage) -> None:
     results = page.results
-    view, first = results.grid.view, results.sprite(3)[0].copy()
+    view, first = results.grid.view, results.content.sprite(3)[0].copy()
     view.setFocus()
     results.grid.select([3, 6])
     QTest.keyClick(view, Qt.Key.Key_K)
@@ -187,13 +187,13 @@ def test_keep_reject_and_reroll(qtbot: QtBot, page: GeneratePage) -> None:
     assert len(rolled.sprites) == 64 == results.grid.visible_count() and rolled.seed == page.request.seed.value()
     click(results.kept_tab)
     assert results.grid.visible_count() == 2 and not results.buttons.keep.isEnabled()
-    np.testing.assert_array_equal(results.sprite(0)[0], first)
+    np.testing.assert_array_equal(results.content.sprite(0)[0], first)
     results.grid.select([0])
     click(results.buttons.edit)
     np.testing.assert_array_equal(page.editing.sprite()[0], first)
     page.save_state()
     later = KeptSprites()
-    assert [kept.name for kept in later.of_size(SIZE)] == [results.sprite(0)[1], results.sprite(1)[1]]
+    assert [kept.name for kept in later.of_size(SIZE)] == [results.content.sprite(0)[1], results.content.sprite(1)[1]]
     assert later.of_size(16) == []
     results.grid.select([0])
     click(results.buttons.reject)
@@ -220,14 +220,14 @@ def test_undo_restores_rejected_sprites(qtbot: QtBot, in_window: Window) -> None
     click(results.buttons.keep)
     assert view.hasFocus() and results.grid.selected() == [11]
     click(results.kept_tab)
-    names = [results.sprite(number).name for number in range(3)]
+    names = [results.content.sprite(number).name for number in range(3)]
     results.grid.select([1])
     click(results.buttons.reject)
     assert results.grid.visible_count() == 2 and results.grid.selected() == [1]
     assert undo.text() == "Undo reject 1 sprite"
     click(results.new_tab)
     undo.trigger()
-    assert results.kept_tab.isChecked() and [results.sprite(number).name for number in range(3)] == names
+    assert results.kept_tab.isChecked() and [results.content.sprite(number).name for number in range(3)] == names
     assert results.grid.selected() == [1]
     assert undo.text() == "Undo keep 3 sprites"
     QTest.keyClick(view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
@@ -254,15 +254,15 @@ def test_back_shows_the_previous_batch(qtbot: QtBot, page: GeneratePage, monkeyp
     results.buttons.reject.click()
     second = drawn(qtbot, page, page.generate.click)
     click(results.back)
-    np.testing.assert_array_equal(results.sprite(5)[0], first.sprites[5])
+    np.testing.assert_array_equal(results.content.sprite(5)[0], first.sprites[5])
     assert results.grid.visible_count() == 63 and not results.back.isEnabled()
     colours = page.request.colours
     colours.box.setCurrentIndex(colours.box.findData("drawn"))
     changed = drawn(qtbot, page, lambda: colours._on_kind_activated(colours.box.findData("drawn")))
     assert changed.seed == first.seed != second.seed  # the shown sprites are recoloured
-    np.testing.assert_array_equal(results.sprite(5)[0], changed.sprites[5])
+    np.testing.assert_array_equal(results.content.sprite(5)[0], changed.sprites[5])
     click(results.forward)
-    np.testing.assert_array_equal(results.sprite(5)[0], second.sprites[5])
+    np.testing.assert_array_equal(results.content.sprite(5)[0], second.sprites[5])
     monkeypatch.setattr("studio.app.background.model_jobs.MOST_RECENT", 2)
     click(results.back)
     drawn(qtbot, page, page.generate.click)
@@ -278,7 +278,7 @@ def test_copy_and_drag_sprites(qtbot: QtBot, page: GeneratePage, monkeypatch: py
     results.grid.select([4])
     click(results.buttons.copy)
     data = QGuiApplication.clipboard().mimeData()
-    sprite, name, *_ = results.sprite(4)
+    sprite, name, *_ = results.content.sprite(4)
     (path,) = [Path(url.toLocalFile()) for url in data.urls()]
     assert path.stem == name
     for pasted in (Image.open(path), Image.open(io.BytesIO(data.data("image/png").data()))):
@@ -534,7 +534,7 @@ def test_sketch_starts_empty_and_keeps_its_shape(qtbot: QtBot, in_window: Window
     page = in_window.generate
     editing, editor = page.editing, page.editing.editor
     click(page.results.buttons.new_sprite)
-    assert editing.isVisible() and not editing.sprite()[0].any() and editor.layer() == "paint"
+    assert editing.isVisible() and not editing.sprite()[0].any() and editor.tools.layer() == "paint"
     assert not editing.draw.isEnabled() and "The sprite is empty" in editing._about.text()
     click(editing.options.shape)
     assert not editing.draw.isEnabled() and "no shape" in editing.draw.toolTip()

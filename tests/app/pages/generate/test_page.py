@@ -173,7 +173,7 @@ def test_save_a_single_sprite_under_its_name(
     (tmp_path / "mine.png").write_text("old")
     with qtbot.waitSignal(page.session.saving.saved, timeout=LONG_MS) as saved:
         click(page.results.buttons.save_files)
-    assert asked == [f"{page.results.sprite(3).name}.png"] and saved.args[0] == [tmp_path / "mine.png"]
+    assert asked == [f"{page.results.content.sprite(3).name}.png"] and saved.args[0] == [tmp_path / "mine.png"]
     assert (tmp_path / "mine.png").read_bytes().startswith(b"\x89PNG")
     shown: list[list[Path]] = []
     monkeypatch.setattr(generate_page, "show_in_folder", shown.append)
@@ -192,7 +192,7 @@ def test_keys_and_menu_of_the_results_in_the_large_view(qtbot: QtBot, page: Gene
     results.grid.go_to(3)
     results.grid.activated.emit(3)
     view = page.findChild(LargeView)
-    assert view is not None and results.sprite(3).name in view.name.text()
+    assert view is not None and results.content.sprite(3).name in view.name.text()
     qtbot.waitUntil(view.isActiveWindow)
     QTest.keyClick(view, Qt.Key.Key_K)
     assert results.grid.selected() == [4] and len(page.session.kept_sprites.of_size(8)) == 1
@@ -200,7 +200,7 @@ def test_keys_and_menu_of_the_results_in_the_large_view(qtbot: QtBot, page: Gene
     assert results.grid.selected() == [5] and "5 of 63" in view.about.text()
     QTest.keyClick(view, Qt.Key.Key_E)
     assert not view.isVisible() and page.editing.is_open()
-    assert page.editing.sprite().name == results.sprite(5).name
+    assert page.editing.sprite().name == results.content.sprite(5).name
 
 
 @pytest.mark.parametrize(

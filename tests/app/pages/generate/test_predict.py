@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QMimeData, QUrl
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
+from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.generate.predict import PredictPanel
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
@@ -69,3 +72,28 @@ def test_predictions_are_saved_as_csv(
     with qtbot.waitSignal(session.saving.saved, timeout=LONG_MS):
         click(panel.save)
     assert (tmp_path / "found.csv").read_text().count("\n") == 5
+
+
+def test_predictions_name_their_model(
+    session: Session, panel: PredictPanel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, asked = SavedModel(tmp_path, "best"), SavedModel(tmp_path, "last"), list[SavedModel]()
+    chosen = [first]
+    record = SimpleNamespace(size=16, data_origin={})
+    monkeypatch.setattr(panel.choice, "source", lambda: chosen[0])
+    monkeypatch.setattr(panel.choice, "title", lambda: f"Gems, {chosen[0].checkpoint}")
+    monkeypatch.setattr(panel.choice, "record", lambda: record)
+    monkeypatch.setattr(panel.choice, "device", lambda: "cpu")
+    monkeypatch.setattr(session.inference, "predict", lambda source, *others: asked.append(source))
+    drop = QMimeData()
+    drop.setUrls([QUrl.fromLocalFile(str(tmp_path))])
+    assert panel.take(drop)
+    session.inference.predicted.emit(SPRITES, Classified(SURE, ("class0", "class1")))
+    assert panel.made_by.text() == "By Gems, best"
+    chosen[0] = second
+    panel.choice.changed.emit()
+    assert panel.made_by.text() == "By Gems, best, not by Gems, last" and _rows(panel)
+    click(panel.again)
+    assert panel.made_by.text() == "By Gems, best, not by Gems, last"  # until the new predictions arrive
+    session.inference.predicted.emit(SPRITES, Classified(SURE, ("class0", "class1")))
+    assert asked == [first, second] and panel.made_by.text() == "By Gems, last"
