@@ -150,13 +150,18 @@ class Advised(Event):
 
 @dataclass(frozen=True, eq=False)
 class SamplesReady(Event):
-    """Live samples after `step` steps, drawn from a fixed seed."""
+    """Live samples after `step` steps: new sprites, reconstructions, or validation sprites with predictions."""
 
     step: int
     sprites: Rgba
     captions: tuple[str, ...] = ()  # a short text for each, or empty
     numbers: NDArray[np.float32] | None = None  # [N, T], predicted numbers of validation sprites, for regression
     true_numbers: NDArray[np.float32] | None = None  # [N, T], true numbers, NaN if unknown, for regression
+    originals: Rgba | None = None  # the sprites that `sprites` reconstruct, for an autoencoder
+
+    def cells(self) -> Rgba:
+        """Return the cells of a picture of the samples: the sprites, then their originals."""
+        return self.sprites if self.originals is None else np.concatenate([self.sprites, self.originals])
 
 
 @dataclass(frozen=True)

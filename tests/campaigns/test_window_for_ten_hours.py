@@ -110,7 +110,7 @@ class Heart(QObject):
 
     def film_bytes(self) -> int:
         """What the live samples take that can be looked back at."""
-        return sum(sprites.nbytes for _, sprites, _ in self._window.train.monitor.filmstrip._film)
+        return sum(samples.sprites.nbytes for samples in self._window.train.monitor.filmstrip._film)
 
     @Slot()
     def _beat(self) -> None:

@@ -31,6 +31,7 @@ from studio.engine.runs.folder import RECORD_FILE, RunDir
 from studio.engine.steps import timing
 from studio.engine.training import loop
 from studio.engine.training.loop import train_new, train_resumed
+from studio.recipes.autoencoder import Autoencoder
 from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
@@ -73,6 +74,7 @@ def _train(
 train_toy = partial(_train, TOY)
 train_generator = partial(_train, Generator())
 train_classifier = partial(_train, Classifier())
+train_autoencoder = partial(_train, Autoencoder())
 train_regression = partial(_train, Regression())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -316,13 +316,19 @@ def save_film(run: Path, path: Path, form: SpriteExport, saves_details: bool) ->
 
 
 def save_samples(
-    run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
-) -> Generator[Event, None, list[Path]]:
-    """Write the samples that a run drew at `step`, with their provenance, and return the files."""
+    run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int,
+    drawing_recipes: Collection[str],
+) -> Generator[Event, None, list[Path]]:  # fmt: skip
+    """Write samples of a run from `step` and return the files; with their provenance if the model drew them.
+
+    drawing_recipes: names of the recipes whose samples are drawn; others show sprites of the validation set.
+    """
     from studio.engine.runs.source import provenance_at
 
-    with_source = dataclasses.replace(picked, sources=[provenance_at(RunDir(run), step).to_json()])
-    return (yield from save_sprites(path, form, with_source, columns))
+    source = provenance_at(RunDir(run), step)
+    is_drawn = source.recipe in drawing_recipes
+    known = dataclasses.replace(picked, sources=[source.to_json()]) if is_drawn else picked.without_details()
+    return (yield from save_sprites(path, form, known, columns))
 
 
 def save_sprites(

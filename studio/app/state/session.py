@@ -70,7 +70,7 @@ class Session(QObject):
             self,
         )  # fmt: skip
         self.inference = Inference(self.job_queue, self)
-        self.saving = SpriteSaving(self.job_queue, settings, self)
+        self.saving = SpriteSaving(self.job_queue, settings, self.catalog, self)
         self.sprite_map = SpriteMap(self.job_queue, self)
         self.palettes = PaletteTools(self.job_queue, self)
         self.editing = SpriteEditing(self.job_queue, self.generate_history, self)

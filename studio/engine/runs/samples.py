@@ -17,6 +17,7 @@ from studio.engine.runs.folder import RunDir, wrap_read_errors
 SAMPLE_COLUMNS = 8
 MAX_SAMPLE_IMAGES = 512  # PNG files that a run keeps
 _CAPTIONS_KEY = "Captions"  # PNG text chunk: a JSON list
+_PAIRS_KEY = "Pairs"  # PNG text chunk: the number of reconstructions, which their originals follow
 _MAX_LOADED_BYTES = 96 << 20  # of all samples of a run: large sprites are loaded at fewer steps
 _SPRITES_PER_SAMPLE = 16
 _MAX_SIDE_PX = 4096  # a larger PNG is ignored
@@ -32,9 +33,11 @@ def save_samples(run: RunDir, samples: SamplesReady) -> Path:
     target = run.samples / f"{samples.step:08d}.png"
     text = PngInfo()
     text.add_text(_CAPTIONS_KEY, json.dumps(samples.captions))
+    if samples.originals is not None:
+        text.add_text(_PAIRS_KEY, str(len(samples.sprites)))
     with run.wrap_write_errors():
         with files.atomic_path(target, durable=False) as temporary:
-            image = Image.fromarray(pictures.tile(samples.sprites, SAMPLE_COLUMNS))
+            image = Image.fromarray(pictures.tile(samples.cells(), SAMPLE_COLUMNS))
             image.save(temporary, format="PNG", pnginfo=text)
         thin_samples(run)
     return target
@@ -105,10 +108,13 @@ def _load(path: Path, step: int, size: int) -> SamplesReady | None:
                 return None
             sprites = pictures.untile(np.asarray(image.convert("RGBA")), size)
             captions = _parse_captions(image.info.get(_CAPTIONS_KEY))
+            pairs = _parse_pairs(image.info.get(_PAIRS_KEY))
     except OSError:
         raise
     except pictures.PILLOW_ERRORS:
         return None
+    if pairs and 2 * pairs <= len(sprites):
+        return SamplesReady(step, sprites[:pairs], captions[:pairs], originals=sprites[pairs : 2 * pairs])
     if captions and len(captions) <= len(sprites):  # the last row of the image may have empty cells
         return SamplesReady(step, sprites[: len(captions)], captions)
     return SamplesReady(step, sprites)
@@ -121,3 +127,8 @@ def _parse_captions(text: object) -> tuple[str, ...]:
     except (ValueError, RecursionError):
         return ()
     return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+def _parse_pairs(text: object) -> int:
+    """Parse the number of reconstructions in a PNG text chunk; return 0 for any other content."""
+    return int(text) if isinstance(text, str) and text.isdecimal() and len(text) < 4 else 0

@@ -24,8 +24,8 @@ from studio.engine.models.model import TrainedModel
 from studio.engine.sampling.class_choice import find_class, read_mixture
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_device, to_input, to_rgba
-from studio.recipes.base import evenly_spread
-from studio.recipes.capabilities import Capability, Distils, DrawsMaps, EditCondition, EditsSprites
+from studio.recipes.base import Recipe, evenly_spread
+from studio.recipes.capabilities import Capability, Decodes, Distils, DrawsMaps, EditCondition, EditsSprites, Encodes
 
 Labels = NDArray[np.int64]
 Drawing = Generator[Progress, None, Rgba]  # returns sprites, uint8 [N, S, S, 4]
@@ -276,6 +276,29 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
     names = model.spec.class_names if model.recipe.makes == "labels" else model.spec.target_names
     outputs = torch.cat(found).numpy() if found else np.zeros((0, len(names)), np.float32)  # [N, K]
     yield Classified(outputs, names) if model.recipe.makes == "labels" else NumbersPredicted(outputs, names)
+
+
+def can_reconstruct(recipe: Recipe) -> bool:
+    """Return whether models of the recipe turn sprites into codes and back, as autoencoders do."""
+    return isinstance(recipe, Encodes) and isinstance(recipe, Decodes)
+
+
+def reconstruct(model: TrainedModel, sprites: Rgba, labels: Labels, *, true_pixels: bool) -> Drawing:
+    """Encode and decode sprites uint8 [N, S, S, 4]: yields Progress, returns the reconstructions.
+
+    labels: int64 [N], the sprites' classes. true_pixels: clean up colours and alpha.
+    """
+    recipe = model.recipe
+
+    def states_of(part: slice) -> Iterator[Tensor]:
+        x = to_input(to_device(sprites[part], model.device))  # float32 [n, 4, S, S] in [-1, 1]
+        assert isinstance(recipe, Encodes) and isinstance(recipe, Decodes)
+        yield recipe.decode(model.network, recipe.encode(model.network, x))
+
+    def postprocess(drawn: Rgba, part: slice) -> Rgba:
+        return to_pixel_art(drawn, labels[part], model.style) if true_pixels else drawn
+
+    return (yield from draw_in_batches(model, len(sprites), 1, states_of, postprocess))
 
 
 def _require_student(model: TrainedModel, solver: SolverSettings) -> None:

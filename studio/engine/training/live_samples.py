@@ -1,4 +1,4 @@
-"""Live samples of a training: new sprites from a fixed seed, or validation sprites with the model's predictions."""
+"""Live samples of a training: new sprites from a fixed seed, reconstructions, or predictions for validation sprites."""
 
 from collections.abc import Sequence
 
@@ -9,17 +9,18 @@ from studio.core.events import Classified, Events, NumbersPredicted, SamplesRead
 from studio.engine.control.control import Control, retry_until_writable, until_stopped
 from studio.engine.models.model import TrainedModel
 from studio.engine.runs.samples import save_samples
-from studio.engine.sampling.generate import draw, predict
+from studio.engine.sampling.generate import can_reconstruct, draw, predict, reconstruct
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.training.state import Training
 
 SAMPLE_COUNT = 16
+_PAIR_COUNT = SAMPLE_COUNT // 2  # reconstructions, each beside its original
 SAMPLE_STEPS = 10  # solver steps
 SAMPLE_SEED = 7
 
 
 def live_samples(training: Training, control: Control) -> Events:
-    """Draw new sprites from the fixed seed; with a model that draws none, predict validation sprites.
+    """Draw new sprites from the fixed seed, or reconstruct or predict validation sprites, as the model allows.
 
     Yields Progress, then one SamplesReady, saved in the run folder; none after `control.stop`.
     """
@@ -31,7 +32,8 @@ def live_samples(training: Training, control: Control) -> Events:
                 yield from retry_until_writable(control, save_samples, training.run, samples)
             yield samples
         else:
-            yield from until_stopped(_drawn_samples(training, model, control), control)
+            make = _reconstructed_samples if can_reconstruct(model.recipe) else _drawn_samples
+            yield from until_stopped(make(training, model, control), control)
 
 
 def _drawn_samples(training: Training, model: TrainedModel, control: Control) -> Events:
@@ -46,6 +48,21 @@ def _drawn_samples(training: Training, model: TrainedModel, control: Control) ->
     else:  # an untrained network draws flat grey
         sprites = yield from draw(model, labels, how.replace(true_pixels=False), stop_after=1)
     samples = SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
+    yield from retry_until_writable(control, save_samples, training.run, samples)
+    yield samples
+
+
+def _reconstructed_samples(training: Training, model: TrainedModel, control: Control) -> Events:
+    """Reconstruct some validation sprites, or training sprites if the validation set is empty."""
+    if len(training.heldout_sprites):
+        sprites, labels = training.heldout_sprites, training.heldout.labels_host
+    else:
+        sprites, labels = training.train_sample.rgba, training.train_sample.labels
+    places = slice(None, None, max(1, len(sprites) // _PAIR_COUNT))
+    originals, classes = sprites[places][:_PAIR_COUNT], labels[places][:_PAIR_COUNT]
+    made = yield from reconstruct(model, originals, classes, true_pixels=training.step > 0)
+    captions = tuple(training.spec.class_names[label] for label in classes)
+    samples = SamplesReady(training.step, made, captions, originals=originals)
     yield from retry_until_writable(control, save_samples, training.run, samples)
     yield samples
 

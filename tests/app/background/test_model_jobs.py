@@ -6,10 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from studio.app.background.job_events import SpritesColoured
-from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel, generate, recent
-from studio.core.errors import RunError
+from studio.app.background.model_jobs import (
+    EditRequest,
+    ModelCache,
+    SavedModel,
+    SpriteSelection,
+    generate,
+    recent,
+    save_samples,
+)
+from studio.core.errors import BadInputError, RunError
 from studio.core.events import LossChunk
 from studio.core.generators import run_to_end
 from studio.data.colour.recolouring import ColourMode
@@ -17,8 +26,11 @@ from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.models.loading import load_model
 from studio.engine.runs.checkpoints import add_metrics, list_checkpoints
+from studio.engine.runs.folder import RunRecord
 from studio.engine.sampling.settings import GenerateSettings
-from tests.engine.tools import CPU, train_generator
+from studio.exports.png import read_provenance
+from studio.exports.sprites.formats import sprite_exports
+from tests.engine.tools import CPU, bare_run, train_generator
 
 FIGURES = {"kid_error": 0.0, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.0}
 
@@ -43,6 +55,26 @@ def checkpoints(run_path: Path, sprites: Sprites) -> Path:
     for event in train_generator(run_path, sprites, control, steps=4):
         control.checkpoint_now = isinstance(event, LossChunk)
     return run_path / "checkpoints"
+
+
+@pytest.mark.parametrize(("recipe", "is_marked"), [("generator", True), ("classifier", False)])
+def test_only_drawn_samples_are_saved_with_provenance(
+    sprites: Sprites, tmp_path: Path, recipe: str, is_marked: bool
+) -> None:
+    record = RunRecord(
+        "run", recipe, {}, 8, ("a",), "discs", 24, "1f", "cpu", "CPU", "fp32", 100, "2026-01-01", {}, "group"
+    )
+    run = bare_run(tmp_path / "run")
+    run.create(record)
+    picked, target = SpriteSelection(sprites.rgba[:1], ["one"], {"Model": "run, step 4"}), tmp_path / "one.png"
+    run_to_end(save_samples(run.path, 4, target, sprite_exports()["sheet"], picked, 1, ["generator"]))
+    with Image.open(target) as image:
+        assert ("Model" in image.info) is is_marked
+    if is_marked:
+        assert read_provenance(target)[0][0].run == "run"
+    else:
+        with pytest.raises(BadInputError, match="does not say"):
+            read_provenance(target)
 
 
 def test_best_is_looked_up_each_time_and_loaded_once(run_path: Path, checkpoints: Path, loaded: list[str]) -> None:

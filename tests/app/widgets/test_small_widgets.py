@@ -23,6 +23,7 @@ from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.app.widgets.sprites.predictions import PredictionsView
 from studio.app.widgets.sprites.sheet_view import SpriteSheetView
 from studio.app.widgets.swatches import Swatches
+from studio.core.events import SamplesReady
 from tests.app.conftest import click
 from tests.app.widgets.tools import NO_KEY, child, shown, tip_at
 from tests.conftest import make_sprites
@@ -35,7 +36,7 @@ def strip(qtbot: QtBot) -> Filmstrip:
     made = Filmstrip()
     qtbot.addWidget(made)
     for step in (0, 100, 250):
-        made.add(step, SPRITES[step // 100 : step // 100 + 4])
+        made.add(SamplesReady(step, SPRITES[step // 100 : step // 100 + 4]))
     return made
 
 
@@ -57,7 +58,7 @@ def test_filmstrip_follows_until_dragged(strip: Filmstrip, qtbot: QtBot) -> None
     assert strip.is_live() and strip.shown_step() == 250
     child(strip, QSlider).setValue(0)
     assert strip.shown_step() == 0 and not strip.is_live()
-    strip.add(300, SPRITES[:4])
+    strip.add(SamplesReady(300, SPRITES[:4]))
     assert strip.shown_step() == 0
     click(child(strip, QPushButton))
     assert strip.is_live() and strip.shown_step() == 300
@@ -94,10 +95,10 @@ def test_end_peek_restores_the_step(strip: Filmstrip, dragged_to: int | None) ->
 
 def test_resumed_samples_replace_later_ones(strip: Filmstrip) -> None:
     strip.show_step(100)
-    strip.add(50, SPRITES[9:13])
+    strip.add(SamplesReady(50, SPRITES[9:13]))
     assert strip.steps() == [0, 50] and not strip.is_live()
     assert strip.shown_step() == 50 and np.array_equal(strip.view._rgba, SPRITES[9:13])
-    strip.add(50, SPRITES[:4])
+    strip.add(SamplesReady(50, SPRITES[:4]))
     assert strip.steps() == [0, 50] and np.array_equal(strip.view._rgba, SPRITES[:4])
     strip.clear()
     assert strip.steps() == [] and strip.shown_step() == -1 and strip.sprites_at(5) is None
@@ -107,7 +108,7 @@ def test_long_film_is_thinned(strip: Filmstrip, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(filmstrip, "_ROOM_BYTES", 6 * SPRITES[:4].nbytes)
     strip.show_step(100)
     for step in range(300, 3000, 100):
-        strip.add(step, SPRITES[:4])
+        strip.add(SamplesReady(step, SPRITES[:4]))
         steps = strip.steps()
         assert steps[0] == 0 and steps[-1] == step and len(steps) <= 6 and steps == sorted(set(steps))
         assert not strip.is_live() and strip.shown_step() <= 100

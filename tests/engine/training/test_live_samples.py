@@ -13,7 +13,7 @@ from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.runs.analysis.timelapse import timelapse
 from studio.engine.runs.samples import read_samples
-from tests.engine.tools import of_kind, train_classifier, train_toy
+from tests.engine.tools import of_kind, train_autoencoder, train_classifier, train_toy
 
 
 def test_a_classifier_saves_its_predictions_of_heldout_sprites(run_path: Path, sprites: Sprites) -> None:
@@ -28,6 +28,19 @@ def test_a_classifier_saves_its_predictions_of_heldout_sprites(run_path: Path, s
     assert set(saved[-1].captions) <= known
     with pytest.raises(RunError, match="never change"):
         timelapse(run_path)
+
+
+def test_an_autoencoder_saves_reconstructions_with_their_originals(run_path: Path, sprites: Sprites) -> None:
+    shown = of_kind(list(train_autoencoder(run_path, sprites, steps=2)), SamplesReady)
+    saved = read_samples(run_path, sprites.size)
+    assert [sample.step for sample in saved] == [sample.step for sample in shown] == [0, 2]
+    known = {sprite.tobytes() for sprite in sprites.rgba}
+    for one, other in zip(saved, shown, strict=True):
+        assert one.originals is not None and other.originals is not None
+        np.testing.assert_array_equal(one.cells(), other.cells())
+        assert one.captions == other.captions and len(one.captions) == len(one.sprites) == len(one.originals)
+        assert {original.tobytes() for original in one.originals} <= known
+    assert len(timelapse(run_path).sprites) == 2
 
 
 def test_stop_ends_live_samples(run_path: Path, sprites: Sprites) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _MATRIX = "Confusion matrix"
 _SECTIONS = ("Curves", "Settings", "Samples", "Figures", _MATRIX)
 _NO_RUN = "Select a run to see its samples."
+_DAMAGED = "Repair the file ('Open folder' shows the run's files), or move the run to the trash."
 _WIDEST = 280  # logical pixels of a column; the tooltip shows longer texts in full
 _READ_DELAY_MS = 150  # wait before reading, for users who scroll with the arrow keys
 
@@ -44,6 +45,7 @@ class Comparison(QWidget):
         super().__init__()
         self._session = session
         self._runs: list[RunSummary] = []
+        self._no_run = _NO_RUN  # shown without a readable run
         self._read_as: dict[Path, RunSummary] = {}  # each run's summary at the time of reading
         self._read: dict[Path, HistoryRead] = {}
         self._drawn: list[Path] = []
@@ -92,11 +94,16 @@ class Comparison(QWidget):
         self._session.settings.set_layout("comparison", self.splitter.saveState())
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
-        """Show these runs. Runs whose summary has changed are read again."""
-        if list(runs[:MAX_CURVES]) != self._runs:
-            self._runs = list(runs[:MAX_CURVES])
+        """Show these runs, except damaged runs. Runs whose summary has changed are read again."""
+        readable = [run for run in runs if run.record is not None]
+        problem = runs[0].problem if runs and not readable else ""
+        self._no_run = f"{problem}\n\n{_DAMAGED}" if problem else _NO_RUN
+        if not readable:
+            self.filmstrip.view.set_placeholder(self._no_run)
+        if readable[:MAX_CURVES] != self._runs:
+            self._runs = readable[:MAX_CURVES]
             self._read_timer.start()
-        self._limit_note.setText(f"The first {MAX_CURVES} of {len(runs)}" if len(runs) > MAX_CURVES else "")
+        self._limit_note.setText(f"The first {MAX_CURVES} of {len(readable)}" if len(readable) > MAX_CURVES else "")
 
     @Slot()
     def _read_missing_runs(self) -> None:
@@ -151,7 +158,7 @@ class Comparison(QWidget):
         filmed_before, self.filmed = self.filmed, first.path if first is not None else None
         if self.filmed != filmed_before:
             self.filmstrip.clear()
-        self.filmstrip.view.set_placeholder(NO_SAMPLES if first is not None else _NO_RUN)
+        self.filmstrip.view.set_placeholder(NO_SAMPLES if first is not None else self._no_run)
         if first is not None:
             self.filmstrip.show_film(first.samples)
         self._refresh_section()

@@ -127,7 +127,7 @@ class RunsPage(Page):
         self.actions_row.set_runs(chosen)
         self.notes.show_runs(chosen)
         self._no_match.setVisible(not self.table.model().rowCount())
-        self.comparison.show_runs([run for run in chosen if run.record is not None])
+        self.comparison.show_runs(chosen)
 
     @Slot()
     def _on_edit_requested(self) -> None:

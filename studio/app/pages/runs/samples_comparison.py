@@ -138,8 +138,9 @@ class _SamplesRow(QWidget):
         sample = film.samples[index]
         self._place = run.summary.path, sample.step
         self.where.show_text(f"Step {number(sample.step)}, {duration(float(film.seconds[index]))}")
-        self.view.setMinimumHeight(sample.sprites.shape[1] + self.fontMetrics().height() + factory.GRID)
-        self.view.set_sprites(sample.sprites, sample.captions)
+        lines = 1 if sample.originals is None else 2  # captions, and the explanation of the pairs
+        self.view.setMinimumHeight(sample.sprites.shape[1] + lines * self.fontMetrics().height() + factory.GRID)
+        self.view.set_sprites(sample.sprites, sample.captions, sample.originals)
 
     def _shown(self) -> tuple[Path, int] | None:
         return self._place

@@ -142,7 +142,7 @@ class Monitor(QWidget):
             self.readings.set_reading(name, text, tips[name])
 
     def _add_samples(self, event: SamplesReady) -> None:
-        self.filmstrip.add(event.step, event.sprites, event.captions)
+        self.filmstrip.add(event)
         if event.numbers is not None and event.true_numbers is not None and len(event.sprites):
             self.numbers.set_numbers(event.sprites, event.numbers, self._target_names, event.true_numbers)
             if not self.tabs.isTabVisible(2):

@@ -157,7 +157,7 @@ class TrainPage(Page):
         self.open.setVisible(sprites is None and result is None)
         self._refresh_buttons()
         if result is not None:
-            self.card.show_result(*result, samples.sprites if samples is not None else None)
+            self.card.show_result(*result, samples)
         else:
             self.card.show_line(run_texts.state(training) or problem or "Press Start to train.")
 

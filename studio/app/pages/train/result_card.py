@@ -13,7 +13,7 @@ from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.sheet_view import SPRITE_GAP, SpriteSheetView
-from studio.core.arrays import Rgba
+from studio.core.events import SamplesReady
 
 _ROOM = 4 * (32 + SPRITE_GAP), 2 * (32 + SPRITE_GAP)  # logical pixels for the samples
 _MOST_SAMPLES = 8
@@ -31,7 +31,7 @@ class ResultCard(QFrame):
         self.text = factory.caption("")
         self.samples = SpriteSheetView()
         self._has_samples = False
-        self._shown: Rgba | None = None  # samples of the run; the view shows the first few
+        self._shown: SamplesReady | None = None  # samples of the run; the view shows a few
         self._order: tuple[QPushButton, ...] = ()
         self._flow = FlowLayout(factory.GRID, factory.GRID)
         words = factory.column(self.headline, self.text, spacing=factory.GRID // 2)
@@ -48,17 +48,18 @@ class ResultCard(QFrame):
         self._has_samples = False
         self._show_samples()
 
-    def show_result(self, headline: str, text: str, samples: Rgba | None) -> None:
-        """Show a card. samples: uint8 [N, S, S, 4], of which the card shows some; None for a run without samples."""
+    def show_result(self, headline: str, text: str, samples: SamplesReady | None) -> None:
+        """Show a card with some of the run's samples; None for a run without samples."""
         self._show_words(headline, text)
         if samples is not None and samples is not self._shown:
             self._shown = samples
-            side = samples.shape[1] + SPRITE_GAP
+            sprites = samples.sprites
+            side = sprites.shape[1] + SPRITE_GAP
             count = max(1, _ROOM[0] // side) * max(1, _ROOM[1] // side)
-            chosen = np.linspace(0, len(samples) - 1, min(count, _MOST_SAMPLES, len(samples))).astype(int)
+            chosen = np.linspace(0, len(sprites) - 1, min(count, _MOST_SAMPLES, len(sprites))).astype(int)
             self.samples.setFixedSize(max(_ROOM[0], side), max(_ROOM[1], side))
-            self.samples.set_sprites(samples[chosen])
-        self._has_samples = samples is not None and len(samples) > 0
+            self.samples.set_sprites(sprites[chosen])
+        self._has_samples = samples is not None and len(samples.sprites) > 0
         self._show_samples()
 
     def set_order(self, buttons: Sequence[QPushButton]) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from studio.app.background import model_jobs
 from studio.app.background.job_queue import JobQueue, Operation
 from studio.app.background.model_jobs import SpriteSelection
+from studio.app.state.catalog import EngineCatalog
 from studio.app.state.settings import Settings
 from studio.core import files, pictures
 from studio.core.arrays import Rgba
@@ -25,9 +26,9 @@ class SpriteSaving(QObject):
 
     saved = Signal(object)  # list of Path
 
-    def __init__(self, job_queue: JobQueue, settings: Settings, parent: QObject) -> None:
+    def __init__(self, job_queue: JobQueue, settings: Settings, catalog: EngineCatalog, parent: QObject) -> None:
         super().__init__(parent)
-        self._job_queue, self._settings = job_queue, settings
+        self._job_queue, self._settings, self._catalog = job_queue, settings, catalog
         self._files: dict[bytes, Path] = {}  # last file by digest of the sprite's pixels, since the window was opened
 
     def file_of(self, sprite: Rgba) -> Path | None:
@@ -52,7 +53,8 @@ class SpriteSaving(QObject):
     ) -> None:
         """Write a run's samples from `step` in the format `form`. columns: columns of a sheet."""
         if self._settings.saves_details():
-            write = partial(model_jobs.save_samples, run, step, path, form, picked, columns)
+            drawing = [name for name, recipe in self._catalog.recipes.items() if recipe.makes == "sprites"]
+            write = partial(model_jobs.save_samples, run, step, path, form, picked, columns, drawing)
             self._save("Saving samples", write, picked)
         else:
             self.save_sprites(path, form, picked, columns)

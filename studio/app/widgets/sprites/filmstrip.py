@@ -16,7 +16,6 @@ from studio.app.widgets.sprites.sheet_view import SpriteSheetView
 from studio.core.arrays import Rgba
 from studio.core.events import SamplesReady
 
-_Frame = tuple[int, Rgba, tuple[str, ...]]
 _WIDE = 480  # logical pixels; a narrower strip has no room for the speed
 _ROOM_BYTES = 96 << 20  # a night's samples would take 1 GB, so long films are thinned
 
@@ -29,7 +28,7 @@ class Filmstrip(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.view = SpriteSheetView()
-        self._film: list[_Frame] = []
+        self._film: list[SamplesReady] = []
         self._live = True
         self._held: int | None = None  # the shown step before `peek`; -1 for live
         self._slider = QSlider(Qt.Orientation.Horizontal)
@@ -58,11 +57,11 @@ class Filmstrip(QWidget):
         hint, speed = super().minimumSizeHint(), self.playback.speed
         return hint if speed.isHidden() else hint - QSize(speed.minimumSizeHint().width() + factory.GRID, 0)
 
-    def add(self, step: int, sprites: Rgba, captions: Sequence[str] = ()) -> None:
-        """Append the samples of `step`, replacing samples from this step on. Show the new samples if live."""
+    def add(self, samples: SamplesReady) -> None:
+        """Append samples, replacing samples from their step on. Show the new samples if live."""
         shown = self.shown_step()
-        del self._film[bisect.bisect_left(self.steps(), step) :]  # a resumed run draws them again
-        self._film.append((step, sprites, tuple(captions)))
+        del self._film[bisect.bisect_left(self.steps(), samples.step) :]  # a resumed run draws them again
+        self._film.append(samples)
         self._film = thinned(self._film, _ROOM_BYTES)
         self._fit_slider()
         self._show_again(shown)
@@ -70,7 +69,7 @@ class Filmstrip(QWidget):
     def show_film(self, film: Sequence[SamplesReady]) -> None:
         """Show a run's samples, or newer samples of the same run; keep the shown step."""
         shown = self.shown_step()
-        self._film = thinned([(frame.step, frame.sprites, frame.captions) for frame in film], _ROOM_BYTES)
+        self._film = thinned(list(film), _ROOM_BYTES)
         self._fit_slider()
         if self._film:
             self._show_again(shown)
@@ -119,16 +118,16 @@ class Filmstrip(QWidget):
         return self._live
 
     def steps(self) -> list[int]:
-        return [step for step, _, _ in self._film]
+        return [samples.step for samples in self._film]
 
     def shown_step(self) -> int:
         """Return the shown step; -1 without samples."""
-        return self._film[self._slider.value()][0] if self._film else -1
+        return self._film[self._slider.value()].step if self._film else -1
 
     def sprites_at(self, step: int) -> Rgba | None:
         """Return the newest samples up to `step`, uint8 [N, S, S, 4]; None without samples."""
         index = bisect.bisect_right(self.steps(), step) - 1
-        return self._film[index][1] if index >= 0 else None
+        return self._film[index].sprites if index >= 0 else None
 
     def _show_again(self, step: int) -> None:
         """Show the newest samples if live, or else this step, which may be removed, moved or replaced."""
@@ -143,10 +142,10 @@ class Filmstrip(QWidget):
         self._show(index)
 
     def _show(self, index: int) -> None:
-        _, sprites, captions = self._film[index]
+        samples = self._film[index]
         with QSignalBlocker(self._slider):
             self._slider.setValue(index)
-        self.view.set_sprites(sprites, captions)
+        self.view.set_sprites(samples.sprites, samples.captions, samples.originals)
         self._refresh()
 
     def _fit_slider(self) -> None:
@@ -165,13 +164,13 @@ class Filmstrip(QWidget):
         """Return why no timelapse can be saved; '' if possible."""
         if len(self._film) < 2:
             return "Too few samples for a timelapse."
-        first = self._film[0][1]
-        is_still = all(np.array_equal(first, sprites) for _, sprites, _ in reversed(self._film[1:]))
+        first = self._film[0].sprites
+        is_still = all(np.array_equal(first, samples.sprites) for samples in reversed(self._film[1:]))
         return "Only the predictions change, not the sprites." if is_still else ""
 
 
-def thinned(film: list[_Frame], room_bytes: int) -> list[_Frame]:
+def thinned(film: list[SamplesReady], room_bytes: int) -> list[SamplesReady]:
     """Return `film`, with every other frame removed repeatedly until it fits the room. First and last frame stay."""
-    while len(film) > 2 and sum(sprites.nbytes for _, sprites, _ in film) > room_bytes:
+    while len(film) > 2 and sum(samples.sprites.nbytes for samples in film) > room_bytes:
         film = [*film[:-1:2], film[-1]] if len(film) > 3 else [film[0], film[-1]]
     return film

@@ -19,6 +19,8 @@ from studio.app.widgets.sprites.painting import draw_sprite, factor_for
 from studio.core.arrays import Rgba
 
 _TIP = "Double-click a sprite to view it large."
+_PAIRS = "Left: original. Right: reconstruction."
+_PAIR_GAP = 2  # logical pixels between an original and its reconstruction
 SPRITE_GAP = 6  # logical pixels between sprites
 
 
@@ -37,6 +39,7 @@ class SpriteSheetView(QWidget):
         self._current = -1  # index of the current sprite; -1 for none
         self._rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
         self._captions: tuple[str, ...] = ()
+        self._originals: Rgba | None = None
         self._placeholder = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("Samples")
@@ -52,9 +55,12 @@ class SpriteSheetView(QWidget):
         """Return room for the sprites at actual size."""
         return QSize(8 * 34, 2 * 34)
 
-    def set_sprites(self, rgba: Rgba, captions: Sequence[str] = ()) -> None:
-        """Show `rgba` uint8 [N, S, S, 4] with captions below; an empty array clears the view."""
-        self._rgba, self._captions = rgba, tuple(captions)
+    def set_sprites(self, rgba: Rgba, captions: Sequence[str] = (), originals: Rgba | None = None) -> None:
+        """Show `rgba` uint8 [N, S, S, 4] with captions below; an empty array clears the view.
+
+        originals: uint8 [N, S, S, 4], a sprite to show on the left of each, for reconstructions.
+        """
+        self._rgba, self._captions, self._originals = rgba, tuple(captions), originals
         self._current = min(self._current, len(rgba) - 1)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if len(rgba) else Qt.FocusPolicy.NoFocus)
         self._refresh()
@@ -74,7 +80,8 @@ class SpriteSheetView(QWidget):
 
     def shown_sprite(self, row: int) -> ShownSprite:
         """Return a sprite for the large view."""
-        return ShownSprite(self._rgba[row], self._captions[row] if self._captions else f"Sample {row + 1}", "")
+        name = self._captions[row] if self._captions else f"Sample {row + 1}"
+        return ShownSprite(self._rgba[row], name, "" if self._originals is None else "Reconstruction")
 
     @Slot()
     def open_large(self) -> None:
@@ -91,9 +98,11 @@ class SpriteSheetView(QWidget):
     def _refresh(self) -> None:
         """Redraw, and describe the sprites for screen readers."""
         count, captions = len(self._rgba), self._captions
-        about = ", ".join(captions) or f"{count} sprites"
+        about = ", ".join(captions) or (f"{count} sprites" if count else self._placeholder)
         if self._current >= 0:
             about = f"{captions[self._current] if captions else 'Sample'}, {self._current + 1} of {count}"
+        if self._originals is not None:
+            about = f"{about}. {_PAIRS}"
         self.setAccessibleDescription(about)
         self.update()
         self.selection_changed.emit()
@@ -136,8 +145,9 @@ class SpriteSheetView(QWidget):
 
     def set_placeholder(self, text: str) -> None:
         """Set the text shown without sprites."""
-        self._placeholder = text
-        self.update()
+        if text != self._placeholder:
+            self._placeholder = text
+            self._refresh()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -153,17 +163,26 @@ class SpriteSheetView(QWidget):
                 painter.setPen(QPen(QColor(theme.colours().accent), 2))
                 painter.drawRect(sprite.adjusted(-2, -2, 2, 2))
                 painter.setPen(QColor(theme.colours().muted))
-            draw_sprite(painter, sprite, self._rgba[number])
+            if self._originals is None:
+                draw_sprite(painter, sprite, self._rgba[number])
+            else:
+                side, middle = sprite.height(), sprite.center().x() + 1
+                left, top, apart = middle - side - _PAIR_GAP // 2, sprite.y(), side + _PAIR_GAP
+                draw_sprite(painter, QRect(left, top, side, side), self._originals[number])
+                draw_sprite(painter, QRect(left + apart, top, side, side), self._rgba[number])
             if self._captions:
                 line = QRect(box.x() - 2, box.bottom() + 1 - height, box.width() + 4, height)
-                caption, middle = self._captions[number], Qt.TextElideMode.ElideMiddle
-                text = painter.fontMetrics().elidedText(caption, middle, line.width())
+                elide = Qt.TextElideMode.ElideMiddle
+                text = painter.fontMetrics().elidedText(self._captions[number], elide, line.width())
                 painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
+        if self._originals is not None:
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, _PAIRS)
 
     def _tip_at(self, point: QPoint) -> str:
         """Return the full caption at a point, since the shown caption may be elided."""
         at = self._at(point) if self._captions else -1
-        return self._captions[at] if at >= 0 else _TIP if len(self._rgba) else ""
+        about = _TIP if self._originals is None else _PAIRS
+        return self._captions[at] if at >= 0 else about if len(self._rgba) else ""
 
     def _at(self, point: QPoint) -> int:
         """Return the index of the sprite at a point; -1 for none."""
@@ -177,19 +196,23 @@ class SpriteSheetView(QWidget):
         """
         (count, size), gap, metrics = self._rgba.shape[:2], SPRITE_GAP, self.fontMetrics()
         text = metrics.height() if self._captions else 0
+        is_single = self._originals is None
+        room = self.height() - (0 if is_single else metrics.height())  # the last line explains the pairs
         ratio, best, columns = self.devicePixelRatioF(), (0.0, 0), max(1, self.width() // (size + gap))
         for candidate in range(1, count + 1):
             across = self.width() // candidate - gap
-            down = self.height() // math.ceil(count / candidate) - gap - text
+            across = across if is_single else (across - _PAIR_GAP) // 2
+            down = room // math.ceil(count / candidate) - gap - text
             side = factor_for(min(across, down), size, ratio)
             empty = -count % candidate
             if side <= min(across, down) and (side, -empty) > best:
                 best, columns = (side, -empty), candidate
         side, rows = math.ceil(best[0] or size), math.ceil(count / columns)
         longest = max(map(metrics.horizontalAdvance, self._captions), default=0)
-        wide = max(side, min(longest, self.width() // columns - gap))
+        sprite = side if is_single else 2 * side + _PAIR_GAP
+        wide = max(sprite, min(longest, self.width() // columns - gap))
         left = max(0, (self.width() - columns * (wide + gap) + gap) // 2)
-        top = max(0, (self.height() - rows * (side + gap + text) + gap) // 2)
+        top = max(0, (room - rows * (side + gap + text) + gap) // 2)
         cells = (divmod(number, columns) for number in range(count))
         corners = ((left + column * (wide + gap), top + row * (side + gap + text)) for row, column in cells)
         return [QRect(*corner, wide, side + text) for corner in corners]

@@ -52,7 +52,8 @@ def _write(folder: Path, record: RunRecord, read: HistoryRead) -> Events:
                 written += count
                 yield Progress(written, total, "values written")
         for sample in read.samples:
-            sheet = pictures.tile(sample.sprites, min(SAMPLE_COLUMNS, len(sample.sprites)))
+            cells = sample.cells()
+            sheet = pictures.tile(cells, min(SAMPLE_COLUMNS, len(cells)))
             time_s = begun_s + float(elapsed_at(read.history, np.array([sample.step]))[0])
             log.add_picture("samples", sample.step, sheet, time_s)
             yield Progress(written, total, "values written")

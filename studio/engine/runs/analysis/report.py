@@ -85,7 +85,7 @@ def _arrays(curve: MetricCurve | None) -> tuple[np.ndarray, np.ndarray]:
 def _page_of(runs: Sequence[ComparedRun]) -> str:
     title = runs[0].name if len(runs) == 1 else f"{count(len(runs), 'run')} compared"
     last = ((run.name, run.read.samples[-1]) for run in runs if run.read.samples)
-    newest = [_picture(f"{name}, step {number(one.step)}", one.sprites, _PAGE_PX) for name, one in last]
+    newest = [_picture(f"{name}, step {number(one.step)}", one.cells(), _PAGE_PX) for name, one in last]
     parts = [f"<h1>{html.escape(title)}</h1>", *newest, *_samples_at_same_step(runs), *_plots(runs)]
     parts += ["<h2>Runs</h2>", _table(runs, comparison.side_by_side([dict(_facts(run)) for run in runs]))]
     figures = [(row.title, *row.marked(), row.better) for row in comparison.comparison_rows(runs)]
@@ -113,7 +113,7 @@ def _samples_at_same_step(runs: Sequence[ComparedRun]) -> Iterator[str]:
     yield "<h2>Samples at the same step</h2>"
     for step in shared[1:] or shared:
         nearest = [(run, run.film.samples[run.film.nearest(step, "step")]) for run in drawing]
-        frames = (_picture(f"{run.name}, step {number(one.step)}", one.sprites, _FRAME_PX) for run, one in nearest)
+        frames = (_picture(f"{run.name}, step {number(one.step)}", one.cells(), _FRAME_PX) for run, one in nearest)
         yield f'<h3>Nearest to step {number(step)}</h3><div class="film">{"".join(frames)}</div>'
 
 
@@ -125,7 +125,7 @@ def _timelapse_frames(run: ComparedRun) -> Iterator[str]:
     if _has_timelapse(run):
         steps = {sample.step: sample for sample in run.read.samples}
         shown = thin_steps([*steps], _FRAMES)
-        frames = (_picture(f"step {number(step)}", steps[step].sprites, _FRAME_PX) for step in shown)
+        frames = (_picture(f"step {number(step)}", steps[step].cells(), _FRAME_PX) for step in shown)
         yield f'<h2>Timelapse</h2><div class="film">{"".join(frames)}</div>'
 
 

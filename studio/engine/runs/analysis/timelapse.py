@@ -52,11 +52,12 @@ def samples_change(samples: Sequence[SamplesReady]) -> bool:
 
 def _grids(samples: Sequence[SamplesReady]) -> Rgba:
     """Tile the sprites of each sample into one image: uint8 [N, H, W, 4]."""
-    most = max(len(sample.sprites) for sample in samples)
+    cells = [sample.cells() for sample in samples]
+    most = max(map(len, cells))
     grids = []
-    for sample in samples:
-        missing = ((0, most - len(sample.sprites)), (0, 0), (0, 0), (0, 0))
-        grids.append(pictures.tile(np.pad(sample.sprites, missing), min(SAMPLE_COLUMNS, most)))
+    for frame in cells:
+        missing = ((0, most - len(frame)), (0, 0), (0, 0), (0, 0))
+        grids.append(pictures.tile(np.pad(frame, missing), min(SAMPLE_COLUMNS, most)))
     return np.stack(grids)
 
 

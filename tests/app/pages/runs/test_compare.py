@@ -165,3 +165,15 @@ def test_single_classifier_shows_its_confusion_matrix(qtbot: QtBot, session: Ses
     _choose(qtbot, shown, ONE, reads=1)
     session.runs.read.emit(replace(_read(ONE.path), history=RunHistory(confusion=np.array([[3]]))))
     assert shown.confusion.isVisible()  # the tab chosen last
+
+
+def test_damaged_run_says_what_to_do(qtbot: QtBot, session: Session) -> None:
+    comparison = Comparison(session)
+    qtbot.addWidget(comparison)
+    view = comparison.filmstrip.view
+    damaged = RunSummary(Path("broken"), None, None, "damaged", "run.json of broken is damaged.")
+    comparison.show_runs([damaged])
+    assert view.accessibleDescription().startswith("run.json of broken is damaged.")
+    assert "Open folder" in view.accessibleDescription()
+    comparison.show_runs([])
+    assert view.accessibleDescription() == "Select a run to see its samples."

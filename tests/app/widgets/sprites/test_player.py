@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.app.widgets.sprites.player import Player
 from studio.core.arrays import Rgba
+from studio.core.events import SamplesReady
 from tests.app.conftest import click
 from tests.app.widgets.tools import shown
 
@@ -89,7 +90,7 @@ def test_timelapse_plays_in_its_filmstrip(qtbot: QtBot, frames: Rgba) -> None:
     strip = shown(qtbot, Filmstrip(), 500, 300)
     assert not strip.playback.play.isEnabled()
     for index in range(3):
-        strip.add(10 * index, frames[index : index + 1])
+        strip.add(SamplesReady(10 * index, frames[index : index + 1]))
     strip.playback.speed.setValue(50)
     seen: list[int] = []
     strip._slider.valueChanged.connect(lambda: seen.append(strip.shown_step()))

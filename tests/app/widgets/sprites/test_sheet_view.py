@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent
@@ -48,6 +49,18 @@ def test_keys_choose_and_show_a_sprite(qtbot: QtBot, sheet: SpriteSheetView) -> 
     assert sheet.current_row() == 1
     sheet.set_sprites(SPRITES[8:16], ["later"] * 8)  # a training draws new samples meanwhile
     assert view.name.text() == "later" and sheet.current_row() == 1
+
+
+def test_pairs_show_the_original_on_the_left(sheet: SpriteSheetView) -> None:
+    original, made = (np.full((2, 8, 8, 4), colour, np.uint8) for colour in ((200, 0, 0, 255), (0, 0, 200, 255)))
+    sheet.set_sprites(made, ["a", "b"], original)
+    shown, ratio = sheet.grab().toImage(), sheet.devicePixelRatioF()
+    for number in range(2):
+        box = sheet._boxes()[number]
+        for x, colour in ((box.center().x() - 20, (200, 0, 0, 255)), (box.center().x() + 20, (0, 0, 200, 255))):
+            assert shown.pixelColor(QPoint(x, box.y() + 20) * ratio).getRgb() == colour
+    assert sheet.shown_sprite(0).about == "Reconstruction" and (sheet.shown_sprite(0).rgba == made[0]).all()
+    assert "Left: original" in sheet.accessibleDescription()
 
 
 def test_double_click_shows_a_sprite(sheet: SpriteSheetView) -> None:
