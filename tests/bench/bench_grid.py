@@ -89,7 +89,7 @@ ACTIONS: dict[str, Callable[[Subject], object]] = {
     "a step of the wheel": Subject.scroll,
     "to the end and back": Subject.jump,
     "select all and none": Subject.select,
-    "zoom": lambda subject: subject.grid.set_zoom(1 + subject.grid.zoom() % 8),
+    "zoom": lambda subject: subject.grid.zoom.set(1 + subject.grid.zoom.value % 8),
     "filter": Subject.filter,
 }
 

@@ -120,7 +120,7 @@ def test_long_film_is_thinned(strip: Filmstrip, monkeypatch: pytest.MonkeyPatch)
 def test_sheet_shows_all_sprites_inside(sheet: SpriteSheetView, width: int, height: int) -> None:
     sheet.set_sprites(SPRITES[:16], [str(number) for number in range(16)])
     sheet.resize(width, height)
-    boxes = sheet._boxes()
+    boxes = sheet.places().boxes
     assert len(boxes) == 16 and len({box.width() for box in boxes}) == 1
     assert not any(a.intersects(b) for i, a in enumerate(boxes) for b in boxes[:i])
     if width * height > 80 * 60:
@@ -131,15 +131,15 @@ def test_sheet_shows_all_sprites_inside(sheet: SpriteSheetView, width: int, heig
 def test_sheet_avoids_half_empty_rows(sheet: SpriteSheetView) -> None:
     sheet.set_sprites(SPRITES[:16])
     sheet.resize(200, 66)  # the largest size fits 3 rows of 6 and 2 rows of 8
-    rows = {box.y() for box in sheet._boxes()}
-    assert len(rows) == 2 and sheet._boxes()[0].width() == 16
+    rows = {box.y() for box in sheet.places().boxes}
+    assert len(rows) == 2 and sheet.places().boxes[0].width() == 16
     assert sheet.accessibleDescription() == "16 sprites"
 
 
 def test_elided_caption_has_a_tooltip(sheet: SpriteSheetView, qtbot: QtBot) -> None:
     sheet.set_sprites(SPRITES[:2], ["weapons/a very long sword", "gem"])
     shown(qtbot, sheet, 200, 100)
-    assert tip_at(qtbot, sheet, sheet._boxes()[0].center()) == "weapons/a very long sword"
+    assert tip_at(qtbot, sheet, sheet.places().boxes[0].center()) == "weapons/a very long sword"
 
 
 def test_swatches_by_mouse_and_keys(qtbot: QtBot) -> None:

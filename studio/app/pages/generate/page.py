@@ -85,7 +85,7 @@ class GeneratePage(Page):
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         thumbnail = session.settings.text(_THUMBNAIL)
         if thumbnail.isdecimal():
-            self.results.grid.set_thumbnail(int(thumbnail))
+            self.results.grid.zoom.set_thumbnail(int(thumbnail))
         tip = "Show the saved files of the selected sprites in the file manager."
         self._show_in_folder = self.results.grid.menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
         self._lay_out()
@@ -97,7 +97,7 @@ class GeneratePage(Page):
         model = self.choice.run()
         if model is not None:
             self.session.settings.set_text(_MODEL, str(model))
-        self.session.settings.set_text(_THUMBNAIL, str(self.results.grid.thumbnail()))
+        self.session.settings.set_text(_THUMBNAIL, str(self.results.grid.zoom.thumbnail))
         self.session.settings.set_layout("generate", self._splitter.saveState())
         self._drawn.save_state()
         self.session.editing.store()

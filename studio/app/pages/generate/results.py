@@ -23,7 +23,7 @@ from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.menu import set_keys
 from studio.app.widgets.overflow_bar import OverflowBar
 from studio.app.widgets.sprites.grid import LARGE_VIEW, SpriteGrid
-from studio.app.widgets.sprites.zoom_slider import ZoomSlider
+from studio.app.widgets.sprites.zoom import ZoomSlider
 from studio.core import formatting
 from studio.data.colour.constraints import ConstraintCheck
 
@@ -57,7 +57,7 @@ class Results(QWidget):
         self.content = GridContent(kept)
         self._is_editing = False
         self.grid = SpriteGrid(thumbnail=96)
-        self.zoom = ZoomSlider(self.grid)
+        self.zoom = ZoomSlider(self.grid.zoom)
         self.triage = Triage(self.content, self.grid, history)
         self.dragger = SpriteDragger(self.grid.view, carried, self.to_save)
         self.new_tab = factory.toggle("New", "Show the newest sprites.", self._on_tab_clicked)

@@ -14,7 +14,7 @@ from studio.app.pages.sprites.selection import SelectionBar
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.grid import SpriteGrid
-from studio.app.widgets.sprites.zoom_slider import ZoomSlider
+from studio.app.widgets.sprites.zoom import ZoomSlider
 from studio.data.sprites import Sprites
 
 _THUMBNAIL = "sprites_thumbnail"  # settings key: side of a thumbnail in logical pixels
@@ -30,7 +30,7 @@ class SpriteBrowser(QWidget):
         super().__init__()
         self._settings = session.settings
         self.grid = SpriteGrid()
-        self.search, self.zoom = SpriteSearch(), ZoomSlider(self.grid)
+        self.search, self.zoom = SpriteSearch(), ZoomSlider(self.grid.zoom)
         self.selection = SelectionBar(self.grid, session)
         self.show_all = factory.button("Clear filter", "Show all sprites.", slot=self._on_show_all_clicked)
         self._chosen: NDArray[np.int64] | None = None
@@ -41,12 +41,12 @@ class SpriteBrowser(QWidget):
         self.setLayout(factory.column(above, self._stack, self.selection, margin=factory.GRID, grows=1))
         thumbnail = self._settings.text(_THUMBNAIL)
         if thumbnail.isdecimal():
-            self.grid.set_thumbnail(int(thumbnail))
+            self.grid.zoom.set_thumbnail(int(thumbnail))
         self.search.found.connect(self._on_found)
         self.grid.activated.connect(self.grid.open_large)
 
     def save_state(self) -> None:
-        self._settings.set_text(_THUMBNAIL, str(self.grid.thumbnail()))
+        self._settings.set_text(_THUMBNAIL, str(self.grid.zoom.thumbnail))
 
     def show_sprites(self, sprites: Sprites, chosen: NDArray[np.int64] | None, *, is_same: bool) -> None:
         """Show the sprites of an import. chosen: see `choose`.

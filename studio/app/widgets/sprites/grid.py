@@ -27,10 +27,9 @@ from studio.app.widgets.sprites.cell_view import NO_INDEX, Index
 from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
 from studio.app.widgets.sprites.list import SpriteList
 from studio.app.widgets.sprites.painting import draw_sprite, shrink_divisor, shrunk
+from studio.app.widgets.sprites.zoom import GridZoom
 from studio.core.arrays import Rgba
 
-_ZOOMS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)
-_SMALLEST, _LARGEST = 16, 512  # sides of a thumbnail in logical pixels, unless the sprite itself is smaller or larger
 LARGE_VIEW = "View the sprite large; the arrow keys go on. (Enter, or double-click)"
 _THUMBNAIL_BYTES = 32 << 20  # of shrunk sprites in memory
 _MARGIN = 4  # logical pixels around a sprite
@@ -167,25 +166,25 @@ class SpriteGrid(QWidget):
 
     activated = Signal(int)
     selection_changed = Signal()
-    zoom_changed = Signal()  # the zoom, or the zooms to choose from
 
     def __init__(self, thumbnail: int = 64) -> None:
-        """Create an empty grid. thumbnail: see `set_thumbnail`."""
+        """Create an empty grid. thumbnail: see GridZoom."""
         super().__init__()
-        self._thumbnail = thumbnail
+        self.zoom = GridZoom(self, thumbnail)
         self._model = SpriteModel(self)
         self._delegate = SpriteDelegate(self._model, self)
         self.view = SpriteList(self._model, self._delegate)
         self.menu = ContextMenu(self, "Selected sprites")
         self.setFocusProxy(self.view)
         self.setLayout(factory.column(self.view))
-        self.view.zoomed.connect(self._zoom_by)
+        self.zoom.changed.connect(self._fit_cells)
+        self.view.zoomed.connect(self.zoom.step)
         self.view.activated.connect(self._on_activated)
         self.view.selectionModel().selectionChanged.connect(self.selection_changed)
         factory.shortcut("Shift+F10", self, self.open_menu)
         for standard, other, slot in (
-            (QKeySequence.StandardKey.ZoomIn, "Ctrl+=", self.zoom_in),  # the same key without Shift
-            (QKeySequence.StandardKey.ZoomOut, "Ctrl+_", self.zoom_out),
+            (QKeySequence.StandardKey.ZoomIn, "Ctrl+=", self.zoom.zoom_in),  # the same key without Shift
+            (QKeySequence.StandardKey.ZoomOut, "Ctrl+_", self.zoom.zoom_out),
         ):
             shortcut = QShortcut(self)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -214,7 +213,7 @@ class SpriteGrid(QWidget):
         self._model.labels, self._model.class_names, self._model.visible = labels, class_names, None
         self._model.marked = frozenset()
         self._model.endResetModel()
-        self.set_thumbnail(self._thumbnail)
+        self.zoom.set_size(rgba.shape[1] if len(rgba) else 0)
         self.view.verticalScrollBar().setValue(top)
         self.selection_changed.emit()
 
@@ -303,37 +302,6 @@ class SpriteGrid(QWidget):
         """Return the height of a row in logical pixels."""
         return self._delegate.cell(self.view.fontMetrics()).height()
 
-    def zoom(self) -> float:
-        """Return the zoom: logical pixels for a sprite pixel."""
-        return self._delegate.zoom
-
-    def zooms(self) -> Sequence[float]:
-        """Return the possible zooms for sprites of this size, ascending."""
-        size = self._model.rgba.shape[1]
-        smallest, largest = min(1.0, _SMALLEST / size), max(1.0, _LARGEST / size)
-        return [zoom for zoom in _ZOOMS if smallest <= zoom <= largest]
-
-    def set_zoom(self, zoom: float) -> None:
-        """Set the zoom to the nearest possible one, which decides the size of later thumbnails too."""
-        zoom = min(self.zooms(), key=lambda possible: abs(possible - zoom))
-        self._thumbnail = round(zoom * self._model.rgba.shape[1])
-        self._show_zoom(zoom)
-
-    def thumbnail(self) -> int:
-        """Return the wanted side of a thumbnail in logical pixels."""
-        return self._thumbnail
-
-    def set_thumbnail(self, side: int) -> None:
-        """Set the wanted side of a thumbnail in logical pixels; the zoom is the largest that fits."""
-        self._thumbnail, size = side, self._model.rgba.shape[1]
-        fitting = [zoom for zoom in self.zooms() if size * zoom <= side]
-        self._show_zoom(fitting[-1] if fitting else self.zooms()[0])
-
-    def _show_zoom(self, zoom: float) -> None:
-        self._delegate.zoom = zoom
-        self._fit_cells()
-        self.zoom_changed.emit()
-
     @Slot()
     def open_menu(self) -> None:
         """Open the context menu at the current sprite, which is selected unless it already is."""
@@ -354,21 +322,8 @@ class SpriteGrid(QWidget):
             self.menu.open_at(event.globalPos())
 
     @Slot()
-    def zoom_in(self) -> None:
-        self._zoom_by(1)
-
-    @Slot()
-    def zoom_out(self) -> None:
-        self._zoom_by(-1)
-
-    @Slot(int)
-    def _zoom_by(self, steps: int) -> None:
-        if len(self._model.rgba):
-            zooms = self.zooms()
-            index = zooms.index(self.zoom()) + steps
-            self.set_zoom(zooms[min(max(index, 0), len(zooms) - 1)])
-
     def _fit_cells(self) -> None:
+        self._delegate.zoom = self.zoom.value
         self.view.resize_cells(self._delegate.cell(self.view.fontMetrics()))
 
     @Slot(QModelIndex)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, QPointF, QRect, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
+from PySide6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.app import theme
@@ -107,6 +107,71 @@ class MapCamera:
         return nearest if math.isfinite(apart[nearest]) else -1
 
 
+class MapPainter:
+    """Draws the sprites of a map as dots or on tiles, in the colours of their groups.
+
+    rgba: uint8 [N, S, S, 4]. groups: int64 [N], index into the theme's curve colours; -1 for grey.
+    """
+
+    def __init__(self, camera: MapCamera) -> None:
+        self._camera = camera
+        self.rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
+        self.groups: Groups = np.zeros(0, np.int64)
+
+    def draw(self, painter: QPainter, letters: Mapping[int, str], font: QFont) -> None:
+        """Draw the visible sprites in device pixels. letters: by index of the sprites on top, '' for no letter."""
+        is_seen, has_room = self._camera.seen()
+        centres = np.round(self._camera.centres()).astype(np.int64)
+        self._draw_dots(painter, np.flatnonzero(is_seen & ~has_room), centres)
+        self._draw_tiles(painter, np.flatnonzero(is_seen & has_room), centres)
+        self._draw_framed(painter, centres, letters, font)
+
+    def _draw_dots(self, painter: QPainter, some: Groups, centres: NDArray[np.int64]) -> None:
+        painter.setPen(Qt.PenStyle.NoPen)
+        side = max(1, round(_DOT * self._camera.ratio()))
+        for colour, mine in _by_colour(some, self.groups):
+            painter.setBrush(colour)
+            painter.drawRects([QRect(x, y, side, side) for x, y in (centres[mine] - side // 2).tolist()])
+
+    def _draw_tiles(self, painter: QPainter, some: Groups, centres: NDArray[np.int64]) -> None:
+        """Draw each sprite on a tile with a frame in its group's colour."""
+        side, frame = self._camera.side(), max(1, round(_FRAME * self._camera.ratio()))
+        corners, around = centres - side // 2, side + 2 * frame
+        painter.setPen(Qt.PenStyle.NoPen)
+        for colour, mine in _by_colour(some, self.groups):
+            painter.setBrush(colour)
+            painter.drawRects([QRect(x - frame, y - frame, around, around) for x, y in corners[mine].tolist()])
+        colours = theme.colours()
+        painter.setBrush(QColor(theme.mix(colours.checker_a, colours.checker_b, 0.5)))  # dark and light sprites show
+        boxes = [QRect(x, y, side, side) for x, y in corners[some].tolist()]
+        painter.drawRects(boxes)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+        for index, box in zip(some.tolist(), boxes, strict=True):
+            painter.drawImage(box, as_image(np.ascontiguousarray(self.rgba[index])))
+
+    def _draw_framed(
+        self, painter: QPainter, centres: NDArray[np.int64], letters: Mapping[int, str], font: QFont
+    ) -> None:
+        """Draw framed sprites, each with its letter, above all other sprites."""
+        ratio, colours, side = self._camera.ratio(), theme.colours(), self._camera.side()
+        width, badge = round(2 * ratio), round(16 * ratio)
+        font.setBold(True)
+        font.setPointSizeF(font.pointSizeF() * ratio)
+        painter.setFont(font)
+        for index, letter in letters.items():
+            self._draw_tiles(painter, np.array([index]), centres)
+            x, y = (centres[index] - side // 2).tolist()
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(QColor(colours.accent), width))
+            painter.drawRect(QRect(x - width, y - width, side + 2 * width, side + 2 * width))
+            if letter:
+                box = QRect(x - badge // 2, y - badge // 2, badge, badge)
+                painter.setBrush(QColor(colours.accent))
+                painter.drawEllipse(box)
+                painter.setPen(QColor(colours.on_accent))
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, letter)
+
+
 class MapView(QWidget):
     """A map of sprites at 2D positions: sprites where there is room, dots elsewhere. Zooming in shows more sprites.
 
@@ -119,9 +184,8 @@ class MapView(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.camera = MapCamera(self)
-        self._rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
+        self._painter = MapPainter(self.camera)
         self._names: Sequence[str] = ()
-        self._groups: Groups = np.zeros(0, np.int64)
         self._marked: dict[int, str] = {}  # letters by index; these sprites are always drawn
         self._selected = -1
         self._pressed: QPointF | None = None
@@ -138,7 +202,7 @@ class MapView(QWidget):
         spacing: float32 [N], distance on the map that is free for each sprite. groups: int64 [N], each sprite's index
         into the theme's curve colours; -1 for grey.
         """
-        self._rgba, self._names, self._groups = rgba, names, groups
+        self._names, self._painter.rgba, self._painter.groups = names, rgba, groups
         self.camera.positions, self.camera.spacing = positions.astype(np.float64), spacing
         self.camera.pixels = rgba.shape[1]
         self._marked, self._selected = {}, -1
@@ -148,7 +212,7 @@ class MapView(QWidget):
         """Frame a sprite; -1 removes the frame."""
         self._selected = index
         what = f"{self._names[index]} is selected. " if index >= 0 else ""
-        self.setAccessibleDescription(f"{formatting.count(len(self._rgba), 'sprite')}. {what}{_TIP}")
+        self.setAccessibleDescription(f"{formatting.count(len(self._names), 'sprite')}. {what}{_TIP}")
         self.update()
 
     def mark(self, letters: dict[int, str]) -> None:
@@ -178,12 +242,10 @@ class MapView(QWidget):
         with QPainter(self) as painter:
             painter.fillRect(self.rect(), QColor(colours.surface))
             painter.scale(1 / ratio, 1 / ratio)  # draw in device pixels, whole numbers for each sprite pixel
-            if len(self._rgba):
-                is_seen, has_room = self.camera.seen()
-                centres = np.round(self.camera.centres()).astype(np.int64)
-                self._draw_dots(painter, np.flatnonzero(is_seen & ~has_room), centres)
-                self._draw_tiles(painter, np.flatnonzero(is_seen & has_room), centres)
-                self._draw_marked(painter, centres)
+            if len(self._names):
+                selected, marked = self._selected, self._marked
+                letters = marked if selected < 0 else {**marked, selected: marked.get(selected, "")}
+                self._painter.draw(painter, letters, self.font())
             if self.hasFocus():
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.setPen(QPen(QColor(colours.accent), 2 * ratio))
@@ -201,7 +263,7 @@ class MapView(QWidget):
             self.camera.zoom(1 / _STEP if key == Qt.Key.Key_Minus else _STEP)
         elif key == Qt.Key.Key_Home:
             self.fit()
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and len(self._rgba):
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and len(self._names):
             nearest = int(np.abs(self.camera.positions - self.camera.middle).max(1).argmin())
             self._choose(nearest, event.modifiers())
         else:
@@ -249,50 +311,6 @@ class MapView(QWidget):
         if index >= 0:
             is_end = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
             (self.end_chosen if is_end else self.chosen).emit(index)
-
-    def _draw_dots(self, painter: QPainter, some: Groups, centres: NDArray[np.int64]) -> None:
-        painter.setPen(Qt.PenStyle.NoPen)
-        side = max(1, round(_DOT * self.camera.ratio()))
-        for colour, mine in _by_colour(some, self._groups):
-            painter.setBrush(colour)
-            painter.drawRects([QRect(x, y, side, side) for x, y in (centres[mine] - side // 2).tolist()])
-
-    def _draw_tiles(self, painter: QPainter, some: Groups, centres: NDArray[np.int64]) -> None:
-        """Draw each sprite on a tile with a frame in its group's colour."""
-        side, frame = self.camera.side(), max(1, round(_FRAME * self.camera.ratio()))
-        corners, around = centres - side // 2, side + 2 * frame
-        painter.setPen(Qt.PenStyle.NoPen)
-        for colour, mine in _by_colour(some, self._groups):
-            painter.setBrush(colour)
-            painter.drawRects([QRect(x - frame, y - frame, around, around) for x, y in corners[mine].tolist()])
-        colours = theme.colours()
-        painter.setBrush(QColor(theme.mix(colours.checker_a, colours.checker_b, 0.5)))  # dark and light sprites show
-        boxes = [QRect(x, y, side, side) for x, y in corners[some].tolist()]
-        painter.drawRects(boxes)
-        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
-        for index, box in zip(some.tolist(), boxes, strict=True):
-            painter.drawImage(box, as_image(np.ascontiguousarray(self._rgba[index])))
-
-    def _draw_marked(self, painter: QPainter, centres: NDArray[np.int64]) -> None:
-        """Draw the marked sprites, each with its letter, and the selected sprite, above all other sprites."""
-        ratio, colours, side = self.camera.ratio(), theme.colours(), self.camera.side()
-        width, badge = round(2 * ratio), round(16 * ratio)
-        font = self.font()
-        font.setBold(True)
-        font.setPointSizeF(font.pointSizeF() * ratio)
-        painter.setFont(font)
-        for index in dict.fromkeys([*self._marked, *([self._selected] if self._selected >= 0 else [])]):
-            self._draw_tiles(painter, np.array([index]), centres)
-            x, y = (centres[index] - side // 2).tolist()
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(QColor(colours.accent), width))
-            painter.drawRect(QRect(x - width, y - width, side + 2 * width, side + 2 * width))
-            if letter := self._marked.get(index, ""):
-                box = QRect(x - badge // 2, y - badge // 2, badge, badge)
-                painter.setBrush(QColor(colours.accent))
-                painter.drawEllipse(box)
-                painter.setPen(QColor(colours.on_accent))
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, letter)
 
 
 def _by_colour(some: Groups, groups: Groups) -> Iterator[tuple[QColor, Groups]]:

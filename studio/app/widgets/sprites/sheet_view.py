@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal, Slot
@@ -22,6 +23,46 @@ _TIP = "Double-click a sprite to view it large."
 _PAIRS = "Left: original. Right: reconstruction."
 _PAIR_GAP = 2  # logical pixels between an original and its reconstruction
 SPRITE_GAP = 6  # logical pixels between sprites
+
+
+@dataclass(frozen=True)
+class SheetLayout:
+    """Places of sprites in rows: equal boxes of a sprite with its caption, in `columns` columns."""
+
+    boxes: tuple[QRect, ...]
+    columns: int
+
+    @classmethod
+    def fill(
+        cls, area: QSize, ratio: float, count: int, size: int, caption: QSize, *, has_pairs: bool = False
+    ) -> SheetLayout:
+        """Return the layout of `count` sprites, or pairs of sprites, with the largest sprites and the fewest gaps.
+
+        ratio: device pixels for a logical pixel. size: of a sprite, in pixels. caption: room for the longest caption;
+        (0, 0) for none. The boxes are wider than their sprites if there is room for longer captions.
+        """
+        gap, width, best = SPRITE_GAP, area.width(), (0.0, 0)
+        columns = max(1, width // (size + gap))
+        for candidate in range(1, count + 1):
+            across = width // candidate - gap
+            across = (across - _PAIR_GAP) // 2 if has_pairs else across
+            down = area.height() // math.ceil(count / candidate) - gap - caption.height()
+            side = factor_for(min(across, down), size, ratio)
+            empty = -count % candidate
+            if side <= min(across, down) and (side, -empty) > best:
+                best, columns = (side, -empty), candidate
+        side, rows = math.ceil(best[0] or size), math.ceil(count / columns)
+        drawn = 2 * side + _PAIR_GAP if has_pairs else side
+        wide, high = max(drawn, min(caption.width(), width // columns - gap)), side + caption.height()
+        left = max(0, (width - columns * (wide + gap) + gap) // 2)
+        top = max(0, (area.height() - rows * (high + gap) + gap) // 2)
+        cells = (divmod(number, columns) for number in range(count))
+        corners = ((left + column * (wide + gap), top + row * (high + gap)) for row, column in cells)
+        return cls(tuple(QRect(*corner, wide, high) for corner in corners), columns)
+
+    def at(self, point: QPoint) -> int:
+        """Return the index of the sprite at a point; -1 for none."""
+        return next((number for number, box in enumerate(self.boxes) if box.contains(point)), -1)
 
 
 class SpriteSheetView(QWidget):
@@ -65,6 +106,17 @@ class SpriteSheetView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if len(rgba) else Qt.FocusPolicy.NoFocus)
         self._refresh()
 
+    def places(self) -> SheetLayout:
+        """Return the places of the sprites in the widget."""
+        (count, size), caption = self._rgba.shape[:2], QSize(0, 0)
+        if self._captions:
+            metrics = self.fontMetrics()
+            caption = QSize(max(map(metrics.horizontalAdvance, self._captions)), metrics.height())
+        has_pairs, area = self._originals is not None, self.size()
+        if has_pairs:
+            area -= QSize(0, self.fontMetrics().height())  # the last line explains the pairs
+        return SheetLayout.fill(area, self.devicePixelRatioF(), count, size, caption, has_pairs=has_pairs)
+
     def visible_count(self) -> int:
         return len(self._rgba)
 
@@ -93,7 +145,7 @@ class SpriteSheetView(QWidget):
     def open_menu(self) -> None:
         """Open the context menu at the current sprite."""
         if self._current >= 0:
-            self.menu.open_at(self.mapToGlobal(self._boxes()[self._current].center()))
+            self.menu.open_at(self.mapToGlobal(self.places().boxes[self._current].center()))
 
     def _refresh(self) -> None:
         """Redraw, and describe the sprites for screen readers."""
@@ -108,29 +160,27 @@ class SpriteSheetView(QWidget):
         self.selection_changed.emit()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        at = self._at(event.position().toPoint())
+        at = self.places().at(event.position().toPoint())
         if at >= 0:
             self.go_to_row(at)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        if event.button() == Qt.MouseButton.LeftButton and self._at(event.position().toPoint()) >= 0:
+        if event.button() == Qt.MouseButton.LeftButton and self.places().at(event.position().toPoint()) >= 0:
             self.open_large()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Open the context menu for the sprite under the mouse, or for the current sprite by the Menu key."""
         if event.reason() == QContextMenuEvent.Reason.Keyboard:
             self.open_menu()
-        elif self._at(event.pos()) >= 0:
+        elif self.places().at(event.pos()) >= 0:
             self.menu.open_at(event.globalPos())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Move the current sprite with the arrow keys; Enter shows it large."""
         step = ARROWS.get(Qt.Key(event.key()))
         if step is not None and len(self._rgba):
-            boxes = self._boxes()
-            columns = sum(box.y() == boxes[0].y() for box in boxes)
-            row = self._current + step[0] + columns * step[1]
-            if 0 <= row < len(boxes):
+            row = self._current + step[0] + self.places().columns * step[1]
+            if 0 <= row < len(self._rgba):
                 self.go_to_row(row)
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.open_large()
@@ -157,7 +207,7 @@ class SpriteSheetView(QWidget):
             painter.drawText(self.rect().adjusted(16, 16, -16, -16), flags, self._placeholder)
             return
         height = painter.fontMetrics().height() if self._captions else 0  # of a caption
-        for number, box in enumerate(self._boxes()):
+        for number, box in enumerate(self.places().boxes):
             sprite = box.adjusted(0, 0, 0, -height)
             if number == self._current and self.hasFocus():
                 painter.setPen(QPen(QColor(theme.colours().accent), 2))
@@ -180,39 +230,6 @@ class SpriteSheetView(QWidget):
 
     def _tip_at(self, point: QPoint) -> str:
         """Return the full caption at a point, since the shown caption may be elided."""
-        at = self._at(point) if self._captions else -1
+        at = self.places().at(point) if self._captions else -1
         about = _TIP if self._originals is None else _PAIRS
         return self._captions[at] if at >= 0 else about if len(self._rgba) else ""
-
-    def _at(self, point: QPoint) -> int:
-        """Return the index of the sprite at a point; -1 for none."""
-        boxes = self._boxes() if len(self._rgba) else []
-        return next((number for number, box in enumerate(boxes) if box.contains(point)), -1)
-
-    def _boxes(self) -> list[QRect]:
-        """Return each sprite's rectangle with caption. Chooses the columns with the largest sprites and fewest gaps.
-
-        The rectangles are wider than their sprites if there is room for longer captions.
-        """
-        (count, size), gap, metrics = self._rgba.shape[:2], SPRITE_GAP, self.fontMetrics()
-        text = metrics.height() if self._captions else 0
-        is_single = self._originals is None
-        room = self.height() - (0 if is_single else metrics.height())  # the last line explains the pairs
-        ratio, best, columns = self.devicePixelRatioF(), (0.0, 0), max(1, self.width() // (size + gap))
-        for candidate in range(1, count + 1):
-            across = self.width() // candidate - gap
-            across = across if is_single else (across - _PAIR_GAP) // 2
-            down = room // math.ceil(count / candidate) - gap - text
-            side = factor_for(min(across, down), size, ratio)
-            empty = -count % candidate
-            if side <= min(across, down) and (side, -empty) > best:
-                best, columns = (side, -empty), candidate
-        side, rows = math.ceil(best[0] or size), math.ceil(count / columns)
-        longest = max(map(metrics.horizontalAdvance, self._captions), default=0)
-        sprite = side if is_single else 2 * side + _PAIR_GAP
-        wide = max(sprite, min(longest, self.width() // columns - gap))
-        left = max(0, (self.width() - columns * (wide + gap) + gap) // 2)
-        top = max(0, (room - rows * (side + gap + text) + gap) // 2)
-        cells = (divmod(number, columns) for number in range(count))
-        corners = ((left + column * (wide + gap), top + row * (side + gap + text)) for row, column in cells)
-        return [QRect(*corner, wide, side + text) for corner in corners]

@@ -79,10 +79,10 @@ def test_zoom_slider_is_remembered(qtbot: QtBot, filled: SpritesPage, session: S
     slider = filled.browser.zoom.slider
     slider.setFocus()
     QTest.keyClick(slider, Qt.Key.Key_Home)
-    assert filled.grid.zoom() == 1 and not filled.browser.zoom.smaller.isEnabled()
+    assert filled.grid.zoom.value == 1 and not filled.browser.zoom.smaller.isEnabled()
     QTest.keyClick(slider, Qt.Key.Key_Right)
-    assert filled.grid.zoom() == 2
+    assert filled.grid.zoom.value == 2
     filled.save_state()
     other = SpritesPage(session)
     qtbot.addWidget(other)
-    assert other.grid.thumbnail() == 16
+    assert other.grid.zoom.thumbnail == 16

@@ -60,20 +60,20 @@ def test_filter_keeps_indices(grid: SpriteGrid, qtbot: QtBot) -> None:
 
 
 def test_ctrl_wheel_zooms_within_bounds(grid: SpriteGrid) -> None:
-    grid.set_zoom(2)
+    grid.zoom.set(2)
     before = grid.view.cell
 
     def turn(delta: int, keys: Qt.KeyboardModifier = CTRL) -> float:
         turn_wheel(grid.view.viewport(), QPoint(5, 5), delta, keys)
-        return grid.zoom()
+        return grid.zoom.value
 
     assert turn(120) == 3 and grid.view.cell.width() > before.width()
     assert turn(-120, NO_KEY) == 3
     assert [turn(40) for _ in range(3)][-1] == 4  # touchpads send small angles
     assert turn(0) == 4
     assert [turn(-120) for _ in range(20)][-1] == 1
-    grid.set_zoom(99)
-    assert grid.zoom() == 16
+    grid.zoom.set(99)
+    assert grid.zoom.value == 16
 
 
 def test_only_visible_cells_are_drawn(
@@ -83,7 +83,7 @@ def test_only_visible_cells_are_drawn(
     monkeypatch.setattr(sprite_grid, "draw_sprite", lambda painter, box, sprite: drawn.append(1))
     view = many.view
     in_view = (view.viewport().width() // view.cell.width()) * (view.viewport().height() // view.cell.height() + 2)
-    for go in (view.scrollToTop, view.scrollToBottom, lambda: many.set_zoom(2)):
+    for go in (view.scrollToTop, view.scrollToBottom, lambda: many.zoom.set(2)):
         drawn.clear()
         go()
         view.viewport().repaint()
@@ -106,9 +106,9 @@ def test_keys_zoom_and_activate(grid: SpriteGrid, qtbot: QtBot) -> None:
     qtbot.waitUntil(grid.view.hasFocus)
     qtbot.keyClick(grid.view, Qt.Key.Key_Equal, CTRL)
     qtbot.keyClick(grid.view, Qt.Key.Key_Plus, CTRL)
-    assert grid.zoom() == 4
+    assert grid.zoom.value == 4
     qtbot.keyClick(grid.view, Qt.Key.Key_Minus, CTRL)
-    assert grid.zoom() == 3
+    assert grid.zoom.value == 3
     grid.view.setCurrentIndex(grid.view.model().index(4, 0))
     with qtbot.waitSignal(grid.activated) as activated:
         qtbot.keyClick(grid.view, Qt.Key.Key_Return)
@@ -136,7 +136,7 @@ def test_selection_scrolls_and_zoom_keeps_position(many: SpriteGrid, qtbot: QtBo
     many.select([700_000])
     area = many.view.viewport().rect()
     qtbot.waitUntil(lambda: area.contains(place_of(many, 700_000).center()))
-    many.set_zoom(4)
+    many.zoom.set(4)
     qtbot.waitUntil(lambda: area.contains(place_of(many, 700_000).center()))
 
 
@@ -169,7 +169,7 @@ sprites = np.random.default_rng(0).integers(0, 256, (3, 16, 16, 4), dtype=np.uin
 sprites[..., 3] = 255
 grid = SpriteGrid()
 grid.set_sprites(sprites)
-grid.set_zoom(3)
+grid.zoom.set(3)
 grid.resize(300, 120)
 grid.show()
 app.processEvents()
@@ -288,7 +288,7 @@ def test_zoom_and_resize_back_restore_the_position(many: SpriteGrid) -> None:
     view, bar = many.view, many.view.verticalScrollBar()
     bar.setValue(3_000_011)
     for zoom in (8, 1, 2):
-        many.set_zoom(zoom)
+        many.zoom.set(zoom)
     assert bar.value() == 3_000_011
     top = view.indexAt(QPoint(1, 1)).row()
     for width in (777, 201, 400):
@@ -297,7 +297,7 @@ def test_zoom_and_resize_back_restore_the_position(many: SpriteGrid) -> None:
         assert first <= top < first + view.viewport().width() // view.cell.width()
     assert bar.value() == 3_000_011
     bar.setValue(3_000_012)
-    many.set_zoom(3)
+    many.zoom.set(3)
     many.set_visible([1, 2, 3])
     assert bar.value() == 0 and view.indexAt(QPoint(1, 1)).row() == 0
 
@@ -362,14 +362,14 @@ def test_thumbnails_of_large_sprites_are_shrunk(qtbot: QtBot) -> None:
     grid = SpriteGrid(thumbnail=64)
     grid.set_sprites(np.zeros((20, 256, 256, 4), np.uint8))
     shown(qtbot, grid, 400, 300)
-    assert grid.zoom() == 1 / 4 and grid.view.cells().across >= 5
-    grid.zoom_in()
-    assert grid.zoom() == 1 / 2
+    assert grid.zoom.value == 1 / 4 and grid.view.cells().across >= 5
+    grid.zoom.zoom_in()
+    assert grid.zoom.value == 1 / 2
     grid.set_sprites(np.zeros((20, 32, 32, 4), np.uint8))
-    assert grid.zoom() == 4  # as large as before
+    assert grid.zoom.value == 4  # as large as before
     for _ in range(9):
-        grid.zoom_out()
-    assert grid.zoom() == 1 / 2
+        grid.zoom.zoom_out()
+    assert grid.zoom.value == 1 / 2
 
 
 def test_shrunk_thumbnails_follow_the_pixels(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,13 +29,13 @@ def sheet(qtbot: QtBot) -> SpriteSheetView:
 
 
 def place(sheet: SpriteSheetView, number: int) -> QPoint:
-    return sheet._boxes()[number].center()
+    return sheet.places().boxes[number].center()
 
 
 def test_keys_choose_and_show_a_sprite(qtbot: QtBot, sheet: SpriteSheetView) -> None:
     sheet.setFocus()
     qtbot.waitUntil(sheet.hasFocus)
-    columns = len({box.x() for box in sheet._boxes()})
+    columns = len({box.x() for box in sheet.places().boxes})
     rows = []
     for key in (KEY.Key_Right, KEY.Key_Down, KEY.Key_Left, KEY.Key_Up, KEY.Key_Up):
         QTest.keyClick(sheet, key)
@@ -56,7 +56,7 @@ def test_pairs_show_the_original_on_the_left(sheet: SpriteSheetView) -> None:
     sheet.set_sprites(made, ["a", "b"], original)
     shown, ratio = sheet.grab().toImage(), sheet.devicePixelRatioF()
     for number in range(2):
-        box = sheet._boxes()[number]
+        box = sheet.places().boxes[number]
         for x, colour in ((box.center().x() - 20, (200, 0, 0, 255)), (box.center().x() + 20, (0, 0, 200, 255))):
             assert shown.pixelColor(QPoint(x, box.y() + 20) * ratio).getRgb() == colour
     assert sheet.shown_sprite(0).about == "Reconstruction" and (sheet.shown_sprite(0).rgba == made[0]).all()
