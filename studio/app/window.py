@@ -61,6 +61,7 @@ class Window(QMainWindow):
         self.setStatusBar(self.status)
         self._commands = Commands(self, session, theme)
         self.menus = Menus(self.menuBar(), session, self._commands)
+        self._page_commands = PageCommands(self)
         self.close_guard = CloseGuard(session.training, self)
         self.messages = Messages(session, self.notices, self)
         self._connect()
@@ -79,18 +80,14 @@ class Window(QMainWindow):
         menus = self.menus
         self._theme.changed.connect(self._apply_stylesheet)
         self._commands.open_requested.connect(self.open_paths)
-        menus.save.triggered.connect(self._on_save)
-        menus.export.triggered.connect(self._on_export)
-        menus.start.triggered.connect(self._on_start)
         menus.paste.triggered.connect(self._on_paste)
         menus.quit.triggered.connect(self.close)
         self.close_guard.ready.connect(self._on_ready_to_close)
         self.close_guard.cancelled.connect(self.messages.show_notice)
         self.runs.model_requested.connect(self._on_model_requested)
         self.train.model_requested.connect(self._on_model_requested)
-        requests = menus.page_requested, self._commands.page_requested, self.messages.page_requested
-        for requested in (*requests, self.first_steps.page_requested):
-            requested.connect(self.show_page)
+        for asker in (menus, self._commands, self.messages, self.first_steps):
+            asker.page_requested.connect(self.show_page)
         self.sprites.grid.selection_changed.connect(self._on_looked)
         self.sprites.tabs.currentChanged.connect(self._on_looked)
         self.rail.chosen.connect(self.show_page)
@@ -135,38 +132,10 @@ class Window(QMainWindow):
         self.close()
 
     @Slot()
-    def _on_start(self) -> None:
-        self.show_page("train")
-        self.train.start()
-
-    @Slot()
-    def _on_save(self) -> None:
-        pages = (self.page(), self.generate, self.train)
-        if not any(page.save_samples() for page in pages):
-            self._notify_missing("No samples to save yet.", "Train a model or generate sprites first.")
-
-    @Slot()
-    def _on_export(self) -> None:
-        pages = (self.page(), self.train, self.runs)
-        if not any(page.export_model() for page in pages):
-            self._notify_missing("No model to export yet.", "Train a model, or choose a run on the Runs page.")
-
-    @Slot()
     def _on_looked(self) -> None:
         """Tick the step of looking at the sprites once a sprite is selected or the Doctor is open."""
         if self.sprites.grid.selected_count() or self.sprites.tabs.currentIndex():
             self.first_steps.tick("look")
-
-    def _notify_missing(self, title: str, hint: str) -> None:
-        """Show a message about missing samples or a missing model; remove it when the page or the choice changes."""
-        before = self._exportable_state()
-        self.session.notify(title, hint, holds=lambda: self._exportable_state() == before)
-
-    def _exportable_state(self) -> tuple[object, ...]:
-        """Return a value that changes when samples to save or a model to export may have become available."""
-        training, chosen = self.session.training, [run.path for run in self.runs.table.selected()]
-        made = self.generate.results.result()
-        return self.page(), made, chosen, training.path, training.samples is None, training.has_checkpoint
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Close the window, unless a run trains in it or changes can't be stored."""
@@ -253,6 +222,46 @@ class Window(QMainWindow):
         if paths:
             self.open_paths(paths)
         return bool(paths)
+
+
+class PageCommands(QObject):
+    """Executes the menu actions that the shown page answers first, and then the pages that have a model or samples."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+        window.menus.start.triggered.connect(self._on_start)
+        window.menus.save.triggered.connect(self._on_save)
+        window.menus.export.triggered.connect(self._on_export)
+
+    @Slot()
+    def _on_start(self) -> None:
+        self._window.show_page("train")
+        self._window.train.start()
+
+    @Slot()
+    def _on_save(self) -> None:
+        pages = (self._window.page(), self._window.generate, self._window.train)
+        if not any(page.save_samples() for page in pages):
+            self._notify_missing("No samples to save yet.", "Train a model or generate sprites first.")
+
+    @Slot()
+    def _on_export(self) -> None:
+        pages = (self._window.page(), self._window.train, self._window.runs)
+        if not any(page.export_model() for page in pages):
+            self._notify_missing("No model to export yet.", "Train a model, or choose a run on the Runs page.")
+
+    def _notify_missing(self, title: str, hint: str) -> None:
+        """Show a message about missing samples or a missing model; remove it when the page or the choice changes."""
+        before = self._exportable_state()
+        self._window.session.notify(title, hint, holds=lambda: self._exportable_state() == before)
+
+    def _exportable_state(self) -> tuple[object, ...]:
+        """Return a value that changes when samples to save or a model to export may have become available."""
+        window, training = self._window, self._window.session.training
+        chosen = [run.path for run in window.runs.table.selected()]
+        made = window.generate.results.result()
+        return window.page(), made, chosen, training.path, training.samples is None, training.has_checkpoint
 
 
 class AutoSave(QObject):

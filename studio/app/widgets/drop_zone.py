@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QDropEvent, 
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from studio.app import theme
-from studio.app.widgets import factory
+from studio.app.widgets import factory, pasted
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core import paths
 from studio.core.arrays import Rgba
@@ -71,7 +71,7 @@ class DropZone(QWidget):
         self._recent_title.setVisible(bool(self._recent))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if factory.local_paths(event.mimeData()):
+        if pasted.local_paths(event.mimeData()):
             event.acceptProposedAction()
             self._set_hovered(True)
 
@@ -81,7 +81,7 @@ class DropZone(QWidget):
     def dropEvent(self, event: QDropEvent) -> None:
         self._set_hovered(False)
         event.acceptProposedAction()
-        self.paths_chosen.emit(factory.local_paths(event.mimeData()))
+        self.paths_chosen.emit(pasted.local_paths(event.mimeData()))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a dashed frame, in the accent colour during a drag."""

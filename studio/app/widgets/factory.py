@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QEvent, QMimeData, QObject, QSignalBlocker, QSize, Qt, SignalInstance, Slot
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSignalBlocker, QSize, Qt, SignalInstance, Slot
 from PySide6.QtGui import QFontDatabase, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -348,11 +347,6 @@ def shortcut(
     made = QShortcut(QKeySequence(key), widget)
     made.setContext(context)
     made.activated.connect(slot)
-
-
-def local_paths(data: QMimeData) -> list[Path]:
-    """Return the local files and folders in a drop or in the clipboard."""
-    return [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
 
 
 def retain_size_when_hidden(widget: QWidget) -> None:

@@ -9,15 +9,19 @@ import numpy as np
 from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QImage
 
-from studio.app.widgets import factory
 from studio.core import files, paths
 from studio.core.arrays import Rgba
 from studio.exports.png import encode_png
 
 
+def local_paths(data: QMimeData) -> list[Path]:
+    """Return the local files and folders in a drop or in the clipboard."""
+    return [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
+
+
 def can_open(data: QMimeData) -> bool:
     """Return whether the data holds local files, folders or an image."""
-    return bool(factory.local_paths(data)) or data.hasImage()
+    return bool(local_paths(data)) or data.hasImage()
 
 
 def image_in(data: QMimeData) -> Rgba | None:
@@ -35,7 +39,7 @@ def paths_in(data: QMimeData) -> list[Path]:
 
     The file stays in the studio's data folder, because changed import settings read it again.
     """
-    found, image = factory.local_paths(data), image_in(data)
+    found, image = local_paths(data), image_in(data)
     if found or image is None:
         return found
     png = encode_png(image)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QDir, Qt, Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFocusEvent
 from PySide6.QtWidgets import QCompleter, QFileDialog, QFileSystemModel, QLineEdit, QWidget
 
-from studio.app.widgets import factory
+from studio.app.widgets import factory, pasted
 from studio.core.names import existing_path
 
 PathKind = Literal["file", "folder"]
@@ -85,14 +85,14 @@ class _CompletingLine(QLineEdit):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Accept a single file or folder; file managers also send its URL as text."""
-        if len(factory.local_paths(event.mimeData())) == 1:
+        if len(pasted.local_paths(event.mimeData())) == 1:
             event.acceptProposedAction()
         else:
             super().dragEnterEvent(event)
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Replace the text by the path of a dropped file or folder."""
-        paths = factory.local_paths(event.mimeData())
+        paths = pasted.local_paths(event.mimeData())
         if len(paths) != 1:
             super().dropEvent(event)
             return

@@ -14,7 +14,7 @@ from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
-from studio.app.widgets import factory
+from studio.app.widgets import factory, pasted
 from studio.app.widgets.swatches import Swatches
 from studio.core import formatting
 from studio.data.colour.palette import Palette, display_order
@@ -151,5 +151,5 @@ class ColourPanel(QWidget):
 
 def _palette_in(event: QDropEvent) -> Path | None:
     """Return the single dragged palette file; None for other data."""
-    paths = factory.local_paths(event.mimeData())
+    paths = pasted.local_paths(event.mimeData())
     return paths[0] if len(paths) == 1 and has_palette_suffix(paths[0]) else None

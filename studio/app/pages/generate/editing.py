@@ -13,11 +13,10 @@ from studio.app import dialogs
 from studio.app.background.model_jobs import EditRequest, SpriteSelection
 from studio.app.pages.generate.batches import origin_of
 from studio.app.state.session import Session
-from studio.app.widgets import factory
+from studio.app.widgets import factory, pasted
 from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.editor.previews import Preview
 from studio.app.widgets.layout import SteadyWidth
-from studio.app.widgets.pasted import image_in
 from studio.app.widgets.sprites.painting import as_image
 from studio.core.arrays import Rgba
 from studio.core.names import escape_unprintable
@@ -145,7 +144,7 @@ class EditorPanel(QWidget):
 
     def take(self, data: QMimeData) -> bool:
         """Open a dropped or pasted image or image file. Return False for other data."""
-        path, image = picture_in(data), image_in(data)
+        path, image = picture_in(data), pasted.image_in(data)
         if path is not None:
             self._session.editing.read_file(path)
         elif image is not None:
@@ -308,5 +307,5 @@ class ResizePrompt(QWidget):
 
 def picture_in(data: QMimeData) -> Path | None:
     """Return the single image file in a drag or the clipboard; None for other data."""
-    paths = factory.local_paths(data)
+    paths = pasted.local_paths(data)
     return paths[0] if len(paths) == 1 and paths[0].suffix.lower() in DRAWING_SUFFIXES else None
