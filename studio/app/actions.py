@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSize, Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QIcon, QKeySequence
+from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QIcon
 from PySide6.QtWidgets import QButtonGroup, QFrame, QMenu, QMenuBar, QToolButton, QWidget
 
-from studio.app import dialogs, theme
+from studio.app import dialogs, keys, theme
 from studio.app.settings_dialog import SettingsDialog
 from studio.app.state.session import Session
 from studio.app.theme import Theme
@@ -40,34 +40,33 @@ class Menus(QObject):
         self._page: Page | None = None  # the shown page
         self._recent, self._pages = QMenu("Open recent", bar), QActionGroup(self)
         file = bar.addMenu("&File")
-        _add(file, "Open folder…", "Ctrl+O", "folder", commands.open_folder)
+        _add(file, "Open folder…", "open_folder", "folder", commands.open_folder)
         _add(file, "Open files…", slot=commands.open_files)
         file.addMenu(self._recent)
         _add(file, "Open demo sprites", slot=commands.open_demo)
         file.addSeparator()
-        self.save = _add(file, "Save sprites…", "Ctrl+S", "save")
-        self.export = _add(file, "Export model…", "Ctrl+E", "export")
+        self.save = _add(file, "Save sprites…", "save", "save")
+        self.export = _add(file, "Export model…", "export", "export")
         self.verify = _add(file, "Verify file…", slot=commands.verify)
         file.addSeparator()
-        self.quit = _add(file, "Quit", "Ctrl+Q")
+        self.quit = _add(file, "Quit", "quit")
         edit = bar.addMenu("&Edit")
-        self.undo = _add(edit, "Undo", "Ctrl+Z", slot=self._on_undo)
-        self.redo = _add(edit, "Redo", slot=self._on_redo)
-        self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
+        self.undo = _add(edit, "Undo", "undo", slot=self._on_undo)
+        self.redo = _add(edit, "Redo", "redo", slot=self._on_redo)
         edit.addSeparator()
-        self.paste = _add(edit, "Paste", "Ctrl+V")
+        self.paste = _add(edit, "Paste", "paste")
         edit.addSeparator()
-        self.settings = _add(edit, "Settings…", "Ctrl+,", "settings", commands.show_settings)
+        self.settings = _add(edit, "Settings…", "settings", "settings", commands.show_settings)
         training = bar.addMenu("&Training")
-        self.start = _add(training, "Start", "Ctrl+R", "play")
-        self.pause = _add(training, "Pause\tSpace", "", "pause", commands.toggle_pause)
-        self.stop = _add(training, "Stop", "Ctrl+.", "stop", session.training.stop)
+        self.start = _add(training, "Start", "start", "play")
+        self.pause = _add(training, "Pause", "", "pause", commands.toggle_pause)
+        self.stop = _add(training, "Stop", "stop", "stop", session.training.stop)
         self.checkpoint = _add(training, "Save checkpoint", slot=session.training.save_now)
         self.watch = _add(training, "Watch run folder…", slot=commands.watch)
         self._fill_view_menu(bar.addMenu("&View"))
         help_menu = bar.addMenu("&Help")
-        _add(help_menu, "First steps", "F1", slot=commands.show_help)
-        _add(help_menu, "Keyboard shortcuts", "Ctrl+F1", slot=commands.show_keys)
+        _add(help_menu, "First steps", "first_steps", slot=commands.show_help)
+        _add(help_menu, "Keyboard shortcuts", "keys", slot=commands.show_keys)
         _add(help_menu, "Show runs folder", slot=commands.show_runs_folder)
         _add(help_menu, "Show logs", slot=commands.show_logs_folder)
         for menu in (edit, training):
@@ -76,11 +75,12 @@ class Menus(QObject):
         self._recent.triggered.connect(commands.open_recent)
         self._pages.triggered.connect(self._on_page_triggered)
         session.training.state_changed.connect(self.refresh)
+        keys.table().changed.connect(self.refresh)
         self.refresh()
 
     def _fill_view_menu(self, menu: QMenu) -> None:
-        for number, name in enumerate(PAGES, 1):
-            action = _add(menu, name.capitalize(), f"Ctrl+{number}", name)
+        for name in PAGES:
+            action = _add(menu, name.capitalize(), f"page_{name}", name)
             action.setData(name)
             self._pages.addAction(action)
 
@@ -96,7 +96,7 @@ class Menus(QObject):
         busy = "Stop the current training first." if training.owns_run() else ""
         _enable(self.start, busy)
         _enable(self.pause, training.why_no_pause())
-        self.pause.setText("Resume\tSpace" if training.state == "paused" else "Pause\tSpace")
+        self.pause.setText(f"{'Resume' if training.state == 'paused' else 'Pause'}\t{keys.table().text('pause')}")
         _enable(self.stop, training.why_no_stop())
         _enable(self.checkpoint, "" if training.state == "training" else "No training is running.")
         _enable(self.watch, busy)
@@ -129,11 +129,11 @@ class Menus(QObject):
         self.page_requested.emit(action.data())
 
 
-def _add(menu: QMenu, words: str, keys: str = "", icon: str = "", slot: factory.Action | None = None) -> QAction:
-    """Add an action to a menu. keys: its shortcut. slot: called when the action is triggered."""
+def _add(menu: QMenu, words: str, command: str = "", icon: str = "", slot: factory.Action | None = None) -> QAction:
+    """Add an action to a menu. command: the action has its keys. slot: called when the action is triggered."""
     action = menu.addAction(theme.icon(icon) if icon else QIcon(), words)
-    if keys:
-        action.setShortcut(QKeySequence(keys))
+    if command:
+        keys.bind(action, command)
     if slot is not None:
         action.triggered.connect(slot)
     return action
@@ -155,7 +155,7 @@ class NavigationRail(QFrame):
         self._group = QButtonGroup(self)
         self._buttons: dict[str, QToolButton] = {}
         for number, (name, tip) in enumerate(_TIPS.items(), 1):
-            button = factory.tool_button(name, name.capitalize(), f"{tip} (Ctrl+{number})")
+            button = factory.tool_button(name, name.capitalize(), f"{tip} ({{page_{name}}})")
             button.setText(name.capitalize())
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
             button.setIconSize(QSize(24, 24))

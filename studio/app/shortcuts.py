@@ -1,90 +1,68 @@
-"""The list of all keyboard shortcuts, with a search field."""
+"""The list of keyboard shortcuts, with a search field and a field to change keys."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Slot
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QHeaderView, QKeySequenceEdit, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
+from studio.app import keys
 from studio.app.widgets import factory
 
-SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {  # by the place where they work: keys, and what they do
-    "Everywhere": (
-        ("Ctrl+O", "Open a folder of sprites"),
-        ("Ctrl+V", "Open copied images, files or folders"),
-        ("Ctrl+R", "Start training"),
-        ("Space", "Pause or resume"),
-        ("Ctrl+.", "Stop and save"),
-        ("Ctrl+S", "Save the shown sprites"),
-        ("Ctrl+E", "Export the model"),
-        ("Ctrl+Z", "Undo"),
-        ("Ctrl+Shift+Z, Ctrl+Y", "Redo"),
-        ("Ctrl+1 to Ctrl+5", "Switch pages"),
-        ("Ctrl+,", "Settings"),
-        ("F1", "First steps"),
-        ("Ctrl+F1", "Keyboard shortcuts"),
-        ("Ctrl+Q", "Quit; a running training is saved"),
-    ),
-    "Lists of sprites": (
-        ("Enter", "View the sprite large"),
-        ("Ctrl++, Ctrl+-", "Zoom in, zoom out"),
-        ("Ctrl+C", "Copy the selected sprites"),
-        ("Shift+F10", "Open the menu of the selected sprites"),
-    ),
-    "Large view": (
-        ("Left, Right", "Previous and next sprite"),
-        ("Home, End", "First and last sprite"),
-        ("+, -, 0", "Zoom in, zoom out, fit to the window"),
-        ("Escape", "Close the large view"),
-    ),
-    "Sprites page": (
-        ("Ctrl+F", "Search by name and class"),
-        ("M", "Move the selected sprites to another class"),
-        ("Delete", "Exclude the selected sprites"),
-        ("Escape", "Clear the search, then the chosen colour"),
-        ("Ctrl+PgUp, Ctrl+PgDown", "Previous and next sheet while slicing"),
-    ),
-    "Generate page": (
-        ("K", "Keep the selected sprites"),
-        ("X", "Reject the selected sprites"),
-        ("E", "Edit the selected sprite"),
-        ("R", "Generate again"),
-        ("Alt+Left, Alt+Right", "Previous and next batch"),
-        ("Ctrl+V", "Edit or predict a copied image"),
-    ),
-    "Editor": (
-        ("B, E, L, M, G", "Pencil, eraser, line, rectangle, bucket"),
-        ("W, I, V", "By colour, eyedropper, move"),
-        ("Arrow keys, Enter", "Move the cursor and use the tool"),
-        ("Q", "Switch between painting and selecting"),
-        ("[, ]", "Smaller and larger brush"),
-        ("Ctrl+Shift+I", "Invert the selection"),
-        ("+, -, 0", "Zoom in, zoom out, fit to the window"),
-    ),
-    "Runs page": (
-        ("F2", "Rename the run"),
-        ("Ctrl+D", "Star the selected runs"),
-        ("Delete", "Move the selected runs to the trash"),
-        ("Alt+Up, Alt+Down", "Move a run in the queue"),
-    ),
-    "Plots and the map": (
-        ("Arrow keys", "Move the crosshair or the selection"),
-        ("+, -", "Zoom in, zoom out"),
-        ("Home", "Show all"),
-    ),
-}
+_NAME = Qt.ItemDataRole.UserRole  # item role of the command's name
+_CHOOSE, _FIXED = "Select a command first.", "This key can't be changed."
+_EDIT = "Press the new key. Tab leaves the field."
+_DEFAULTS = "All keys are default keys."
+_DEFAULT = "The command has its default keys."
 
 
 class ShortcutList(QWidget):
-    """All keyboard shortcuts, grouped by the place where they work, with a search field."""
+    """Lists all keyboard shortcuts by context. The user can change the keys of the selected command."""
 
     def __init__(self) -> None:
         super().__init__()
+        self._table = keys.table()
         self.search = QLineEdit(placeholderText="Search keys and commands", clearButtonEnabled=True)
         self.tree = QTreeWidget()
         self._groups: list[tuple[QTreeWidgetItem, list[QTreeWidgetItem]]] = []
         self.none = factory.caption("No shortcut matches.")
+        self.field = QKeySequenceEdit(maximumSequenceLength=1)
+        line = self.field.findChild(QLineEdit)
+        assert isinstance(line, QLineEdit)
+        self.error = factory.FieldError(line, "")  # the field shows the tool tip of valid keys
+        factory.retain_size_when_hidden(self.error)
+        self.reset = factory.button("Reset", "Restore the command's default keys.", slot=self._on_reset)
+        self.reset_all = factory.button("Reset all", "Restore all default keys.")
         factory.set_name_and_tip(self.search, "Search", "Show only the shortcuts with this text.")
-        factory.set_name_and_tip(self.tree, "Keyboard shortcuts", "Keyboard shortcuts and what they do.")
+        factory.set_name_and_tip(self.tree, "Keyboard shortcuts", "Select a command to change its key.")
+        factory.set_name_and_tip(self.field, "Key", _EDIT)
+        for button in (self.reset, self.reset_all):
+            button.setAutoDefault(False)
+        self._fill_tree()
+        self.none.hide()
+        key = factory.text("Key", wrap=False)
+        key.setBuddy(self.field)
+        row = factory.row(key, self.field, self.reset, self.reset_all, grows=1)
+        self.setLayout(factory.column(self.search, self.tree, self.none, row, self.error))
+        self.search.textChanged.connect(self._on_search_changed)
+        self.tree.currentItemChanged.connect(self._refresh)
+        self.field.editingFinished.connect(self._on_key_pressed)
+        self.reset_all.clicked.connect(self._table.reset_all)
+        self._table.changed.connect(self._refresh)
+        self._refresh()
+
+    def shown(self) -> list[tuple[str, str]]:
+        """Return keys and title of each visible shortcut."""
+        return [(item.text(1), item.text(0)) for item in self._items() if not item.isHidden()]
+
+    def select(self, name: str) -> None:
+        """Select a command."""
+        self.tree.setCurrentItem(next(item for item in self._items() if item.data(0, _NAME) == name))
+
+    def _items(self) -> list[QTreeWidgetItem]:
+        return [item for _, items in self._groups for item in items]
+
+    def _fill_tree(self) -> None:
         self.tree.setColumnCount(2)
         self.tree.setHeaderLabels(["Command", "Keys"])
         self.tree.setRootIsDecorated(False)
@@ -93,21 +71,55 @@ class ShortcutList(QWidget):
         self.tree.header().setStretchLastSection(False)
         self.tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.tree.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        for place, shortcuts in SHORTCUTS.items():
-            group = QTreeWidgetItem(self.tree, [place])
+        for context in dict.fromkeys(command.context for command in keys.COMMANDS.values()):
+            group = QTreeWidgetItem(self.tree, [context])
+            group.setFlags(Qt.ItemFlag.ItemIsEnabled)
             font = group.font(0)
             font.setBold(True)
             group.setFont(0, font)
-            self._groups.append((group, [QTreeWidgetItem(group, [words, keys]) for keys, words in shortcuts]))
+            self._groups.append((group, []))
+            for name, command in keys.COMMANDS.items():
+                if command.context == context:
+                    item = QTreeWidgetItem(group, [command.title])
+                    item.setData(0, _NAME, name)
+                    self._groups[-1][1].append(item)
         self.tree.expandAll()
-        self.none.hide()
-        self.setLayout(factory.column(self.search, self.tree, self.none))
-        self.search.textChanged.connect(self._on_search_changed)
 
-    def shown(self) -> list[tuple[str, str]]:
-        """Return the keys and the command of each shown shortcut."""
-        items = [item for _, items in self._groups for item in items]
-        return [(item.text(1), item.text(0)) for item in items if not item.isHidden()]
+    def _selected(self) -> str:
+        """Return the name of the selected command; '' without a selection."""
+        item = self.tree.currentItem()
+        return item.data(0, _NAME) or "" if item is not None else ""
+
+    @Slot()
+    def _refresh(self) -> None:
+        """Show all keys, changed keys in bold, and the key of the selected command in the field."""
+        for item in self._items():
+            name = item.data(0, _NAME)
+            item.setText(1, self._table.text(name))
+            font = item.font(1)
+            font.setBold(not self._table.is_default(name))
+            item.setFont(1, font)
+        name = self._selected()
+        reason = _CHOOSE if not name else _FIXED if keys.COMMANDS[name].is_fixed else ""
+        of_command = self._table.sequences(name) if name else []
+        with QSignalBlocker(self.field):
+            self.field.setKeySequence(of_command[0] if of_command else QKeySequence())
+        factory.set_enabled(self.field, reason)
+        self.error.show_reason("")
+        factory.set_enabled(self.reset, reason or (_DEFAULT if self._table.is_default(name) else ""))
+        factory.set_enabled(
+            self.reset_all, "" if self._table.has_changes() else "All commands have their default keys."
+        )
+
+    @Slot()
+    def _on_key_pressed(self) -> None:
+        key = self.field.keySequence()
+        if not key.isEmpty():  # the focus can leave the field without a pressed key
+            self.error.show_reason(self._table.set_key(self._selected(), key))
+
+    @Slot()
+    def _on_reset(self) -> None:
+        self.error.show_reason(self._table.reset(self._selected()))
 
     @Slot(str)
     def _on_search_changed(self, text: str) -> None:
@@ -119,3 +131,6 @@ class ShortcutList(QWidget):
                 item.setHidden(not all(word in found for word in words))
             group.setHidden(all(item.isHidden() for item in items))
         self.none.setVisible(not self.shown())
+        chosen = self.tree.currentItem()
+        if chosen is not None and chosen.isHidden():
+            self.tree.setCurrentIndex(QModelIndex())

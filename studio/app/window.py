@@ -7,6 +7,7 @@ from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMainWindow
 
+from studio.app import keys
 from studio.app.actions import PAGES, Commands, Menus, NavigationRail
 from studio.app.background.job_events import StateNotice
 from studio.app.close_guard import CloseGuard
@@ -38,6 +39,7 @@ class Window(QMainWindow):
     def __init__(self, session: Session, theme: Theme) -> None:
         super().__init__()
         self.session = session
+        keys.table().load(session.settings)
         self._theme = theme
         self._painted = self._may_close = False
         self.setWindowTitle("Sprite Training Studio")
@@ -186,8 +188,8 @@ class Window(QMainWindow):
         return stop is not None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Pause or resume with Space, if no control has handled the key; ignore auto-repeat."""
-        if event.key() == Qt.Key.Key_Space and self.menus.pause.isEnabled():
+        """Pause or resume by key, if no control has handled the key; ignore auto-repeat."""
+        if keys.table().matches("pause", event) and self.menus.pause.isEnabled():
             if not event.isAutoRepeat():
                 self._commands.toggle_pause()
         else:

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenuBar, QWidget
 from pytestqt.qtbot import QtBot
 
 import studio.app
-from studio.app import theme
+from studio.app import keys, theme
 from studio.app.actions import Commands, Menus
 from studio.app.settings_dialog import SettingsDialog
-from studio.app.shortcuts import SHORTCUTS, ShortcutList
+from studio.app.shortcuts import ShortcutList
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.core import paths
@@ -87,10 +87,17 @@ def test_an_unusable_runs_folder_is_refused_with_the_reason(dialog: SettingsDial
     assert not dialog.runs_error.isVisible()
 
 
-def test_the_list_of_keys_can_be_searched(qtbot: QtBot) -> None:
-    shortcuts = ShortcutList()
-    qtbot.addWidget(shortcuts)
-    assert len(shortcuts.shown()) == sum(map(len, SHORTCUTS.values()))
+@pytest.fixture
+def shortcuts(qtbot: QtBot) -> Iterator[ShortcutList]:
+    made = ShortcutList()
+    qtbot.addWidget(made)
+    made.show()
+    yield made
+    keys.table().reset_all()
+
+
+def test_the_list_of_keys_can_be_searched(shortcuts: ShortcutList) -> None:
+    assert len(shortcuts.shown()) == len(keys.COMMANDS)
     shortcuts.search.setText("runs rename")
     assert shortcuts.shown() == [("F2", "Rename the run")] and shortcuts.none.isHidden()
     shortcuts.search.setText("nothing like this")
@@ -102,13 +109,34 @@ def test_the_list_of_keys_holds_the_keys_of_all_menus(qtbot: QtBot, qapp: QAppli
     qtbot.addWidget(bar)
     Menus(bar, session, Commands(bar, session, theme.apply(qapp)))
     of_menus = {key.toString() for action in bar.findChildren(QAction) for key in action.shortcuts()}
-    listed = {QKeySequence(key).toString() for keys, _ in SHORTCUTS["Everywhere"] for key in keys.split(", ")}
-    assert of_menus - listed == {f"Ctrl+{page}" for page in range(1, 6)}  # listed as 'Ctrl+1 to Ctrl+5'
+    listed = {
+        key
+        for command in keys.COMMANDS.values()
+        if command.context == keys.EVERYWHERE
+        for key in command.keys.split(", ")
+    }
+    assert listed - of_menus == {"Space"}  # handled by the window, since buttons need the key too
+    assert of_menus <= listed
 
 
-def test_the_list_of_keys_holds_the_keys_of_all_pages() -> None:
-    """Add a missing key to studio/app/shortcuts.py."""
+def test_the_list_of_keys_holds_the_fixed_keys_of_all_pages() -> None:
+    """Add a missing key to studio/app/keys.py."""
     sources = [path.read_text(encoding="utf-8") for path in Path(studio.app.__path__[0]).rglob("*.py")]
-    of_pages = {key for source in sources for key in re.findall(r'factory\.shortcut\("([^"]+)"', source)}
-    listed = {key for shortcuts in SHORTCUTS.values() for keys, _ in shortcuts for key in keys.split(", ")}
-    assert {"R", "Alt+Left", "Ctrl+D"} <= of_pages <= listed
+    of_pages = {key for source in sources for key in re.findall(r'fixed_shortcut\("([^"]+)"', source)}
+    listed = {key for command in keys.COMMANDS.values() if command.is_fixed for key in command.keys.split(", ")}
+    assert {"Esc", "Shift+F10"} <= of_pages <= listed
+
+
+def test_a_pressed_key_replaces_the_keys_of_the_chosen_command(shortcuts: ShortcutList) -> None:
+    assert not shortcuts.field.isEnabled() and shortcuts.field.toolTip() == "Select a command first."
+    shortcuts.select("redo")
+    QTest.keyClick(shortcuts.field, Qt.Key.Key_Y, Qt.KeyboardModifier.AltModifier)
+    assert ("Alt+Y", "Redo") in shortcuts.shown() and shortcuts.error.isHidden()
+    QTest.keyClick(shortcuts.field, Qt.Key.Key_K)
+    assert shortcuts.error.text() == "K is used already: Keep the selected sprites (Generate page)."
+    assert ("Alt+Y", "Redo") in shortcuts.shown()
+    shortcuts.reset.click()
+    assert ("Ctrl+Shift+Z, Ctrl+Y", "Redo") in shortcuts.shown() and shortcuts.error.isHidden()
+    assert not shortcuts.reset.isEnabled() and not shortcuts.reset_all.isEnabled()
+    shortcuts.select("Runs page, F2")
+    assert not shortcuts.field.isEnabled()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtGui import QGuiApplication, QKeySequence
+from PySide6.QtGui import QGuiApplication
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SpriteSelection
@@ -28,9 +28,9 @@ class SampleMenu(QObject):
         """Fill the menu. shown: returns the run folder and the step of the shown samples; None without samples."""
         super().__init__(view)
         self._view, self._session, self._shown = view, session, shown
-        menu, copy = view.menu, QKeySequence.StandardKey.Copy
+        menu = view.menu
         menu.add("View large", LARGE_VIEW, view.open_large, "zoom-in")
-        menu.add("Copy", "Copy the sample to paste it into another program.", self._on_copy, "copy", copy)
+        menu.add("Copy", "Copy the sample to paste it into another program.", self._on_copy, "copy", "copy")
         edit = menu.add("Open in editor", "Edit the sample on the Generate page.", self._on_edit, "pencil")
         menu.leave_after(edit)
         menu.addSeparator()

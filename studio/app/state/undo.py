@@ -70,7 +70,7 @@ class UndoHistory(QObject):
         """Replace the latest action, for example by a longer edit."""
         self.restore(((*self._steps[0][:-1], step), ()))
 
-    def offer(self, step: UndoStep, title: str, hint: str = "To restore, press Undo (Ctrl+Z).") -> UndoOffered:
+    def offer(self, step: UndoStep, title: str, hint: str = "To restore, press Undo.") -> UndoOffered:
         """Return a message with an Undo button; the message expires with the next action."""
         return UndoOffered("info", title, hint, holds=partial(self._is_latest, step), undo=partial(self._undo, step))
 

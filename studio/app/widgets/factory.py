@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSignalBlocker, QSize, Qt, SignalInstance, Slot
-from PySide6.QtGui import QFontDatabase, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtGui import QFontDatabase, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QBoxLayout,
@@ -30,7 +30,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.app import theme
+from studio.app import keys, theme
 from studio.app.widgets.input import WheelFilter
 from studio.core.events import Progress
 
@@ -124,9 +124,9 @@ def pad_spin_box(box: QAbstractSpinBox) -> None:
 
 
 def set_name_and_tip(widget: QWidget, name: str, tip: str) -> None:
-    """Set a widget's accessible name and tooltip."""
+    """Set a widget's accessible name and tooltip. tip: a sentence; '({save})' in it becomes the keys of the command."""
     widget.setAccessibleName(name)
-    widget.setToolTip(tip)
+    widget.setToolTip(keys.tip(tip))
     widget.setProperty("tip", tip)
 
 
@@ -145,7 +145,7 @@ def set_enabled(widget: QWidget, reason: str, tip: str = "") -> None:
     if tip:
         widget.setProperty("tip", tip)
     widget.setEnabled(not reason)
-    widget.setToolTip(reason or widget.property("tip"))
+    widget.setToolTip(reason or keys.tip(widget.property("tip")))
 
 
 def code_view(name: str, tip: str) -> QPlainTextEdit:
@@ -335,18 +335,6 @@ def list_heading(text: str) -> QListWidgetItem:
     font.setBold(True)
     item.setFont(font)
     return item
-
-
-def shortcut(
-    key: str | QKeySequence.StandardKey,
-    widget: QWidget,
-    slot: Action,
-    context: Qt.ShortcutContext = Qt.ShortcutContext.WidgetWithChildrenShortcut,
-) -> None:
-    """Call `slot` for a key press while `widget`, or by default one of its children, has the focus."""
-    made = QShortcut(QKeySequence(key), widget)
-    made.setContext(context)
-    made.activated.connect(slot)
 
 
 def retain_size_when_hidden(widget: QWidget) -> None:

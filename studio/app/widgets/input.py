@@ -8,23 +8,34 @@ from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QHelpEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLineEdit, QPlainTextEdit, QToolTip, QWidget
 
+from studio.app import keys
+
 NOTCH = 120  # angle of a wheel notch, in eighths of a degree; touchpads send smaller angles
 ARROWS = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}  # x, y
 
 
 class KeyCommands(QObject):
-    """Runs the commands of a widget's keys, such as Ctrl+Z, before the window's shortcuts receive them."""
+    """Runs a widget's commands by their keys, such as Ctrl+Z, before the window's shortcuts receive the keys.
 
-    def __init__(self, widget: QWidget, commands: Mapping[str, Callable[[], object]]) -> None:
+    commands: by name in `keys.COMMANDS`. fixed: by key.
+    """
+
+    def __init__(
+        self,
+        widget: QWidget,
+        commands: Mapping[str, Callable[[], object]],
+        fixed: Mapping[str, Callable[[], object]],
+    ) -> None:
         super().__init__(widget)
-        self._commands = commands
+        self._commands, self._fixed = commands, fixed
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kind = event.type()
         if kind in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress) and isinstance(event, QKeyEvent):
             key = QKeySequence(event.keyCombination()).toString(QKeySequence.SequenceFormat.PortableText)
-            command = self._commands.get(key)
+            matching = (run for name, run in self._commands.items() if keys.table().matches(name, event))
+            command = next(matching, self._fixed.get(key))
             if command is not None:
                 event.accept()
                 if kind == QEvent.Type.KeyPress:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
-from PySide6.QtGui import QAction, QIcon, QKeySequence
+from PySide6.QtGui import QAction, QIcon
 from PySide6.QtWidgets import QAbstractButton, QMenu, QWidget
 
-from studio.app import theme
+from studio.app import keys, theme
 from studio.app.widgets import factory
 
 
@@ -25,15 +25,13 @@ class ContextMenu(QMenu):
         self.setAccessibleName(name)
         self.setToolTipsVisible(True)  # tool tips say why an action is disabled
 
-    def add(
-        self, text: str, tip: str, slot: factory.Action, icon: str = "", keys: str | QKeySequence.StandardKey = ""
-    ) -> QAction:
-        """Append an action. tip: tool tip, a sentence. slot: called by the action. keys: the action's shortcut."""
+    def add(self, text: str, tip: str, slot: factory.Action, icon: str = "", command: str = "") -> QAction:
+        """Append an action. tip: tool tip, a sentence. slot: called by the action. command: the action has its keys."""
         action = self.addAction(theme.icon(icon) if icon else QIcon(), text)
-        action.setToolTip(tip)
+        action.setToolTip(keys.tip(tip))
         action.setProperty("tip", tip)
-        if keys:
-            set_keys(action, self._widget, keys)
+        if command:
+            set_keys(action, self._widget, command)
         action.triggered.connect(slot)
         return action
 
@@ -73,9 +71,9 @@ class _ButtonFollower(QObject):
         self._action.setToolTip(self._button.toolTip())
 
 
-def set_keys(action: QAction, widget: QWidget, keys: str | QKeySequence.StandardKey) -> None:
-    """Trigger an action by keys while the widget, or one of its children, has the focus."""
-    action.setShortcut(QKeySequence(keys))
+def set_keys(action: QAction, widget: QWidget, command: str) -> None:
+    """Trigger an action by the keys of a command while the widget, or one of its children, has the focus."""
+    keys.bind(action, command)
     action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
     action.setShortcutVisibleInContextMenu(True)
     widget.addAction(action)
@@ -84,4 +82,4 @@ def set_keys(action: QAction, widget: QWidget, keys: str | QKeySequence.Standard
 def set_action_enabled(action: QAction, reason: str) -> None:
     """Disable an action of a context menu if `reason` is not empty, and show the reason as its tool tip."""
     action.setEnabled(not reason)
-    action.setToolTip(reason or action.property("tip"))
+    action.setToolTip(reason or keys.tip(action.property("tip")))

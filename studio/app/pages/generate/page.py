@@ -9,7 +9,7 @@ from PySide6.QtCore import QMimeData, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
-from studio.app import dialogs
+from studio.app import dialogs, keys
 from studio.app.file_manager import show_in_folder
 from studio.app.pages.base import Page
 from studio.app.pages.generate.drawing import DrawController
@@ -133,7 +133,7 @@ class GeneratePage(Page):
         self.results.buttons.frame_counts.triggered.connect(self.drawing.draw_between)
         self.results.buttons.like.clicked.connect(self.drawing.draw_like)
         self.results.dragger.failed.connect(self.session.show_error)
-        factory.shortcut("R", self.results, self.drawing.draw_again)
+        keys.shortcut("draw_again", self.results, self.drawing.draw_again)
         self.results.grid.selection_changed.connect(self._on_selection_changed)
         self.editing.draw.clicked.connect(self.drawing.draw_from_sprite)
         self.editing.changed.connect(self._refresh)

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QButtonGroup, QLabel, QMenu, QToolButton, QWidget
 
+from studio.app import keys
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import MOST_RECENT, MOST_RECENT_MB, SpriteSelection
 from studio.app.pages.drag_and_drop import SpriteDragger
@@ -27,12 +28,12 @@ from studio.app.widgets.sprites.zoom import ZoomSlider
 from studio.core import formatting
 from studio.data.colour.constraints import ConstraintCheck
 
-_BACK = f"Previous batch; {MOST_RECENT} batches or {MOST_RECENT_MB} MB are kept. (Alt+Left)"
+_BACK = f"Previous batch; {MOST_RECENT} batches or {MOST_RECENT_MB} MB are kept. ({{previous_batch}})"
 _EMPTY = "Press Generate. You can also generate while a training runs."
 _NOTHING = np.zeros((0, 1, 1, 4), np.uint8)
-_REJECT = "Reject: hide the selected sprites (X). Undo (Ctrl+Z) shows them again; R generates others."
+_REJECT = "Reject: hide the selected sprites; Undo shows them again. ({reject})"
 _SKETCH = "Sketch: start an empty sprite: paint rough blobs, and the model draws sprites from them."
-_COPY = "Copy the selected sprites to paste or drag them into another program. (Ctrl+C)"
+_COPY = "Copy the selected sprites to paste or drag them into another program. ({copy})"
 _KINDS = "sheet, GIF, APNG, Aseprite or Godot"
 _FRAME_COUNTS = (2, 3, 4, 6, 8)
 _NARROW = 440  # logical pixels; narrower results have no room for a panel at their side
@@ -64,7 +65,7 @@ class Results(QWidget):
         kept_tab = "Show your kept sprites of this size, from all models."
         self.kept_tab = factory.toggle("Kept", kept_tab, self._on_tab_clicked)
         self.back = factory.tool_button("chevron-left", "Back", _BACK, self._on_back)
-        self.forward = factory.tool_button("chevron-right", "Forward", "Next batch. (Alt+Right)", self._on_forward)
+        self.forward = factory.tool_button("chevron-right", "Forward", "Next batch. ({next_batch})", self._on_forward)
         self.buttons = ResultButtons(self.back, self.forward)
         self._title, self._facts = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
         self.badges = Badges()
@@ -80,18 +81,18 @@ class Results(QWidget):
         self.triage.shown_changed.connect(self._refresh_grid)
         kept.changed.connect(self._on_kept_changed)
         self._edit_action = self._fill_menu()
-        factory.shortcut("Alt+Left", self, self._on_back)
-        factory.shortcut("Alt+Right", self, self._on_forward)
+        keys.shortcut("previous_batch", self, self._on_back)
+        keys.shortcut("next_batch", self, self._on_forward)
         self._refresh_grid()
 
     def _fill_menu(self) -> QAction:
         """Fill the grid's context menu with the buttons; return the action that edits a sprite."""
         menu, buttons = self.grid.menu, self.buttons
         menu.add("View large", LARGE_VIEW, self.grid.open_large, "zoom-in")
-        for button, keys in ((buttons.keep, "K"), (buttons.reject, "X"), (buttons.copy, "Ctrl+C")):
-            set_keys(menu.add_button(button), self, keys)
+        for button, name in ((buttons.keep, "keep"), (buttons.reject, "reject"), (buttons.copy, "copy")):
+            set_keys(menu.add_button(button), self, name)
         edit = menu.add_button(buttons.edit)
-        set_keys(edit, self, "E")
+        set_keys(edit, self, "edit")
         menu.leave_after(edit)
         menu.addSeparator()
         for button in (buttons.save_files, buttons.save_sheet):
@@ -166,7 +167,7 @@ class Results(QWidget):
         else:
             others = formatting.count(kept.count_of_other_sizes(size), "kept sprite")
             title = f"{formatting.count(len(kept.of_size(size)), 'kept sprite')}, {size} x {size}"
-            empty = f"No kept sprites of {size} x {size} pixels yet. Select new sprites and press Keep (K)."
+            empty = f"No kept sprites of {size} x {size} pixels yet. Select new sprites and press Keep."
             if kept.count_of_other_sizes(size):
                 empty += f"\n{others} of other sizes: choose a model of that size."
         self._title.show_text(title, facts)
@@ -256,12 +257,12 @@ class ResultButtons(OverflowBar):
     def __init__(self, back: QToolButton, forward: QToolButton) -> None:
         """Create the row. back, forward: buttons for the previous and the next batch."""
         make = factory.tool_button
-        self.keep = make("check", "Keep", "Keep the selected sprites, even after closing the window. (K)")
+        self.keep = make("check", "Keep", "Keep the selected sprites, even after closing the window. ({keep})")
         self.reject = make("close", "Reject", _REJECT)
-        self.edit = make("pencil", "Edit", "Edit the selected sprite. (E)")
+        self.edit = make("pencil", "Edit", "Edit the selected sprite. ({edit})")
         self.between = make("film", "Tween", "Tween: generate the frames between two selected sprites.")
         self.like = make("similar", "Similar", "Similar: generate sprites that mix the selected sprites.")
-        self.open = make("open", "Open…", "Open an image file in the editor. You can also drop or paste it (Ctrl+V).")
+        self.open = make("open", "Open…", "Open an image file in the editor. You can also drop or paste it. ({paste})")
         self.new_sprite = make("new", "Sketch", _SKETCH)
         self.copy = make("copy", "Copy", _COPY)
         self.save_files = make("save-files", "Save PNG files…", "Save PNG files.")
@@ -295,7 +296,7 @@ class ResultButtons(OverflowBar):
         which = "selected sprite" if selected else "sprite"
         sprites, files = formatting.count(to_save, which), formatting.count(to_save, "PNG file")
         factory.set_enabled(self.save_files, no_sprites, f"Save {files}, one for each {which}.")
-        factory.set_enabled(self.save_sheet, no_sprites, f"Save {sprites} as one file: {_KINDS}. (Ctrl+S)")
+        factory.set_enabled(self.save_sheet, no_sprites, f"Save {sprites} as one file: {_KINDS}. ({{save}})")
         factory.set_enabled(self.edit, no_sprites or ("" if selected == 1 else "Select one sprite first."))
         has_ends = selected == 2 or (selected == 1 and is_editing)
         factory.set_enabled(self.between, no_sprites or ("" if has_ends else "Select two sprites first."))

@@ -23,7 +23,7 @@ from studio.engine.runs.listing import RunSummary
 _WATCH = "Watch this run, trained by another process or machine, on the Train page."
 _RETRAIN = "Train the open sprites with this run's settings, or from its model."
 _REPORT = "Save curves, samples and settings as an HTML page or for TensorBoard."
-_TRASH = "Move the selected runs to the trash. Undo restores them. (Delete)"
+_TRASH = "Move the selected runs to the trash. Undo restores them. ({trash})"
 _COMPLETE = "This run is finished. Use 'Train longer' to continue."
 _NOT_BEGUN = "This run has not started. Press Resume, or start the queue."
 _NO_TRASH = "The drive has no trash: this can't be undone. Checkpoints, samples and settings are lost."
@@ -51,7 +51,7 @@ class RunActions(QWidget):
         self.anew = button("Retrain", _RETRAIN, "train")
         use = "Use this run's model on the Generate page."
         self.use = button("Use in Generate", use, "generate", slot=self._on_use_clicked)
-        export = "Export this run's best model for other programs. (Ctrl+E)"
+        export = "Export this run's best model for other programs. ({export})"
         self.export = button("Export…", export, "export", slot=self.export_model)
         self.report = button("Save report", _REPORT, "save")
         folder = "Open the run's folder in the file manager."

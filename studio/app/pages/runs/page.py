@@ -1,9 +1,9 @@
 """The Runs page: a table of all runs."""
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QLineEdit, QSplitter, QStackedWidget
 
+from studio.app import keys
 from studio.app.pages.base import Page
 from studio.app.pages.runs.actions import RunActions
 from studio.app.pages.runs.compare import Comparison
@@ -90,9 +90,8 @@ class RunsPage(Page):
     def _connect(self) -> None:
         self.filter.textChanged.connect(self._on_filter_changed)
         self.starred.toggled.connect(self._on_filter_changed)
-        factory.shortcut("Ctrl+D", self, self.table.toggle_stars)
-        delete, context = QKeySequence.StandardKey.Delete, Qt.ShortcutContext.WidgetShortcut
-        factory.shortcut(delete, self.table, self.actions_row.trash_by_key, context)
+        keys.shortcut("star", self, self.table.toggle_stars)
+        keys.shortcut("trash", self.table, self.actions_row.trash_by_key, Qt.ShortcutContext.WidgetShortcut)
         self.table.selectionModel().selectionChanged.connect(self._on_selection_changed)
         self.actions_row.train_requested.connect(self._on_train_requested)
         self.actions_row.use_requested.connect(self.model_requested)

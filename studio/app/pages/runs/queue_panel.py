@@ -7,7 +7,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
 
-from studio.app import theme
+from studio.app import keys, theme
 from studio.app.pages import run_texts
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -48,7 +48,7 @@ class QueuePanel(QWidget):
         factory.set_name_and_tip(self.list, "Queue", about)
         self.switch = factory.button("Start queue", _START, "play", slot=self._on_switch_clicked)
         SteadyWidth(self.switch, "Start queue", "Pause queue")
-        up, down = "Move the selected run up. (Alt+Up)", "Move the selected run down. (Alt+Down)"
+        up, down = "Move the selected run up. ({queue_up})", "Move the selected run down. ({queue_down})"
         self.earlier = factory.tool_button("chevron-up", "Move up", up, self._on_move_up)
         self.later = factory.tool_button("chevron-down", "Move down", down, self._on_move_down)
         remove = "Remove the selected run from the queue. You can still train it with Resume."
@@ -62,8 +62,8 @@ class QueuePanel(QWidget):
         row = factory.row(self.switch, 1, self.earlier, self.later, self.remove)
         self.setLayout(factory.column(factory.heading("Queue"), self._state, self.bar, self.progress, self.list, row))
         self.setFixedWidth(_WIDTH)
-        factory.shortcut("Alt+Up", self.list, self._on_move_up, Qt.ShortcutContext.WidgetShortcut)
-        factory.shortcut("Alt+Down", self.list, self._on_move_down, Qt.ShortcutContext.WidgetShortcut)
+        keys.shortcut("queue_up", self.list, self._on_move_up, Qt.ShortcutContext.WidgetShortcut)
+        keys.shortcut("queue_down", self.list, self._on_move_down, Qt.ShortcutContext.WidgetShortcut)
         self.list.dropped.connect(self._on_dropped)
         self.list.currentRowChanged.connect(self._refresh_buttons)
         session.queue.changed.connect(self._refresh)

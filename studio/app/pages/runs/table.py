@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSortFilterProxyModel, Qt, Signal
 from PySide6.QtWidgets import QLineEdit, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from studio.app import theme
+from studio.app import keys, theme
 from studio.app.pages import run_texts
 from studio.core import formatting
 from studio.core.names import nfc
@@ -29,7 +29,7 @@ HEADERS = (
 SORT_ROLE = Qt.ItemDataRole.UserRole
 RUN_ROLE = SORT_ROLE + 1
 _NUMBERS = (Column.STEPS, Column.VALIDATION, Column.TIME, Column.DISK)
-_STAR_TIP = "Star or unstar this run. (Ctrl+D)"
+_STAR_TIP = "Star or unstar this run. ({star})"
 _EDITOR_PX = 240
 _Index = QModelIndex | QPersistentModelIndex
 
@@ -100,7 +100,7 @@ class RunTable(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole or (role == Qt.ItemDataRole.EditRole and column == Column.NAME):
             return self._texts(run)[column]
         if role == Qt.ItemDataRole.ToolTipRole:
-            return _STAR_TIP if column == Column.STAR else _tip(run)
+            return keys.tip(_STAR_TIP) if column == Column.STAR else _tip(run)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
         if column == Column.STAR and role in self._star_data:

@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QCompleter, QDialog, QLineEdit, QMenu, QWidget
 
+from studio.app import keys
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.menu import set_action_enabled
@@ -19,7 +20,7 @@ _MOST_LISTED = 16  # classes; a longer menu would not fit the screen
 
 
 class ClassMover(QObject):
-    """Adds 'Move to class' to the context menu of a grid of open sprites. The key M opens the dialog."""
+    """Adds 'Move to class' to the context menu of a grid of open sprites. A key opens the dialog."""
 
     def __init__(self, grid: SpriteGrid, open_sprites: OpenSprites, selected: Callable[[], list[int]]) -> None:
         """Add the menu. selected: returns the indices of the selected sprites among the open sprites."""
@@ -31,7 +32,7 @@ class ClassMover(QObject):
         grid.menu.aboutToShow.connect(self._on_about_to_show)
         self.menu.chosen.connect(self._move)
         self.menu.other_requested.connect(self.open_dialog)
-        factory.shortcut("M", grid, self.open_dialog)
+        keys.shortcut("move_class", grid, self.open_dialog)
 
     def why_not(self) -> str:
         """Return why no sprite can be moved, as a sentence; '' if the selected sprites can be moved."""
@@ -82,7 +83,7 @@ class ClassMenu(QMenu):
         if names:
             self.addSeparator()
         other = self.addAction("New class…" if len(names) <= _MOST_LISTED else "Other class…")
-        other.setToolTip("Type the name of a new class, or choose among all classes. (M)")
+        other.setToolTip(keys.tip("Type the name of a new class, or choose among all classes. ({move_class})"))
 
     @Slot(QAction)
     def _on_triggered(self, action: QAction) -> None:

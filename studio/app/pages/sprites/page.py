@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
-from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
-from studio.app import dialogs
+from studio.app import dialogs, keys
 from studio.app.pages.base import Page
 from studio.app.pages.sprites.browser import SpriteBrowser
 from studio.app.pages.sprites.doctor import DoctorView
@@ -63,8 +62,8 @@ class SpritesPage(Page):
         self.summary.filtered.connect(self._on_filtered)
         self.browser.filtered.connect(self._on_browser_filtered)
         self.browser.all_requested.connect(self.summary.show_all)
-        factory.shortcut("Escape", self._splitter, self._on_escape)
-        factory.shortcut(QKeySequence.StandardKey.Find, self._splitter, self._on_find)
+        keys.fixed_shortcut("Esc", self._splitter, self._on_escape)
+        keys.shortcut("find", self._splitter, self._on_find)
         self.doctor.slice_requested.connect(self._ways.open_sheet)
         self.proposal.cells_requested.connect(self._ways.open_sheet)
         self._ways.opened.connect(self._on_slicing_opened)

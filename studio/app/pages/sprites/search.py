@@ -29,7 +29,7 @@ class SpriteSearch(QLineEdit):
         self._texts: list[str] = []  # name and class of each sprite, for the first search
         self._timer = QTimer(self, singleShot=True, interval=_DELAY_MS)
         self._timer.timeout.connect(self._search)
-        about = "Show only sprites with these words in their name or class. (Ctrl+F)"
+        about = "Show only sprites with these words in their name or class. ({find})"
         factory.set_name_and_tip(self, "Search", about)
         self.setMinimumWidth(120)
         self.setMaximumWidth(320)

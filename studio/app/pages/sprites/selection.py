@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QWidget
 
+from studio.app import keys
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.file_manager import show_in_folder
 from studio.app.pages.drag_and_drop import SpriteDragger
@@ -21,7 +21,7 @@ from studio.data.pixels.editing import NamedSprite
 
 _MOST_SHOWN = 20  # in the file manager: each takes a search
 _MOST_COPIED = 4096
-_EXCLUDE = "Exclude the selected sprites from training. Undo with Ctrl+Z. (Delete)"
+_EXCLUDE = "Exclude the selected sprites from training; Undo brings them back. ({exclude})"
 _EDIT = "Edit this sprite on the Generate page."
 _COPY = "Copy the selected sprites to paste them into another program."
 
@@ -39,9 +39,9 @@ class SelectionBar(QWidget):
         self._label = factory.text("", "muted", wrap=False)
         self.exclude = factory.button("Exclude", _EXCLUDE, slot=self._on_exclude)
         self.setLayout(factory.row(self._label, self.exclude, self.edit, 1))
-        keys, menu = QKeySequence.StandardKey, grid.menu
+        menu = grid.menu
         self._view = menu.add("View large", LARGE_VIEW, grid.open_large, "zoom-in")
-        self._copy = menu.add("Copy", _COPY, self.dragger.copy, "copy", keys.Copy)
+        self._copy = menu.add("Copy", _COPY, self.dragger.copy, "copy", "copy")
         tip = "Show the files of the selected sprites in the file manager."
         self._show = menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
         self._open_editor = menu.add(
@@ -50,9 +50,10 @@ class SelectionBar(QWidget):
         menu.leave_after(self._open_editor)
         menu.addSeparator()
         self.class_mover = ClassMover(grid, session.open_sprites, grid.selected)
-        self._exclude = menu.add("Exclude", _EXCLUDE, self._on_exclude, keys=keys.Delete)
+        self._exclude = menu.add("Exclude", _EXCLUDE, self._on_exclude, command="exclude")
         grid.selection_changed.connect(self._refresh)
         self.dragger.failed.connect(session.show_error)
+        keys.table().changed.connect(self._refresh)
         session.open_sprites.located.connect(self._on_located)
         factory.retain_size_when_hidden(self.exclude)
         self._refresh()
@@ -60,7 +61,11 @@ class SelectionBar(QWidget):
     @Slot()
     def _refresh(self) -> None:
         selected = self._grid.selected_count()
-        text = f"{count(selected, 'sprite')} selected" if selected else "Select sprites to exclude them (Delete)"
+        text = (
+            f"{count(selected, 'sprite')} selected"
+            if selected
+            else keys.tip("Select sprites to exclude them ({exclude})")
+        )
         self._label.setText(text)
         self.exclude.setVisible(selected > 0)
         self.edit.setVisible(selected == 1)

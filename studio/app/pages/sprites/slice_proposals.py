@@ -112,7 +112,7 @@ class SliceProposal(QFrame):
         tip = "Preview the cells before slicing."
         self.preview_slicing = factory.button("Preview slicing…", tip, slot=self._on_preview_clicked)
         self.larger = factory.button("Use larger canvas", _LARGER, slot=self._on_larger_clicked)
-        self.undo = factory.button("Undo", "Undo the slicing. (Ctrl+Z)", slot=self._on_undo_clicked)
+        self.undo = factory.button("Undo", "Undo the slicing. ({undo})", slot=self._on_undo_clicked)
         tip = "Hide this message. The Doctor tab still lists the sheets."
         self.close_line = factory.tool_button("close", "Close", tip, self._on_close_clicked)
         theme.set_role(self, "card")

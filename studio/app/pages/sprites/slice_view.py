@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QWidget
 
+from studio.app import keys
 from studio.app.pages.sprites.slice_form import SliceForm
 from studio.app.pages.sprites.slice_texts import (
     SLICE_TITLE,
@@ -51,12 +52,12 @@ class SliceView(QWidget):
         self.back = factory.button("Back", "Go back without slicing. (Esc)", "chevron-left", slot=self.closed)
         tip = "Import again and slice all sheets like this. Your files are not changed."
         self.slice_button = factory.button("Slice", tip, role="primary", slot=self._on_slice_clicked)
-        tip = "Show the previous sheet. (Ctrl+PgUp)"
+        tip = "Show the previous sheet. ({previous_sheet})"
         self.previous = factory.tool_button("chevron-left", "Previous sheet", tip, self._on_previous_sheet)
-        tip = "Show the next sheet. (Ctrl+PgDown)"
+        tip = "Show the next sheet. ({next_sheet})"
         self.next = factory.tool_button("chevron-right", "Next sheet", tip, self._on_next_sheet)
-        self.previous.setShortcut("Ctrl+PgUp")
-        self.next.setShortcut("Ctrl+PgDown")
+        keys.bind(self.previous, "previous_sheet")
+        keys.bind(self.next, "next_sheet")
         self.zoom = ZoomBar(self.canvas)
         self.problem = factory.text()
         self.hint = factory.caption("")

@@ -49,9 +49,9 @@ class TrainPage(Page):
         self.sample = factory.tool_button("refresh", "Samples now", draw, training.sample_now)
         self.generate = button("Generate", _GENERATE, "generate", slot=self._on_generate_clicked)
         SteadyWidth(self.generate, "Generate", "Predict…")
-        save = "Save the shown samples as one image. (Ctrl+S)"
+        save = "Save the shown samples as one image. ({save})"
         self.save = button("Save…", save, "save", "flat", self.save_samples)
-        export = "Export the model for other programs. (Ctrl+E)"
+        export = "Export the model for other programs. ({export})"
         self.export = button("Export…", export, "export", slot=self.export_model)
         resume = "Resume this run from its last checkpoint."
         self.resume = button("Resume", resume, "play", slot=self._on_resume_clicked)
@@ -240,8 +240,8 @@ class TrainPage(Page):
             self.model_requested.emit(training.path, "last" if training.watched is not None else "")
 
 
-_PAUSE = "Pause the training. You can use the model meanwhile. (Space)"
-_RESUME = "Resume the training. (Space)"
+_PAUSE = "Pause the training. You can use the model meanwhile. ({pause})"
+_RESUME = "Resume the training. ({pause})"
 _NEXT = "Changes apply to the next run."
 _NEXT_OWN = "Changes apply to your next run. Stop watching to start."
 
@@ -257,10 +257,10 @@ class TrainingButtons(QWidget):
         self._training = training
         self._problem, self._target = "", ""
         button = factory.button
-        start = "Start training with these settings. (Ctrl+R)"
+        start = "Start training with these settings. ({start})"
         self.start = button("Start", start, "play", "primary", self.start_requested)
         self.pause = button("Pause", _PAUSE, "pause", "primary", self._on_pause_clicked)
-        stop = "Stop the training and save a checkpoint. You can resume later. (Ctrl+.)"
+        stop = "Stop the training and save a checkpoint. You can resume later. ({stop})"
         self.stop = button("Stop", stop, "stop", slot=training.stop)
         self.stop.setMinimumHeight(40)
         SteadyWidth(self.pause, "Pause", "Resume", "Pausing…")

@@ -117,7 +117,7 @@ class SpriteEditing(QObject):
         """Offer to undo the latest step, which closed this sprite without saving; None makes no offer."""
         step = self._undo_history.latest
         if unsaved is not None and step is not None:
-            title, hint = f"Closed {unsaved.name} without saving.", "To reopen the sprite, press Undo (Ctrl+Z)."
+            title, hint = f"Closed {unsaved.name} without saving.", "To reopen the sprite, press Undo."
             self.noticed.emit(self._undo_history.offer(step, title, hint))
 
 

@@ -91,9 +91,9 @@ class SpriteEditor(QWidget):
         self.canvas = PixelCanvas()
         self.tools = ToolBox()
         self.swatches = PaintColours()
-        self.undo = factory.tool_button("undo", "Undo", "Undo the last step. (Ctrl+Z)", self.undo_requested)
-        self.redo = factory.tool_button("redo", "Redo", "Redo the undone step. (Ctrl+Y)", self.redo_requested)
-        self.invert = factory.tool_button("invert", "Invert", "Invert the selection. (Ctrl+Shift+I)", self._invert)
+        self.undo = factory.tool_button("undo", "Undo", "Undo the last step. ({undo})", self.undo_requested)
+        self.redo = factory.tool_button("redo", "Redo", "Redo the undone step. ({redo})", self.redo_requested)
+        self.invert = factory.tool_button("invert", "Invert", "Invert the selection. ({invert})", self._invert)
         select_all = "Select all pixels to redraw the whole sprite."
         self.select_all = factory.button("Select all", select_all, slot=self._select_all)
         self.deselect = factory.button("Deselect", "Clear the selection.", slot=self._deselect)
@@ -115,7 +115,7 @@ class SpriteEditor(QWidget):
         self.canvas.released.connect(self._on_released)
         self.tools.layer_chosen.connect(self._on_layer_chosen)
         self.tools.tool_chosen.connect(self._on_tool_chosen)
-        KeyCommands(self, self._commands())
+        KeyCommands(self, self._commands(), self._fixed_commands())
         self._on_layer_chosen()
         self._on_tool_chosen()
         self.refresh()
@@ -139,8 +139,8 @@ class SpriteEditor(QWidget):
 
     def show_undo(self, undone: str, redone: str) -> None:
         """Name the steps that the Undo and Redo buttons request; '' disables a button."""
-        factory.set_enabled(self.undo, "" if undone else "Nothing to undo.", f"Undo {undone}. (Ctrl+Z)")
-        factory.set_enabled(self.redo, "" if redone else "Nothing to redo.", f"Redo {redone}. (Ctrl+Y)")
+        factory.set_enabled(self.undo, "" if undone else "Nothing to undo.", f"Undo {undone}. ({{undo}})")
+        factory.set_enabled(self.redo, "" if redone else "Nothing to redo.", f"Redo {redone}. ({{redo}})")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -191,12 +191,14 @@ class SpriteEditor(QWidget):
         self.setLayout(self._box)
 
     def _commands(self) -> dict[str, Callable[[], object]]:
+        own = {"undo": self.undo.click, "redo": self.redo.click, "invert": self.invert.click}
+        return {**self.tools.commands(), **own}
+
+    def _fixed_commands(self) -> dict[str, Callable[[], object]]:
         zoom_in, zoom_out = self.canvas.zoom_in, self.canvas.zoom_out
         return {
-            **self.tools.commands(),
-            "Ctrl+Z": self.undo.click, "Ctrl+Y": self.redo.click, "Ctrl+Shift+Z": self.redo.click,
-            "Ctrl+Shift+I": self.invert.click, "0": self.canvas.fit,
-            **dict.fromkeys(("+", "=", "Shift++"), zoom_in), **dict.fromkeys(("-", "_", "Shift+_"), zoom_out),
+            "0": self.canvas.fit, **dict.fromkeys(("+", "=", "Shift++"), zoom_in),
+            **dict.fromkeys(("-", "_", "Shift+_"), zoom_out),
         }  # fmt: skip
 
     @Slot(tuple, bool, bool)

@@ -14,21 +14,21 @@ from studio.data.pixels.editing import Tool
 Layer = Literal["mark", "paint"]  # select pixels, or paint pixels
 AnyTool = Tool | Literal["move", "eyedropper"]
 
-_TOOLS: dict[AnyTool, tuple[str, str, tuple[str, ...]]] = {  # keys as in Aseprite
-    "pencil": ("Pencil", "Draw pixels", ("B",)),
-    "eraser": ("Eraser", "Erase pixels, or deselect pixels", ("E",)),
-    "line": ("Line", "Draw a straight line", ("L",)),
-    "rectangle": ("Rectangle", "Fill a rectangle", ("M", "U")),
-    "bucket": ("Bucket", "Fill a connected area of a colour", ("G",)),
-    "wand": ("By colour", "All pixels of a colour", ("W",)),
-    "move": ("Move", "Move the selected pixels, or the whole sprite without a selection", ("V",)),
-    "eyedropper": ("Eyedropper", "Pick a colour; Alt+click works with all tools", ("I",)),
+_TOOLS: dict[AnyTool, tuple[str, str]] = {  # `keys.COMMANDS` has the same names
+    "pencil": ("Pencil", "Draw pixels"),
+    "eraser": ("Eraser", "Erase pixels, or deselect pixels"),
+    "line": ("Line", "Draw a straight line"),
+    "rectangle": ("Rectangle", "Fill a rectangle"),
+    "bucket": ("Bucket", "Fill a connected area of a colour"),
+    "wand": ("By colour", "All pixels of a colour"),
+    "move": ("Move", "Move the selected pixels, or the whole sprite without a selection"),
+    "eyedropper": ("Eyedropper", "Pick a colour; Alt+click works with all tools"),
 }
 _WITH_BRUSH = ("pencil", "eraser", "line")
 _WITH_TWO_ENDS = ("line", "rectangle", "move")  # by keyboard: Enter begins and ends
 _LAYERS: dict[Layer, tuple[str, str]] = {
-    "mark": ("Select", "Select pixels to redraw; the right button deselects. (Q)"),
-    "paint": ("Paint", "Paint rough colours; the right button erases. (Q)"),
+    "mark": ("Select", "Select pixels to redraw; the right button deselects. ({switch_layer})"),
+    "paint": ("Paint", "Paint rough colours; the right button erases. ({switch_layer})"),
 }
 _WIDEST_BRUSH = 8
 
@@ -45,11 +45,11 @@ class ToolBox(QObject):
         self.brush.setRange(1, _WIDEST_BRUSH)
         self.brush.setSuffix(" px")
         factory.pad_spin_box(self.brush)
-        factory.set_name_and_tip(self.brush, "Brush", "Brush size. ([ and ])")
+        factory.set_name_and_tip(self.brush, "Brush", "Brush size. ({smaller_brush} and {larger_brush})")
         self._tool_group, self._layer_group = QButtonGroup(self), QButtonGroup(self)
         self.buttons = {
-            tool: factory.tool_button(tool, title, f"{tip}. ({' or '.join(keys)})")
-            for tool, (title, tip, keys) in _TOOLS.items()
+            tool: factory.tool_button(tool, title, f"{tip}. ({{{tool}}})")
+            for tool, (title, tip) in _TOOLS.items()
         }
         self.layer_buttons = {layer: factory.toggle(*texts) for layer, texts in _LAYERS.items()}
         for button in self.buttons.values():
@@ -80,12 +80,13 @@ class ToolBox(QObject):
         self.layer_chosen.emit()
 
     def commands(self) -> dict[str, Callable[[], object]]:
-        """Return what each key does."""
-        return {
-            **{key: self.buttons[tool].click for tool, (*_, keys) in _TOOLS.items() for key in keys},
-            "[": self.brush.stepDown, "]": self.brush.stepUp,
-            "Q": lambda: self.choose_layer("paint" if self.layer() == "mark" else "mark"),
-        }  # fmt: skip
+        """Return the commands by their names in `keys.COMMANDS`."""
+        tools: dict[str, Callable[[], object]] = {tool: button.click for tool, button in self.buttons.items()}
+        return tools | {
+            "smaller_brush": self.brush.stepDown,
+            "larger_brush": self.brush.stepUp,
+            "switch_layer": lambda: self.choose_layer("paint" if self.layer() == "mark" else "mark"),
+        }
 
     @Slot()
     def _on_tool_clicked(self) -> None:

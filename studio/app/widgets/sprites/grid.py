@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from studio.app import theme
+from studio.app import keys, theme
 from studio.app.widgets import factory
 from studio.app.widgets.menu import ContextMenu
 from studio.app.widgets.sprites.cell_view import NO_INDEX, Index
@@ -181,7 +181,7 @@ class SpriteGrid(QWidget):
         self.view.zoomed.connect(self.zoom.step)
         self.view.activated.connect(self._on_activated)
         self.view.selectionModel().selectionChanged.connect(self.selection_changed)
-        factory.shortcut("Shift+F10", self, self.open_menu)
+        keys.fixed_shortcut("Shift+F10", self, self.open_menu)
         for standard, other, slot in (
             (QKeySequence.StandardKey.ZoomIn, "Ctrl+=", self.zoom.zoom_in),  # the same key without Shift
             (QKeySequence.StandardKey.ZoomOut, "Ctrl+_", self.zoom.zoom_out),

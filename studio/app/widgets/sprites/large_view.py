@@ -8,6 +8,7 @@ from PySide6.QtCore import QSize, Qt, SignalInstance, Slot
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QDialog, QWidget
 
+from studio.app import keys
 from studio.app.widgets import factory
 from studio.app.widgets.menu import ContextMenu
 from studio.app.widgets.sprites.zoom_canvas import ZoomCanvas
@@ -86,7 +87,7 @@ class LargeView(QDialog):
         self._refresh()
 
     def _add_keys(self) -> None:
-        for keys, slot in (
+        for of, slot in (
             (("Left", "Up", "PgUp"), self.go_back),
             (("Right", "Down", "PgDown"), self.go_on),
             (("Home",), self.go_to_first),
@@ -96,8 +97,8 @@ class LargeView(QDialog):
             (("0", "Ctrl+0"), self.canvas.fit),
             (("Shift+F10",), self.open_menu),
         ):
-            for key in keys:
-                factory.shortcut(key, self, slot)
+            for key in of:
+                keys.fixed_shortcut(key, self, slot)
         self.addActions([action for action in self._source.menu.actions() if not action.shortcut().isEmpty()])
 
     @Slot()

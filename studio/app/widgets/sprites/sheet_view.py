@@ -11,8 +11,7 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QContextMenuEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from studio.app import theme
-from studio.app.widgets import factory
+from studio.app import keys, theme
 from studio.app.widgets.input import ARROWS, PlaceTips
 from studio.app.widgets.menu import ContextMenu
 from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
@@ -86,7 +85,7 @@ class SpriteSheetView(QWidget):
         self.setAccessibleName("Samples")
         self.setToolTip(_TIP)
         PlaceTips(self, self._tip_at)
-        factory.shortcut("Shift+F10", self, self.open_menu)
+        keys.fixed_shortcut("Shift+F10", self, self.open_menu)
 
     def sizeHint(self) -> QSize:
         """Return room for two rows of eight 32-pixel sprites at double size."""

@@ -82,7 +82,7 @@ def test_drag_moves_the_sprite(qtbot: QtBot, grid: SpriteGrid) -> None:
 
 def test_menu_and_keys_of_the_grid_act_on_the_shown_sprite(qtbot: QtBot, grid: SpriteGrid) -> None:
     acted: list[int] = []
-    grid.menu.add("Reject", "Reject.", lambda: acted.extend(grid.selected()), keys="X")
+    grid.menu.add("Reject", "Reject.", lambda: acted.extend(grid.selected()), command="reject")
     view = opened(qtbot, grid, 2)
     QTest.keyClick(view, KEY.Key_Right)
     QTest.keyClick(view, KEY.Key_X)
@@ -104,7 +104,7 @@ def test_new_sprites_of_the_grid_are_shown(qtbot: QtBot, grid: SpriteGrid) -> No
 
 
 def test_view_closes_when_the_sprites_are_left(qtbot: QtBot, grid: SpriteGrid) -> None:
-    edit = grid.menu.add("Edit", "Edit.", grid.setFocus, keys="E")
+    edit = grid.menu.add("Edit", "Edit.", grid.setFocus, command="edit")
     grid.menu.leave_after(edit)
     view = opened(qtbot, grid, 0)
     QTest.keyClick(view, KEY.Key_E)
