@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDialog, QFileDialog, QGridLayout, QLabel, QMessageBox, QWidget
 
-from studio.app import theme
+from studio.app import keys, theme
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.widgets import factory
@@ -209,8 +209,8 @@ class HelpDialog(QDialog):
             steps.addWidget(factory.badge(str(number)), number, 0, Qt.AlignmentFlag.AlignTop)
             steps.addWidget(factory.text(words), number, 1)
         close = factory.button("Close", "Close this list. (Esc)", slot=self.reject)
-        keys = factory.caption("Ctrl+F1 lists all keyboard shortcuts.")
-        content = factory.column(factory.heading("First steps"), steps, keys, 1, spacing=2 * factory.GRID)
+        shortcuts = factory.caption(f"{keys.table().text('keys')} lists all keyboard shortcuts.")
+        content = factory.column(factory.heading("First steps"), steps, shortcuts, 1, spacing=2 * factory.GRID)
         area = factory.scroll_area(factory.panel(content))
         self.setLayout(factory.column(area, factory.row(1, close), margin=3 * factory.GRID))
         self.resize(800, 640)  # fits into the smallest window

@@ -29,13 +29,15 @@ class ShortcutList(QWidget):
         self.field = QKeySequenceEdit(maximumSequenceLength=1)
         line = self.field.findChild(QLineEdit)
         assert isinstance(line, QLineEdit)
-        self.error = factory.FieldError(line, "")  # the field shows the tool tip of valid keys
+        self._line = line  # of the field
+        self.error = factory.FieldError(line, _EDIT)
         factory.retain_size_when_hidden(self.error)
         self.reset = factory.button("Reset", "Restore the command's default keys.", slot=self._on_reset)
         self.reset_all = factory.button("Reset all", "Restore all default keys.")
         factory.set_name_and_tip(self.search, "Search", "Show only the shortcuts with this text.")
         factory.set_name_and_tip(self.tree, "Keyboard shortcuts", "Select a command to change its key.")
-        factory.set_name_and_tip(self.field, "Key", _EDIT)
+        for field in (self.field, line):
+            factory.set_name_and_tip(field, "Key", _EDIT)
         for button in (self.reset, self.reset_all):
             button.setAutoDefault(False)
         self._fill_tree()
@@ -104,8 +106,9 @@ class ShortcutList(QWidget):
         of_command = self._table.sequences(name) if name else []
         with QSignalBlocker(self.field):
             self.field.setKeySequence(of_command[0] if of_command else QKeySequence())
-        factory.set_enabled(self.field, reason)
         self.error.show_reason("")
+        for field in (self.field, self._line):
+            factory.set_enabled(field, reason)
         factory.set_enabled(self.reset, reason or (_DEFAULT if self._table.is_default(name) else ""))
         factory.set_enabled(
             self.reset_all, "" if self._table.has_changes() else "All commands have their default keys."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
+from studio.app.state.undo import UndoStep
 from studio.app.widgets import factory, pasted
 from studio.app.widgets.swatches import Swatches
 from studio.core import formatting
@@ -30,6 +32,8 @@ _TIP = "A few colours from the training sprites, the colours as drawn, or a pale
 class ColourPanel(QWidget):
     """Chooses the palette of new sprites: training palette, colours as drawn, or a palette file.
 
+    Each choice is a step of the undo history of the Generate page.
+
     changed: the user chose other colours. own_known: the chosen model's training palette was loaded, uint8 [K, 3].
     """
 
@@ -41,6 +45,7 @@ class ColourPanel(QWidget):
         self._session, self._models = session, models
         self._kind = _OWN
         self._file: tuple[Path, Palette] | None = None
+        self._restored: Path | None = None  # the palette file of the last session while it loads
         self._requested_run: Path | None = None  # the run of `_own`, or of the pending request
         self._own: NDArray[np.uint8] = np.zeros((0, 3), np.uint8)
         self.setAcceptDrops(True)
@@ -71,7 +76,8 @@ class ColourPanel(QWidget):
         self._show()
         path = self._session.settings.text("generate_palette")
         if path:
-            self._session.palettes.load(Path(path))
+            self._restored = Path(path)
+            self._session.palettes.load(self._restored)
 
     def save_state(self) -> None:
         """Store the palette file and the dithering."""
@@ -112,17 +118,29 @@ class ColourPanel(QWidget):
             if path is not None:
                 self._session.palettes.load(path)
         elif kind != self._kind:
-            self._kind = kind
-            self._show()
-            self.changed.emit()
+            self._choose(kind, self._file)
 
     @Slot(object, object)
     def _on_palette_loaded(self, path: Path, palette: Palette) -> None:
+        if path == self._restored:
+            self._apply(_FILE, (path, palette))
+        else:
+            self._choose(_FILE, (path, palette))
+        self._restored = None
+
+    def _choose(self, kind: str, file: tuple[Path, Palette] | None) -> None:
+        """Choose a palette as a step of the undo history."""
+        undo, redo = partial(self._apply, self._kind, self._file), partial(self._apply, kind, file)
+        redo()
+        self._session.generate_history.add(UndoStep("change colours", undo, redo))
+
+    def _apply(self, kind: str, file: tuple[Path, Palette] | None) -> None:
+        self._kind, self._file = kind, file
         before = self.box.findData(_FILE)
         if before >= 0:
             self.box.removeItem(before)
-        self._file, self._kind = (path, palette), _FILE
-        self.box.insertItem(self.box.findData(_OPEN), palette.name, _FILE)
+        if file is not None:
+            self.box.insertItem(self.box.findData(_OPEN), file[1].name, _FILE)
         self._show()
         self.changed.emit()
 

@@ -37,7 +37,7 @@ _TIPS = {  # without and with 'Keep shape'
 }
 _SHAPELESS = "The sprite is empty, so it has no shape to keep."
 _EMPTY = "The sprite is empty. Paint some rough colours first."
-_CLOSE = "Close the editor. Press Ctrl+Z to reopen the sprite."
+_CLOSE = "Close the editor. Undo reopens the sprite."
 _OTHER_MODEL = "Choose a generator under Model."
 _SIDE, _ZOOM = 144, 4  # logical pixels, and zoom, of the preview
 _SEEN = "Preview of the resized image, without blended pixels."

@@ -93,7 +93,7 @@ class SliceOpener(QObject):
         self.opened.emit()
 
 
-_SLICE = "Slice each image by its detected cells. Your files are not changed; undo with Ctrl+Z."
+_SLICE = "Slice each image by its detected cells. Undo restores the images. Your files are not changed."
 _LARGER = f"Import again with a larger canvas, up to {COMMON_SIZES[-1]} × {COMMON_SIZES[-1]} pixels."
 
 

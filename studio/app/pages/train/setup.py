@@ -57,14 +57,14 @@ class SetupPanel(QWidget):
         self.setEnabled(False)
 
     def _connect(self) -> None:
-        setup, devices, catalog = self._session.setup, self._session.device_choice, self._session.catalog
+        setup, catalog = self._session.setup, self._session.catalog
         self.recipes.currentIndexChanged.connect(self._on_recipe_chosen)
         self.parents.currentIndexChanged.connect(self._on_parent_chosen)
         self.presets.chosen.connect(setup.choose_preset)
         self.forms.changed.connect(self._on_settings_changed)
-        self.picker.selected_changed.connect(devices.choose)
+        self.picker.selected_changed.connect(setup.choose_device)
         self.picker.measure_requested.connect(self._on_measure_requested)
-        self.cards.toggled.connect(devices.use_all_gpus)
+        self.cards.toggled.connect(setup.use_all_gpus)
         self.picker.cancel_requested.connect(catalog.cancel_measuring)
         catalog.ready.connect(self._on_catalog_ready)
         catalog.devices_found.connect(self._on_devices_found)

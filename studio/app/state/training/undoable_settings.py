@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Slot
 
 from studio.app.state.catalog import EngineCatalog
 from studio.app.state.runs.runs import RunList
@@ -30,7 +30,7 @@ class _Snapshot:
 
 
 class UndoableSettings(ChosenSettings):
-    """The chosen recipe, settings, presets and parent model; the user's choices are steps of `history`."""
+    """The chosen recipe, settings, presets, parent model and device; the user's choices are steps of `history`."""
 
     def __init__(
         self, settings: Settings, open_sprites: OpenSprites, catalog: EngineCatalog, runs: RunList,
@@ -62,6 +62,24 @@ class UndoableSettings(ChosenSettings):
         assert self.config is not None
         with self.step(change_title(self.config, config), joins=True):
             super().edit_config(config)
+
+    @Slot(str)
+    def choose_device(self, device_id: str) -> None:
+        """Choose the device and add a step to `history`."""
+        before = self._devices.device
+        self._devices.choose(device_id)
+        after = self._devices.device
+        if before is not None and after is not None and before.id != after.id:
+            undo, redo = partial(self._devices.choose, before.id), partial(self._devices.choose, after.id)
+            self.history.add(UndoStep(f"choose {after.name}", undo, redo))
+
+    @Slot(bool)
+    def use_all_gpus(self, uses: bool) -> None:
+        """Train with all GPUs together, or with the chosen GPU alone, and add a step to `history`."""
+        choose = self._devices.use_all_gpus
+        choose(uses)
+        title = "use all GPUs" if uses else "use one GPU"
+        self.history.add(UndoStep(title, partial(choose, not uses), partial(choose, uses)))
 
     @contextlib.contextmanager
     def step(self, title: str, *, joins: bool = False) -> Iterator[None]:

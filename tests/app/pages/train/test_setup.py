@@ -62,6 +62,11 @@ def test_chosen_device_is_used_everywhere(
     window.show_page("train")
     click(next(radio for radio in picker.findChildren(QRadioButton) if radio.accessibleName() == "Another"))
     assert session.device_choice.device == other and window.status._device.text() == "Another"
+    assert window.menus.undo.text() == "Undo choose Another"
+    window.menus.undo.trigger()
+    assert session.device_choice.device != other and picker.selected() == "cpu"
+    window.menus.redo.trigger()
+    assert session.device_choice.device == other
     window.open_paths([sprite_folder])
     qtbot.waitUntil(lambda: "find_outliers" in taken, timeout=LONG_MS)
     start_tiny(session, steps=3)  # on the CPU, to get a model

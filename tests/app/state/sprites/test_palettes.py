@@ -189,15 +189,23 @@ def test_a_palette_can_be_dropped_and_comes_back(
     assert found.palette is not None and np.array_equal(found.palette.colours, WARM.colours)
     assert panel.box.currentText() == "warm" and panel.swatches.model().rowCount() == 3
     assert found.dither == "none" and panel.dither.isEnabled()
+    history = session.generate_history
+    assert history.latest is not None and history.latest.title == "change colours"
+    history.undo()
+    assert panel.choice().palette is None and panel.box.currentText() == "Training palette"
+    history.redo()
+    assert panel.choice().palette is not None and panel.box.currentText() == "warm"
     panel.dither.setChecked(True)
     assert panel.choice().dither == "bayer 4x4"
     panel.save_state()
+    history.clear()
     later = ColourPanel(session, ModelChoice(session))
     qtbot.addWidget(later)
     with qtbot.waitSignal(later.changed, timeout=LONG_MS):
         later.restore(true_pixels=True)
     again = later.choice()
     assert again.palette is not None and again.palette.name == "warm" and again.dither == "bayer 4x4"
+    assert history.latest is None
 
 
 def drop(panel: ColourPanel, path: Path) -> bool:
