@@ -77,7 +77,7 @@ class DrawController(QObject):
         if len(kept) < MIN_LIKED:
             self._session.notify(
                 f"'Best of' needs {MIN_LIKED} kept sprites of this size; you have {len(kept)}.",
-                "Select more sprites and press Keep (K), or set 'Best of' to 1.",
+                "Select more sprites and press Keep, or set 'Best of' to 1.",
                 holds=lambda: record is not None and len(self._session.kept_sprites.of_size(record.size)) < MIN_LIKED,
             )
             return

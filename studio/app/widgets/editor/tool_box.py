@@ -48,8 +48,7 @@ class ToolBox(QObject):
         factory.set_name_and_tip(self.brush, "Brush", "Brush size. ({smaller_brush} and {larger_brush})")
         self._tool_group, self._layer_group = QButtonGroup(self), QButtonGroup(self)
         self.buttons = {
-            tool: factory.tool_button(tool, title, f"{tip}. ({{{tool}}})")
-            for tool, (title, tip) in _TOOLS.items()
+            tool: factory.tool_button(tool, title, f"{tip}. ({{{tool}}})") for tool, (title, tip) in _TOOLS.items()
         }
         self.layer_buttons = {layer: factory.toggle(*texts) for layer, texts in _LAYERS.items()}
         for button in self.buttons.values():
