@@ -140,6 +140,8 @@ class ConfigForm(QWidget):
             control.currentIndexChanged.connect(self._on_edited)
         elif isinstance(control, QCheckBox):
             control.toggled.connect(self._on_edited)
+        if isinstance(control, QSpinBox | QDoubleSpinBox):  # a step changes the text without its signal
+            control.valueChanged.connect(self._on_edited)
         return made
 
     def _read(self, item: Setting) -> Value:

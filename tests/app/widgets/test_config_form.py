@@ -116,6 +116,10 @@ def test_only_user_edits_emit_changed(qtbot: QtBot) -> None:
     type_in(spin(form, "learning_rate"), "2e-3")
     assert seen
     assert form.config() == TrainingConfig(steps=7, flip=True, precision="fp32", learning_rate=2e-3)
+    for name in ("learning_rate", "steps"):
+        seen.clear()
+        spin(form, name).stepUp()
+        assert seen == ["changed"]
     for control, change in ((QCheckBox, "flip"), (QComboBox, "precision")):
         seen.clear()
         found = form.findChild(QWidget, change)
