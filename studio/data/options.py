@@ -144,6 +144,11 @@ class ImportOptions(ReadOptions):
         return not self.changed().keys() <= {"edits", *(item.name for item in settings_of(ReadOptions))}
 
 
+def settings_of_reading(options: ReadOptions) -> dict[str, Any]:
+    """Return the options that control the reading of files, by name; without the fixes applied afterwards."""
+    return {item.name: getattr(options, item.name) for item in settings_of(ReadOptions)}
+
+
 @dataclass(frozen=True, slots=True)
 class SheetGrid:
     """A grid that slices a sheet into tiles of one size, in pixels."""

@@ -20,6 +20,7 @@ from studio.app.state.runs.disk_space import RunSpace
 from studio.app.state.runs.runs import RunList, RunTrash
 from studio.app.state.settings import Settings
 from studio.app.state.sprites.doctor import SpriteDoctor
+from studio.app.state.sprites.import_preview import ImportPreviewer
 from studio.app.state.sprites.palettes import PaletteTools
 from studio.app.state.sprites.sheets import SheetLoader
 from studio.app.state.sprites.sprites import OpenSprites
@@ -52,6 +53,7 @@ class Session(QObject):
         self.job_queue = JobQueue(self)
         self.open_sprites = OpenSprites(self.job_queue, self)
         self.doctor = SpriteDoctor(self.job_queue, self.open_sprites, self)
+        self.import_preview = ImportPreviewer(self.job_queue, self.open_sprites, self)
         self.sheets = SheetLoader(self.job_queue, self)
         self.catalog = EngineCatalog(self.job_queue, self)
         self.training = CurrentTraining(self.job_queue, self)

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import PIL
 
-from studio.core.config import settings_of
 from studio.core.errors import BadInputError
 from studio.data.files.source_files import ImportIssue, SourceFile
 from studio.data.import_result import DetectedSheet, Duplicate, ImportResult
-from studio.data.options import ReadOptions, SheetGrid
+from studio.data.options import ReadOptions, SheetGrid, settings_of_reading
 from studio.data.reading.finding import Root
 from studio.data.store import packed
 
@@ -32,8 +31,7 @@ def entry_path(
     options: ReadOptions, sources: Sequence[str],
 ) -> Generator[int, None, Path]:  # fmt: skip
     """Return the cache path for an import of exactly these files and options. Yields the number of processed files."""
-    reading = {item.name: getattr(options, item.name) for item in settings_of(ReadOptions)}
-    about = [_VERSION, PIL.__version__, reading, [str(root.path) for root in roots], list(sources)]
+    about = [_VERSION, PIL.__version__, settings_of_reading(options), [str(root.path) for root in roots], list(sources)]
     digest = hashlib.sha256(json.dumps(about).encode())
     for number, file in enumerate(files):
         if not number % _PROGRESS_EVERY:

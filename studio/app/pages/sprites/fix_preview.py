@@ -15,9 +15,8 @@ from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.arrays import Rgba
 from studio.core.formatting import count, number
-from studio.data.colour.colour_counts import colours_per_sprite
 from studio.data.doctor.findings import Fix
-from studio.data.images.canvas import visible_bounds
+from studio.data.doctor.preview import changed_pixels, describe_change
 
 _THRESHOLD = "alpha_threshold"
 _HALF = 128
@@ -90,7 +89,7 @@ class FixPreview(QWidget):
     def _on_previewed(self, after: Rgba) -> None:
         self._after = after
         if self._most_changed < 0:  # later results keep the shown sprite
-            self._most_changed = int(_changed_pixels(self._before[: len(after)], after).argmax())
+            self._most_changed = int(changed_pixels(self._before[: len(after)], after).argmax())
         self._show_pair()
         if self.in_grid.isChecked() and len(after) == len(self._before):
             self._show_in_grid()
@@ -109,40 +108,11 @@ class FixPreview(QWidget):
             self.pair.set_pair(self._before[shown] if shown >= 0 else None, None)
             self._facts.setText(f"{_COMPUTING}\n")
             return
-        changed = _changed_pixels(self._before[:known], self._after)
-        words = _describe(self._before[shown], self._after[shown], int(changed[shown]))
+        changed = changed_pixels(self._before[:known], self._after)
+        words = describe_change(self._before[shown], self._after[shown], int(changed[shown]))
         self.pair.set_pair(self._before[shown], self._after[shown], words)
         total = f"{number(int(np.count_nonzero(changed)))} of {count(known, 'sprite')} change"
         self._facts.setText(f"{words}\n{total if known == len(self._before) else _COMPUTING}")
-
-
-def _changed_pixels(before: Rgba, after: Rgba) -> NDArray[np.int64]:
-    """Count the changed pixels of each sprite, int64 [n]."""
-    return np.asarray(np.count_nonzero((before != after).any(-1), axis=(1, 2)))
-
-
-def _describe(before: Rgba, after: Rgba, changed: int) -> str:
-    """Describe the main change of a sprite: '143 → 61 colours'. changed: number of changed pixels."""
-    pairs = (
-        ([_soft_pixels(before), _soft_pixels(after)], "semi-transparent"),
-        ([_size(before), _size(after)], "pixels"),
-        ([_colours(before), _colours(after)], "colours"),
-    )
-    different = (f"{old} → {new} {words}" for (old, new), words in pairs if old != new)
-    return next(different, f"{count(changed, 'pixel')} changed" if changed else "This sprite does not change")
-
-
-def _soft_pixels(sprite: Rgba) -> str:
-    return number(int(np.count_nonzero((sprite[..., 3] > 0) & (sprite[..., 3] < 255))))
-
-
-def _colours(sprite: Rgba) -> str:
-    return number(int(colours_per_sprite(sprite[None])[0]))
-
-
-def _size(sprite: Rgba) -> str:
-    left, top, right, bottom = visible_bounds(sprite) or (0, 0, 0, 0)
-    return f"{right - left} × {bottom - top}"
 
 
 class BeforeAfter(QWidget):

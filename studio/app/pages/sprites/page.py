@@ -9,6 +9,7 @@ from studio.app import dialogs, keys
 from studio.app.pages.base import Page
 from studio.app.pages.sprites.browser import SpriteBrowser
 from studio.app.pages.sprites.doctor import DoctorView
+from studio.app.pages.sprites.settings_bar import ChangedSettingsBar
 from studio.app.pages.sprites.slice_proposals import SliceOpener, SliceProposal
 from studio.app.pages.sprites.slice_view import SliceView
 from studio.app.pages.sprites.summary import ImportSummary
@@ -39,6 +40,7 @@ class SpritesPage(Page):
         self.proposal = SliceProposal(session.open_sprites)
         self.tabs = QTabWidget()
         factory.name_tabs(self.tabs, "Sprite tabs", "Switch between the sprites and their problems.")
+        self.changed_settings = ChangedSettingsBar(session.import_preview)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._stack = factory.stack(self.drop_zone, self.waiting, self._splitter, self.cutting)
         self._shown_paths: tuple[Path, ...] = ()
@@ -48,7 +50,7 @@ class SpritesPage(Page):
         self.tabs.addTab(self.browser, "Sprites")
         self.tabs.addTab(self.doctor, "Doctor")
         margin = (factory.GRID, 0, 3 * factory.GRID, factory.GRID)
-        body = factory.column(self.proposal, self.tabs, margin=margin, grows=1)
+        body = factory.column(self.proposal, self.tabs, self.changed_settings, margin=margin, grows=1)
         parts, layout = (side, factory.panel(body)), self.session.settings.layout("sprites")
         factory.fill_splitter(self._splitter, parts, (320, 900), layout, stretch=1)
         self.setLayout(factory.column(self._stack))
@@ -59,6 +61,9 @@ class SpritesPage(Page):
         self.summary.reopen.clicked.connect(self._on_browse_requested)
         self.summary.train.clicked.connect(self._on_train_clicked)
         self.selection.edit_requested.connect(self._on_edit_requested)
+        self.summary.options_edited.connect(self._refresh_changed_settings)
+        self.changed_settings.applied.connect(self._on_settings_applied)
+        self.changed_settings.discarded.connect(self._on_settings_discarded)
         self.summary.filtered.connect(self._on_filtered)
         self.browser.filtered.connect(self._on_browser_filtered)
         self.browser.all_requested.connect(self.summary.show_all)
@@ -124,11 +129,32 @@ class SpritesPage(Page):
 
     @Slot()
     def _on_import_ended(self) -> None:
+        self._refresh_changed_settings()
         if self.cutting.is_open:
             self._stack.setCurrentIndex(_CUTTING)
             return
         self._stack.setCurrentIndex(_OPEN if self.session.open_sprites.sprites is not None else _EMPTY)
         self.before_show()
+
+    @Slot()
+    def _refresh_changed_settings(self) -> None:
+        """Show the bar while the settings of the form differ from the options of the latest import."""
+        options = self.summary.edited_options()
+        if options == self.session.open_sprites.latest.options:
+            self.changed_settings.close_bar()
+        else:
+            self.changed_settings.show_change(options, self.summary.form.problem())
+
+    @Slot()
+    def _on_settings_applied(self) -> None:
+        self.summary.apply_options()
+        if self.session.open_sprites.is_busy():
+            self.changed_settings.close_bar()
+
+    @Slot()
+    def _on_settings_discarded(self) -> None:
+        self.summary.form.set_config(self.session.open_sprites.options)
+        self.changed_settings.close_bar()
 
     @Slot(object)
     def _on_imported(self, result: SpritesImported) -> None:

@@ -14,19 +14,19 @@ from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.app.widgets.layout import Collapsible
 from studio.core import formatting
-from studio.core.errors import BadInputError
+from studio.core.errors import BadInputError, UsageError
 from studio.data.importing.importing import ImportOptions, SpritesImported, with_palette
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 
 _MOST_NUMBERS = 3  # names to show
-_UNCHANGED = "No changed settings."
 
 
 class ImportSummary(QWidget):
     """The left side of the Sprites page, which connects the buttons `train`, `reopen` and `preview_slicing`."""
 
     filtered = Signal()  # `indices` changed
+    options_edited = Signal()  # the user edited the import settings
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -35,22 +35,18 @@ class ImportSummary(QWidget):
         self.classes.setMinimumHeight(200)
         self.form = ConfigForm(ImportOptions())
         self.rights = ConfigForm(Rights())
-        tip = "Import again with these settings. Your files are not changed."
-        self.apply = factory.button("Apply", tip, slot=self._on_apply_clicked)
-        factory.set_enabled(self.apply, _UNCHANGED)
         self.preview_slicing = factory.button("Preview slicing…", "Preview how the sheets are sliced.")
         self.train = factory.button("Train on these", "Go to the Train page.", "train", "primary")
         self.reopen = factory.button("Open another folder…", "Open another folder of sprites.", "folder")
         self._title = factory.elided_title()
         self._facts = factory.caption("")
         self.palette_view = PaletteView(session)
-        buttons = factory.row(self.apply, self.preview_slicing)
-        options = Collapsible("Import settings", factory.panel(factory.column(self.form, buttons)))
+        options = Collapsible("Import settings", factory.panel(factory.column(self.form, self.preview_slicing)))
         rights = Collapsible("Licence and credits", self.rights)
         parts = (self._title, self._facts, self.train, self.reopen, factory.heading("Classes"), self.classes, options)
         margin = (3 * factory.GRID, factory.GRID, 2 * factory.GRID, factory.GRID)
         self.setLayout(factory.column(*parts, rights, self.palette_view, 1, margin=margin, grows=5))
-        self.form.changed.connect(self._on_options_changed)
+        self.form.changed.connect(self.options_edited)
         self.rights.changed.connect(self._on_rights_changed)
         self.classes.chosen.connect(self.filtered)
         self.palette_view.chosen.connect(self.filtered)
@@ -84,11 +80,6 @@ class ImportSummary(QWidget):
         self.classes.show_classes(sprites, self.classes.chosen_class() if keeps_class else "")
         self.form.set_config(self._open_sprites.options)
         self.rights.set_config(load_rights(self._settings, self._open_sprites.paths))
-        factory.set_enabled(self.apply, _UNCHANGED)
-
-    @Slot()
-    def _on_options_changed(self) -> None:
-        factory.set_enabled(self.apply, self.form.problem())
 
     @Slot()
     def _on_rights_changed(self) -> None:
@@ -96,10 +87,20 @@ class ImportSummary(QWidget):
         assert isinstance(rights, Rights)
         store_rights(self._settings, self._open_sprites.paths, rights)
 
-    @Slot()
-    def _on_apply_clicked(self) -> None:
-        options = self.form.config()
+    def edited_options(self) -> ImportOptions | None:
+        """Return the import options in the form; None if a value is invalid."""
+        try:
+            options = self.form.config()
+        except UsageError:
+            return None
         assert isinstance(options, ImportOptions)
+        return options
+
+    def apply_options(self) -> None:
+        """Import again with the options in the form; show an unusable palette at its field."""
+        options = self.edited_options()
+        if options is None:
+            return
         try:
             with_palette(options)
         except BadInputError as error:

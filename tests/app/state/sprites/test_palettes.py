@@ -68,7 +68,7 @@ def test_a_palette_file_that_cannot_be_read_is_reported_at_its_field(page: Sprit
     assert field is not None
     page.session.failed.connect(failed.append)
     field.setText("no such file.gpl")
-    summary.apply.click()
+    page.changed_settings.apply.click()
     assert "no such file.gpl" in field.toolTip() and field.property("invalid")
     assert not field.isHidden() and field.isVisibleTo(summary.form)  # the folded Advanced settings were opened
     assert not open_sprites.is_busy() and not failed

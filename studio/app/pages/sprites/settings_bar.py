@@ -1,0 +1,105 @@
+"""The bar for changed import settings: a preview of sprites before and after, Apply and Discard."""
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame
+
+from studio.app import theme
+from studio.app.pages.sprites.fix_preview import BeforeAfter
+from studio.app.state.sprites.import_preview import ImportPreviewer
+from studio.app.widgets import factory
+from studio.core.formatting import count, number
+from studio.data.doctor.preview import describe_change
+from studio.data.importing.import_preview import MOST_EXAMPLES, ImportPreviewed
+from studio.data.options import ImportOptions
+
+_SIDE = 64  # logical pixels of each picture
+_TEXT_WIDTH = 180
+_NO_PIXELS = "Apply imports the files again."
+_COMPARING = "Comparing sprites…"
+
+
+class ChangedSettingsBar(QFrame):
+    """Shown while the import settings of the form differ from those of the open sprites."""
+
+    applied = Signal()
+    discarded = Signal()
+
+    def __init__(self, previewer: ImportPreviewer) -> None:
+        super().__init__()
+        self._previewer = previewer
+        self._examples = 0  # pairs to show, if there is room
+        theme.set_role(self, "card")
+        self.pairs = tuple(BeforeAfter() for _ in range(MOST_EXAMPLES))
+        self._title, self._facts = factory.text("Changed settings", "heading"), factory.text("", "muted")
+        tip = "Import again with these settings. Your files are not changed."
+        self.apply = factory.button("Apply", tip, role="primary", slot=self.applied.emit)
+        self.discard = factory.button(
+            "Discard", "Show the settings of the open sprites again.", slot=self.discarded.emit
+        )
+        self._facts.setMinimumHeight(2 * self._facts.fontMetrics().lineSpacing())  # the height stays with one line
+        words = factory.panel(factory.column(self._title, self._facts, 1, factory.row(self.apply, self.discard, 1)))
+        words.setMinimumWidth(_TEXT_WIDTH)
+        self.setLayout(factory.row(words, *self.pairs, spacing=2 * factory.GRID, margin=factory.GRID, grows=0))
+        for pair in self.pairs:
+            pair.set_side(_SIDE)
+        previewer.previewed.connect(self._on_previewed)
+        self.hide()
+
+    def show_change(self, options: ImportOptions | None, problem: str) -> None:
+        """Show the bar for changed options, and preview them; None for an invalid value, described by `problem`."""
+        factory.set_enabled(self.apply, problem)
+        self._show_pairs(0)
+        if options is None:
+            self._previewer.cancel()
+            self._facts.setText(problem)
+        else:
+            self._facts.setText(_COMPARING if self._previewer.request(options) else _NO_PIXELS)
+        self.show()
+
+    def facts(self) -> str:
+        """Return the line about the preview."""
+        return self._facts.text()
+
+    def close_bar(self) -> None:
+        """Hide the bar and cancel its preview."""
+        self._previewer.cancel()
+        self.hide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_pairs(self._examples)
+
+    @Slot(object)
+    def _on_previewed(self, preview: ImportPreviewed) -> None:
+        for pair, example in zip(self.pairs, preview.examples, strict=False):
+            words = describe_change(example.before, example.after, example.changed)
+            pair.set_pair(example.before, example.after, f"{example.name}: {words}")
+            pair.setToolTip(f"{example.name}: {words}")
+        self._facts.setText(_describe(preview))
+        self._show_pairs(len(preview.examples))
+
+    def _show_pairs(self, examples: int) -> None:
+        """Show as many examples as fit beside the text."""
+        self._examples = examples
+        width = self.pairs[0].sizeHint().width() + 2 * factory.GRID
+        fitting = (self.width() - _TEXT_WIDTH - 2 * factory.GRID) // width
+        for position, pair in enumerate(self.pairs):
+            pair.setVisible(position < min(examples, max(1, fitting)))
+
+
+def _describe(preview: ImportPreviewed) -> str:
+    """Describe a preview: '812 of 950 sprites change, 3 are excluded.'"""
+    if preview.problem:
+        return preview.problem
+    facts = [f"{number(preview.changed)} of {count(preview.total, 'sprite')} change"]
+    if not preview.is_done:
+        facts = [f"{number(preview.changed)} of the first {number(preview.compared)} sprites change"]
+    if preview.excluded:
+        facts.append(f"{number(preview.excluded)} are excluded")
+    if preview.added:
+        facts.append(f"{number(preview.added)} are added")
+    before, after = preview.sizes
+    if before != after:
+        facts.append(f"canvas {before} → {after} px")
+    return f"{', '.join(facts)}{'.' if preview.is_done else '…'}"
