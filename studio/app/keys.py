@@ -42,9 +42,8 @@ _CHANGEABLE = {  # by context: name in the settings, default keys, title
         ("find", "Ctrl+F", "Search by name and class"),
         ("move_class", "M", "Move the selected sprites to another class"),
         ("exclude", "Del", "Exclude the selected sprites"),
-        ("previous_sheet", "Ctrl+PgUp", "Previous sheet while slicing"),
-        ("next_sheet", "Ctrl+PgDown", "Next sheet while slicing"),
     ),
+    "Slicing": (("previous_sheet", "Ctrl+PgUp", "Previous sheet"), ("next_sheet", "Ctrl+PgDown", "Next sheet")),
     "Generate page": (
         ("keep", "K", "Keep the selected sprites"),
         ("reject", "X", "Reject the selected sprites"),
@@ -87,9 +86,14 @@ _FIXED = {  # by context: keys that the user can't change, title
         ("Esc", "Close the large view"),
     ),
     "Sprites page": (("Esc", "Clear the search, then the chosen colour"),),
+    "Slicing": (
+        ("Left, Right, Up, Down", "Scroll, or move the focused handle"),
+        ("+, -", "Zoom in, zoom out"),
+        ("Esc", "Go back without slicing"),
+    ),
     "Editor": (
-        ("Left, Right, Up, Down", "Move the cursor"),
-        ("Return, Enter", "Use the tool at the cursor"),
+        ("Left, Right, Up, Down", "Move the cursor; with Shift by 8 pixels"),
+        ("Return, Enter", "Use the tool at the cursor; with Shift like the right button"),
         ("+, -, 0", "Zoom in, zoom out, fit to the window"),
     ),
     "Runs page": (("F2", "Rename the run"),),
@@ -99,6 +103,14 @@ _FIXED = {  # by context: keys that the user can't change, title
         ("PgUp, PgDown", "Move the crosshair by 20 values"),
         ("+, -, 0", "Zoom in, zoom out, show all"),
         ("Esc", "Hide the crosshair"),
+    ),
+    "Colours": (
+        ("Left, Right, Up, Down", "Previous and next colour"),
+        ("Return, Enter", "Choose the colour"),
+    ),
+    "Confusion matrix": (
+        ("Left, Right, Up, Down", "Previous and next cell"),
+        ("Return, Enter", "Show the sprites of the cell"),
     ),
     "Map of the sprites": (
         ("Left, Right, Up, Down", "Move the map"),

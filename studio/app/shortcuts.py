@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Slot
+from PySide6.QtCore import QKeyCombination, QModelIndex, QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QHeaderView, QKeySequenceEdit, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
@@ -36,6 +36,8 @@ class ShortcutList(QWidget):
         self.reset_all = factory.button("Reset all", "Restore all default keys.")
         factory.set_name_and_tip(self.search, "Search", "Show only the shortcuts with this text.")
         factory.set_name_and_tip(self.tree, "Keyboard shortcuts", "Select a command to change its key.")
+        leaving = (Qt.Key.Key_Tab, Qt.Key.Key_Backtab, Qt.Key.Key_Escape)
+        self.field.setFinishingKeyCombinations([QKeyCombination(key) for key in leaving])
         for field in (self.field, line):
             factory.set_name_and_tip(field, "Key", _EDIT)
         for button in (self.reset, self.reset_all):
@@ -72,7 +74,9 @@ class ShortcutList(QWidget):
         self.tree.setIndentation(factory.GRID)
         self.tree.header().setStretchLastSection(False)
         self.tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.tree.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        widest = max(self.fontMetrics().horizontalAdvance(command.keys) for command in keys.COMMANDS.values())
+        self.tree.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Fixed)
+        self.tree.header().resizeSection(1, widest + 4 * factory.GRID)
         for context in dict.fromkeys(command.context for command in keys.COMMANDS.values()):
             group = QTreeWidgetItem(self.tree, [context])
             group.setFlags(Qt.ItemFlag.ItemIsEnabled)
