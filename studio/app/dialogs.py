@@ -20,6 +20,7 @@ from studio.exports.sprites.base import SpriteExport
 from studio.exports.sprites.formats import sprite_exports
 
 _LAST, _LAST_SAVE = "last_folder", "last_save_folder"
+_LAST_FORMAT = {False: "last_sheet_format", True: "last_animation_format"}  # settings keys; True for animations
 _STEPS = (
     "Drop a folder of sprites on the window. Its sub-folders become classes.",
     "On the Train page, press Start. The fastest device is already chosen.",
@@ -107,11 +108,17 @@ def choose_save_sprites(
     """Let the user choose a file for sprites and its format; return None if cancelled.
 
     The suffix of the typed name decides the format; without a suffix, the chosen filter decides. The user is asked
-    before files are replaced. plays: offer only animation formats. name: proposed name; its suffix preselects a format.
+    before files are replaced. plays: offer only animation formats. name: proposed name; '.gif' at its end proposes an
+    animation. The last chosen format, of animations or of other sprites, is preselected.
     """
     forms = [form for form in sprite_exports().values() if form.plays or not plays]
     kinds = {f"{form.title} (*{form.suffix})": form for form in forms}
-    proposed = next((kind for kind, form in kinds.items() if form.suffix == Path(name).suffix), "")
+    stem, _, end = name.rpartition(".")
+    usual = next((kind for kind, form in kinds.items() if form.plays and form.suffix == f".{end}"), "")
+    last = _LAST_FORMAT[bool(usual)]
+    proposed = next((kind for kind, form in kinds.items() if form.name == settings.text(last)), usual)
+    if usual:
+        name = f"{stem}{kinds[proposed].suffix}"
     start = save_folder(settings) / files.output_name(name)
     typed, kind = run_save_dialog(parent, title, start, ";;".join(kinds), proposed)
     if typed is None:
@@ -125,6 +132,7 @@ def choose_save_sprites(
     if not _may_replace(parent, [] if has_asked else [path, *companions]):
         return None
     settings.set_text(_LAST_SAVE, str(path.parent))
+    settings.set_text(last, form.name)
     return path, form
 
 

@@ -165,6 +165,27 @@ def test_the_typed_suffix_or_the_filter_decides_the_format(
     assert found == (tmp_path / name, sprite_exports()[expected])
 
 
+def test_the_last_format_is_proposed_again(parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, forms = Settings(), sprite_exports()
+    shown: list[tuple[str, str]] = []
+
+    def dialog(parent: QWidget, title: str, start: Path, kinds: str, proposed: str) -> tuple[Path, str]:
+        shown.append((start.name, proposed))
+        return tmp_path / start.name, kinds.split(";;")[1]
+
+    monkeypatch.setattr(dialogs, "run_save_dialog", dialog)
+    kind = {name: f"{form.title} (*{form.suffix})" for name, form in forms.items()}
+    dialogs.choose_save_sprites(parent, settings, "Save", "turn 1.gif")
+    dialogs.choose_save_sprites(parent, settings, "Save", "orcs 1.5")
+    settings.set_text("last_animation_format", "apng")
+    dialogs.choose_save_sprites(parent, settings, "Save", "turn.gif", plays=True)
+    dialogs.choose_save_sprites(parent, settings, "Save", "orcs 1.5")
+    second = list(forms)[1]
+    assert shown == [
+        ("turn-1.gif", kind["gif"]), ("orcs-1.5", ""), ("turn.apng", kind["apng"]), ("orcs-1.5", kind[second]),
+    ]  # fmt: skip
+
+
 def test_fault_13_the_proposed_name_stays_in_the_folder(
     parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QAction
 
 from studio.app.background.job_events import SpritesColoured
@@ -23,6 +23,8 @@ from studio.engine.sampling.settings import MIN_LIKED, GenerateSettings
 
 class DrawController(QObject):
     """Sends drawing requests to the chosen model, or shows why it can't; passes results to grid and editor."""
+
+    edited = Signal()  # a result was opened in the editor
 
     def __init__(
         self, session: Session, choice: ModelChoice, request: RequestPanel, results: Results, editing: EditorPanel
@@ -91,8 +93,8 @@ class DrawController(QObject):
         if self._can_draw():
             request, origin = self._editing.request(), origin_of([self._editing.sprite()])
             settings = self._settings_for(COUNT).replace(strength=self._editing.options.share())
-            kind = "variations of" if request.keep is None else "redrawn selections of"
-            self._submit(settings, request, f"{COUNT} {kind} {origin}", origin)
+            kind = "variations" if request.keep is None else "redrawn"
+            self._submit(settings, request, f"{COUNT} {kind}", origin)
 
     @Slot(QAction)
     def draw_between(self, chosen: QAction) -> None:
@@ -100,7 +102,7 @@ class DrawController(QObject):
         count, ends = chosen.data(), self._selected()
         if len(ends) == 1:
             ends.insert(0, self._editing.sprite())
-        self._draw_from("between", ends, count, formatting.count(count, "in-between frame"))
+        self._draw_from("between", ends, count, f"{count + len(ends)} frames, {count} new")
 
     @Slot()
     def draw_like(self) -> None:
@@ -131,6 +133,7 @@ class DrawController(QObject):
             editor.replace(EditedSprite(sprite.rgba, editor.edit().keep))
         else:
             self._editing.open_sprite(sprite)
+        self.edited.emit()
 
     def _selected(self) -> list[NamedSprite]:
         return [self._results.content.sprite(number) for number in self._results.grid.selected()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QMimeData, Signal, Slot
+from PySide6.QtCore import QMimeData, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
@@ -66,6 +66,7 @@ class EditorPanel(QWidget):
         self.copy = factory.tool_button("copy", "Copy", copy, self._on_copy_clicked)
         self.close_editor = factory.tool_button("close", "Close", _CLOSE, session.editing.close)
         self._title, self._class = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
+        self._class.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._about = factory.caption("")
         self.options = DrawOptions()
         self.editor = SpriteEditor(self.options, factory.panel(factory.column(self._about, self.draw)))

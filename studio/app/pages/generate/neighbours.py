@@ -35,14 +35,14 @@ class NeighboursPanel(QWidget):
         self._heading = factory.caption("Nearest training sprites")
         self._caption = factory.caption("")
         nearest = factory.row(*self.previews, 1)
-        about = factory.column(self._heading, nearest, self.verdict, 1, spacing=4)
+        self._about = factory.panel(factory.column(self._heading, nearest, self.verdict, 1, spacing=4))
         self._box = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._box.setContentsMargins(0, 0, 0, 0)
         self._box.addWidget(self._caption, 0, Qt.AlignmentFlag.AlignTop)
         for picture in (self.tiled, self.laid_out):
             self._box.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
         self._box.addWidget(self.player)
-        self._box.addLayout(about, 1)
+        self._box.addWidget(self._about, 1)
         self._area = factory.scroll_area(factory.panel(self._box))
         self.setLayout(factory.column(self._area))
         inference.neighbours_found.connect(self._on_neighbours_found)
@@ -87,6 +87,7 @@ class NeighboursPanel(QWidget):
         self._caption.setVisible(bool(caption))
         for widget in (self.player, self.tiled, self.laid_out, self._heading, *self.previews, self.verdict):
             widget.setVisible(widget is picture)
+        self._about.setVisible(picture is self.tiled)
 
     @Slot(object)
     def _on_neighbours_found(self, found: NearestSprites) -> None:

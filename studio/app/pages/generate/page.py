@@ -28,7 +28,7 @@ from studio.core import formatting
 _SIDE_BY_SIDE = 760  # width in logical pixels from which the results are at the editor's side
 _SPLITS = {  # settings key and sizes of editor and results
     Qt.Orientation.Vertical: ("generate_editor", (500, 360)),
-    Qt.Orientation.Horizontal: ("generate_editor_side", (560, 256)),
+    Qt.Orientation.Horizontal: ("generate_editor_side", (580, 236)),
 }
 _THUMBNAIL = "generate_thumbnail"  # settings key: side of a thumbnail in logical pixels
 _STRETCHES = (2, 1)  # of editor and results side by side
@@ -36,13 +36,26 @@ _MODEL = "generate_model"  # settings key: the last used run
 
 
 class EditorSplitter(QSplitter):
-    """The editor with the results below, or at its side in a wide window."""
+    """The editor with the results below, or at its side in a wide window. area: scrolls both in a small window."""
 
     def __init__(self, settings: Settings, editing: QWidget, results: QWidget) -> None:
         super().__init__(Qt.Orientation.Vertical)
         self._settings = settings
         key, sizes = _SPLITS[self.orientation()]
         factory.fill_splitter(self, (editing, results), sizes, settings.layout(key))
+        self.area = factory.scroll_area(self)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # the editor is wide
+
+    @Slot()
+    def show_editor(self) -> None:
+        """Scroll to the editor."""
+        self.area.verticalScrollBar().setValue(0)
+
+    @Slot()
+    def show_results(self) -> None:
+        """Scroll to the results."""
+        bar = self.area.verticalScrollBar()
+        bar.setValue(bar.maximum())
 
     def save_state(self) -> None:
         """Store the sizes of the parts for the current orientation."""
@@ -103,6 +116,10 @@ class GeneratePage(Page):
         self.session.editing.store()
         self.session.kept_sprites.store()
 
+    def before_show(self) -> None:
+        """List the runs again, since the command line may have added some."""
+        self.session.runs.list_runs()
+
     def show_run(self, path: Path, checkpoint: str = "") -> None:
         """Choose this run's model and, unless empty, a checkpoint."""
         self.choice.choose(path, checkpoint)
@@ -115,7 +132,8 @@ class GeneratePage(Page):
             return False
         batch = self.results.content.batch()
         name = f"{batch.file_name() if batch else 'kept-sprites'}{'.gif' if selection.is_animation else ''}"
-        title = f"Save {formatting.count(len(selection.sprites), 'sprite')} as one file"
+        what = "frame" if selection.is_animation else "sprite"
+        title = f"Save {formatting.count(len(selection.sprites), what)} as one file"
         chosen = dialogs.choose_save_sprites(self, self.session.settings, title, name)
         if chosen is not None:
             self.session.saving.save_sprites(*chosen, selection, max(1, math.isqrt(len(selection.sprites))))
@@ -146,6 +164,8 @@ class GeneratePage(Page):
         models.busy_changed.connect(self._refresh_busy)
         models.progressed.connect(self._bar.show_progress)
         models.generated.connect(self._on_selection_changed)
+        models.generated.connect(self._drawn.show_results)
+        self.drawing.edited.connect(self._drawn.show_editor)
         self.session.saving.saved.connect(self._refresh_show_in_folder)
 
     @Slot(int)
@@ -180,9 +200,7 @@ class GeneratePage(Page):
         left = factory.panel(factory.column(scroll, buttons, spacing=0, grows=0))
         left.setMinimumWidth(312)
         layout = self.session.settings.layout
-        drawn = factory.scroll_area(self._drawn)
-        drawn.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # the editor is wide
-        for view in (drawn, self.predict):
+        for view in (self._drawn.area, self.predict):
             self._right.addWidget(factory.panel(factory.column(view, margin=(2 * step, step, 3 * step, step))))
         factory.fill_splitter(self._splitter, (left, self._right), (320, 900), layout("generate"), stretch=1)
         self.setLayout(factory.column(self._splitter))

@@ -127,12 +127,11 @@ class PredictPanel(QWidget):
 
     @Slot()
     def _refresh_made_by(self) -> None:
-        """Name the model of the shown predictions, and warn if another model is chosen."""
+        """Name the model of the shown predictions; warn if another model is chosen."""
         if self._shown is not None:
             is_other = self._shown.source != self.choice.source()
             theme.set_role(self.made_by, "warning" if is_other else "muted")
-            warning = f", not by {self.choice.title()}" if is_other else ""
-            self.made_by.show_text(f"By {self._shown.title}{warning}")
+            self.made_by.show_text(f"{'Other model:' if is_other else 'By'} {self._shown.title}")
 
     @Slot(object, object)
     def _on_predicted(self, sprites: Sprites, answer: Classified | NumbersPredicted) -> None:

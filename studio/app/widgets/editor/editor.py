@@ -24,7 +24,7 @@ from studio.data.pixels.editing import EditedSprite, EditHistory, Mask, Point, S
 
 _MOST_OWN, _MOST_OF_MODEL = 32, 64  # swatches
 _NARROW = 480  # logical pixels; a narrower editor has its settings below the canvas
-_LOWEST_SETTINGS, _UNLIMITED = 160, (1 << 24) - 1  # height there; Qt's largest size of a widget
+_LOWEST_SETTINGS, _UNLIMITED = 136, (1 << 24) - 1  # height there; Qt's largest size of a widget
 _RIGHT, _WIDEST_PREVIEW = 200, 256  # logical pixels, widths of the column beside the canvas and of a preview
 _BAR = 16  # width of a scroll bar in logical pixels
 _STEP, _TOOL_COLUMNS = factory.GRID // 2, 2

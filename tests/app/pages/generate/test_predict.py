@@ -92,8 +92,8 @@ def test_predictions_name_their_model(
     assert panel.made_by.text() == "By Gems, best"
     chosen[0] = second
     panel.choice.changed.emit()
-    assert panel.made_by.text() == "By Gems, best, not by Gems, last" and _rows(panel)
+    assert panel.made_by.text() == "Other model: Gems, best" and _rows(panel)
     click(panel.again)
-    assert panel.made_by.text() == "By Gems, best, not by Gems, last"  # until the new predictions arrive
+    assert panel.made_by.text() == "Other model: Gems, best"  # until the new predictions arrive
     session.inference.predicted.emit(SPRITES, Classified(SURE, ("class0", "class1")))
     assert asked == [first, second] and panel.made_by.text() == "By Gems, last"
