@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,14 +33,13 @@ from studio.app.state.training.training import CurrentTraining
 from studio.app.window import Window
 from studio.core import paths
 from studio.core.config import TrainingConfig
-from studio.core.events import Event, Events, LossChunk, Progress
+from studio.core.events import Events, LossChunk, Progress
 from studio.data.sprites import Sprites
-from studio.engine.devices.types import Device
+from studio.engine.devices.types import Device, DevicesFound
 from tests.conftest import make_sprites
 from tests.engine.tools import kept_run
 
-_DEVICES_FOUND: list[Event] = []
-_find_devices = jobs.find_devices
+_STEPS_PER_S = 12.0  # of each device, as on two idle cores
 
 _BUS = """
 <busconfig>
@@ -87,13 +88,11 @@ def _few_feature_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _probe_devices_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Probe the devices once for all tests: the probe takes seconds."""
+def _fixed_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the devices a fixed speed: a probe takes seconds, and on a busy machine it changes the presets."""
 
     def find_devices() -> Events:
-        if not _DEVICES_FOUND:
-            _DEVICES_FOUND.extend(_find_devices())
-        yield from _DEVICES_FOUND
+        yield _devices()
 
     monkeypatch.setattr(jobs, "find_devices", find_devices)
 
@@ -301,3 +300,12 @@ def click(widget: QWidget) -> None:
 
 def _let_go(window: Window) -> None:
     window._may_close = True
+
+
+@functools.cache
+def _devices() -> DevicesFound:
+    from studio.engine.devices import detection
+
+    known = detection.list_devices()
+    devices = tuple(replace(device, probed=True, steps_per_s=_STEPS_PER_S) for device in known)
+    return DevicesFound(devices, detection.choose_device(devices, detection.AUTO).id)
