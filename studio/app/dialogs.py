@@ -5,12 +5,13 @@ import re
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QDialog, QFileDialog, QGridLayout, QLabel, QMessageBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QGridLayout, QLabel, QMessageBox, QWidget
 
 from studio.app import keys, theme
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.widgets import factory
+from studio.app.widgets.dialog import Dialog
 from studio.core import files
 from studio.core.events import Verified
 from studio.data.palettes.files import palette_formats
@@ -204,13 +205,11 @@ def _palette_suffixes() -> dict[str, str]:
     return found
 
 
-class HelpDialog(QDialog):
+class HelpDialog(Dialog):
     """The help dialog, which lists first steps."""
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setWindowTitle("First steps")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__("First steps", parent)
         steps = QGridLayout()
         steps.setColumnStretch(1, 1)
         for number, words in enumerate(_STEPS, 1):
@@ -221,24 +220,23 @@ class HelpDialog(QDialog):
         content = factory.column(factory.heading("First steps"), steps, shortcuts, 1, spacing=2 * factory.GRID)
         area = factory.scroll_area(factory.panel(content))
         self.setLayout(factory.column(area, factory.row(1, close), margin=3 * factory.GRID))
-        self.resize(800, 640)  # fits into the smallest window
+        self.resize(640, 440)
 
 
-class VerifyDialog(QDialog):
+class VerifyDialog(Dialog):
     """Verifies a file and lists the checks with their results."""
 
     def __init__(self, session: Session, path: Path, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(f"Verify {path.name}")
-        self.setMinimumWidth(560)
+        super().__init__(f"Verify {path.name}", parent)
         self._path = path
-        self.verdict = factory.title("Verifying…")
+        self.verdict = factory.elided_title("Verifying…")
         self.checks = QGridLayout()
         self.checks.setColumnStretch(1, 1)
         self.close_button = factory.button("Close", "Close this window.", role="primary", slot=self.accept)
-        note, foot = factory.caption(LIMITS), factory.row(1, self.close_button)
-        self.setLayout(factory.column(self.verdict, self.checks, note, 1, foot, margin=3 * factory.GRID))
+        content = factory.column(self.checks, factory.caption(LIMITS), 1, spacing=2 * factory.GRID)
+        area, foot = factory.scroll_area(factory.panel(content)), factory.row(1, self.close_button)
+        self.setLayout(factory.column(self.verdict, area, foot, margin=3 * factory.GRID, grows=1))
+        self.resize(560, 360)
         session.inference.verified.connect(self._on_verified)
         session.failed.connect(self._on_failed)
         session.inference.verify(path)
@@ -247,7 +245,7 @@ class VerifyDialog(QDialog):
     def _on_verified(self, found: Verified) -> None:
         if found.path == self._path:
             name = found.path.name
-            self.verdict.setText(f"{name} is unchanged" if found.holds else f"{name} has changed")
+            self.verdict.show_text(f"{name} is unchanged" if found.holds else f"{name} has changed")
             for row, check in enumerate(found.checks):
                 icon, words = _MARKS[check.holds]
                 mark = QLabel(pixmap=theme.icon(icon).pixmap(20, 20))

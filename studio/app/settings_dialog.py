@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QDialog, QGridLayout, QTabWidget, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QGridLayout, QTabWidget, QWidget
 
 from studio.app.shortcuts import ShortcutList
 from studio.app.state.session import Session
 from studio.app.theme import Theme
 from studio.app.widgets import factory
+from studio.app.widgets.dialog import Dialog
 from studio.app.widgets.path_field import PathField
 from studio.core import paths
 
@@ -23,11 +24,11 @@ _DETAILS = "Write the model, the seed and the training data into saved images."
 _LABEL_WIDTH = 128
 
 
-class SettingsDialog(QDialog):
+class SettingsDialog(Dialog):
     """The settings of the window, in two tabs. Each change is applied and stored at once."""
 
     def __init__(self, session: Session, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
+        super().__init__("Settings", parent)
         self._session, self._theme = session, theme
         settings = session.settings
         self.theme = factory.combo("Theme", "Colours of the window.")
@@ -39,8 +40,6 @@ class SettingsDialog(QDialog):
         self.shortcuts = ShortcutList()
         self.tabs = QTabWidget()
         factory.name_tabs(self.tabs, "Settings tabs", "Switch between settings and keys.")
-        self.setWindowTitle("Settings")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         factory.set_name_and_tip(self.runs_folder.line, "Runs folder", _RUNS)
         self.runs_folder.line.setPlaceholderText(str(paths.default_runs()))
         factory.fill_combo(self.theme, _SCHEMES, settings.scheme())

@@ -207,6 +207,7 @@ def _stylesheet(c: Colours, points: float) -> str:
         "accent_fill": mix(c.accent, "#2a2f8f", 0.35) if c.dark else c.accent,  # background of a white check mark
         "accent_hover": mix(c.accent, "#ffffff", 0.12),
         "accent_pressed": mix(c.accent, "#000000", 0.12),
+        "size_text": f"{points:.1f}",
         "size_title": f"{points * 1.6:.1f}",
         "size_heading": f"{points * 1.08:.1f}",
         "size_small": f"{points * 0.9:.1f}",

@@ -24,7 +24,7 @@ from studio.app.status_bar import StatusBar
 from studio.app.theme import Theme
 from studio.app.widgets import factory, pasted
 from studio.app.widgets.input import paste_text
-from studio.app.widgets.tab_order import next_stop
+from studio.app.widgets.tab_order import move_focus
 
 _STORE_MS = 500
 _FRAME = QSize(8, 40)  # assumed size of the window frame in logical pixels
@@ -182,10 +182,7 @@ class Window(QMainWindow):
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         """Move the focus on Tab, or back on Shift+Tab, in the order of the layouts."""
-        stop, reasons = next_stop(self, forward=forward), Qt.FocusReason
-        if stop is not None:
-            stop.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
-        return stop is not None
+        return move_focus(self, forward=forward)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Pause or resume by key, if no control has handled the key; ignore auto-repeat."""

@@ -10,7 +10,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -18,9 +20,11 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
     QComboBox,
+    QDialog,
     QLabel,
     QLayout,
     QLineEdit,
+    QPushButton,
     QSplitter,
     QTabBar,
     QTabWidget,
@@ -29,19 +33,25 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
+from studio.app.background.job_events import OnlySheets
 from studio.app.widgets import factory
 from studio.app.widgets.factory import ElidedLabel
+from studio.app.widgets.layout import Collapsible
 from studio.app.window import Window
 from studio.core import paths
+from studio.data.files.source_files import ImportIssue
 from studio.data.pixels.editing import NamedSprite
 from tests.app.conftest import LONG_MS, click, open_sprites, sprites_of
+from tests.app.every_dialog import every_dialog
 from tests.app.widgets.tools import shown
+from tests.conftest import make_sprites
 
 _RUN = Path(__file__).parents[1] / "older_run" / "run"
 _SIZES = [(800, 600), (1280, 800), (2560, 1440)]
 _LAYOUT_ROUNDS = 4  # until wrapped texts, scroll areas and their pages agree on their sizes
 _SLACK = 1  # pixel, for corners of tab bars, which Qt places over their edge
 _NARROW, _MOST_LINES = 70, 3  # a label of fewer pixels with more lines looks squeezed
+_WIDEST_BUTTON = 400  # pixels; a wider button with a short text looks like a bar
 _ELIDES = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
 
 
@@ -54,6 +64,8 @@ def problems(window: QWidget) -> list[str]:
                 found.append(f"{named(widget)} is cut off")
             elif leaves_its_parent(widget):
                 found.append(f"{named(widget)} is out of view")
+            if is_stretched(widget):
+                found.append(f"{named(widget)} is {widget.width()} pixels wide")
             found += [f"{named(one)} overlaps {named(other)}" for one, other in overlapping(widget)]
     return found
 
@@ -99,10 +111,15 @@ def _fits(field: QLineEdit, text: str) -> bool:
     return field.fontMetrics().horizontalAdvance(text) <= field.width() - margins.left() - margins.right()
 
 
+def is_stretched(widget: QWidget) -> bool:
+    """Return whether a push button is much wider than its text."""
+    return isinstance(widget, QPushButton) and widget.width() > max(widget.sizeHint().width(), _WIDEST_BUTTON)
+
+
 def leaves_its_parent(widget: QWidget) -> bool:
     """Return whether a part of a widget can't be seen, not even by scrolling."""
     parent = widget.parentWidget()
-    if parent is None:
+    if parent is None or widget.isWindow():
         return False
     area = parent.parentWidget()
     if isinstance(area, QAbstractScrollArea) and area.viewport() is parent:
@@ -149,20 +166,78 @@ def views(window: Window) -> Iterator[str]:
             yield f"{name} ({tabs.tabText(index)})"
 
 
+def open_sections(page: QWidget) -> list[Collapsible]:
+    """Open the collapsed sections of the shown page, and return them."""
+    closed = [section for section in page.findChildren(Collapsible) if section.isVisible() and not section.is_open()]
+    for section in closed:
+        section.set_open(True)
+    return closed
+
+
 def broken(window: Window, sizes: Iterable[tuple[int, int]]) -> list[str]:
-    """Return what is wrong with the pages at each size."""
-    return [f"{view}, {problem}" for view in views(window) for size in sizes for problem in broken_at(window, size)]
+    """Return what is wrong with the pages at each size, and with their sections open at the first size."""
+    found: list[str] = []
+    for view in views(window):
+        found += [f"{view}, {problem}" for size in sizes for problem in broken_at(window, size)]
+        if sections := open_sections(window.page()):
+            found += [f"{view} open, {problem}" for problem in broken_at(window, next(iter(sizes)))]
+        for section in sections:
+            section.set_open(False)
+    return found
 
 
 def broken_at(window: Window, size: tuple[int, int]) -> list[str]:
     """Return what is wrong with the shown page at a size."""
     window.resize(*size)
+    found = settled_problems(window)
+    taken = window.size().toTuple()
+    found += [] if taken == size else [f"the window takes {taken}"]
+    return [f"{size[0]} x {size[1]}: {problem}" for problem in found]
+
+
+def settled_problems(window: QWidget) -> list[str]:
+    """Return what is wrong with a window once its layouts agree."""
     for _ in range(_LAYOUT_ROUNDS):
         QApplication.processEvents()
     window.grab()
-    taken = window.size().toTuple()
-    found = [] if taken == size else [f"the window takes {taken}"]
-    return [f"{size[0]} x {size[1]}: {problem}" for problem in [*found, *problems(window)]]
+    return problems(window)
+
+
+def broken_dialogs(window: Window) -> list[str]:
+    """Return what is wrong with the dialogs over a small window."""
+    found: list[str] = []
+    window.resize(*_SIZES[0])
+    for stage, dialog in every_dialog(window):
+        shown = [*settled_problems(dialog), *([] if fits(dialog) else [f"takes {dialog.size().toTuple()}"])]
+        found += [f"{type(dialog).__name__} {stage}: {problem}" for problem in shown]
+    return found
+
+
+def fits(dialog: QDialog) -> bool:
+    """Return whether a dialog and its title bar fit into the smallest screen."""
+    return dialog.width() <= _SIZES[0][0] and dialog.height() <= _SIZES[0][1]
+
+
+def broken_slicing(qtbot: QtBot, window: Window, folder: Path, sizes: Iterable[tuple[int, int]]) -> list[str]:
+    """Return what is wrong with the slicing view at each size."""
+    window.show_page("sprites")
+    names = [f"{side} view of a hero with a rather long name.png" for side in ("front", "back")]
+    sheets = [ImportIssue(name, "too large", "wrong size") for name in names]
+    for sheet in sheets:
+        write_sheet(folder / sheet.name)
+    window.session.open_sprites.only_sheets.emit(OnlySheets((folder,), tuple(sheets)))
+    view = window.sprites.cutting
+    qtbot.waitUntil(view.canvas.isVisible, timeout=LONG_MS)
+    found = [f"slicing, {problem}" for size in sizes for problem in broken_at(window, size)]
+    view.form.packed.click()
+    found += [f"slicing by gaps, {problem}" for problem in broken_at(window, _SIZES[0])]
+    view.closed.emit()
+    return found
+
+
+def write_sheet(path: Path) -> None:
+    """Write a sheet of 4 x 4 discs."""
+    Image.fromarray(np.tile(make_sprites().rgba[0], (4, 4, 1))).save(path)
 
 
 def fill(qtbot: QtBot, window: Window, sprite_folder: Path) -> None:
@@ -217,12 +292,13 @@ def test_the_checks_find_faults(qtbot: QtBot) -> None:
 
 
 def test_no_text_is_cut_off_and_nothing_overlaps(
-    qtbot: QtBot, qapp: QApplication, window_with_run: Window, sprite_folder: Path
+    qtbot: QtBot, qapp: QApplication, window_with_run: Window, sprite_folder: Path, tmp_path: Path
 ) -> None:
     window = window_with_run
     found = [f"empty {problem}" for problem in broken(window, _SIZES[:1])]
     fill(qtbot, window, sprite_folder)
-    found += broken(window, _SIZES) + broken_editor(window, _SIZES[:2])
+    found += broken(window, _SIZES) + broken_editor(window, _SIZES[:2]) + broken_dialogs(window)
+    found += broken_slicing(qtbot, window, tmp_path, _SIZES[:2])
     theme.apply(qapp, "dark")
     found += [f"dark {problem}" for problem in broken(window, _SIZES[:1])]
     window.session.editing.close()
@@ -232,13 +308,14 @@ def test_no_text_is_cut_off_and_nothing_overlaps(
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_text_is_cut_off_in_any_window(
-    qtbot: QtBot, qapp: QApplication, window_with_run: Window, sprite_folder: Path, scheme: theme.Scheme
+    qtbot: QtBot, qapp: QApplication, window_with_run: Window, sprite_folder: Path, tmp_path: Path, scheme: theme.Scheme
 ) -> None:
     window = window_with_run
     theme.apply(qapp, scheme)
     found = [f"empty {problem}" for problem in broken(window, _SIZES)]
     fill(qtbot, window, sprite_folder)
-    found += broken(window, _SIZES) + broken_editor(window, _SIZES)
+    found += broken(window, _SIZES) + broken_editor(window, _SIZES) + broken_dialogs(window)
+    found += broken_slicing(qtbot, window, tmp_path, _SIZES)
     window.session.editing.close()
     assert found == []
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QButtonGroup, QDialog, QRadioButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QRadioButton, QWidget
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
@@ -16,6 +16,7 @@ from studio.app.file_manager import show_in_folder
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
+from studio.app.widgets.dialog import Dialog
 from studio.app.widgets.path_field import PathField
 from studio.core import files, formatting
 from studio.core.config import Config, settings_of
@@ -32,14 +33,14 @@ _LOWEST, _HIGHEST = 520, 760  # logical pixels: as high as the window, to show m
 _CHOOSING, _WRITING, _DONE = range(3)
 
 
-class ExportDialog(QDialog):
+class ExportDialog(Dialog):
     """Dialog that exports a model: choose format and path, write, done. A running training continues meanwhile."""
 
     def __init__(
         self, session: Session, source: SavedModel | Control, title: str, recipe: str, device: Device, parent: QWidget
     ) -> None:
         """Create the dialog for a model. title: the model's display name. recipe: its recipe's name; '' if unknown."""
-        super().__init__(parent)
+        super().__init__(f"Export {title}", parent)
         self._session, self._source, self._device = session, source, device
         self._name = files.output_name(title)
         self.formats = ExportFormats(list(session.catalog.exports.values()), session.catalog.recipes.get(recipe))
@@ -59,8 +60,6 @@ class ExportDialog(QDialog):
         self.snippet = factory.code_view("Example code", "Example code that loads the file.")
         self._bar = factory.ProgressBar()
         self._scroll = factory.scroll_area(self.formats)
-        self.setWindowTitle(f"Export {title}")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setMinimumWidth(640)
         self.resize(640, max(_LOWEST, min(_HIGHEST, parent.window().height())))
         self._written: tuple[Path, ...] = ()

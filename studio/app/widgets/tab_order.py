@@ -27,6 +27,14 @@ def tab_stops(widget: QWidget) -> Iterator[QWidget]:
             yield from tab_stops(part)
 
 
+def move_focus(window: QWidget, *, forward: bool) -> bool:
+    """Move the focus to the next (`forward`) or the previous control; return False without controls."""
+    stop, reasons = next_stop(window, forward=forward), Qt.FocusReason
+    if stop is not None:
+        stop.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
+    return stop is not None
+
+
 def next_stop(window: QWidget, *, forward: bool) -> QWidget | None:
     """Return the control after (`forward`) or before the focused control; None without controls."""
     stops = list(tab_stops(window))

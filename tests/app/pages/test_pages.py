@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 import shutil
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRect, Qt, QUrl
-from PySide6.QtGui import QAccessible, QColor, QDropEvent, QGuiApplication, QImage, QKeyEvent
+from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QColor, QDropEvent, QGuiApplication, QImage, QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractItemView,
-    QAbstractSlider,
     QAbstractSpinBox,
     QApplication,
     QComboBox,
-    QHeaderView,
     QLabel,
-    QLineEdit,
     QMenu,
-    QMenuBar,
     QPushButton,
-    QScrollBar,
     QTabBar,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs, theme
-from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.generate.page import GeneratePage
-from studio.app.pages.runs.free_dialog import FreeSpaceDialog
-from studio.app.pages.sprites.class_menu import ClassDialog
 from studio.app.pages.train.page import TrainPage
-from studio.app.settings_dialog import SettingsDialog
 from studio.app.state.session import Session
-from studio.app.widgets.tab_order import tab_stops
 from studio.app.window import Window
 from studio.core import paths
 from studio.core.events import Advised, Notice, QualityMeasured
@@ -463,71 +450,3 @@ def test_measuring_fills_in_the_estimate(qtbot: QtBot, opened: Window, monkeypat
     qtbot.waitUntil(lambda: not opened.session.catalog.is_measuring(), timeout=LONG_MS)
     set_tiny(opened, width=24)
     assert devices.measurements.speed(devices.device, "auto") == 0
-
-
-def nameless(window: QWidget) -> list[str]:
-    """Return the controls in a window that assistive technology can't name or describe."""
-    controls = (QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit, QAbstractItemView, QAbstractSlider, QTabBar)
-    internal, found = (QAbstractSpinBox, QComboBox, QTabBar, QMenuBar, QAbstractItemView, QLineEdit), []
-    for widget in window.findChildren(QWidget):
-        takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.focusProxy() is None
-        part_of = widget.parentWidget()
-        is_part = isinstance(part_of, internal) or isinstance(widget, QScrollBar | QHeaderView)
-        is_popup = part_of is not None and part_of.inherits("QComboBoxPrivateContainer")
-        is_plot = part_of is not None and part_of.inherits("QGraphicsView")  # named itself
-        if not (takes_tab or isinstance(widget, controls)) or is_part or is_popup or is_plot:
-            continue
-        spoken, texts = QAccessible.queryAccessibleInterface(widget), QAccessible.Text
-        name, description = spoken.text(texts.Name), spoken.text(texts.Description)
-        if isinstance(widget, QTabBar):  # Qt speaks the name of the current tab
-            name, description = widget.accessibleName(), widget.toolTip()
-        if not name.strip() or not description.strip():
-            found.append(f"{type(widget).__name__} {name!r} in {type(part_of).__name__}: {description!r}")
-    return found
-
-
-def tabbed(window: Window) -> list[QWidget]:
-    """Press Tab from the first control until it has the focus again; return the controls with the focus."""
-    found: list[QWidget] = []
-    first = next(tab_stops(window))
-    first.setFocus()
-    while (focused := window.focusWidget()) is not None and focused not in found:
-        found.append(focused)
-        QTest.keyClick(focused, Qt.Key.Key_Tab)
-    assert focused is first
-    QTest.keyClick(first, Qt.Key.Key_Backtab)
-    assert window.focusWidget() is found[-1]
-    return found
-
-
-def is_after(window: Window, stop: QWidget, before: QWidget) -> bool:
-    """Return whether a control is right of or below another control of the same parent."""
-    here, there = (QRect(each.mapTo(window, QPoint()), each.size()) for each in (stop, before))
-    return here.left() >= there.right() or here.top() >= there.bottom()
-
-
-def test_every_control_is_named_and_reached_by_tab_in_visible_order(opened: Window) -> None:
-    opened.activateWindow()
-    for name in opened.pages:  # a page joins the window when it is first shown
-        opened.show_page(name)
-        QApplication.processEvents()
-        stops = tabbed(opened)
-        assert len(stops) > 4 and stops[0].accessibleName() == name.capitalize(), name
-        page = opened.page()
-        for control in page.findChildren(QAbstractButton):
-            group = control.group()
-            is_other = group is not None and group.exclusive() and not control.isChecked()
-            if control.isVisible() and control.isEnabled() and control.focusPolicy() and not is_other:
-                assert control in stops or isinstance(control.parent(), QLineEdit | QTabBar), control.accessibleName()
-        for before, stop in pairwise(stops):
-            if before.parent() is stop.parent():
-                assert is_after(opened, stop, before), (name, before.accessibleName(), stop.accessibleName())
-    session, device = opened.session, opened.session.catalog.devices[0]
-    dialogs_of_window = [
-        dialogs.HelpDialog(opened),
-        SettingsDialog(session, theme.apply(QApplication.instance()), opened),  # type: ignore[arg-type]
-        FreeSpaceDialog(session, (), opened),
-        ClassDialog(opened, ["a"], 1),
-        ExportDialog(session, SavedModel(Path("run"), "best"), "run", "generator", device, opened),
-    ]
-    assert nameless(opened) == [] and len(dialogs_of_window) == 5

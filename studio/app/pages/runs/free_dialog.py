@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QCheckBox, QDialog, QLabel, QPlainTextEdit, QProgressBar, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QProgressBar, QWidget
 
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.dialog import Dialog
 from studio.app.widgets.layout import SteadyWidth
 from studio.core import formatting
 from studio.engine.runs.listing import RunSummary
@@ -17,13 +18,11 @@ _LOWEST, _HIGHEST, _LIST_PX = 400, 640, 96  # logical pixels: the dialog's heigh
 _MOST_OF_A_RUN = 20  # files listed by name
 
 
-class FreeSpaceDialog(QDialog):
+class FreeSpaceDialog(Dialog):
     """Dialog that lists removable files and deletes the checked kinds on a button press."""
 
     def __init__(self, session: Session, chosen: Sequence[RunSummary], parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Free space")
+        super().__init__("Free space", parent)
         self.setMinimumWidth(600)
         self._session, self._space = session, session.run_space
         self._chosen = [run.path for run in chosen]

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QCompleter, QDialog, QLineEdit, QMenu, QWidget
+from PySide6.QtWidgets import QCompleter, QLineEdit, QMenu, QWidget
 
 from studio.app import keys
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
+from studio.app.widgets.dialog import Dialog
 from studio.app.widgets.menu import set_action_enabled
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core.errors import UsageError
@@ -112,16 +113,14 @@ def _shared(first: Sequence[str], second: Sequence[str]) -> int:
     return same.index(False) if False in same else len(same)
 
 
-class ClassDialog(QDialog):
+class ClassDialog(Dialog):
     """A dialog for the name of a new or existing class."""
 
     chosen = Signal(str)  # class name
 
     def __init__(self, parent: QWidget, names: Sequence[str], sprites: int) -> None:
         """Create the dialog. names: existing classes. sprites: number of sprites to move."""
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Move to class")
+        super().__init__("Move to class", parent)
         self.field = QLineEdit(placeholderText="weapon/sword")
         factory.set_name_and_tip(self.field, "Class", "Type a new class, or the first letters of an existing class.")
         completer = QCompleter(list(names), self)

@@ -6,10 +6,11 @@ from typing import NamedTuple, Protocol
 
 from PySide6.QtCore import QSize, Qt, SignalInstance, Slot
 from PySide6.QtGui import QContextMenuEvent
-from PySide6.QtWidgets import QDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.app import keys
 from studio.app.widgets import factory
+from studio.app.widgets.dialog import Dialog
 from studio.app.widgets.menu import ContextMenu
 from studio.app.widgets.sprites.zoom_canvas import ZoomCanvas
 from studio.core.arrays import Rgba
@@ -49,7 +50,7 @@ class SpriteSource(Protocol):
         """Return the sprite of a row."""
 
 
-class LargeView(QDialog):
+class LargeView(Dialog):
     """A dialog with the current sprite of a grid at a whole-number zoom. The arrow keys go to the next sprite.
 
     The context menu and the keys of the grid work here too, on the shown sprite.
@@ -57,10 +58,8 @@ class LargeView(QDialog):
 
     def __init__(self, source: SpriteSource, parent: QWidget) -> None:
         """Create a view that shows the current sprite of `source`. parent: a widget in the window."""
-        super().__init__(parent)
+        super().__init__("Sprite", parent)
         self._source = source
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Sprite")
         self.canvas = _Canvas()
         self.name = factory.ElidedLabel("heading", Qt.TextElideMode.ElideMiddle)
         self.about = factory.ElidedLabel("muted")
