@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QSplitter, QTabWidget, QWidget
 
 from studio.app.background.job_events import RunDescribed
@@ -25,6 +25,9 @@ from studio.engine.runs.history import HistoryRead
 if TYPE_CHECKING:
     from studio.app.widgets.plot.loss_plot import LossPlot
     from studio.app.widgets.plot.scatter import ScatterPlot
+
+
+_LEAST_CANVAS = 140  # logical pixels; the height of the curves with their axis
 
 
 class Monitor(QWidget):
@@ -70,19 +73,29 @@ class Monitor(QWidget):
         self.tabs.addTab(self.confusion, "Confusion matrix")
         self.tabs.addTab(factory.panel(factory.row(self._scatter_box, self.numbers, grows=1)), "Predicted and true")
         self._hide_tabs()
-        self._plot_panel.setMinimumHeight(280)
+        self._plot_panel.setMinimumHeight(_LEAST_CANVAS)
         self.tabs.setMinimumHeight(200)
-        # The splitter fills the room; below its minimum height (see showEvent), the page scrolls.
+        # The splitter fills the room; below its minimum height (see _fit_minimum), the page scrolls.
         self.splitter.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         layout = self._session.settings.layout("monitor")
         factory.fill_splitter(self.splitter, (self._plot_panel, self.tabs), (360, 340), layout)
         self.setLayout(factory.column(self.readings, self.splitter, grows=1))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Set the splitter's minimum height, which a layout ignores; the stylesheet has set the handle's size."""
         super().showEvent(event)
-        minima = self._plot_panel.minimumHeight() + self.tabs.minimumHeight()
-        self.splitter.setMinimumHeight(minima + self.splitter.handle(1).sizeHint().height())  # with the margins
+        self._fit_minimum()  # the stylesheet has set the handle's size
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_minimum()
+
+    @Slot()
+    def _fit_minimum(self) -> None:
+        """Set the minimum heights of the plot, whose legend wraps, and of the splitter, which ignores size hints."""
+        height = max(_LEAST_CANVAS, self._plot_box.minimumHeightForWidth(self.width()))
+        self._plot_panel.setMinimumHeight(height)
+        handle = self.splitter.handle(1).sizeHint().height()  # with the margins
+        self.splitter.setMinimumHeight(height + self.tabs.minimumHeight() + handle)
 
     def save_state(self) -> None:
         self._session.settings.set_layout("monitor", self.splitter.saveState())
@@ -97,6 +110,8 @@ class Monitor(QWidget):
         self.curves.set_plot(plot)
         self._update_redraw_interval()
         self._plot_box.addWidget(plot)
+        plot.canvas.setMinimumHeight(_LEAST_CANVAS)
+        plot.redrawn.connect(self._fit_minimum)  # the legend may have more entries
         plot.step_hovered.connect(self.filmstrip.peek)
         plot.hover_ended.connect(self.filmstrip.end_peek)
 
