@@ -146,13 +146,13 @@ def keep(studio: Studio, app: QApplication) -> None:
     assert session.open_sprites.sprites is not None and device is not None
     window.show_page("runs")
     codes, drawn = (run.path for run in session.runs.runs)
-    session.runs.rename(codes, "codes for the map")
-    session.runs.star([drawn], starred=True)
-    session.runs.change_notes(codes, note=None, tags=("map",))
-    session.runs.change_notes(drawn, note="Clean outlines; ghosts are best.", tags=("demo", "good"))
+    session.run_notes.rename(codes, "codes for the map")
+    session.run_notes.star([drawn], starred=True)
+    session.run_notes.change_notes(codes, note=None, tags=("map",))
+    session.run_notes.change_notes(drawn, note="Clean outlines; ghosts are best.", tags=("demo", "good"))
     for seed, minutes in enumerate((30.0, 60.0)):
         config = recipe.Config(minutes=minutes, seed=seed)
-        session.queue.add(TrainingRequest(session.open_sprites.sprites, recipe, config, device))
+        session.queue.add(TrainingRequest(session.open_sprites.sprites, recipe, config, device), session.setup.history)
     wait(lambda: len(session.queue.runs) == 2)
     rows = window.runs.table.model()
     settle()

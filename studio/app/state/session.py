@@ -17,6 +17,7 @@ from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.state.models.saving import DragFiles, SpriteSaving
 from studio.app.state.models.sprite_map import SpriteMap
 from studio.app.state.runs.disk_space import RunSpace
+from studio.app.state.runs.notes import NotesEditor
 from studio.app.state.runs.runs import RunList, RunTrash
 from studio.app.state.settings import Settings
 from studio.app.state.sprites.doctor import SpriteDoctor
@@ -58,7 +59,8 @@ class Session(QObject):
         self.catalog = EngineCatalog(self.job_queue, self)
         self.training = CurrentTraining(self.job_queue, self)
         self.run_history, self.generate_history = UndoHistory(self), UndoHistory(self)
-        self.runs = RunList(self.job_queue, self.run_history, self)
+        self.runs = RunList(self.job_queue, self)
+        self.run_notes = NotesEditor(self.job_queue, self.runs, self.run_history)
         self.run_space = RunSpace(self.job_queue, self.runs, self)
         self.run_trash = RunTrash(self.job_queue, self.runs, self.run_history, self)
         self.queue = TrainingQueue(self.job_queue, self.training, self.runs, self.run_history, self)
@@ -176,7 +178,7 @@ class Session(QObject):
         if (request := self.setup.request()) is not None:
             self.setup.store()
             self._queue_offered = True  # the user knows that runs wait
-            self.queue.add(request)
+            self.queue.add(request, self.setup.history)
 
     def close(self) -> bool:
         """Store the settings and end both threads. Return False if a thread is still busy after a timeout."""

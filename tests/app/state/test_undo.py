@@ -81,11 +81,11 @@ def test_notes_stars_and_names_of_runs_are_steps(qtbot: QtBot, session: Session)
     def settle() -> None:
         qtbot.waitUntil(lambda: not session.job_queue.running(), timeout=LONG_MS)
 
-    session.runs.rename(run, "Fox")
+    session.run_notes.rename(run, "Fox")
     settle()
-    session.runs.star([run], starred=True)
+    session.run_notes.star([run], starred=True)
     for note in ("to", "too wide"):
-        session.runs.change_notes(run, note=note, tags=None)
+        session.run_notes.change_notes(run, note=note, tags=None)
         settle()
     history = session.run_history
     assert titles(history) == ("change note of Fox", "")

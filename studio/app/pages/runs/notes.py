@@ -49,7 +49,7 @@ class RunNotesRow(QWidget):
 
     def __init__(self, session: Session) -> None:
         super().__init__()
-        self._runs = session.runs
+        self._editor = session.run_notes
         self._shown: RunSummary | None = None
         self.tags = QLineEdit(placeholderText="Tags")
         self.note = NoteField()
@@ -105,7 +105,7 @@ class RunNotesRow(QWidget):
         """Store the typed text in the background. now: store before returning, since the window is closing."""
         tags, note = self._typed()
         if self._shown is not None and (tags is not None or note is not None):
-            change = self._runs.change_notes_now if now else self._runs.change_notes
+            change = self._editor.change_notes_now if now else self._editor.change_notes
             change(self._shown.path, note=note, tags=tags)
 
     def _mark(self) -> None:

@@ -120,7 +120,7 @@ class RunTableView(QTableView):
         """Star all selected runs, or remove the star if all have one."""
         chosen = self.selected()
         starred = not all(run.notes.starred for run in chosen)
-        self._session.runs.star([run.path for run in chosen], starred=starred)
+        self._session.run_notes.star([run.path for run in chosen], starred=starred)
 
     def _select_near(self, row: int) -> None:
         """If no run is selected, select this row, or the last row of a shorter table."""
@@ -143,11 +143,11 @@ class RunTableView(QTableView):
     def _on_cell_clicked(self, index: QModelIndex) -> None:
         if index.column() == Column.STAR:
             run = index.data(RUN_ROLE)
-            self._session.runs.star([run.path], starred=not run.notes.starred)
+            self._session.run_notes.star([run.path], starred=not run.notes.starred)
 
     @Slot(object, str)
     def _on_renamed(self, path: Path, name: str) -> None:
-        self._session.runs.rename(path, name)
+        self._session.run_notes.rename(path, name)
 
     @Slot(object)
     def _on_restored(self, paths: Collection[Path]) -> None:

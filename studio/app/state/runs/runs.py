@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypedDict
 
 from PySide6.QtCore import QObject, Signal
 
@@ -18,40 +16,29 @@ from studio.app.background.worker import Job, JobEnded
 from studio.app.state.late import run_report
 from studio.app.state.undo import UndoHistory, UndoStep
 from studio.core import paths
-from studio.core.errors import StudioError
 from studio.core.events import ClassPredictions, Event, Notice
 from studio.core.formatting import count
 from studio.engine.runs import listing
 from studio.engine.runs.analysis.confused import confused_sprites
 from studio.engine.runs.history import HistoryRead, RunReader
 from studio.engine.runs.listing import RunsListed, RunSummary
-from studio.engine.runs.notes import RunNotes, change_notes
+from studio.engine.runs.notes import RunNotes
 from studio.engine.runs.queue import queued_runs
 
-_log = logging.getLogger(__name__)
 SHORT_JOB: JobOptions = {"urgent": True, "cancellable": False}  # not after an import, which takes minutes
 
 
-class _NoteChange(TypedDict, total=False):
-    """New values of a run's notes, the arguments of `change_notes`; None or a missing value changes nothing."""
-
-    name: str
-    starred: bool
-    note: str | None
-    tags: Sequence[str] | None
-
-
 class RunList(QObject):
-    """Lists the runs, loads their curves and samples, saves reports about them and changes their notes."""
+    """Lists the runs, loads their curves and samples, and saves reports about them."""
 
     listed = Signal()  # `runs` and `queued` changed
     read = Signal(object)  # HistoryRead
     saved = Signal(object)  # list of Path
     confused_found = Signal(object)  # ConfusedSprites
 
-    def __init__(self, job_queue: JobQueue, history: UndoHistory, parent: QObject | None = None) -> None:
+    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._job_queue, self._history = job_queue, history
+        self._job_queue = job_queue
         self._listing: Job | None = None
         self._list_again = False
         self._reader = RunReader()  # used on the files thread only
@@ -110,53 +97,10 @@ class RunList(QObject):
         run = self.at(path)
         return path.name if run is None else run.title
 
-    def rename(self, path: Path, name: str) -> None:
-        """Give a run a display name, as a step of the undo history; '' for the folder's name."""
-        run = self.at(path)
-        if run is not None and name != run.notes.name:
-            self._change([path], f"rename {run.title}", {"name": run.notes.name}, {"name": name})
-
-    def star(self, paths: Sequence[Path], *, starred: bool) -> None:
-        """Star runs, or remove their stars, as one step of the undo history."""
-        changed = [path for path in paths if (run := self.at(path)) is not None and run.notes.starred != starred]
-        if changed:
-            what = self.title_of(changed[0]) if len(changed) == 1 else count(len(changed), "run")
-            title = f"star {what}" if starred else f"remove star of {what}"
-            self._change(changed, title, {"starred": not starred}, {"starred": starred})
-
-    def change_notes(self, path: Path, *, note: str | None, tags: Sequence[str] | None) -> None:
-        """Change the note and the tags of a run; None leaves a field unchanged.
-
-        Changes of the same fields in a row are one step of the undo history, since they are stored during typing.
-        """
-        run = self.at(path)
-        notes, after = run.notes if run is not None else RunNotes(), _NoteChange(note=note, tags=tags)
-        before = _NoteChange(note=None if note is None else notes.note, tags=None if tags is None else notes.tags)
-        what = "note" if tags is None else "tags" if note is None else "note and tags"
-        self._change([path], f"change {what} of {self.title_of(path)}", before, after, joins=True)
-
-    def _change(
-        self, paths: Sequence[Path], title: str, before: _NoteChange, after: _NoteChange, *, joins: bool = False
-    ) -> None:
-        """Change the notes of runs as a step of the undo history. joins: extend the latest step of the same title."""
-        latest, redo = self._history.latest, partial(self._write_notes, paths, after)
-        redo()
-        if joins and latest is not None and latest.title == title:
-            self._history.replace_latest(UndoStep(title, latest.undo, redo))
-        else:
-            self._history.add(UndoStep(title, partial(self._write_notes, paths, before), redo))
-
-    def _write_notes(self, paths: Sequence[Path], change: _NoteChange) -> None:
-        for path in paths:
-            write, on_success = partial(change_notes, path, **change), partial(self._on_notes_changed, path)
-            self._job_queue.run("files", f"Saving notes of {path.name}", write, on_success, **SHORT_JOB)
-
-    def change_notes_now(self, path: Path, *, note: str | None, tags: Sequence[str] | None) -> None:
-        """Write the notes of a run immediately and not in a job, because the window closes."""
-        try:
-            self._on_notes_changed(path, change_notes(path, note=note, tags=tags))
-        except StudioError as error:  # the window is closed: only log
-            _log.warning("%s", error)
+    def set_notes(self, path: Path, notes: RunNotes) -> None:
+        """Change the notes of a listed run without reading the runs again."""
+        self.runs = tuple(dataclasses.replace(run, notes=notes) if run.path == path else run for run in self.runs)
+        self.listed.emit()
 
     def usable(self, recipe: str) -> list[RunSummary]:
         """Return the runs of a recipe with a saved checkpoint, newest first."""
@@ -189,11 +133,6 @@ class RunList(QObject):
     def _on_report_event(self, event: Event) -> None:
         if isinstance(event, run_report.ReportSaved):
             self.saved.emit([event.path])
-
-    def _on_notes_changed(self, path: Path, notes: RunNotes) -> None:
-        """Change the notes of a run in `runs` without reading the runs again."""
-        self.runs = tuple(dataclasses.replace(run, notes=notes) if run.path == path else run for run in self.runs)
-        self.listed.emit()
 
 
 def _list_runs() -> tuple[tuple[RunSummary, ...], tuple[RunSummary, ...]]:

@@ -1,20 +1,24 @@
 """The training queue of the window."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background import jobs
-from studio.app.background.job_queue import JobQueue
+from studio.app.background import jobs, trash
+from studio.app.background.job_queue import JobQueue, Operation
 from studio.app.background.jobs import TrainingRequest
+from studio.app.background.trash import TrashedRun
 from studio.app.state.runs.runs import RunList
 from studio.app.state.training.training import CurrentTraining
 from studio.app.state.undo import UndoHistory, UndoStep
+from studio.core.errors import UsageError
 from studio.core.events import Event, RunFinished
 from studio.engine.runs import queue
+from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import RunSummary
+from studio.engine.runs.queue import RunQueued
 
 
 class TrainingQueue(QObject):
@@ -42,10 +46,11 @@ class TrainingQueue(QObject):
         training.state_changed.connect(self._on_training_changed)
         training.event_received.connect(self._on_training_event)
 
-    def add(self, request: TrainingRequest) -> None:
-        """Create a run and append it to the queue."""
+    def add(self, request: TrainingRequest, history: UndoHistory) -> None:
+        """Create a run and append it to the queue, as a step of `history`, the undo history of the Train page."""
         title = f"Queueing {request.sprites.title} {request.recipe.name}"
-        self._job_queue.run("engine", title, partial(jobs.queue_run, request), self._on_changed)
+        on_event = partial(self._on_add_event, history)
+        self._job_queue.run("engine", title, partial(jobs.queue_run, request), self._on_changed, on_event)
 
     def move(self, run: Path, to: int) -> None:
         """Move a run to another position, counted from 0, as a step of the undo history."""
@@ -88,8 +93,15 @@ class TrainingQueue(QObject):
     def _move(self, run: Path, to: int) -> None:
         self._change(partial(queue.move, run, to, self.runs))
 
-    def _change(self, change: Callable[[], None]) -> None:
+    def _change(self, change: Operation[None]) -> None:
         self._job_queue.run("files", "Changing the queue", change, self._on_changed, cancellable=False)
+
+    def _on_add_event(self, history: UndoHistory, event: Event) -> None:
+        if isinstance(event, RunQueued):
+            trashed: list[TrashedRun] = []
+            undo = partial(self._change, partial(_trash_untrained, event.path, trashed))
+            redo = partial(self._change, partial(_restore, event.path, trashed))
+            history.add(UndoStep(f"add {event.path.name} to the queue", undo, redo))
 
     def _on_changed(self, _: None) -> None:
         self._runs.list_runs()
@@ -136,6 +148,24 @@ class TrainingQueue(QObject):
             error = f"{failure.title} {failure.hint}".strip() if failure is not None and self._current else ""
             self._change(partial(_leave_queue, run, error))
         self._current = None
+
+
+def _trash_untrained(run: Path, trashed: list[TrashedRun]) -> Generator[Event, None, None]:
+    """Move an added run to the trash and store it in `trashed`; without a trash, only remove it from the queue.
+
+    Yields notices. Raises UsageError if the run has trained meanwhile, and RunError.
+    """
+    if RunDir(run).progress().step or RunDir(run).saved_step():
+        raise UsageError(f"'{run.name}' has trained meanwhile.", "To remove it, move it to the trash on the Runs page.")
+    trashed[:] = yield from trash.trash_runs([run])
+    if not trashed:
+        queue.remove(run)
+
+
+def _restore(run: Path, trashed: Sequence[TrashedRun]) -> Generator[Event, None, None]:
+    """Move a run back from the trash and append it to the queue; yields notices. Raises RunError."""
+    if not trashed or (yield from trash.restore_runs(trashed)):
+        queue.append(run)
 
 
 def _put_back(run: Path, to: int, before: Sequence[RunSummary]) -> None:

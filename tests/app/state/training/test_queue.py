@@ -72,6 +72,12 @@ def test_queued_runs_train_one_after_the_other(qtbot: QtBot, opened: Window) -> 
     wait_for(qtbot, session, "discs generator")
     assert not session.training.is_busy() and not opened.notices.cards()
     assert "1 run in the queue: start on the Runs page." in texts(controls)
+    assert opened.menus.undo.text() == "Undo add discs generator to the queue"
+    opened.menus.undo.trigger()
+    wait_for(qtbot, session)
+    assert not (paths.runs() / "discs generator").exists()
+    opened.menus.redo.trigger()
+    wait_for(qtbot, session, "discs generator")
     training = start_endless(qtbot, session)
     session.setup.set_config(tiny(session, steps=2, seed=5))
     click(controls.queue)
@@ -91,6 +97,11 @@ def test_queued_runs_train_one_after_the_other(qtbot: QtBot, opened: Window) -> 
     assert found == {
         "discs generator": ("finished", 3), "discs generator 2": ("stopped", 0), "discs generator 3": ("finished", 5),
     }  # fmt: skip
+    added = next(step for step in session.setup.history.steps()[0] if step.title == "add discs generator to the queue")
+    with qtbot.waitSignal(session.failed, timeout=LONG_MS) as failed:
+        added.undo()
+    assert failed.args[0].title == "'discs generator' has trained meanwhile."
+    assert (paths.runs() / "discs generator").exists()
     assert session.setup.config == tiny(session, steps=2, seed=7)  # starting a queued run changes no shown settings
 
 

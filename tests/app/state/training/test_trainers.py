@@ -242,7 +242,7 @@ def test_a_queue_does_not_wait_for_a_run_that_is_only_watched(
 ) -> None:
     far = begin(begun)
     sprites, recipe = make_sprites(), ready.catalog.recipes["generator"]
-    ready.queue.add(TrainingRequest(sprites, recipe, tiny(ready, steps=2), cpu_of(ready)))
+    ready.queue.add(TrainingRequest(sprites, recipe, tiny(ready, steps=2), cpu_of(ready)), ready.setup.history)
     qtbot.waitUntil(lambda: len(ready.queue.runs) == 1, timeout=LONG_MS)
     ready.watch(far.run)
     wait_for_state(qtbot, ready, "training")
@@ -253,7 +253,7 @@ def test_a_queue_does_not_wait_for_a_run_that_is_only_watched(
 
 def test_a_queued_run_that_others_stop_keeps_its_place(qtbot: QtBot, ready: Session, begun: list[Elsewhere]) -> None:
     sprites, recipe = make_sprites(), ready.catalog.recipes["generator"]
-    ready.queue.add(TrainingRequest(sprites, recipe, tiny(ready, steps=1_000_000), cpu_of(ready)))
+    ready.queue.add(TrainingRequest(sprites, recipe, tiny(ready, steps=1_000_000), cpu_of(ready)), ready.setup.history)
     qtbot.waitUntil(lambda: len(ready.queue.runs) == 1, timeout=LONG_MS)
     run = ready.queue.runs[0].path
     begun.append(Elsewhere(run, lambda control: train_resumed(run, CPU, control)))
@@ -384,7 +384,7 @@ def test_the_queue_waits_for_processes_of_the_windows_own(
     qtbot: QtBot, ready: Session, launched: list[Elsewhere]
 ) -> None:
     sprites, recipe = make_sprites(), ready.catalog.recipes["generator"]
-    ready.queue.add(TrainingRequest(sprites, recipe, tiny(ready, steps=2), cpu_of(ready)))
+    ready.queue.add(TrainingRequest(sprites, recipe, tiny(ready, steps=2), cpu_of(ready)), ready.setup.history)
     qtbot.waitUntil(lambda: len(ready.queue.runs) == 1, timeout=LONG_MS)
     start_processes(ready, steps=1_000_000)
     wait_for_state(qtbot, ready, "training")
