@@ -25,6 +25,7 @@ from studio.engine.training.loop import train_new
 from studio.exports.script import Script
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU
+from tests.exports.tools import hidden
 
 RECIPES = list(catalog.recipes())
 Losses = Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]  # by recipe: recorded by the run, the script's
@@ -52,12 +53,9 @@ def run_alone(scripts: Iterable[Path], folder: Path) -> None:
 
 def run_alone_here(scripts: Iterable[Path], folder: Path) -> None:
     """The same in this process, which has imported torch: seconds less. AdamW is torch's, without its compiler."""
-    loaded = [name for name in sys.modules if name.partition(".")[0] in _HIDDEN]
-    with pytest.MonkeyPatch.context() as patch:
+    with hidden(_HIDDEN.__contains__), pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(torch.optim.AdamW, "step", AdamW.step)
-        for name in {*_HIDDEN, *loaded}:
-            patch.setitem(sys.modules, name, None)  # to import it is an error
         for path in scripts:
             runpy.run_path(str(path), run_name="__main__")
 

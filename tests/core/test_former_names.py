@@ -43,7 +43,8 @@ def studio(*words):
 
 
 folder, sprites = sys.argv[1], NpySource().example(Path(sys.argv[1]))
-small = ("--recipe", "vae", "--hidden", "16", "--code", "4", "--batch-size", "2", "--device", "cpu", "--threads", "1")
+small = ("--recipe", "vae", "--hidden", "16", "--code", "4", "--batch-size", "2")
+small = (*small, "--device", "cpu", "--threads", "1", "--precision", "fp32")
 studio("train", sprites, *small, "--holdout", "0", "--steps", "2", "--label-drop", "0.5", "--out", f"{folder}/run")
 studio("generate", f"{folder}/run", "--count", "2", "--device", "cpu", "--out", f"{folder}/new.npy")
 studio("export", f"{folder}/run", "--format", "npz", "--out", f"{folder}/weights.npz")

@@ -21,7 +21,7 @@ from studio.engine.steps.batches import to_rgba
 from studio.exports.state_dict import StateDict, compose_loader, loader_path
 from studio.recipes.generator import Generator
 from tests.engine.tools import agreeing
-from tests.exports.tools import ANCESTOR, CLASS_NAMES, TARGET_NAMES, small_exportable
+from tests.exports.tools import ANCESTOR, CLASS_NAMES, TARGET_NAMES, hidden, small_exportable
 
 # Runs a loader as a program on a Python that finds torch and the standard library, and nothing else.
 _ALONE = """
@@ -45,11 +45,19 @@ def _run_alone(loader: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=loader.parent, capture_output=True, text=True, encoding="utf-8", check=False)
 
 
+def _run_alone_here(loader: Path, *words: str) -> None:
+    """The same in this process, which has imported torch: two seconds less. What torch itself needs is not hidden."""
+    kept = {*sys.stdlib_module_names, "__main__", "torch", "typing_extensions", "sympy", "mpmath", "networkx", "jinja2"}
+    with hidden(lambda package: package not in kept), pytest.MonkeyPatch.context() as patch:
+        patch.chdir(loader.parent)
+        patch.setattr(sys, "argv", [str(loader), *words])
+        runpy.run_path(str(loader), run_name="__main__")
+
+
 def test_the_generators_loader_needs_torch_alone(tmp_path: Path) -> None:
     model = small_exportable("generator")
     _, loader = StateDict().write(model, tmp_path / "my model.pt", Config())
-    done = _run_alone(loader, "--count", "5", "--seed", "7", "--steps", "3", "--guidance", "2", "--out", "new.png")
-    assert done.returncode == 0, done.stderr
+    _run_alone_here(loader, "--count", "5", "--seed", "7", "--steps", "3", "--guidance", "2", "--out", "new.png")
     with Image.open(tmp_path / "new.png") as picture:
         assert picture.mode == "RGBA" and picture.size == (8 * 8, 8)
         drawn = np.asarray(picture).reshape(8, 8, 8, 4).swapaxes(0, 1)

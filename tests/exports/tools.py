@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import contextlib
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,3 +111,24 @@ class Rounded(ModelExport[RoundedConfig]):
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: RoundedConfig) -> Mapping[str, str]:
         return {"Python": f"# {config.decimals} decimals\n", "C": "/* none */\n"}
+
+
+class _Hidden:
+    """Refuses to find packages."""
+
+    def __init__(self, is_hidden: Callable[[str], bool]) -> None:
+        self._is_hidden = is_hidden
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if self._is_hidden(name.partition(".")[0]):
+            raise ModuleNotFoundError(f"{name} must not be needed")
+
+
+@contextlib.contextmanager
+def hidden(is_hidden: Callable[[str], bool]) -> Iterator[None]:
+    """Let no code of the `with` block import the packages of these names, as on a Python without them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in sys.modules if is_hidden(name.partition(".")[0])]:
+            patch.setitem(sys.modules, name, None)
+        patch.setattr(sys, "meta_path", [_Hidden(is_hidden), *sys.meta_path])
+        yield

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import time
 
 from studio.core.errors import TrainingError
 from studio.core.events import Events, Progress
@@ -25,15 +22,6 @@ class FakeExperiment(Experiment):
 
     def code(self, context: ExperimentContext) -> str:
         return "pass"
-
-
-class Stuck(FakeExperiment):
-    """Has a process of its own and hangs; what it counts is the number of that process."""
-
-    def run(self, context: ExperimentContext) -> Events:
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-        yield Progress(child.pid, 0, "child")
-        time.sleep(600)
 
 
 class Dying(FakeExperiment):

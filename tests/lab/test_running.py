@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from studio.core import paths
+from studio.core import paths, worker_process
 from studio.core.errors import StudioError, TrainingError, UsageError
 from studio.core.events import Event, JobFailed, Notice, Progress
 from studio.engine.devices.types import Device
@@ -22,7 +22,8 @@ from studio.lab import child, running
 from studio.lab.outcome import Outcome
 from studio.lab.results import ExperimentDone, load_results, save_result
 from studio.lab.running import result_of, run_experiment
-from tests.lab.fake_experiments import Broken, Dying, FakeExperiment, Refusing, Stuck
+from tests.lab import stuck_child
+from tests.lab.fake_experiments import Broken, Dying, FakeExperiment, Refusing
 from tests.lab.tools import InProcess, small_context
 
 
@@ -57,8 +58,10 @@ def _until_stuck(events: Iterator[Event]) -> int:
 
 
 def test_cancelling_kills_all_child_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = worker_process.start
+    monkeypatch.setattr(worker_process, "start", lambda module, environment: start(stuck_child.__name__, environment))
     before = set(psutil.Process().children(recursive=True))
-    events = run_experiment(Stuck(), small_context())
+    events = run_experiment(FakeExperiment(), small_context())
     grandchild = psutil.Process(_until_stuck(events))
     assert next(events) == Progress(grandchild.pid, 0, "child")  # again: nothing new comes, and others can work
     (child_process,) = set(psutil.Process().children()) - before
