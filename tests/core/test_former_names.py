@@ -6,21 +6,28 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from torch import Tensor
 
 import studio
+from studio.cli import main
+from studio.cli.messages import DONE
 from studio.core import former_names
 from studio.core.events import Events
+from studio.engine import catalog
+from studio.exports.sprites.formats import sprite_exports
+from studio.lab.catalog import experiments
 from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.outcome import Outcome
 from studio.recipes.base import Recipe
 from studio.recipes.capabilities import EditsSprites, Student
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
-from tests.lab.tools import small_context
+from tests.lab.tools import context_of_run, small_context
 
 OLDER_PLUGINS = Path(__file__).parents[1] / "older_plugins"  # the toy plug-ins as they were for version 0.1
 
@@ -54,7 +61,51 @@ print(*outcome.sentences)
 """
 
 
+@pytest.fixture
+def older_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The toy plug-ins of version 0.1, found in the place of the present ones. `all_sources` looks for them itself."""
+    catalogs: list[dict[str, Any]] = [catalog.recipes(), catalog.model_exports(), sprite_exports(), experiments()]
+    finders = [catalog.recipes, catalog.model_exports, sprite_exports, experiments]
+    before = [dict(plugins) for plugins in catalogs]
+
+    def replace_all(new: list[dict[str, Any]]) -> None:
+        for plugins, others in zip(catalogs, new, strict=True):
+            plugins.clear()
+            plugins.update(others)
+
+    with monkeypatch.context() as patch:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "toy_plugins"]:
+            patch.delitem(sys.modules, name)
+        patch.syspath_prepend(OLDER_PLUGINS)
+        with pytest.warns(
+            DeprecationWarning, match="Bench is now ExperimentContext; version 0.3 drops the former name."
+        ):
+            replace_all([find.__wrapped__() for find in finders])
+        yield
+        replace_all(before)
+        for name in [name for name in sys.modules if name.partition(".")[0] == "toy_plugins"]:
+            del sys.modules[name]
+
+
+@pytest.mark.usefixtures("older_plugins")
 def test_plugins_of_version_0_1_are_found_and_work(tmp_path: Path) -> None:
+    def studio_does(*words: object) -> None:
+        assert main([str(word) for word in words]) == DONE, words
+
+    older = importlib.import_module("toy_plugins.npy")
+    assert str(OLDER_PLUGINS) in str(older.__file__)
+    sprites, run = older.NpySource().example(tmp_path), tmp_path / "run"
+    small = ("--recipe", "vae", "--hidden", 16, "--code", 4, "--batch-size", 2, "--device", "cpu", "--threads", 1)
+    studio_does("train", sprites, *small, "--holdout", 0, "--steps", 2, "--label-drop", 0.5, "--out", run)
+    studio_does("generate", run, "--count", 2, "--device", "cpu", "--out", tmp_path / "new.npy")
+    studio_does("export", run, "--format", "npz", "--out", tmp_path / "weights.npz")
+    assert (tmp_path / "new.npy").exists() and (tmp_path / "weights.npz").exists()
+    outcome = list(experiments()["kernels"].run(context_of_run(run, "last")))[-1]
+    assert isinstance(outcome, Outcome) and "A kernel of 5 x 5 takes" in outcome.sentences[0]
+
+
+@pytest.mark.slow
+def test_plugins_of_version_0_1_work_in_a_process_of_their_own(tmp_path: Path) -> None:
     path = os.pathsep.join(map(str, (Path(__file__).parents[2], OLDER_PLUGINS)))
     code = f"from pathlib import Path\n{USE_OLDER_PLUGINS}"
     done = subprocess.run(
