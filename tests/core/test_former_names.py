@@ -65,7 +65,7 @@ print(*outcome.sentences)
 def older_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The toy plug-ins of version 0.1, found in the place of the present ones. `all_sources` looks for them itself."""
     catalogs: list[dict[str, Any]] = [catalog.recipes(), catalog.model_exports(), sprite_exports(), experiments()]
-    finders = [catalog.recipes, catalog.model_exports, sprite_exports, experiments]
+    finders: list[Any] = [catalog.recipes, catalog.model_exports, sprite_exports, experiments]
     before = [dict(plugins) for plugins in catalogs]
 
     def replace_all(new: list[dict[str, Any]]) -> None:
