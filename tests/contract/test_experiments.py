@@ -81,7 +81,9 @@ def outcomes(of_runs: list[ExperimentContext]) -> Outcomes:
     @functools.cache
     def once(experiment: Experiment) -> list[tuple[ExperimentContext, list[Event]]]:
         try:
-            return [(context, list(experiment.run(context))) for context in _contexts(experiment, of_runs)]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("studio.lab.experiments.moving_data._TURNS", 1)  # each starts seven processes
+                return [(context, list(experiment.run(context))) for context in _contexts(experiment, of_runs)]
         finally:
             torch.set_num_threads(THREADS)
 
