@@ -23,7 +23,7 @@ from studio.app.state.session import Session
 from studio.app.status_bar import StatusBar
 from studio.app.theme import Theme
 from studio.app.widgets import factory, pasted
-from studio.app.widgets.input import paste_text
+from studio.app.widgets.input import PastedImages, paste_text
 from studio.app.widgets.tab_order import move_focus
 
 _STORE_MS = 500
@@ -83,6 +83,7 @@ class Window(QMainWindow):
         self._theme.changed.connect(self._apply_stylesheet)
         self._commands.open_requested.connect(self.open_paths)
         menus.paste.triggered.connect(self._on_paste)
+        PastedImages(self, pasted.can_open)
         menus.quit.triggered.connect(self.close)
         self.close_guard.ready.connect(self._on_ready_to_close)
         self.close_guard.cancelled.connect(self.messages.show_notice)

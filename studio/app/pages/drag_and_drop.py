@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QByteArray, QMimeData, QObject, QPoint, Qt, QUrl, Signal, Slot
@@ -16,6 +18,7 @@ from studio.core import pictures
 from studio.exports import sheets
 
 _SHOWN = 64  # logical pixels of the drag image
+_URLS, _IMAGE = "text/uri-list", "application/x-qt-image"
 
 
 def mime_data(picked: SpriteSelection, carried: DragFiles) -> QMimeData:
@@ -27,6 +30,27 @@ def mime_data(picked: SpriteSelection, carried: DragFiles) -> QMimeData:
     if len(written) == 1:  # some systems drop alpha from clipboard images, but not from file bytes
         data.setData("image/png", QByteArray(written[0].read_bytes()))
     return data
+
+
+class _DragData(QMimeData):
+    """Data of a drag, made once the drop's target asks for it: writing thousands of sprites takes seconds."""
+
+    def __init__(self, make: Callable[[], QMimeData | None]) -> None:
+        """Create the data. make: returns URLs and an image; None after an error."""
+        super().__init__()
+        self._make = make
+        self._made: QMimeData | None = None
+
+    def formats(self) -> list[str]:
+        return [_URLS, _IMAGE]
+
+    def hasFormat(self, mimetype: str) -> bool:
+        return mimetype in self.formats()
+
+    def retrieveData(self, mimetype: str, kind: object) -> Any:
+        if self._made is None:
+            self._made = self._make() or QMimeData()
+        return {_URLS: self._made.urls, _IMAGE: self._made.imageData}[mimetype]() if self.hasFormat(mimetype) else None
 
 
 class SpriteDragger(QObject):
@@ -43,30 +67,30 @@ class SpriteDragger(QObject):
 
     @Slot()
     def drag(self) -> None:
-        """Drag the selected sprites; return after the drop."""
-        data, picked = self._data(), self._picked()
-        if data is not None and picked is not None:
-            dragged = QDrag(self._view)
-            dragged.setMimeData(data)
+        """Drag the selected sprites; return after the drop. Too many sprites to write can be dropped in the window."""
+        picked = self._picked() if len(self._view.spans()) else None
+        dragged = QDrag(self._view)
+        dragged.setMimeData(_DragData(partial(self._write, picked)) if picked is not None else QMimeData())
+        if picked is not None:
             zoom = max(1, _SHOWN // len(picked.sprites[0]))
             sprite = np.ascontiguousarray(picked.sprites[0].repeat(zoom, 0).repeat(zoom, 1))
             shown = QPixmap.fromImage(as_image(sprite))
             dragged.setPixmap(shown)
             dragged.setHotSpot(QPoint(shown.width() // 2, shown.height() // 2))
-            dragged.exec(Qt.DropAction.CopyAction)
+        dragged.exec(Qt.DropAction.CopyAction)
 
     @Slot()
     def copy(self) -> None:
         """Copy the selected sprites; do nothing without a selection."""
-        data = self._data()
+        picked = self._picked() if len(self._view.spans()) else None
+        data = self._write(picked) if picked is not None else None
         if data is not None:
             QGuiApplication.clipboard().setMimeData(data)
 
-    def _data(self) -> QMimeData | None:
-        """Return data of the selected sprites; None without a selection, or if writing their files failed."""
-        picked = self._picked() if len(self._view.spans()) else None
+    def _write(self, picked: SpriteSelection) -> QMimeData | None:
+        """Write the sprites' files and return their data; None if that failed."""
         try:
-            return mime_data(picked, self._carried) if picked is not None else None
+            return mime_data(picked, self._carried)
         except OSError as error:
             self.failed.emit(error)
             return None

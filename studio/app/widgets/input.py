@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, Slot
 from PySide6.QtGui import QGuiApplication, QHelpEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLineEdit, QPlainTextEdit, QToolTip, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QPlainTextEdit, QToolTip, QWidget
 
 from studio.app import keys
 
@@ -69,6 +69,37 @@ class WheelFilter(QObject):
         return super().eventFilter(watched, event)
 
 
+class PastedImages(QObject):
+    """Leaves Ctrl+V to the window while a text field has the focus, if the clipboard holds no text for the field."""
+
+    def __init__(self, window: QWidget, can_paste: Callable[[QMimeData], bool]) -> None:
+        """Watch the text fields of a window. can_paste: returns whether the window can use the data."""
+        super().__init__(window)
+        self._window, self._can_paste = window, can_paste
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        app.focusChanged.connect(self._on_focus_changed)
+
+    @Slot(QWidget, QWidget)
+    def _on_focus_changed(self, _before: QWidget | None, field: QWidget | None) -> None:
+        kinds = QLineEdit | QPlainTextEdit | QAbstractSpinBox | QComboBox
+        if isinstance(field, kinds) and field.window() is self._window:
+            field.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
+            data = QGuiApplication.clipboard().mimeData()
+            if event.matches(QKeySequence.StandardKey.Paste) and not _has_text(data) and self._can_paste(data):
+                event.ignore()  # the field would accept the keys and paste nothing
+                return True
+        return super().eventFilter(watched, event)
+
+
+def _has_text(data: QMimeData) -> bool:
+    """Return whether the data holds text; Qt counts files as text too."""
+    return data.hasFormat("text/plain")
+
+
 def paste_text() -> bool:
     """Paste the text of the clipboard into the focused text field; return False without a text or a field."""
     field = QApplication.focusWidget()
@@ -76,7 +107,7 @@ def paste_text() -> bool:
         field = field.lineEdit()
     if not isinstance(field, QLineEdit | QPlainTextEdit) or field.isReadOnly():
         return False
-    if not QGuiApplication.clipboard().text():
+    if not _has_text(QGuiApplication.clipboard().mimeData()):
         return False
     field.paste()
     return True

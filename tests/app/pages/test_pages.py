@@ -131,6 +131,12 @@ def test_an_image_pasted_anywhere_opens_on_the_sprites_page(qtbot: QtBot, window
     window.runs.filter.setFocus()
     window.menus.paste.trigger()
     assert window.runs.filter.text() == "orc" and window.page() is window.runs
+    QTest.keyClick(window.runs.filter, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert window.runs.filter.text() == "orcorc"
+    QGuiApplication.clipboard().setImage(image.scaled(8, 8))
+    with qtbot.waitSignal(window.session.open_sprites.imported, timeout=LONG_MS):  # a field takes no image
+        QTest.keyClick(window.runs.filter, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert window.page() is window.sprites and window.runs.filter.text() == "orcorc"
 
 
 def test_quality_tabs_beside_the_loss(train_page: TrainPage) -> None:

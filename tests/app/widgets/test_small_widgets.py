@@ -142,6 +142,16 @@ def test_elided_caption_has_a_tooltip(sheet: SpriteSheetView, qtbot: QtBot) -> N
     assert tip_at(qtbot, sheet, sheet.places().boxes[0].center()) == "weapons/a very long sword"
 
 
+def test_unreadable_captions_are_tooltips_alone(sheet: SpriteSheetView, qtbot: QtBot) -> None:
+    names = [f"dungeon/gateways/{number}" for number in range(16)]
+    sheet.set_sprites(SPRITES[:16], names)
+    shown(qtbot, sheet, 120, 80)
+    assert sheet.places().caption == 0 and sheet.rect().contains(sheet.places().boxes[-1])
+    assert tip_at(qtbot, sheet, sheet.places().boxes[3].center()) == names[3]
+    sheet.resize(900, 300)
+    assert sheet.places().caption > 0
+
+
 def test_swatches_by_mouse_and_keys(qtbot: QtBot) -> None:
     swatches = Swatches(choosable=True)
     qtbot.addWidget(swatches)

@@ -203,8 +203,7 @@ class Results(QWidget):
         if self._middle.direction() != sides[not is_narrow]:
             self._middle.setDirection(sides[not is_narrow])
             self._neighbours.set_below(is_narrow)
-        for part in (self._facts, self.zoom):
-            part.setVisible(not is_narrow)
+        self._facts.setVisible(not is_narrow)
         has_room = not self._is_editing or self.height() >= _LOWEST_WITH_PANEL
         self._neighbours.setVisible(not is_narrow or has_room or self._neighbours.is_playing())
         rows = _ROWS_BESIDE_EDITOR if self._is_editing else 1

@@ -15,9 +15,12 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.app.widgets.sprites.zoom import ZoomSlider
+from studio.core.arrays import Rgba
 from studio.data.sprites import Sprites
 
 _THUMBNAIL = "sprites_thumbnail"  # settings key: side of a thumbnail in logical pixels
+_FORMER_ZOOM = "sprites_zoom"  # settings key of older versions: logical pixels for a sprite pixel
+_USUAL_SIZE = 32  # pixels of a sprite, to turn a former zoom into a thumbnail
 
 
 class SpriteBrowser(QWidget):
@@ -34,14 +37,18 @@ class SpriteBrowser(QWidget):
         self.selection = SelectionBar(self.grid, session)
         self.show_all = factory.button("Clear filter", "Show all sprites.", slot=self._on_show_all_clicked)
         self._chosen: NDArray[np.int64] | None = None
+        self._shown: NDArray[np.int64] | None = None  # chosen and found sprites
+        self._pixels: Rgba | None = None
         self._names: Sequence[str] = ()
         no_match = factory.row(factory.text("No sprite matches.", "muted", wrap=False), self.show_all, 1)
         self._stack = factory.stack(self.grid, factory.panel(factory.column(no_match, 1)))
         above = factory.row(self.search, 1, self.zoom, grows=0)
         self.setLayout(factory.column(above, self._stack, self.selection, margin=factory.GRID, grows=1))
-        thumbnail = self._settings.text(_THUMBNAIL)
+        thumbnail, zoom = self._settings.text(_THUMBNAIL), self._settings.text(_FORMER_ZOOM)
         if thumbnail.isdecimal():
             self.grid.zoom.set_thumbnail(int(thumbnail))
+        elif zoom.isdecimal():
+            self.grid.zoom.set_thumbnail(int(zoom) * _USUAL_SIZE)
         self.search.found.connect(self._on_found)
         self.grid.activated.connect(self.grid.open_large)
 
@@ -56,11 +63,17 @@ class SpriteBrowser(QWidget):
         """
         indices = [*self.grid.selected()[:1], *self.grid.after_selection()] if is_same else []
         wanted = [self._names[index] for index in indices]
+        has_same_pixels, self._pixels = sprites.rgba is self._pixels, sprites.rgba
         self._names, self._chosen, names = sprites.names, chosen, sprites.class_names
-        self.grid.set_sprites(sprites.rgba, self._names, labels=sprites.labels, class_names=names, stays=is_same)
         if not is_same:
             self.search.clear()
         self.search.set_sprites(sprites)
+        if has_same_pixels:  # sprites were moved to other classes
+            self.grid.replace_labels(sprites.labels, names)
+            if np.array_equal(self._shown, self._matches()):  # type: ignore[arg-type]  # None is an object array
+                return
+        else:
+            self.grid.set_sprites(sprites.rgba, self._names, labels=sprites.labels, class_names=names, stays=is_same)
         self._filter(stays=True)
         for name in wanted:
             if name in self._names and self.grid.go_to(self._names.index(name)):
@@ -88,13 +101,16 @@ class SpriteBrowser(QWidget):
         self.search.clear()
         return not was_clear
 
+    def _matches(self) -> NDArray[np.int64] | None:
+        """Return the chosen and found sprites: int64 [n], ascending; None for all."""
+        chosen, found = self._chosen, self.search.indices
+        if chosen is None or found is None:
+            return found if chosen is None else chosen
+        return np.intersect1d(chosen, found, assume_unique=True)
+
     def _filter(self, *, stays: bool) -> None:
         """Show the chosen and found sprites. stays: keep the scroll position."""
-        shown, found = self._chosen, self.search.indices
-        if shown is None or found is None:
-            shown = found if shown is None else shown
-        else:
-            shown = np.intersect1d(shown, found, assume_unique=True)
+        shown = self._shown = self._matches()
         self.grid.set_visible(shown, stays=stays)
         self._stack.setCurrentIndex(1 if shown is not None and not len(shown) else 0)
         self.filtered.emit()

@@ -31,7 +31,7 @@ class ClassMover(QObject):
         action = grid.menu.addMenu(self.menu)
         action.setProperty("tip", "Move the selected sprites to another class. Your files are not changed.")
         grid.menu.aboutToShow.connect(self._on_about_to_show)
-        self.menu.chosen.connect(self._move)
+        self.menu.chosen.connect(self.move)
         self.menu.other_requested.connect(self.open_dialog)
         keys.shortcut("move_class", grid, self.open_dialog)
 
@@ -45,7 +45,7 @@ class ClassMover(QObject):
         sprites = self._open_sprites.sprites
         if sprites is not None and not self.why_not():
             dialog = ClassDialog(self._grid, sprites.class_names, self._grid.selected_count())
-            dialog.chosen.connect(self._move)
+            dialog.chosen.connect(self.move)
             dialog.open()
 
     @Slot()
@@ -57,7 +57,8 @@ class ClassMover(QObject):
         set_action_enabled(self.menu.menuAction(), self.why_not())
 
     @Slot(str)
-    def _move(self, class_name: str) -> None:
+    def move(self, class_name: str) -> None:
+        """Move the selected sprites to a class."""
         self._open_sprites.move_to_class(self._selected(), class_name)
 
 

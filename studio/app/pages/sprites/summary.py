@@ -5,14 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent, QPainter, QPen
+from PySide6.QtWidgets import QHeaderView, QStyleOptionViewItem, QTreeWidget, QTreeWidgetItem, QWidget
 
+from studio.app import theme
 from studio.app.pages.sprites.palette_view import PaletteView
 from studio.app.state.session import Session
 from studio.app.state.sprites.rights import load_rights, store_rights
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.app.widgets.layout import Collapsible
+from studio.app.widgets.sprites.cell_view import Index
 from studio.core import formatting
 from studio.core.errors import BadInputError, UsageError
 from studio.data.importing.importing import ImportOptions, SpritesImported, with_palette
@@ -116,9 +119,10 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class ClassList(QTreeWidget):
-    """A list of classes with counts."""
+    """A list of classes with counts. sprites_dropped: the class on which the user dropped dragged sprites."""
 
     chosen = Signal()
+    sprites_dropped = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,7 +135,10 @@ class ClassList(QTreeWidget):
         self.header().setStretchLastSection(False)
         self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        factory.set_name_and_tip(self, "Classes", "Select a class to show only its sprites.")
+        self._drag_source: QWidget | None = None
+        self._target: QTreeWidgetItem | None = None  # the class under dragged sprites
+        tip = "Select a class to show only its sprites. Drop selected sprites on a class to move them."
+        factory.set_name_and_tip(self, "Classes", tip)
         self.currentItemChanged.connect(self._on_item_changed)
 
     def chosen_class(self) -> str:
@@ -147,12 +154,56 @@ class ClassList(QTreeWidget):
 
     def show_classes(self, sprites: Sprites, chosen: str = "") -> None:
         """List these sprites' classes, and choose a class by its name, or 'All classes' for ''."""
-        self._labels = sprites.labels
+        self._labels, self._target = sprites.labels, None
         self.clear()
         self._add("All classes", len(sprites), -1)
         for label, (name, count) in enumerate(zip(sprites.class_names, sprites.class_counts(), strict=True)):
             self._add(name, int(count), label)
         self.choose(chosen)
+
+    def accept_drops_from(self, view: QWidget) -> None:
+        """Accept sprites dragged from this view, and no other drops."""
+        self._drag_source = view
+        self.setAcceptDrops(True)
+        self.setDropIndicatorShown(False)  # the list marks the class itself
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if self._drag_source is not None and event.source() is self._drag_source:
+            event.acceptProposedAction()
+        else:
+            event.ignore()  # files go to the window
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        """Mark the class under the mouse; near the edges, scroll."""
+        super().dragMoveEvent(event)
+        item = self.itemAt(event.position().toPoint())
+        is_class = item is not None and item.data(0, Qt.ItemDataRole.UserRole) >= 0
+        self._mark(item if is_class else None)
+        (event.acceptProposedAction if is_class else event.ignore)()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        super().dragLeaveEvent(event)
+        self._mark(None)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        name = self._target.text(0) if self._target is not None else ""
+        self._mark(None)
+        self.stopAutoScroll()
+        self.setState(self.State.NoState)
+        if name:
+            event.acceptProposedAction()
+            self.sprites_dropped.emit(name)
+
+    def _mark(self, target: QTreeWidgetItem | None) -> None:
+        self._target = target
+        self.viewport().update()
+
+    def drawRow(self, painter: QPainter, options: QStyleOptionViewItem, index: Index) -> None:
+        """Draw a class, with a frame while dragged sprites are over it."""
+        super().drawRow(painter, options, index)
+        if self._target is not None and self.itemFromIndex(index) is self._target:
+            painter.setPen(QPen(QColor(theme.colours().accent), 2))
+            painter.drawRect(self.visualItemRect(self._target).adjusted(1, 1, -1, -1))
 
     def _add(self, name: str, count: int, label: int) -> None:
         item = QTreeWidgetItem([name, formatting.number(count)])

@@ -124,9 +124,16 @@ class OpenSprites(QObject):
         return "" if self.result and self.result.edits else "The file of your edits is damaged."
 
     def move_to_class(self, indices: Sequence[int], class_name: str) -> None:
-        """Move open sprites to a new or existing class, as a step of `history`. Files are not changed."""
+        """Move open sprites to a new or existing class, as a step of `history`. Files are not changed.
+
+        Sprites that are in this class stay, and so does the history if all are.
+        """
         now, found = self.latest, self.result
         if found is None or now.paths != self.paths or now.edits is None or self.why_no_moves():
+            return
+        names, labels = found.sprites.class_names, found.sprites.labels
+        indices = [index for index in indices if names[labels[index]] != class_name]
+        if not indices:
             return
         move = ClassMove(now.edits, found.read, indices, class_name)
         undo, redo = partial(self._import_edited, now.edits), partial(self._import_edited, move)

@@ -217,6 +217,11 @@ class SpriteGrid(QWidget):
         self.view.verticalScrollBar().setValue(top)
         self.selection_changed.emit()
 
+    def replace_labels(self, labels: NDArray[np.int64], class_names: Sequence[str]) -> None:
+        """Replace the classes; see `set_sprites`. Selection and scroll position stay."""
+        self._model.labels, self._model.class_names = labels, class_names
+        self.selection_changed.emit()
+
     def replace_pixels(self, rgba: Rgba) -> None:
         """Replace the pixels by an array of the same shape. Selection and scroll position stay."""
         assert rgba.shape == self._model.rgba.shape, rgba.shape

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal, Slot
@@ -21,15 +22,20 @@ from studio.core.arrays import Rgba
 _TIP = "Double-click a sprite to view it large."
 _PAIRS = "Left: original. Right: reconstruction."
 _PAIR_GAP = 2  # logical pixels between an original and its reconstruction
+_READABLE = 8  # characters; shorter elided captions tell nothing
 SPRITE_GAP = 6  # logical pixels between sprites
 
 
 @dataclass(frozen=True)
 class SheetLayout:
-    """Places of sprites in rows: equal boxes of a sprite with its caption, in `columns` columns."""
+    """Places of sprites in rows: equal boxes of a sprite with its caption, in `columns` columns.
+
+    caption: height of a caption at the bottom of a box; 0 without captions.
+    """
 
     boxes: tuple[QRect, ...]
     columns: int
+    caption: int
 
     @classmethod
     def fill(
@@ -57,7 +63,7 @@ class SheetLayout:
         top = max(0, (area.height() - rows * (high + gap) + gap) // 2)
         cells = (divmod(number, columns) for number in range(count))
         corners = ((left + column * (wide + gap), top + row * (high + gap)) for row, column in cells)
-        return cls(tuple(QRect(*corner, wide, high) for corner in corners), columns)
+        return cls(tuple(QRect(*corner, wide, high) for corner in corners), columns, caption.height())
 
     def at(self, point: QPoint) -> int:
         """Return the index of the sprite at a point; -1 for none."""
@@ -106,15 +112,19 @@ class SpriteSheetView(QWidget):
         self._refresh()
 
     def places(self) -> SheetLayout:
-        """Return the places of the sprites in the widget."""
-        (count, size), caption = self._rgba.shape[:2], QSize(0, 0)
-        if self._captions:
-            metrics = self.fontMetrics()
-            caption = QSize(max(map(metrics.horizontalAdvance, self._captions)), metrics.height())
+        """Return the places of the sprites in the widget, without captions if these would be unreadable."""
+        (count, size), metrics, none = self._rgba.shape[:2], self.fontMetrics(), QSize(0, 0)
         has_pairs, area = self._originals is not None, self.size()
         if has_pairs:
-            area -= QSize(0, self.fontMetrics().height())  # the last line explains the pairs
-        return SheetLayout.fill(area, self.devicePixelRatioF(), count, size, caption, has_pairs=has_pairs)
+            area -= QSize(0, metrics.height())  # the last line explains the pairs
+        fill = partial(SheetLayout.fill, area, self.devicePixelRatioF(), count, size, has_pairs=has_pairs)
+        if not (self._captions and count):
+            return fill(caption=none)
+        longest = max(map(metrics.horizontalAdvance, self._captions))
+        found = fill(caption=QSize(longest, metrics.height()))
+        readable = min(longest, _READABLE * metrics.averageCharWidth())
+        has_room = found.boxes[0].width() >= readable and found.boxes[-1].bottom() < area.height()
+        return found if has_room else fill(caption=none)
 
     def visible_count(self) -> int:
         return len(self._rgba)
@@ -205,8 +215,9 @@ class SpriteSheetView(QWidget):
             flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
             painter.drawText(self.rect().adjusted(16, 16, -16, -16), flags, self._placeholder)
             return
-        height = painter.fontMetrics().height() if self._captions else 0  # of a caption
-        for number, box in enumerate(self.places().boxes):
+        places = self.places()
+        height = places.caption
+        for number, box in enumerate(places.boxes):
             sprite = box.adjusted(0, 0, 0, -height)
             if number == self._current and self.hasFocus():
                 painter.setPen(QPen(QColor(theme.colours().accent), 2))
@@ -219,7 +230,7 @@ class SpriteSheetView(QWidget):
                 left, top, apart = middle - side - _PAIR_GAP // 2, sprite.y(), side + _PAIR_GAP
                 draw_sprite(painter, QRect(left, top, side, side), self._originals[number])
                 draw_sprite(painter, QRect(left + apart, top, side, side), self._rgba[number])
-            if self._captions:
+            if height:
                 line = QRect(box.x() - 2, box.bottom() + 1 - height, box.width() + 4, height)
                 elide = Qt.TextElideMode.ElideMiddle
                 text = painter.fontMetrics().elidedText(self._captions[number], elide, line.width())
@@ -228,7 +239,7 @@ class SpriteSheetView(QWidget):
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, _PAIRS)
 
     def _tip_at(self, point: QPoint) -> str:
-        """Return the full caption at a point, since the shown caption may be elided."""
+        """Return the full caption at a point, since the shown caption may be elided or missing."""
         at = self.places().at(point) if self._captions else -1
         about = _TIP if self._originals is None else _PAIRS
         return self._captions[at] if at >= 0 else about if len(self._rgba) else ""

@@ -86,3 +86,10 @@ def test_zoom_slider_is_remembered(qtbot: QtBot, filled: SpritesPage, session: S
     other = SpritesPage(session)
     qtbot.addWidget(other)
     assert other.grid.zoom.thumbnail == 16
+
+
+def test_zoom_of_older_settings_is_kept(qtbot: QtBot, session: Session) -> None:
+    session.settings.set_text("sprites_zoom", "4")
+    page = SpritesPage(session)
+    qtbot.addWidget(page)
+    assert page.grid.zoom.thumbnail == 4 * 32

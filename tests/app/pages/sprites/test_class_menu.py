@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMimeData, QPointF, Qt
+from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -112,3 +113,42 @@ def test_moved_sprites_leave_the_chosen_class(qtbot: QtBot, shown: SpritesPage) 
     with qtbot.waitSignal(shown.session.open_sprites.imported, timeout=LONG_MS):
         shown.session.open_sprites.move_to_class(grid.selected(), "class1")
     assert grid.visible_count() == 10 and grid.selected() == [2]  # the next sprite
+
+
+def test_selection_and_position_stay_after_a_move(qtbot: QtBot, shown: SpritesPage) -> None:
+    grid, opened = shown.browser.grid, shown.session.open_sprites
+    shown.resize(700, 300)
+    grid.zoom.set(16)
+    grid.select([13, 14])
+    top = grid.view.verticalScrollBar().value()
+    with qtbot.waitSignal(opened.imported, timeout=LONG_MS):
+        opened.move_to_class(grid.selected(), "boss")
+    assert grid.selected() == [13, 14] and grid.view.verticalScrollBar().value() == top > 0
+    assert grid.shown_sprite(13).about == "boss"
+
+
+def test_sprites_are_dropped_on_a_class(qtbot: QtBot, shown: SpritesPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid, classes, opened = shown.browser.grid, shown.summary.classes, shown.session.open_sprites
+    data, copy, no_key = QMimeData(), Qt.DropAction.CopyAction, Qt.KeyboardModifier.NoModifier
+    source: list[object] = [grid.view]
+    for kind in (QDragEnterEvent, QDragMoveEvent, QDropEvent):
+        monkeypatch.setattr(kind, "source", lambda event: source[0], raising=False)
+
+    def hover(row: int) -> bool:
+        """Drag over a row of the list; return whether it accepts the sprites."""
+        item = classes.topLevelItem(row)
+        assert item is not None
+        place = classes.visualItemRect(item).center()
+        entered = QDragEnterEvent(place, copy, data, Qt.MouseButton.LeftButton, no_key)
+        classes.dragEnterEvent(entered)
+        moved = QDragMoveEvent(place, copy, data, Qt.MouseButton.LeftButton, no_key)
+        classes.dragMoveEvent(moved)
+        return entered.isAccepted() and moved.isAccepted()
+
+    grid.select([0, 1, 2])
+    assert not hover(0) and hover(1) and hover(2)
+    with qtbot.waitSignal(opened.imported, timeout=LONG_MS):
+        classes.dropEvent(QDropEvent(QPointF(), copy, data, Qt.MouseButton.LeftButton, no_key))
+    assert sprites_of(shown.session).class_counts().tolist() == [9, 15] and len(opened.history.steps()[0]) == 1
+    source[0] = None  # files from another program
+    assert not hover(2)
