@@ -54,7 +54,11 @@ class SpritesPage(Page):
         parts, layout = (side, factory.panel(body)), self.session.settings.layout("sprites")
         factory.fill_splitter(self._splitter, parts, (320, 900), layout, stretch=1)
         self.setLayout(factory.column(self._stack))
-        open_sprites = session.open_sprites
+        self._connect(session.open_sprites)
+        session.doctor.changed.connect(self._on_doctor_changed)
+        self.before_show()
+
+    def _connect(self, open_sprites: OpenSprites) -> None:
         self.drop_zone.paths_chosen.connect(open_sprites.open_paths)
         self.drop_zone.browse_requested.connect(self._on_browse_requested)
         self.drop_zone.demo_requested.connect(open_sprites.open_demo)
@@ -78,8 +82,6 @@ class SpritesPage(Page):
         open_sprites.started.connect(self._on_import_started)
         open_sprites.imported.connect(self._on_imported)
         open_sprites.ended.connect(self._on_import_ended)
-        session.doctor.changed.connect(self._on_doctor_changed)
-        self.before_show()
 
     def before_show(self) -> None:
         self.drop_zone.set_recent(self.session.settings.recent())

@@ -41,21 +41,25 @@ class SheetLayout:
     def fill(
         cls, area: QSize, ratio: float, count: int, size: int, caption: QSize, *, has_pairs: bool = False
     ) -> SheetLayout:
-        """Return the layout of `count` sprites, or pairs of sprites, with the largest sprites and the fewest gaps.
+        """Return the layout of `count` sprites, or pairs of sprites, with the largest sprites and the widest captions.
 
         ratio: device pixels for a logical pixel. size: of a sprite, in pixels. caption: room for the longest caption;
         (0, 0) for none. The boxes are wider than their sprites if there is room for longer captions.
         """
-        gap, width, best = SPRITE_GAP, area.width(), (0.0, 0)
+        gap, width, best = SPRITE_GAP, area.width(), (0.0, 0, 0)
         columns = max(1, width // (size + gap))
         for candidate in range(1, count + 1):
             across = width // candidate - gap
             across = (across - _PAIR_GAP) // 2 if has_pairs else across
             down = area.height() // math.ceil(count / candidate) - gap - caption.height()
             side = factor_for(min(across, down), size, ratio)
-            empty = -count % candidate
-            if side <= min(across, down) and (side, -empty) > best:
-                best, columns = (side, -empty), candidate
+            found = (
+                side,
+                min(width // candidate - gap, caption.width()),
+                -(-count % candidate),
+            )  # last: minus the gaps
+            if side <= min(across, down) and found > best:
+                best, columns = found, candidate
         side, rows = math.ceil(best[0] or size), math.ceil(count / columns)
         drawn = 2 * side + _PAIR_GAP if has_pairs else side
         wide, high = max(drawn, min(caption.width(), width // columns - gap)), side + caption.height()
