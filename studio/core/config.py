@@ -238,7 +238,13 @@ class TrainingConfig(Config):
         label="Mirror sprites",
     )  # fmt: skip
     shift_px: int = setting(
-        0, "Also train on sprites shifted by up to this many pixels.", unit="px", low=0, high=16, label="Shift sprites"
+        0,
+        "Also train on sprites shifted by up to this many pixels.",
+        unit="px",
+        low=0,
+        high=16,
+        label="Shift sprites",
+        low_text="Off",
     )
     seed: int = setting(
         0, "Equal seed, data, settings and precision repeat a run exactly on a CPU.", low=0, high=2**31 - 1
@@ -249,20 +255,22 @@ class TrainingConfig(Config):
     )  # fmt: skip
     lr_warmup_steps: int = setting(
         100, "Steps over which the learning rate rises to its peak.",
-        unit="steps", low=0, high=1_000_000, advanced=True, label="Warm-up",
+        unit="steps", low=0, high=1_000_000, advanced=True, label="Warm-up", low_text="Off",
     )  # fmt: skip
     lr_decay_share: float = setting(
         0.4, "Share of the training, at its end, over which the learning rate falls to zero.",
-        low=0.0, high=1.0, advanced=True, label="LR decay (last part)",
+        low=0.0, high=1.0, advanced=True, label="LR decay (last part)", low_text="Off",
     )  # fmt: skip
-    weight_decay: float = setting(0.01, "Pulls the weights towards zero.", low=0.0, high=1.0, advanced=True)
+    weight_decay: float = setting(
+        0.01, "Pulls the weights towards zero.", low=0.0, high=1.0, advanced=True, low_text="Off"
+    )
     clip_grad_norm: float = setting(
         1.0, "Largest gradient norm; larger gradients are scaled down.",
         low=0.001, high=1e6, advanced=True, label="Gradient clipping",
     )  # fmt: skip
     ema_halflife_sprites: int = setting(
         20_000, "Sprites after which the share of old weights in the averaged (EMA) model has halved.",
-        unit="sprites", low=0, high=1_000_000_000, advanced=True, label="EMA half-life",
+        unit="sprites", low=0, high=1_000_000_000, advanced=True, label="EMA half-life", low_text="Off",
     )  # fmt: skip
     threads: int = setting(
         0, "CPU threads for training on the CPU. Auto: one per core, fewer while other programs use the cores.",

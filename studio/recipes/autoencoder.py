@@ -50,7 +50,7 @@ class AutoencoderConfig(TrainingConfig):
     kl_weight: float = setting(
         1.0, "Weight of the KL divergence, which pulls the codes of a class together. More weight makes interpolations "
         "better, less reproduces sprites more exactly. 1 is the standard variational autoencoder.",
-        label="KL weight", low=0.0, high=100.0, advanced=True,
+        label="KL weight", low=0.0, high=100.0, advanced=True, low_text="Off",
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -37,7 +37,12 @@ class ClassifierConfig(PredictorConfig):
     shift_px: int = with_default(TrainingConfig, "shift_px", 2)
     dropout: float = with_default(PredictorConfig, "dropout", 0.2)
     label_smoothing: float = setting(
-        0.1, "Label smoothing of the training targets (Szegedy et al. 2016).", low=0.0, high=0.5, advanced=True
+        0.1,
+        "Label smoothing of the training targets (Szegedy et al. 2016).",
+        low=0.0,
+        high=0.5,
+        advanced=True,
+        low_text="Off",
     )
     smallest_class: int = setting(
         _SMALLEST, "Classes with fewer sprites are left out.", unit="sprites", low=_SMALLEST, high=100_000

@@ -65,7 +65,7 @@ class GeneratorConfig(TrainingConfig):
     )
     class_dropout: float = setting(
         0.1, "Share of sprites trained without their class, which classifier-free guidance needs.",
-        low=0.0, high=1.0, advanced=True, former_name="label_drop",
+        low=0.0, high=1.0, advanced=True, low_text="Off", former_name="label_drop",
     )  # fmt: skip
     colours: int = setting(
         256, "Number of colours in the model's palette, chosen from your sprites. None: colours mix freely, for "
@@ -78,7 +78,7 @@ class GeneratorConfig(TrainingConfig):
     )  # fmt: skip
     inpaint_share: float = setting(
         0.33, "Share of sprites with an inpainting mask in the last fifth of the training.",
-        low=0.0, high=1.0, legacy_default=0.0, advanced=True, former_name="filling",
+        low=0.0, high=1.0, legacy_default=0.0, advanced=True, low_text="Off", former_name="filling",
     )  # fmt: skip
 
     def __post_init__(self) -> None:

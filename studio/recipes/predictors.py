@@ -36,7 +36,12 @@ class PredictorConfig(TrainingConfig):
     )  # fmt: skip
     width: int = setting(32, "Channels of the first level of the studio network.", low=16, high=512)
     dropout: float = setting(
-        0.1, "Share of the last features dropped in training, against overfitting.", low=0.0, high=0.9, advanced=True
+        0.1,
+        "Share of the last features dropped in training, against overfitting.",
+        low=0.0,
+        high=0.9,
+        advanced=True,
+        low_text="Off",
     )
 
     def __post_init__(self) -> None:
