@@ -5,6 +5,7 @@ Each edit is stored under a hash of the sprite's pixels, so edits survive rename
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -20,6 +21,7 @@ from studio.core.names import escape_unprintable
 
 _VERSION = 1
 _LONGEST_CLASS = 200  # characters
+_IGNORE = "'--edits off' ignores it."
 
 
 class EditsError(BadInputError):
@@ -79,21 +81,60 @@ def edits_path(folder: Path) -> Path:
 
 
 def read_edits(folder: Path) -> Mapping[str, SpriteEdit]:
-    """Read the edits of a sprite folder, by content key; empty without a file. Raises EditsError."""
+    """Read the edits of a sprite folder, by content key; empty without a file. Raises EditsError.
+
+    A folder that was renamed or moved keeps its edits: they are copied to a file for the new path.
+    """
     path = edits_path(folder)
     try:
+        if not path.exists() and (sprites := _edits_of_former_path(folder)):
+            _write(folder, sprites)
         data = path.read_bytes()
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise _unusable(folder, f"{path}: {error.strerror or error}") from None
+        hint = f"{path}: {error.strerror or error}. Check the file's permissions. {_IGNORE}"
+        raise EditsError(_unreadable(folder), hint) from None
     try:
-        version = records.parse(data, _Header).version
-        if version > _VERSION:
-            raise _unusable(folder, f"{path} was written by a newer version of the studio")
-        return records.parse(data, _EditsFile).sprites
+        return _parse(data).sprites
+    except _NewerVersionError:
+        hint = f"{path} was written by a newer version of the studio. Update the studio. {_IGNORE}"
+        raise EditsError(_unreadable(folder), hint) from None
     except ValueError as error:
-        raise _unusable(folder, f"{path} is damaged: {error}") from None
+        hint = f"{path} is damaged: {error}. Repair or delete the file. {_IGNORE}"
+        raise EditsError(_unreadable(folder), hint) from None
+
+
+def _edits_of_former_path(folder: Path) -> Mapping[str, SpriteEdit]:
+    """Return the edits of a missing folder whose edited files, or most of them, are in `folder`; empty if unknown."""
+    known: list[_EditsFile] = []
+    for path in sorted(paths.edits().glob("*.json")) if folder.is_dir() else ():
+        with contextlib.suppress(OSError, ValueError):  # a damaged file is reported when its own folder is opened
+            known.append(_parse(path.read_bytes()))
+    for each in known:
+        edited = {folder / edit.name.partition("#")[0] for edit in each.sprites.values()}
+        if not Path(each.folder).exists() and 2 * sum(file.is_file() for file in edited) > len(edited):
+            return each.sprites
+    return {}
+
+
+class _NewerVersionError(ValueError):
+    """An edits file of a newer version of the studio."""
+
+
+def _parse(data: bytes) -> _EditsFile:
+    """Parse an edits file. Raises ValueError."""
+    if records.parse(data, _Header).version > _VERSION:
+        raise _NewerVersionError
+    parsed = records.parse(data, _EditsFile)
+    for edit in parsed.sprites.values():
+        try:
+            is_usable = edit.is_empty or checked_class_name(edit.class_name) == edit.class_name
+        except UsageError:
+            is_usable = False
+        if not is_usable:
+            raise ValueError(f"'{escape_unprintable(edit.class_name)}' is no class name")
+    return parsed
 
 
 def save_edits(before: Edits, after: Edits) -> None:
@@ -133,7 +174,7 @@ def _write(folder: Path, sprites: Mapping[str, SpriteEdit]) -> None:
     path = edits_path(folder)
     contents = msgspec.to_builtins(_EditsFile(_VERSION, str(folder), dict(sorted(sprites.items()))))
     try:
-        if sprites:
+        if sprites or _edits_of_former_path(folder):  # without a file, these would be copied again
             files.write_atomic(path, json.dumps(contents, indent=1).encode())
         else:
             path.unlink(missing_ok=True)
@@ -142,6 +183,5 @@ def _write(folder: Path, sprites: Mapping[str, SpriteEdit]) -> None:
         raise EditsError(title, f"Free some space, or check the permissions of {path.parent}.") from None
 
 
-def _unusable(folder: Path, reason: str) -> EditsError:
-    title = f"The edits of {escape_unprintable(folder.name)!r} can't be read."
-    return EditsError(title, f"{reason}. Repair or delete the file. 'studio train --edits off' ignores it.")
+def _unreadable(folder: Path) -> str:
+    return f"The edits of {escape_unprintable(folder.name)!r} can't be read."

@@ -182,6 +182,6 @@ def test_class_moves_are_listed_followed_and_recorded(folder: Path, tmp_path: Pa
 
     edits_path(folder).write_text("damaged")
     err = studio("inspect", folder, code=FAILED).err
-    assert "The edits of 'discs' can't be read." in err and "'studio train --edits off' ignores it." in err
+    assert "The edits of 'discs' can't be read." in err and "'--edits off' ignores it." in err
     assert edits_path(folder).read_text() == "damaged"
     studio("inspect", folder, "--edits", "off")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,8 @@ def test_saving_keeps_the_edits_of_another_window(tmp_path: Path) -> None:
         ('{"version": 1, "folder": "", "sprites": {"k": {"class": 3}}}', "'sprites' holds a whole number"),
         ('{"version": 1, "folder": "", "sprites": {"k": {"clas": "x"}}}', "unknown field 'clas'"),
         ('{"version": 1, "folder": "", "sprites": {}, "cells": []}', "unknown field 'cells'"),
+        ('{"version": 1, "folder": "", "sprites": {"k": {"class": "a//b"}}}', "'a//b' is no class name"),
+        ('{"version": 1, "folder": "", "sprites": {"k": {"class": "a\\n"}}}', "'a\\x0a' is no class name"),
     ],
 )
 def test_damaged_file_is_refused_and_not_overwritten(tmp_path: Path, contents: str | bytes, reason: str) -> None:
@@ -69,6 +72,22 @@ def test_damaged_file_is_refused_and_not_overwritten(tmp_path: Path, contents: s
             work()
         assert reason in caught.value.hint and str(path) in caught.value.hint
     assert path.read_bytes() == data
+
+
+def test_renamed_folder_keeps_its_edits(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    (old / "a.png").touch()
+    (old / "b.png").touch()
+    save_edits(edits_of(old), edits_of(old, k1=A, k2=B))
+    shutil.copytree(old, tmp_path / "copy")
+    assert read_edits(tmp_path / "copy") == {}  # while the first folder exists
+    old.rename(new)
+    assert read_edits(new) == {"k1": A, "k2": B} == read_edits(old)
+    save_edits(edits_of(new, k1=A, k2=B), edits_of(new))
+    assert read_edits(new) == {}
+    (tmp_path / "other").mkdir()
+    assert read_edits(tmp_path / "other") == {}
 
 
 @posix
