@@ -55,7 +55,7 @@ class ResultBatch:
 
     def title(self) -> str:
         """Return the batch's title, with the number of rejected sprites."""
-        text = self.request.title or formatting.count(len(self.result.sprites), "new sprite")
+        text = self.request.title or formatting.count(len(self.result.sprites), "sprite")
         return f"{text}, {len(self.rejected):,} rejected" if self.rejected else text
 
     def file_name(self) -> str:

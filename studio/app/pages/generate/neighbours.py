@@ -57,6 +57,7 @@ class NeighboursPanel(QWidget):
         width, height = (_UNLIMITED, _HEIGHT) if is_below else (_WIDTH + _BAR, _UNLIMITED)
         self.setMinimumSize(0 if is_below else width, height if is_below else 0)
         self.setMaximumSize(width, height)
+        self._refresh_caption()
 
     def is_playing(self) -> bool:
         """Return whether the panel shows an animation."""
@@ -84,10 +85,16 @@ class NeighboursPanel(QWidget):
     def _show_only(self, caption: str, picture: QWidget | None) -> None:
         """Show a caption and a picture, or the caption alone for None. Hide the other widgets."""
         self._caption.setText(caption)
-        self._caption.setVisible(bool(caption))
         for widget in (self.player, self.tiled, self.laid_out, self._heading, *self.previews, self.verdict):
             widget.setVisible(widget is picture)
         self._about.setVisible(picture is self.tiled)
+        self._refresh_caption()
+
+    def _refresh_caption(self) -> None:
+        """Show the caption, unless a row has no room for it beside a picture."""
+        is_row = self._box.direction() == QBoxLayout.Direction.LeftToRight
+        has_picture = not (self.tiled.isHidden() and self.laid_out.isHidden())
+        self._caption.setVisible(bool(self._caption.text()) and not (is_row and has_picture))
 
     @Slot(object)
     def _on_neighbours_found(self, found: NearestSprites) -> None:

@@ -28,7 +28,7 @@ from studio.core import formatting
 _SIDE_BY_SIDE = 760  # width in logical pixels from which the results are at the editor's side
 _SPLITS = {  # settings key and sizes of editor and results
     Qt.Orientation.Vertical: ("generate_editor", (500, 360)),
-    Qt.Orientation.Horizontal: ("generate_editor_side", (580, 236)),
+    Qt.Orientation.Horizontal: ("generate_editor_side", (548, 252)),
 }
 _THUMBNAIL = "generate_thumbnail"  # settings key: side of a thumbnail in logical pixels
 _STRETCHES = (2, 1)  # of editor and results side by side

@@ -27,6 +27,7 @@ _WAITS = "A model is busy. Try again in a moment."
 _WRONG = "Show only sprites whose class was predicted wrongly."
 _SAVE = "Save all predictions as a CSV table."
 _AGAIN = "Predict the same files with the chosen model."
+_SHOW = "Show the sprite's file in the file manager."
 _TOTALS = "Sprites that the model was trained on are counted too."
 
 
@@ -50,6 +51,7 @@ class PredictPanel(QWidget):
         super().__init__()
         self._session, self.choice = session, choice
         self.view = PredictionsView()
+        self.view.menu.add("Show in folder", _SHOW, self._on_show_in_folder, "folder")
         browse = "Choose images or a folder. Sub-folders named like classes are compared."
         self.browse = factory.button("Choose sprites…", browse, "folder")
         menu = QMenu(self.browse)
@@ -124,6 +126,12 @@ class PredictPanel(QWidget):
     def _on_again_clicked(self) -> None:
         if self._shown is not None:
             self._predict(self._shown.paths, self._shown.options)
+
+    @Slot()
+    def _on_show_in_folder(self) -> None:
+        row = self.view.current_row()
+        if self._shown is not None and row >= 0:
+            self._session.open_sprites.locate([self.view.shown_sprite(row).name], self._shown.paths)
 
     @Slot()
     def _refresh_made_by(self) -> None:

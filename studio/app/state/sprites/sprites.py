@@ -101,9 +101,9 @@ class OpenSprites(QObject):
         """Import the same files with the options that the fix changes."""
         self.change_options(self.latest.options.replace(**fix.changes), fix.undo_title or lower_first(fix.title))
 
-    def locate(self, names: Sequence[str]) -> None:
-        """Find the files of open sprites; `located` reports them."""
-        find = partial(locate_sprites, self.paths, names)
+    def locate(self, names: Sequence[str], paths: Sequence[Path] | None = None) -> None:
+        """Find the files of sprites that were imported from `paths`, by default of open sprites; `located` follows."""
+        find = partial(locate_sprites, self.paths if paths is None else paths, names)
         self._job_queue.run("files", "Finding files", find, self.located.emit)
 
     def cancel(self) -> None:

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QPen
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from studio.app import theme
+from studio.app import keys, theme
 from studio.app.widgets import factory
+from studio.app.widgets.menu import ContextMenu
 from studio.app.widgets.sprites.cell_view import Index, TextRows
+from studio.app.widgets.sprites.grid import LARGE_VIEW
+from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.arrays import Indices, Rgba
 from studio.core.formatting import predicted_and_true
@@ -64,13 +67,17 @@ class _PredictionDelegate(QStyledItemDelegate):
         return row if self.order is None else int(self.order[row])
 
     def text_of(self, row: int) -> str:
-        """Return a row's predictions as text, with the sprite's name and its true class if they are known."""
+        """Return a row's predictions as text, after the sprite's name if it is known."""
+        words = self.predictions_of(row)
+        return f"{self.names[self.sprite(row)]}: {words}" if self.names else words
+
+    def predictions_of(self, row: int) -> str:
+        """Return a row's predictions as text, with the true class if it is known."""
         sprite = self.sprite(row)
         texts = [f"{bar.what} {bar.much}" for bar in self.bars(sprite)]
         if self.verdict is not None:
             texts.append(self.verdict(sprite).text)
-        words = ", ".join(text for text in texts if text)
-        return f"{self.names[sprite]}: {words}" if self.names else words
+        return ", ".join(text for text in texts if text)
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(_SPRITE + _BARS + 3 * _GAP, max(_SPRITE, self._lines() * _LINE) + _GAP)
@@ -118,10 +125,14 @@ def _draw_verdict(painter: QPainter, line: QRect, verdict: _Verdict) -> None:
 
 
 class PredictionsView(QWidget):
-    """Sprites with bars for the most probable classes, or for numbers."""
+    """Sprites with bars for the most probable classes, or for numbers. menu: the context menu of the current sprite."""
+
+    selection_changed = Signal()  # other sprites, another order or another current sprite
 
     def __init__(self) -> None:
         super().__init__()
+        self.menu = ContextMenu(self, "Prediction")
+        self.menu.add("View large", LARGE_VIEW, self.open_large, "zoom-in")
         self._rows, self._delegate = TextRows(), _PredictionDelegate(self)
         self.view = QListView(self)
         self.view.setModel(self._rows)
@@ -134,6 +145,47 @@ class PredictionsView(QWidget):
         self.view.setSpacing(4)
         factory.set_name_and_tip(self.view, "Predictions", "Sprites with their predicted classes.")
         self.setLayout(factory.column(self.view))
+        self.view.activated.connect(self.open_large)
+        self.view.selectionModel().currentChanged.connect(self.selection_changed)
+        keys.fixed_shortcut("Shift+F10", self, self.open_menu)
+
+    def visible_count(self) -> int:
+        return self._rows.rowCount()
+
+    def current_row(self) -> int:
+        """Return the row of the current sprite; -1 for none."""
+        return self.view.currentIndex().row()
+
+    def go_to_row(self, row: int) -> None:
+        """Make the sprite of this row current, and scroll to it."""
+        self.view.setCurrentIndex(self._rows.index(row, 0))
+
+    def shown_sprite(self, row: int) -> ShownSprite:
+        """Return the sprite of a row for the large view."""
+        sprite, names = self._delegate.sprite(row), self._delegate.names
+        name = names[sprite] if names else f"Sprite {sprite + 1:,}"
+        return ShownSprite(self._delegate.rgba[sprite], name, self._delegate.predictions_of(row))
+
+    @Slot()
+    def open_large(self) -> None:
+        """Show the current sprite in a large view."""
+        if self.current_row() >= 0:
+            LargeView(self, self).open()
+
+    @Slot()
+    def open_menu(self) -> None:
+        """Open the context menu at the current sprite."""
+        if self.current_row() >= 0:
+            place = self.view.visualRect(self.view.currentIndex()).center()
+            self.menu.open_at(self.view.viewport().mapToGlobal(place))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Open the context menu for the sprite under the mouse, or for the current sprite by the Menu key."""
+        place = self.view.viewport().mapFromGlobal(event.globalPos())
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            self.open_menu()
+        elif self.view.indexAt(place).isValid():  # the press has made the sprite current
+            self.menu.open_at(event.globalPos())
 
     def set_classes(
         self, rgba: Rgba, probabilities: Numbers, class_names: Sequence[str], true: Indices | None = None,
@@ -181,6 +233,7 @@ class PredictionsView(QWidget):
         self._delegate.order = sprites
         count = len(self._delegate.rgba) if sprites is None else len(sprites)
         self._rows.set_rows(count, self._delegate.text_of)
+        self.selection_changed.emit()
 
     def _show(
         self, rgba: Rgba, bars: Callable[[int], list[_PredictionBar]], top: int, sprite_names: Sequence[str],

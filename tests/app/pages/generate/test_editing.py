@@ -179,7 +179,7 @@ def test_keep_reject_and_reroll(qtbot: QtBot, page: GeneratePage) -> None:
     results.grid.select([0, 1, 2])
     QTest.keyClick(view, Qt.Key.Key_X)
     assert results.grid.visible_count() == 61 and results.grid.selected() == [3]
-    assert results._title._whole == "64 new sprites, 3 rejected"
+    assert results._title._whole == "64 sprites, 3 rejected"
     results.grid.select([])
     picked = results.to_save()
     assert picked is not None and len(picked.sprites) == 61

@@ -15,6 +15,7 @@ from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.generate.predict import PredictPanel
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
+from studio.app.widgets.sprites.large_view import LargeView
 from studio.core.events import Classified, NumbersPredicted
 from tests.app.conftest import LONG_MS, click
 from tests.conftest import make_sprites
@@ -97,3 +98,16 @@ def test_predictions_name_their_model(
     assert panel.made_by.text() == "Other model: Gems, best"  # until the new predictions arrive
     session.inference.predicted.emit(SPRITES, Classified(SURE, ("class0", "class1")))
     assert asked == [first, second] and panel.made_by.text() == "By Gems, last"
+
+
+def test_large_view_and_menu_of_a_prediction(session: Session, panel: PredictPanel) -> None:
+    session.inference.predicted.emit(SPRITES, Classified(SURE, ("class0", "class1")))
+    panel.wrong_only.click()
+    panel.view.go_to_row(0)
+    assert [action.text() for action in panel.view.menu.actions()] == ["View large", "Show in folder"]
+    panel.view.menu.actions()[0].trigger()
+    large = panel.view.findChild(LargeView)
+    assert large is not None and large.name.text() == SPRITES.names[1]
+    assert large.about.text().startswith("class1 60 %, class0 40 %, ✗ is class0")
+    large.go_on()
+    assert large.name.text() == SPRITES.names[3] and panel.view.current_row() == 1
