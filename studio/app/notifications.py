@@ -34,6 +34,8 @@ class NoticeBar(QWidget):
     is active and the pointer is outside the line.
     """
 
+    guide_requested = Signal(str)  # 'topic#section' about an error
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._cards: list[NoticeCard] = []
@@ -67,7 +69,9 @@ class NoticeBar(QWidget):
 
     @Slot(object)
     def show_failure(self, failure: JobFailed) -> None:
-        self.add(Notice("error", failure.title, failure.hint), failure.details)
+        notice = Notice("error", failure.title, failure.hint, failure.topic)
+        card = self.add(notice, failure.details, button="Guide" if failure.topic else "")
+        card.clicked.connect(self._on_guide_clicked)
 
     @Slot()
     def remove_outdated(self) -> None:
@@ -167,6 +171,12 @@ class NoticeBar(QWidget):
             if not expiring and new.expires:
                 return
             self._remove((expiring or self._cards)[0])
+
+    @Slot()
+    def _on_guide_clicked(self) -> None:
+        card = self.sender()
+        assert isinstance(card, NoticeCard)
+        self.guide_requested.emit(card.notice.topic)
 
     @Slot()
     def _on_card_closed(self) -> None:

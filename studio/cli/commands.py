@@ -36,6 +36,7 @@ Flags = Flag | tuple[Flag, ...] | SettingFlags | str
 class Command:
     """A command, or an action of a command. `parser.parse` builds the flags of the typed command only."""
 
+    topic: str  # of the guide
     about: str  # one line of help
     flags: tuple[Flags, ...] = ()
     run: str = ""  # 'module.function' in studio.cli that executes it; by default named like the command
@@ -46,8 +47,8 @@ class Command:
     actions: Mapping[str, Command] = field(default_factory=dict)
 
 
-def _command(about: str, *flags: Flags, **options: Any) -> Command:
-    return Command(about, flags, **options)
+def _command(topic: str, about: str, *flags: Flags, **options: Any) -> Command:
+    return Command(topic, about, flags, **options)
 
 
 def _flag(name: str, help_text: str, metavar: str | None = None, **options: Any) -> Flag:
@@ -107,27 +108,27 @@ _NEW_RUN = (
 
 COMMANDS = {
     "demo": _command(
-        "train on the demo sprites: in the window, or in the terminal if there is no screen",
+        "first-model", "train on the demo sprites: in the window, or in the terminal if there is no screen",
         _flag("--minutes", "training time in the terminal (default: 2.5)", "X", type=float, default=2.5),
         _out("folder for the results in the terminal (default: ./demo-output, or the next free name)", "FOLDER"),
         _switch("--terminal", "stay in the terminal even if there is a screen"),
     ),
     "devices": _command(
-        "list the devices that can train",
+        "troubleshooting", "list the devices that can train",
         _switch("--measure", "time training steps on each device"),
         _flag("--recipe", "model to measure, as in 'studio train'", "NAME", default=""),
         _flag("--size", "canvas size to measure, in pixels (default: 32)", "N", type=int, default=32),
     ),
     "inspect": _command(
-        "import sprites, list problems, and show the flags that fix them",
+        "sprites", "import sprites, list problems, and show the flags that fix them",
         _switch("--all", "list every file, not only the first few of each problem"),
         _switch("--learn", "also train a small network (about 20 s) to find outliers and wrong classes"),
         _paths(f"sprites: {_SPRITES}"),
         _IMPORT_FLAGS,
     ),
-    "train": _command("train a model on sprites", _ON, *_NEW_RUN),
+    "train": _command("train", "train a model on sprites", _ON, *_NEW_RUN),
     "resume": _command(
-        "resume a stopped or interrupted run",
+        "runs", "resume a stopped or interrupted run",
         _RUN, _DEVICE,
         _flag("--more-minutes", "minutes to train longer, also if the run was finished", "X", type=float),
         _ON,
@@ -135,25 +136,27 @@ COMMANDS = {
         epilog=_TORCHRUN.format("resume RUN"),
     ),
     "queue": _command(
-        "add, list, move, remove or train the runs of the queue, which the window shares",
+        "runs", "add, list, move, remove or train the runs of the queue, which the window shares",
         run="queue.show",
         usage="[add | list | move | remove | run]",
         actions={
-            "add": _command("create a queued run; takes the flags of 'studio train'", *_NEW_RUN, run="queue.add"),
-            "list": _command("list the queue in order", run="queue.show"),
+            "add": _command(
+                "runs", "create a queued run; takes the flags of 'studio train'", *_NEW_RUN, run="queue.add"
+            ),
+            "list": _command("runs", "list the queue in order", run="queue.show"),
             "move": _command(
-                "move a run to another position",
+                "runs", "move a run to another position",
                 _RUN,
                 _flag("position", "new position; 1 is first", "POSITION", type=int),
                 run="queue.move",
             ),
             "remove": _command(
-                "remove runs from the queue; their folders stay, and 'studio resume' trains them",
+                "runs", "remove runs from the queue; their folders stay, and 'studio resume' trains them",
                 _RUNS,
                 run="queue.remove",
             ),
             "run": _command(
-                "train all queued runs in order; Ctrl+C saves the current run, which stays in the queue",
+                "runs", "train all queued runs in order; Ctrl+C saves the current run, which stays in the queue",
                 run="queue.train_all",
                 epilog=_TORCHRUN.format("queue run"),
                 defaults={"device": "auto"},  # for torchrun; a single process uses the device stored in each run
@@ -161,7 +164,7 @@ COMMANDS = {
         },
     ),
     "generate": _command(
-        "draw new sprites with a trained generator",
+        "generate", "draw new sprites with a trained generator",
         _RUN, _CHECKPOINT,
         _out(
             "a file: .png (a sheet with JSON), .gif, .apng, .aseprite or .tres (Godot); or a folder for one PNG per "
@@ -177,60 +180,60 @@ COMMANDS = {
         "generate.add_generate_flags",
     ),
     "distil": _command(
-        "prepare fast mode: distil a generator into a network that draws about four times as fast",
+        "generate", "prepare fast mode: distil a generator into a network that draws about four times as fast",
         _RUN, _CHECKPOINT, _DEVICE,
         SettingFlags("engine.sampling.distil.DistilSettings", "distillation"),
         run="generate.distil",
     ),
     "predict": _command(
-        "predict the class of sprites (classifier) or their numbers (regression)",
+        "generate", "predict the class of sprites (classifier) or their numbers (regression)",
         _RUN, _CHECKPOINT,
         _paths(f"sprites: {_SPRITES}"),
         _DEVICE,
         aliases=("classify",),
     ),
     "evaluate": _command(
-        "measure the quality of a model: of a generator's sprites, or of predictions for the validation set",
+        "quality", "measure the quality of a model: of a generator's sprites, or of predictions for the validation set",
         _RUN, _CHECKPOINT,
         _paths(f"sprites to evaluate instead of the generator's: {_SPRITES}", "*"),
         _DEVICE,
         SettingFlags("engine.quality.evaluate.EvaluateSettings", "evaluation"),
     ),
     "export": _command(
-        "export a trained model and verify the file; or export a run's curves to TensorBoard",
+        "export", "export a trained model and verify the file; or export a run's curves to TensorBoard",
         _RUN, _CHECKPOINT,
         _flag("--format", "file format (default: from the suffix of --out)", "NAME"),
         _out("file or folder (default: the run's exports folder)"),
         "export.add_export_flags",
     ),
     "verify": _command(
-        "check whether an exported model or a saved sprite was changed, and which run made it",
+        "export", "check whether an exported model or a saved sprite was changed, and which run made it",
         _flag("file", "an exported file next to its card, a card, or an image saved by the studio", "FILE",
             type=existing_path),
         _flag("--run", "run to compare with (default: the run named in the file, if it is in the runs folder)", "RUN",
             dest="run_name"),
     ),
     "plot": _command(
-        "save a plot of the loss, or another curve, for one or more runs",
+        "runs", "save a plot of the loss, or another curve, for one or more runs",
         _RUNS,
         _switch("--log", "logarithmic Y axis"),
         _out(".png, .svg or .pdf file, or a folder (default: a PNG named after the run and the curve)"),
         "plot.add_plot_flags",
     ),
     "report": _command(
-        "write an HTML report of one or more runs: curves, samples, metrics and settings",
+        "runs", "write an HTML report of one or more runs: curves, samples, metrics and settings",
         _RUNS,
         _out(".html file or folder (default: named after the run)"),
     ),
     "film": _command(
-        "save a timelapse of a run's samples as an animation",
+        "generate", "save a timelapse of a run's samples as an animation",
         _RUN,
         _out(".gif, .apng or .aseprite file, or a folder (default: a GIF named after the run)"),
         _flag("--seconds", "total duration (default: 0.25 seconds per sample)", "X", type=float),
         _flag("--scale", "integer pixel scale (default: about 512 pixels wide)", "N", type=int),
     ),
     "map": _command(
-        "draw a map of a run's sprites with similar sprites side by side, and list outliers",
+        "learn", "draw a map of a run's sprites with similar sprites side by side, and list outliers",
         _RUN, _CHECKPOINT,
         _out(".png file or folder (default: named after the run)"),
         _flag("--size", "longer side of the image in pixels; a larger image shows more sprites (default: 2048)", "N",
@@ -239,7 +242,7 @@ COMMANDS = {
         run="map.draw_map",
     ),
     "palette": _command(
-        "show or convert a palette, extract a palette from sprites, or recolour sprites with a palette",
+        "sprites", "show or convert a palette, extract a palette from sprites, or recolour sprites with a palette",
         _paths(f"a palette file; with --extract or --snap: {_SPRITES}"),
         _IMPORT_FLAGS,
         (
@@ -252,14 +255,14 @@ COMMANDS = {
         _out("palette file to save: .gpl, .pal, .hex, .json, .txt, .png or .act; with --snap: a new folder"),
     ),
     "runs": _command(
-        "list all runs",
+        "runs", "list all runs",
         _flag("--tag", "list only runs with this tag; repeat the flag to require several tags", "TAG", action="append",
             default=[]),
         _switch("--starred", "only starred runs"),
         _switch("--disk", "also show disk usage per run and in total"),
     ),
     "note": _command(
-        "show or edit a run's name, note, star and tags",
+        "runs", "show or edit a run's name, note, star and tags",
         _RUN,
         _flag("--name", "display name, which commands accept too; '' restores the name of the folder", "NAME"),
         _flag("--note", "note; '' removes it", "TEXT"),
@@ -269,14 +272,19 @@ COMMANDS = {
         run="cleanup.note",
     ),
     "free": _command(
-        "list files that runs no longer need and their size; --yes deletes them",
+        "files", "list files that runs no longer need and their size; --yes deletes them",
         _flag("run_names", f"{_RUN_LIST} (default: all runs)", "RUN", nargs="*"),
         "cleanup.add_free_flags",
         _switch("--yes", "delete the files permanently"),
         run="cleanup.free",
     ),
+    "help": _command(
+        "command-line", "print a topic of the guide, or list all topics",
+        _flag("topic", "name of a topic, or TOPIC#SECTION", "TOPIC", nargs="?"),
+        run="help.show_help",
+    ),
     "lab": _command(
-        "run an experiment on this device (batch size, learning rate, threads, ...) or analyse a run",
+        "learn", "run an experiment on this device (batch size, learning rate, threads, ...) or analyse a run",
         _flag("experiment", "experiment, listed below; without a name: list all experiments and earlier results",
             "EXPERIMENT", nargs="?"),
         _paths(f"sprites: {_SPRITES} (default: the demo sprites); or the run to analyse", "*"),

@@ -37,7 +37,7 @@ examples:
   studio palette my-sprites --snap warm.gpl    recolour copies of the files with a palette
   torchrun --nproc-per-node 4 -m studio train my-sprites    train on four devices at once (Linux)
 
-'studio COMMAND --help' explains a command.
+'studio COMMAND --help' explains a command; 'studio help' prints the guide.
 exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted with the work saved
 """
 _RUN_WINDOW = "window.open_window"
@@ -131,6 +131,7 @@ def _add_commands(
         if typed and typed[0] in (name, *command.aliases):
             for item in command.flags:
                 _add_flags(part, item, words)
+            part.epilog = "\n".join(filter(None, (part.epilog, f"guide: studio help {command.topic}")))
             if command.actions:
                 _add_commands(part, "actions (default: list)", "ACTION", command.actions, words, (*path, name))
 

@@ -59,7 +59,8 @@ def _run_caught(words: list[str]) -> int:
     except SystemExit as leaving:  # argparse has printed its message
         return leaving.code if isinstance(leaving.code, int) else FAILED
     except StudioError as error:
-        return _failed(error.title, error.hint, args, WRONG_USAGE if isinstance(error, UsageError) else FAILED)
+        code = WRONG_USAGE if isinstance(error, UsageError) else FAILED
+        return _failed(error.title, error.hint, args, code, error.topic)
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         _log.info("interrupted")
@@ -75,16 +76,21 @@ def _run_caught(words: list[str]) -> int:
         return _failed(f"{title.removesuffix('.')}: {what}", hint, args, FAILED)
 
 
-def _failed(title: str, hint: str, args: argparse.Namespace, code: int) -> int:
-    """Print an error to stderr, and with --json also as a JobFailed event to stdout; return `code`."""
+def _failed(title: str, hint: str, args: argparse.Namespace, code: int, topic: str = "") -> int:
+    """Print an error to stderr, and with --json also as a JobFailed event to stdout; return `code`.
+
+    topic: 'topic#section' of the guide with more help, or ''.
+    """
     _log.error("%s %s", title, hint, exc_info=True)
     details = traceback.format_exc() if getattr(args, "debug", False) else ""
     if getattr(args, "json", False):
         from studio.cli.json_lines import to_json_line
 
-        print(to_json_line(JobFailed(title, hint, details)), flush=True)  # noqa: T201
+        print(to_json_line(JobFailed(title, hint, details, topic)), flush=True)  # noqa: T201
     sys.stderr.write(details)
     sys.stderr.write(f"{title}\n")
     if hint:
         sys.stderr.write(f"{hint}\n")
+    if topic:
+        sys.stderr.write(f"More: studio help {topic}\n")
     return code

@@ -12,6 +12,8 @@ from pathlib import Path
 class StudioError(Exception):
     """Base for errors with a message for users. title: one sentence. hint: what to do next, or ''."""
 
+    topic = ""  # 'topic#section' of the guide with more help, or ''
+
     def __init__(self, title: str, hint: str = "") -> None:
         super().__init__(title)
         self.title = title
@@ -28,13 +30,19 @@ class UsageError(StudioError):
 class BadInputError(StudioError):
     """Unusable input files: nothing readable, too few sprites, or a damaged file."""
 
+    topic = "troubleshooting#sprites-are-left-out"
+
 
 class DeviceError(StudioError):
     """A device that is missing, fails its test, or stops working."""
 
+    topic = "troubleshooting#the-gpu-is-not-used"
+
 
 class DeviceFullError(DeviceError):
     """A device is out of memory."""
+
+    topic = "troubleshooting#out-of-memory"
 
 
 class StepTooLargeError(DeviceFullError):
@@ -44,6 +52,8 @@ class StepTooLargeError(DeviceFullError):
 class RunError(StudioError):
     """A run folder that is busy, damaged, not writable, or from a newer version."""
 
+    topic = "troubleshooting#a-run-is-locked-or-damaged"
+
 
 class BusyRunError(RunError):
     """A run that another process trains, or has trained while this process waited for it."""
@@ -51,6 +61,8 @@ class BusyRunError(RunError):
 
 class UnwritableError(RunError):
     """A run folder that can't be written, perhaps only temporarily: the disk is full or disconnected."""
+
+    topic = "troubleshooting#the-disk-is-full-or-gone"
 
     remedy = "Free some space or choose another folder."  # hint for the user
     # Hint while a training waits until the folder is writable.
@@ -78,9 +90,13 @@ class DamagedError(RunError):
 class ExportError(StudioError):
     """An export that can't be written, or that differs from its model when loaded."""
 
+    topic = "troubleshooting#an-export-fails"
+
 
 class TrainingError(StudioError):
     """Training that can't continue: a NaN loss, or data that the recipe can't learn from."""
+
+    topic = "troubleshooting#training-stops-with-an-error"
 
 
 class ProcessGoneError(TrainingError):

@@ -41,6 +41,7 @@ class Notice(Event):
     level: Literal["info", "warning", "error"]
     title: str
     hint: str = ""
+    topic: str = ""  # 'topic#section' of the guide
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class JobFailed(Event):
     title: str
     hint: str = ""
     details: str = ""
+    topic: str = ""  # 'topic#section' of the guide
 
 
 @dataclass(frozen=True)

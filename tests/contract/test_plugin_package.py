@@ -1,21 +1,19 @@
-"""The package of plug-ins outside the studio: it is found, installs as it is found here, and is what README shows."""
+"""The package of plug-ins outside the studio: it installs as the tests find it, and the guide shows its code."""
 
 from __future__ import annotations
 
 import configparser
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 
+from studio.core import guide
 from studio.data.reading.read import all_sources
 from studio.engine import catalog
 from studio.exports.sprites.formats import sprite_exports
 from studio.lab.catalog import experiments
 from tests.environment import PLUGINS
-
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
 def test_its_plugins_are_found_after_the_built_in_ones() -> None:
@@ -34,9 +32,9 @@ def test_it_installs_as_the_tests_find_it() -> None:
 
 
 @pytest.mark.parametrize(("language", "file"), [("python", "toy_plugins/vae.py"), ("toml", "pyproject.toml")])
-def test_readme_shows_its_code(language: str, file: str) -> None:
-    """All that README shows is there, in that order, however its lines are broken; '...' is what README leaves out."""
-    (shown,) = re.findall(rf"```{language}\n(.*?)```", README.partition("## Adding a recipe")[2], re.DOTALL)
+def test_the_guide_shows_its_code(language: str, file: str) -> None:
+    """The code of the guide is in the package, in this order, with other line breaks; '...' stands for omitted code."""
+    (shown,) = re.findall(rf"```{language}\n(.*?)```", guide.topic_text("plug-ins"), re.DOTALL)
     rest = re.sub(r"\s", "", (PLUGINS / file).read_text(encoding="utf-8"))
     for part in filter(None, re.sub(r"\s", "", shown).split("...")):
         _, found, rest = rest.partition(part)

@@ -282,8 +282,9 @@ def _joined(events: list[Event]) -> Event:
 def failure(error: Exception) -> JobFailed:
     """Return the `JobFailed` event for an error, with the traceback if the error is not a StudioError."""
     title, hint = formatting.describe_error(error, otherwise="Unexpected error in the studio.")
-    is_expected = isinstance(error, StudioError)
-    return JobFailed(title, hint, "" if is_expected else "".join(traceback.format_exception(error)))
+    if isinstance(error, StudioError):
+        return JobFailed(title, hint, topic=error.topic)
+    return JobFailed(title, hint, "".join(traceback.format_exception(error)))
 
 
 def _urgency(job: Job) -> tuple[bool, bool, bool]:

@@ -23,6 +23,7 @@ class Page(QWidget):
     """A page of the window."""
 
     page_requested = Signal(str)  # name of another page to show
+    topic = ""  # the guide's topic about the page
 
     def __init__(self, session: Session) -> None:
         super().__init__()

@@ -125,7 +125,7 @@ class Session(QObject):
     def show_error(self, error: StudioError | OSError) -> None:
         """Show an error message."""
         if isinstance(error, StudioError):
-            self.failed.emit(JobFailed(error.title, error.hint))
+            self.failed.emit(JobFailed(error.title, error.hint, topic=error.topic))
         else:
             title = f"Can't write {error.filename or 'the file'}."
             self.failed.emit(JobFailed(title, error.strerror or str(error)))

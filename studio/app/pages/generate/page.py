@@ -78,6 +78,8 @@ class EditorSplitter(QSplitter):
 class GeneratePage(Page):
     """Left: the model and the request. Right: results and editor, or predictions for a model that does not draw."""
 
+    topic = "generate"
+
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.history = session.generate_history

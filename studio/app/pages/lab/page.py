@@ -36,6 +36,8 @@ _ROLE = Qt.ItemDataRole.UserRole
 class LabPage(Page):
     """The Lab page: a tab with the experiments and their results, and a tab with the sprite map."""
 
+    topic = "learn"
+
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.history = session.setup.history

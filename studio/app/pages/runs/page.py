@@ -25,6 +25,8 @@ _LIST_MS = 5000  # interval while a run trains
 class RunsPage(Page):
     """A table of runs, and below it the selected runs' curves and samples."""
 
+    topic = "runs"
+
     model_requested = Signal(object)  # run folder: use this run's model
 
     def __init__(self, session: Session) -> None:

@@ -27,6 +27,8 @@ _EMPTY, _WAITING, _OPEN, _CUTTING = range(4)
 class SpritesPage(Page):
     """The Sprites page: a drop zone while empty, else the sprites, their classes and colours, and the doctor."""
 
+    topic = "sprites"
+
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.history = session.open_sprites.history

@@ -33,6 +33,8 @@ _PREDICT = "Predict classes or numbers with this run's model."
 class TrainPage(Page):
     """The Train page. Left: the next training's settings. Right: the current training."""
 
+    topic = "train"
+
     model_requested = Signal(object, str)  # run folder, checkpoint ('' for the default): use this run's model
 
     def __init__(self, session: Session) -> None:

@@ -1,0 +1,93 @@
+"""`studio help`, and the commands that the guide shows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from studio.cli.messages import WRONG_USAGE
+from studio.cli.parser import parse
+from studio.core import guide, paths
+from studio.exports.png import save_files
+from tests.cli.tools import TINY, Studio, training
+from tests.conftest import make_sprites
+
+_BLOCK = re.compile(r"^```sh\n(?P<lines>.*?)^```", re.MULTILINE | re.DOTALL)
+_TRAINING = (["train"], ["queue", "add"])
+
+
+def _commands(topic: str) -> list[list[str]]:
+    """The words of each `studio` command in a topic's blocks of shell commands, without 'studio' and comments."""
+    lines = [line for block in _BLOCK.finditer(guide.topic_text(topic)) for line in block["lines"].splitlines()]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("studio ")]
+
+
+def test_help_lists_topics_and_prints_one(studio: Studio) -> None:
+    listed = studio("help").out
+    assert all(name in listed for name in guide.topic_names())
+    assert studio("help", "first-model").out.startswith("# First model\n")
+    section = guide.sections_of(guide.topic_text("first-model"))[1]
+    assert studio("help", f"first-model#{section.anchor}").out.startswith(f"## {section.title}\n")
+    assert [item["name"] for item in studio("help", "--json").objects()] == guide.topic_names()
+    assert studio("help", "train", "--json").objects()[0]["text"].startswith("# ")
+    assert "'studio help' lists all topics." in studio("help", "cooking", code=WRONG_USAGE).err
+
+
+def test_help_of_a_command_and_an_error_name_their_topic(studio: Studio, tmp_path: Path) -> None:
+    assert studio("train", "--help").out.endswith("guide: studio help train\n")
+    (tmp_path / "text.png").write_text("no image")
+    assert "More: studio help troubleshooting#" in studio("train", tmp_path, code=1).err
+
+
+@pytest.mark.parametrize("topic", guide.topic_names())
+def test_commands_of_the_guide_have_known_flags(topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in _commands(topic):
+        if "--help" not in words:
+            parse(words)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("topic", [name for name in guide.topic_names() if _commands(name)])
+def test_commands_of_the_guide_run(topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, studio: Studio) -> None:
+    """Run a topic's commands in order, in a folder with the files that the guide speaks of, for a few steps each."""
+    monkeypatch.chdir(tmp_path)
+    _make_files(tmp_path)
+    for recipe, name in (("generator", "my-run"), ("generator", "other-run"), ("classifier", "my-classifier")):
+        studio(*training(tmp_path / "my-sprites", paths.runs() / name, recipe))
+    for words in _commands(topic):
+        studio(*_shortened(words))
+
+
+def _make_files(folder: Path) -> None:
+    """Write the files of the guide's commands: my-sprites, more-sprites, images, a mask, a palette."""
+    sprites = make_sprites()
+    for name in ("my-sprites", "more-sprites"):
+        for label, class_name in enumerate(("swords", "potions")):
+            save_files(folder / name / class_name, sprites.rgba[sprites.labels == label])
+    for name in ("a", "b", "c", "sprite", "shape"):
+        Image.fromarray(sprites.rgba[len(name)]).save(folder / f"{name}.png")
+    mask = np.zeros(sprites.rgba.shape[1:3], np.uint8)
+    mask[: len(mask) // 2] = 255
+    Image.fromarray(mask).save(folder / "mask.png")
+    (folder / "warm.hex").write_text("ff0000\nffcc00\n442200\n")
+    shutil.copytree(folder / "my-sprites", folder / "few-sprites")
+
+
+def _shortened(words: list[str]) -> list[str]:
+    """The same command for a few steps: shorter times, fewer sprites, a small network."""
+    found = list(words)
+    for flag, value in (("--minutes", "0.05"), ("--more-minutes", "0.05"), ("--epochs", "1")):
+        if flag in found:
+            found[found.index(flag) + 1] = value
+    if words[:1] in _TRAINING or words[:2] in _TRAINING:
+        found += [*TINY, "--steps", "4"]
+    if words[0] == "lab" and len(words) > 1 and not words[1].startswith("-"):
+        found += ["--seconds", "1"]
+    return found
