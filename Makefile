@@ -7,7 +7,7 @@ BIN := .venv/bin
 INSTALL = $(BIN)/uv pip install --python $(BIN)/python --compile-bytecode
 LOCK = $(BIN)/uv pip compile --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-annotate --no-header
 
-.PHONY: demo test lint types slow everywhere qt-libraries lock clean
+.PHONY: demo test lint types slow everywhere screenshots qt-libraries lock clean
 
 demo: .venv/ready
 	$(BIN)/studio demo
@@ -34,6 +34,10 @@ slow: .venv/ready-to-test qt-libraries
 # All tests on one machine after another: other kernels, other thread counts, random order. About an hour.
 everywhere: .venv/ready-to-test qt-libraries
 	$(BIN)/python -m tests.machines.everywhere
+
+# Pictures of README and guide. SPRITES names a folder of sprites for half of them: `make screenshots SPRITES=my-sprites`
+screenshots: .venv/ready qt-libraries
+	$(BIN)/python assets/screenshots/make_screenshots.py $(if $(SPRITES),--sprites "$(SPRITES)")
 
 # Qt needs libraries of the system even to draw off screen; a bare Debian lacks some.
 qt-libraries: .venv/ready

@@ -1,8 +1,9 @@
-"""Drives the real window through the main job on the demo sprites and takes the pictures of the README.
+"""Drive the real window through the main job, and take the pictures of README and guide in both themes.
 
-    python assets/screenshots/make_screenshots.py [--minutes 3] [--without-training]
+    python assets/screenshots/make_screenshots.py [--sprites FOLDER] [--minutes 3] [--without-training]
 
-Runs and settings go to a folder of their own. Without QT_QPA_PLATFORM the window is drawn off screen.
+FOLDER holds the sprites for the pictures of Sprites, Train and Generate; by default the demo sprites. Runs and settings
+go to a temporary folder. Without QT_QPA_PLATFORM the window is drawn off screen.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from PIL import Image
 from PySide6.QtCore import Qt, QThread
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from studio.app import theme
@@ -27,9 +29,11 @@ from studio.app.pages.runs.table import Column
 from studio.core import paths
 from studio.core.arrays import Rgba
 from studio.data.pixels.editing import NamedSprite, rectangle_mask
+from studio.data.sprites import Sprites
 
 HERE = Path(__file__).resolve().parent
 LONGEST_WAIT_S = 120.0
+SCHEMES: tuple[theme.Scheme, ...] = ("light", "dark")
 WALK = "ghosts.png#ghosts_000", "slimes.png#slimes_001"
 
 
@@ -49,11 +53,18 @@ def settle(seconds: float = 1.5) -> None:
     wait(lambda: time.monotonic() > end, seconds + 1)
 
 
-def take(studio: Studio, app: QApplication, name: str, scheme: theme.Scheme) -> None:
-    """Save a picture of the window as it is."""
-    theme.apply(app, scheme)
-    settle()
-    studio.window.grab().save(str(HERE / f"{name}-{scheme}.png"))
+def take(studio: Studio, app: QApplication, name: str) -> None:
+    """Save a picture of the window in the light and in the dark theme, with 256 colours: a third of the size."""
+    for scheme in SCHEMES:
+        theme.apply(app, scheme)
+        settle()
+        pixels = studio.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
+        picture = Image.frombuffer(
+            "RGB", (pixels.width(), pixels.height()), bytes(pixels.constBits()), "raw", "RGB", pixels.bytesPerLine(), 1
+        )
+        picture.quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
+            HERE / f"{name}-{scheme}.png", optimize=True
+        )
 
 
 def write_sheet(sprites: Rgba, path: Path) -> None:
@@ -67,46 +78,53 @@ def write_sheet(sprites: Rgba, path: Path) -> None:
     sheet.save(path)
 
 
-def look_over(studio: Studio, app: QApplication) -> None:
-    """The sprites, what the doctor says of them, and a sheet being cut."""
+def open_sprites(studio: Studio, folder: Path) -> Sprites:
+    """Open a folder and wait until its colours are counted and the doctor has looked."""
     session, window = studio.session, studio.window
-    wait(lambda: session.open_sprites.sprites and session.catalog.recipes and session.catalog.devices)
     window.show_page("sprites")
-    wait(lambda: not session.job_queue.running())  # colours are counted, the doctor has looked
-    take(studio, app, "sprites", "light")
+    window.open_paths([folder])
+    wait(lambda: folder in session.open_sprites.paths and session.open_sprites.sprites)
+    wait(lambda: session.catalog.recipes and session.catalog.devices and not session.job_queue.running())
+    assert session.open_sprites.sprites is not None
+    return session.open_sprites.sprites
+
+
+def look_over(studio: Studio, app: QApplication) -> None:
+    """The doctor, and a sheet being cut."""
+    window = studio.window
+    sprites = open_sprites(studio, paths.demo_sprites())
     window.sprites.tabs.setCurrentIndex(1)
-    take(studio, app, "doctor", "light")
+    take(studio, app, "doctor")
     window.sprites.tabs.setCurrentIndex(0)
     with tempfile.TemporaryDirectory() as folder:
-        sheet, sprites = Path(folder) / "potions.png", session.open_sprites.sprites
-        assert sprites is not None
+        sheet = Path(folder) / "potions.png"
         write_sheet(sprites.rgba[sprites.labels == sprites.class_names.index("potions")][:54], sheet)
         window.open_paths([sheet])
         wait(lambda: window.sprites.cutting.is_open)
-        take(studio, app, "cutting", "dark")
+        take(studio, app, "cutting")
         window.sprites.cutting.close_view()
 
 
-def train_and_draw(studio: Studio, app: QApplication, minutes: float) -> None:
+def train_and_draw(studio: Studio, app: QApplication, sprites: Sprites, minutes: float) -> None:
     """Training and generating: a picture of each."""
     session, window = studio.session, studio.window
     window.show_page("train")
     recipe = session.catalog.recipes["generator"]
     device = session.catalog.device(session.catalog.fastest)
-    assert session.open_sprites.sprites is not None and device is not None
+    assert device is not None
     config = recipe.Config(minutes=minutes, width=48)
-    session.training.start(TrainingRequest(session.open_sprites.sprites, recipe, config, device))
+    session.training.start(TrainingRequest(sprites, recipe, config, device))
     wait(session.training.is_live)
     wait(lambda: session.training.chunk and session.training.chunk.elapsed_s > 0.95 * 60 * minutes, 120 * minutes + 60)
-    take(studio, app, "train", "dark")
+    take(studio, app, "train")
     wait(lambda: not session.training.is_busy())
     window.show_page("generate")
     settle(3.0)
     window.generate.generate.click()
     wait(window.generate.results.grid.visible_count)
-    take(studio, app, "generate", "dark")
-    fill_in(studio)
-    take(studio, app, "editor", "light")
+    take(studio, app, "generate")
+    fill_in(studio, sprites)
+    take(studio, app, "editor")
     window.generate.editing.close_editor.click()
 
 
@@ -119,7 +137,7 @@ def try_out(studio: Studio, app: QApplication, minutes: float) -> None:
     lab.start.click()
     wait(lambda: session.lab.running is not None)
     wait(lambda: session.lab.running is None, 400.0)
-    take(studio, app, "lab", "dark")
+    take(studio, app, "lab")
     recipe, device = session.catalog.recipes["autoencoder"], session.catalog.device(session.catalog.fastest)
     assert session.open_sprites.sprites is not None and device is not None
     session.training.start(
@@ -136,7 +154,7 @@ def try_out(studio: Studio, app: QApplication, minutes: float) -> None:
     first, last = (shown.sprites.names.index(name) for name in WALK)
     lab.map.select(first)
     lab.map.end_walk(last)
-    take(studio, app, "map", "light")
+    take(studio, app, "map")
 
 
 def keep(studio: Studio, app: QApplication) -> None:
@@ -159,16 +177,15 @@ def keep(studio: Studio, app: QApplication) -> None:
     names = [rows.index(row, Column.NAME).data() for row in range(rows.rowCount())]
     window.runs.table.selectRow(names.index(drawn.name))
     settle(3.0)
-    take(studio, app, "runs", "light")
+    take(studio, app, "runs")
 
 
-def fill_in(studio: Studio) -> None:
-    """The upper part of a sprite of the data is drawn anew."""
+def fill_in(studio: Studio, sprites: Sprites) -> None:
+    """The upper part of a potion of the data is drawn anew."""
     session, page = studio.session, studio.window.generate
-    sprites = session.open_sprites.sprites
-    assert sprites is not None
-    number = int((sprites.labels == sprites.class_names.index("potions")).argmax())
-    page.editing.open_sprite(NamedSprite(sprites.rgba[number].copy(), "potion", "potions"))
+    label = next((number for number, name in enumerate(sprites.class_names) if "potion" in name), 0)
+    number = int((sprites.labels == label).argmax())
+    page.editing.open_sprite(NamedSprite(sprites.rgba[number].copy(), "potion", sprites.class_names[label]))
     editor = page.editing.editor
     edit, side = editor.edit(), sprites.size
     editor.replace(edit.with_keep(rectangle_mask((0, 0), (side - 1, side // 2), side), stays=False))
@@ -179,6 +196,7 @@ def fill_in(studio: Studio) -> None:
 def main() -> None:
     """Take all pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sprites", type=Path, default=paths.demo_sprites(), metavar="FOLDER")
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--without-training", action="store_true", help="the pictures of the Sprites page alone")
     chosen = parser.parse_args()
@@ -186,12 +204,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ["STUDIO_HOME"] = home
         app = QApplication(sys.argv[:1])
-        studio = Studio(app, sprites=[paths.demo_sprites()])
+        studio = Studio(app, sprites=[])
         studio.window.resize(1280, 800)
         studio.window.show()
         look_over(studio, app)
+        sprites = open_sprites(studio, chosen.sprites)
+        take(studio, app, "sprites")
         if not chosen.without_training:
-            train_and_draw(studio, app, chosen.minutes)
+            train_and_draw(studio, app, sprites, chosen.minutes)
+            open_sprites(studio, paths.demo_sprites())
             try_out(studio, app, chosen.minutes)
             keep(studio, app)
         studio.session.close()
