@@ -40,6 +40,7 @@ def test_the_wheel_holds_the_studio_and_what_it_shows(wheel: zipfile.ZipFile) ->
     names = {name for name in wheel.namelist() if name.startswith("studio/")}
     shown = {path for path in paths.assets().glob("icons/*") if path.suffix in (".svg", ".ico", ".icns")}
     shown |= {*paths.demo_sprites().iterdir(), paths.assets() / "demo" / "LICENSE"}
+    shown |= {*paths.assets().glob("guide/*.md"), *paths.assets().glob("screenshots/*.png")}
     starter = paths.assets() / "starter"
     shown |= {paths.assets() / name for name in ("features.safetensors", "web/engine.wasm", "icons/example.png")}
     shown |= {starter / name for name in ("starter.safetensors", "sources.json", "LICENSE")}

@@ -36,7 +36,7 @@ class Menus(QObject):
 
     def __init__(self, bar: QMenuBar, session: Session, commands: Commands) -> None:
         super().__init__(bar)
-        self._session = session
+        self._session, self._commands = session, commands
         self._page: Page | None = None  # the shown page
         self._recent, self._pages = QMenu("Open recent", bar), QActionGroup(self)
         file = bar.addMenu("&File")
@@ -65,7 +65,7 @@ class Menus(QObject):
         self.watch = _add(training, "Watch run folder…", slot=commands.watch)
         self._fill_view_menu(bar.addMenu("&View"))
         help_menu = bar.addMenu("&Help")
-        _add(help_menu, "First steps", "first_steps", slot=commands.show_help)
+        _add(help_menu, "Guide", "guide", slot=self._on_guide)
         _add(help_menu, "Keyboard shortcuts", "keys", slot=commands.show_keys)
         _add(help_menu, "Show runs folder", slot=commands.show_runs_folder)
         _add(help_menu, "Show logs", slot=commands.show_logs_folder)
@@ -115,6 +115,10 @@ class Menus(QObject):
     def _on_redo(self) -> None:
         if self._page is not None:
             self._page.history.redo()
+
+    @Slot()
+    def _on_guide(self) -> None:
+        self._commands.show_guide(self._page.topic if self._page is not None else "")
 
     @Slot()
     def _on_recent_about_to_show(self) -> None:
@@ -237,9 +241,16 @@ class Commands(QObject):
         settings.show_keys()
         settings.open()
 
-    @Slot()
-    def show_help(self) -> None:
-        dialogs.HelpDialog(self._window).open()
+    @Slot(str)
+    def show_guide(self, topic: str) -> None:
+        """Open the guide at a topic, such as 'train' or 'train#pause', in one window for all topics."""
+        from studio.app.guide_window import GuideWindow  # 0.1 s, not at the start of the program
+
+        shown = self._window.findChild(GuideWindow) or GuideWindow(self._window)
+        shown.show_topic(topic)
+        shown.show()
+        shown.raise_()
+        shown.activateWindow()
 
     @Slot()
     def show_runs_folder(self) -> None:

@@ -1,4 +1,4 @@
-"""File dialogs of the system, the help dialog, and the dialog that verifies a file."""
+"""File dialogs of the system, and the dialog that verifies a file."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QFileDialog, QGridLayout, QLabel, QMessageBox, QWidget
 
-from studio.app import keys, theme
+from studio.app import theme
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.widgets import factory
@@ -22,16 +22,6 @@ from studio.exports.sprites.formats import sprite_exports
 
 _LAST, _LAST_SAVE = "last_folder", "last_save_folder"
 _LAST_FORMAT = {False: "last_sheet_format", True: "last_animation_format"}  # settings keys; True for animations
-_STEPS = (
-    "Drop a folder of sprites on the window. Its sub-folders become classes.",
-    "On the Train page, press Start. The fastest device is already chosen.",
-    "Watch the samples. Pause or stop at any time: nothing is lost.",
-    "Generate sprites on the Generate page, even while the model trains.",
-    "Press Edit to open a sprite. Draw, or select a part and press Redraw selection.",
-    "For tiles, set Seamless under Advanced. Mix two classes to make a set of 16 matching tiles.",
-    "For an animation, choose two sprites, press Tween, and save the frames as a GIF.",
-    "Save sprites as PNG files or a sheet, or export the model for other programs.",
-)
 _PICTURES = f"Images ({' '.join(f'*{suffix}' for suffix in sorted(DRAWING_SUFFIXES))});;All files (*)"
 _MARKS = {True: ("check", "Yes"), False: ("warning", "No"), None: ("info", "Unknown")}
 
@@ -203,24 +193,6 @@ def _palette_suffixes() -> dict[str, str]:
         for suffix in form.suffixes:
             found.setdefault(suffix, form.title[:1].upper() + form.title[1:])
     return found
-
-
-class HelpDialog(Dialog):
-    """The help dialog, which lists first steps."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__("First steps", parent)
-        steps = QGridLayout()
-        steps.setColumnStretch(1, 1)
-        for number, words in enumerate(_STEPS, 1):
-            steps.addWidget(factory.badge(str(number)), number, 0, Qt.AlignmentFlag.AlignTop)
-            steps.addWidget(factory.text(words), number, 1)
-        close = factory.button("Close", "Close this list. (Esc)", slot=self.reject)
-        shortcuts = factory.caption(f"{keys.table().text('keys')} lists all keyboard shortcuts.")
-        content = factory.column(factory.heading("First steps"), steps, shortcuts, 1, spacing=2 * factory.GRID)
-        area = factory.scroll_area(factory.panel(content))
-        self.setLayout(factory.column(area, factory.row(1, close), margin=3 * factory.GRID))
-        self.resize(640, 440)
 
 
 class VerifyDialog(Dialog):

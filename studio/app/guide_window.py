@@ -20,7 +20,6 @@ from PySide6.QtGui import (
     QTextDocument,
 )
 from PySide6.QtWidgets import (
-    QDialog,
     QLineEdit,
     QSplitter,
     QTextBrowser,
@@ -33,6 +32,7 @@ from PySide6.QtWidgets import (
 
 from studio.app import theme
 from studio.app.widgets import factory
+from studio.app.widgets.dialog import Dialog
 from studio.core import guide
 
 _LINK = Qt.ItemDataRole.UserRole  # of an item in the tree: 'topic.md#anchor'
@@ -151,12 +151,11 @@ def _mark(cursor: QTextCursor) -> QTextEdit.ExtraSelection:
     return mark
 
 
-class GuideWindow(QDialog):
+class GuideWindow(Dialog):
     """The guide: its topics and their sections on the left, the shown topic on the right."""
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setWindowTitle("Guide")
+        super().__init__("Guide", parent)
         self._topics = guide.topics()
         self.search = QLineEdit(placeholderText="Search the guide", clearButtonEnabled=True)
         self.tree = QTreeWidget()

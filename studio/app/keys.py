@@ -33,7 +33,7 @@ _CHANGEABLE = {  # by context: name in the settings, default keys, title
         ("page_runs", "Ctrl+4", "Show the Runs page"),
         ("page_lab", "Ctrl+5", "Show the Lab page"),
         ("settings", "Ctrl+,", "Settings"),
-        ("first_steps", "F1", "First steps"),
+        ("guide", "F1", "Guide on this page"),
         ("keys", "Ctrl+F1", "Keyboard shortcuts"),
         ("quit", "Ctrl+Q", "Quit; a running training is saved"),
     ),

@@ -91,6 +91,7 @@ class Window(QMainWindow):
         self.train.model_requested.connect(self._on_model_requested)
         for asker in (menus, self._commands, self.messages, self.first_steps):
             asker.page_requested.connect(self.show_page)
+        self.notices.guide_requested.connect(self._commands.show_guide)
         self.sprites.grid.selection_changed.connect(self._on_looked)
         self.sprites.tabs.currentChanged.connect(self._on_looked)
         self.rail.chosen.connect(self.show_page)

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
 import studio.app
 from studio.app import dialogs, theme
 from studio.app.background.model_jobs import SavedModel
+from studio.app.guide_window import GuideWindow
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.runs.free_dialog import FreeSpaceDialog
 from studio.app.pages.sprites.class_menu import ClassDialog
@@ -46,7 +47,7 @@ def every_dialog(window: Window) -> Iterator[tuple[str, QDialog]]:
     session, app = window.session, QApplication.instance()
     assert isinstance(app, QApplication)
     for made in (
-        dialogs.HelpDialog(window), SettingsDialog(session, theme.apply(app, window_scheme()), window),
+        GuideWindow(window), SettingsDialog(session, theme.apply(app, window_scheme()), window),
         FreeSpaceDialog(session, session.runs.runs[:1], window), ClassDialog(window, ["item/sword"], 1_234),
     ):  # fmt: skip
         made.open()

@@ -15,11 +15,12 @@ from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
+from studio.app.guide_window import GuideWindow
 from studio.app.notice_panel import NoticeLabel
 from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core import paths
-from studio.core.errors import TrainingError
+from studio.core.errors import DeviceFullError, TrainingError
 from studio.core.events import Blocked, Events, JobFailed, Notice
 from studio.data.pixels.editing import NamedSprite
 from studio.engine.runs.folder import RunDir
@@ -224,3 +225,18 @@ def test_the_train_page_offers_to_predict_with_a_classifier(qtbot: QtBot, own_ru
     training.record = type(record)(**{**vars(record), "recipe": "classifier"})
     training.state_changed.emit()
     assert settled.train.generate.text().strip() == "Predict…" and settled.train.generate.isEnabled()
+
+
+def test_f1_and_the_button_of_an_error_open_the_guide_at_their_topic(qtbot: QtBot, window: Window) -> None:
+    window.show_page("runs")
+    window.activateWindow()
+    qtbot.keyClick(window, Qt.Key.Key_F1)
+    guides = window.findChildren(GuideWindow)
+    assert [guide.view.source().path() for guide in guides] == ["runs.md"] and guides[0].isVisible()
+    window.session.show_error(DeviceFullError("The GPU is out of memory.", "Close other programs."))
+    card = window.notices.shown()
+    assert card is not None and card.button == "Guide"
+    card.click()
+    assert guides == window.findChildren(GuideWindow)
+    assert guides[0].view.source().toString() == "troubleshooting.md#out-of-memory"
+    guides[0].close()
