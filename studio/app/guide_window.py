@@ -175,7 +175,7 @@ class GuideWindow(Dialog):
         sides.setStretchFactor(1, 1)
         sides.setSizes([260, 700])
         self.setLayout(factory.column(sides, margin=factory.GRID))
-        self.resize(QSize(980, 680))
+        self.resize(QSize(980, 680).boundedTo(parent.size()))
         self._fill("")
         self.view.backwardAvailable.connect(self.back.setEnabled)
         self.view.forwardAvailable.connect(self.forward.setEnabled)
