@@ -55,9 +55,9 @@ class ResultCard(QFrame):
             self._shown = samples
             sprites = samples.sprites
             side = sprites.shape[1] + SPRITE_GAP
-            count = max(1, _ROOM[0] // side) * max(1, _ROOM[1] // side)
-            chosen = np.linspace(0, len(sprites) - 1, min(count, _MOST_SAMPLES, len(sprites))).astype(int)
-            self.samples.setFixedSize(max(_ROOM[0], side), max(_ROOM[1], side))
+            columns, rows = (max(1, room // side) for room in _ROOM)
+            chosen = np.linspace(0, len(sprites) - 1, min(columns * rows, _MOST_SAMPLES, len(sprites))).astype(int)
+            self.samples.setFixedSize(side if columns == 1 else _ROOM[0], max(_ROOM[1], side))
             self.samples.set_sprites(sprites[chosen])
         self._has_samples = samples is not None and len(samples.sprites) > 0
         self._show_samples()

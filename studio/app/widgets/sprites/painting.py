@@ -79,6 +79,15 @@ def checkerboard(ratio: float) -> QBrush:
     return _checker(colours.checker_a, colours.checker_b, max(1, round(_CHECKER * ratio)))
 
 
+def side_for(box: int, pixels: int, ratio: float) -> float:
+    """Return the side in logical pixels at which `draw_sprite` shows a sprite: a whole zoom, or 1/2, 1/3 ... of it.
+
+    box: available side in logical pixels. pixels: the sprite's side. ratio: device pixels for a logical pixel.
+    """
+    side = factor_for(box, pixels, ratio)
+    return side if side <= box else -(-pixels // shrink_divisor(box, pixels, ratio)) / ratio
+
+
 def factor_for(box: int, pixels: int, ratio: float) -> float:
     """Return a sprite's side in logical pixels at the largest whole zoom that fits.
 

@@ -16,7 +16,7 @@ from studio.app import keys, theme
 from studio.app.widgets.input import ARROWS, PlaceTips
 from studio.app.widgets.menu import ContextMenu
 from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
-from studio.app.widgets.sprites.painting import draw_sprite, factor_for
+from studio.app.widgets.sprites.painting import draw_sprite, side_for
 from studio.core.arrays import Rgba
 
 _TIP = "Double-click a sprite to view it large."
@@ -52,12 +52,8 @@ class SheetLayout:
             across = width // candidate - gap
             across = (across - _PAIR_GAP) // 2 if has_pairs else across
             down = area.height() // math.ceil(count / candidate) - gap - caption.height()
-            side = factor_for(min(across, down), size, ratio)
-            found = (
-                side,
-                min(width // candidate - gap, caption.width()),
-                -(-count % candidate),
-            )  # last: minus the gaps
+            side = side_for(min(across, down), size, ratio)
+            found = side, min(width // candidate - gap, caption.width()), -(-count % candidate)  # last: minus the gaps
             if side <= min(across, down) and found > best:
                 best, columns = found, candidate
         side, rows = math.ceil(best[0] or size), math.ceil(count / columns)
@@ -75,7 +71,7 @@ class SheetLayout:
 
 
 class SpriteSheetView(QWidget):
-    """Up to some hundred sprites in a grid that fills the widget at the largest whole zoom. Cheap to update.
+    """Up to some hundred sprites in a grid that fills the widget at the largest whole zoom, or shrunk to fit it.
 
     The arrow keys and clicks choose the current sprite; Enter or a double-click shows it large. menu: the context menu
     of the current sprite, which the page fills.

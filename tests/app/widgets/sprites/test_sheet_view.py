@@ -51,6 +51,12 @@ def test_keys_choose_and_show_a_sprite(qtbot: QtBot, sheet: SpriteSheetView) -> 
     assert view.name.text() == "later" and sheet.current_row() == 1
 
 
+def test_large_sprites_shrink_until_all_fit(sheet: SpriteSheetView) -> None:
+    sheet.set_sprites(np.full((16, 96, 96, 4), 200, np.uint8), ["class"] * 16)
+    boxes = sheet.places().boxes
+    assert all(sheet.rect().contains(box) for box in boxes) and boxes[0].width() >= 48
+
+
 def test_pairs_show_the_original_on_the_left(sheet: SpriteSheetView) -> None:
     original, made = (np.full((2, 8, 8, 4), colour, np.uint8) for colour in ((200, 0, 0, 255), (0, 0, 200, 255)))
     sheet.set_sprites(made, ["a", "b"], original)
