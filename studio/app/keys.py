@@ -183,9 +183,9 @@ class KeyTable(QObject):
         """Return whether a command has its default keys."""
         return name not in self._own
 
-    def has_changes(self) -> bool:
-        """Return whether the user has changed any keys."""
-        return bool(self._own)
+    def own(self) -> dict[str, str]:
+        """Return the user's keys by command name, for `restore`."""
+        return dict(self._own)
 
     def set_key(self, name: str, key: QKeySequence) -> str:
         """Replace a command's keys. On a conflict, change nothing and return a sentence about the conflict; else ''."""
@@ -196,9 +196,9 @@ class KeyTable(QObject):
         """Restore a command's default keys. On a conflict, change nothing and return a sentence; else ''."""
         return self._replace(name, self._without(name))
 
-    def reset_all(self) -> None:
-        """Restore all default keys."""
-        self._set_own({})
+    def restore(self, own: dict[str, str]) -> None:
+        """Return to an earlier result of `own`; {} restores all default keys."""
+        self._set_own(own)
         self._store()
 
     def _without(self, name: str) -> dict[str, str]:

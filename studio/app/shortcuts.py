@@ -8,11 +8,13 @@ from PySide6.QtWidgets import QHeaderView, QKeySequenceEdit, QLineEdit, QTreeWid
 
 from studio.app import keys
 from studio.app.widgets import factory
+from studio.app.widgets.layout import SteadyWidth
 
 _NAME = Qt.ItemDataRole.UserRole  # item role of the command's name
 _CHOOSE, _FIXED = "Select a command first.", "This key can't be changed."
 _EDIT = "Press the new key. Tab leaves the field."
 _DEFAULTS = "All keys are default keys."
+_RESET_ALL = "Restore all default keys."
 _DEFAULT = "The command has its default keys."
 
 
@@ -33,7 +35,9 @@ class ShortcutList(QWidget):
         self.error = factory.FieldError(line, _EDIT)
         factory.retain_size_when_hidden(self.error)
         self.reset = factory.button("Reset", "Restore the command's default keys.", slot=self._on_reset)
-        self.reset_all = factory.button("Reset all", "Restore all default keys.")
+        self.reset_all = factory.button("Reset all", _RESET_ALL, slot=self._on_reset_all)
+        SteadyWidth(self.reset_all, "Reset all", "Undo reset")
+        self._before_reset: dict[str, str] = {}  # the user's keys before Reset all, until the next change
         factory.set_name_and_tip(self.search, "Search", "Show only the shortcuts with this text.")
         factory.set_name_and_tip(self.tree, "Keyboard shortcuts", "Select a command to change its key.")
         leaving = (Qt.Key.Key_Tab, Qt.Key.Key_Backtab, Qt.Key.Key_Escape)
@@ -51,7 +55,6 @@ class ShortcutList(QWidget):
         self.search.textChanged.connect(self._on_search_changed)
         self.tree.currentItemChanged.connect(self._refresh)
         self.field.editingFinished.connect(self._on_key_pressed)
-        self.reset_all.clicked.connect(self._table.reset_all)
         self._table.changed.connect(self._refresh)
         self._refresh()
 
@@ -114,9 +117,12 @@ class ShortcutList(QWidget):
         for field in (self.field, self._line):
             factory.set_enabled(field, reason)
         factory.set_enabled(self.reset, reason or (_DEFAULT if self._table.is_default(name) else ""))
-        factory.set_enabled(
-            self.reset_all, "" if self._table.has_changes() else "All commands have their default keys."
-        )
+        if self._table.own():
+            self._before_reset = {}
+        can_undo = bool(self._before_reset)
+        factory.set_button_text(self.reset_all, "Undo reset" if can_undo else "Reset all")
+        reason = "" if can_undo or self._table.own() else _DEFAULTS
+        factory.set_enabled(self.reset_all, reason, "Restore your own keys." if can_undo else _RESET_ALL)
 
     @Slot()
     def _on_key_pressed(self) -> None:
@@ -127,6 +133,12 @@ class ShortcutList(QWidget):
     @Slot()
     def _on_reset(self) -> None:
         self.error.show_reason(self._table.reset(self._selected()))
+
+    @Slot()
+    def _on_reset_all(self) -> None:
+        """Restore all default keys, or undo that."""
+        keys_before, self._before_reset = self._before_reset, self._table.own()
+        self._table.restore(keys_before)
 
     @Slot(str)
     def _on_search_changed(self, text: str) -> None:

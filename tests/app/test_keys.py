@@ -22,14 +22,14 @@ def table(tmp_path: Path) -> Iterator[keys.KeyTable]:
     made = keys.table()
     made.load(Settings(tmp_path / "window.ini"))
     yield made
-    made.reset_all()
+    made.restore({})
 
 
 def test_changed_keys_are_stored(table: keys.KeyTable, tmp_path: Path) -> None:
     assert table.set_key("save", QKeySequence("Ctrl+Alt+S")) == ""
     assert table.set_key("keep", QKeySequence("Ctrl+K")) == ""
     table.load(Settings(tmp_path / "empty.ini"))
-    assert table.text("save") == "Ctrl+S" and not table.has_changes()
+    assert table.text("save") == "Ctrl+S" and not table.own()
     table.load(Settings(tmp_path / "window.ini"))
     assert table.text("save") == "Ctrl+Alt+S" and table.text("keep") == "Ctrl+K" and table.is_default("undo")
     table.reset("save")
@@ -42,7 +42,7 @@ def test_damaged_keys_read_as_the_defaults(table: keys.KeyTable, tmp_path: Path,
     settings = Settings(tmp_path / "damaged.ini")
     settings.set_text("keys", stored)
     table.load(settings)
-    assert not table.has_changes() and table.text("save") == "Ctrl+S"
+    assert not table.own() and table.text("save") == "Ctrl+S"
 
 
 def test_the_default_keys_have_no_conflict(table: keys.KeyTable) -> None:
@@ -53,7 +53,7 @@ def test_the_default_keys_have_no_conflict(table: keys.KeyTable) -> None:
 def test_a_used_key_is_refused(table: keys.KeyTable) -> None:
     for name, key in (("keep", "Ctrl+S"), ("keep", "X"), ("keep", "Ctrl+C"), ("keep", "Shift+F10"), ("save", "Q")):
         assert table.set_key(name, QKeySequence(key)).startswith(f"{key} is used already: ")
-    assert not table.has_changes()
+    assert not table.own()
     assert table.set_key("keep", QKeySequence("Del")) == ""  # excludes on another page
     assert table.set_key("keep", QKeySequence("A")) == table.set_key("reject", QKeySequence("K")) == ""
     assert table.reset("keep") == "K is used already: Reject the selected sprites (Generate page)."

@@ -93,7 +93,7 @@ def shortcuts(qtbot: QtBot) -> Iterator[ShortcutList]:
     qtbot.addWidget(made)
     made.show()
     yield made
-    keys.table().reset_all()
+    keys.table().restore({})
 
 
 def test_the_list_of_keys_can_be_searched(shortcuts: ShortcutList) -> None:
@@ -138,5 +138,13 @@ def test_a_pressed_key_replaces_the_keys_of_the_chosen_command(shortcuts: Shortc
     shortcuts.reset.click()
     assert ("Ctrl+Shift+Z, Ctrl+Y", "Redo") in shortcuts.shown() and shortcuts.error.isHidden()
     assert not shortcuts.reset.isEnabled() and not shortcuts.reset_all.isEnabled()
+    shortcuts.select("keep")
+    QTest.keyClick(shortcuts.field, Qt.Key.Key_J)
+    shortcuts.reset_all.click()
+    assert ("K", "Keep the selected sprites") in shortcuts.shown()
+    assert shortcuts.reset_all.accessibleName() == "Undo reset"
+    shortcuts.reset_all.click()
+    assert ("J", "Keep the selected sprites") in shortcuts.shown()
+    assert shortcuts.reset_all.accessibleName() == "Reset all"
     shortcuts.select("Runs page, F2")
     assert not shortcuts.field.isEnabled()
