@@ -113,6 +113,7 @@ class DoctorView(QWidget):
                     heading = finding.left_out
                     self.groups.addItem(factory.list_heading("Skipped" if heading else "Worth a look"))
                 item = QListWidgetItem(f"{finding.title.capitalize()} ({number(len(finding.items))})", self.groups)
+                item.setToolTip(item.text())
                 item.setData(_GROUP, (finding.group, finding.left_out, index))
         self._empty.setText("Checking the sprites…" if self._doctor.is_checking else "No problems found.")
         self._stack.setCurrentIndex(1 if self._doctor.findings else 0)

@@ -10,6 +10,7 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.core import paths
+from studio.core.arrays import Rgba
 from studio.core.events import Event
 from studio.data.doctor import checks
 from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
@@ -30,6 +31,7 @@ class SpriteDoctor(QObject):
         self._preview: Job | None = None
         self._checked: list[SpritesChecked] = []  # at most one result without and one with neighbours
         self._checked_options = ImportOptions()
+        self._checking: Rgba | None = None  # pixels of the running check
         self.findings: tuple[Finding, ...] = ()
         open_sprites.imported.connect(self._on_imported)
 
@@ -47,7 +49,7 @@ class SpriteDoctor(QObject):
         self._checked = [*others, examined]
         if examined.sprites is sprites:
             self._refresh()
-        else:  # sprites were moved to other classes during the check
+        elif self._job is None:  # sprites were moved to other classes during the check
             self._start_checks()
 
     def apply(self, fix: Fix) -> None:
@@ -79,13 +81,15 @@ class SpriteDoctor(QObject):
         assert sprites is not None
         has_same_options, self._checked_options = options == self._checked_options, options
         self._checked = [each for each in self._checked if has_same_options and each.sprites.rgba is sprites.rgba]
-        self._start_checks()
+        if self._job is None or not has_same_options or self._checking is not sprites.rgba:
+            self._start_checks()  # else they start when the running check ends
         self._refresh()
 
     def _start_checks(self) -> None:
         self._job_queue.abandon(self._job)
         sprites, known = self._open_sprites.sprites, tuple(self._checked)
         assert sprites is not None
+        self._checking = sprites.rgba
         check = partial(checks.update_checks, sprites, self._checked_options, known, paths.cache())
         self._job = self._job_queue.start("files", "Checking sprites", check, self._on_event, background=True)
 
@@ -94,6 +98,8 @@ class SpriteDoctor(QObject):
             self.add(event)
         elif isinstance(event, JobEnded):
             self._job = None
+            if any(each.sprites is not self._open_sprites.sprites for each in self._checked):
+                self._start_checks()
             self.changed.emit()
 
     def _refresh(self) -> None:

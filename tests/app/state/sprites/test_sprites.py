@@ -9,7 +9,8 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.state.late import outliers
 from studio.app.state.session import Session
-from studio.core.events import Events, JobFailed, Notice
+from studio.core.events import Events, JobFailed, Notice, Progress
+from studio.data.doctor import checks
 from studio.data.doctor.findings import SpritesChecked
 from studio.data.doctor.neighbours import SpriteNeighbours
 from studio.data.edits import edits_path, read_edits
@@ -112,3 +113,26 @@ def test_moves_check_only_the_classes_again(
     assert len(compared) == len(counted) == 1
     opened.change_options(opened.options.replace(size=16))  # other pixels
     qtbot.waitUntil(lambda: len(compared) == len(counted) == 2, timeout=LONG_MS)
+
+
+def test_moves_let_a_running_check_end(
+    qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, doctor, may_end, checked = ready.open_sprites, ready.doctor, list[bool](), list[Sprites]()
+
+    def run_checks(sprites: Sprites, *_: object) -> Events:
+        checked.append(sprites)
+        while not may_end:
+            yield Progress(0, 1, "sprites checked")
+        yield SpritesChecked(sprites, (), len(sprites))
+
+    monkeypatch.setattr(checks, "run_checks", run_checks)
+    open_sprites(qtbot, ready, sprite_folder)
+    qtbot.waitUntil(lambda: bool(checked), timeout=LONG_MS)
+    opened.move_to_class([0], "boss")
+    assert classes(qtbot, ready)[FIRST] == "boss" and doctor.is_checking
+    may_end.append(True)
+    qtbot.waitUntil(lambda: not doctor.is_checking, timeout=LONG_MS)
+    assert len(checked) == 1
+    (found,) = (each for each in doctor.findings if each.group == "small class")
+    assert [item.name for item in found.items] == [FIRST]
