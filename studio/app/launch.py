@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.core import logs
-from studio.core.process import prepare_for_training
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QMessageLogContext, QtMsgType
@@ -41,7 +40,6 @@ def main(demo: bool = False, paths: Sequence[Path] = ()) -> int:
         _log.error(problem)
         sys.stderr.write(f"{problem}\n")
         return 1
-    prepare_for_training()
     if sys.platform == "win32":
         import torch  # noqa: F401 - there, and only there, Qt's DLLs keep torch's from loading
     from PySide6.QtCore import qInstallMessageHandler

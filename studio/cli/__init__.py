@@ -13,6 +13,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted with the work saved.
     """
+    from studio.core.process import prepare_for_training
+
+    prepare_for_training()
     from studio.cli.run_command import run_command
 
     return run_command(arguments)

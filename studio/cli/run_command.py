@@ -17,7 +17,6 @@ from studio.core import logs
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import JobFailed
 from studio.core.formatting import describe_error
-from studio.core.process import prepare_for_training
 from studio.core.shell import command_line
 
 _log = logging.getLogger(__name__)
@@ -31,7 +30,6 @@ def run_command(arguments: Sequence[str] | None) -> int:
         if getattr(sys, name) is None:  # a Windows program without a console has no streams
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - open until exit
     words = list(sys.argv[1:] if arguments is None else arguments)
-    prepare_for_training()
     warnings.filterwarnings("ignore", module="PIL")  # the import reports damaged files by name
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -1,4 +1,4 @@
-"""Set up the process for fast training on a CPU, before torch is imported, and handle its end."""
+"""Set up the process for fast training on a CPU, before numpy and torch are imported, and handle its end."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ def prepare_for_training() -> None:
     third of its time. With a single arena this also holds in the engine's thread. OpenMP threads spin while they wait:
     the default spin time slows training while other programs use the cores, and no spinning costs a quarter of the
     speed on a quiet machine. OpenMP ignores CPU quotas, so a container's quota is passed in OMP_NUM_THREADS.
+    numpy gets a single thread for its matrices: they are small, and threads beside torch's wait for busy cores.
     Environment variables set by the user are kept.
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     if limits.usable_cpus() < limits.affinity_cpus():
         os.environ.setdefault("OMP_NUM_THREADS", str(limits.usable_cpus()))

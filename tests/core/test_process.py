@@ -47,6 +47,23 @@ def test_environment_set_by_the_user_is_kept(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("GOMP_SPINCOUNT")
     prepare_for_training()
     assert int(os.environ["GOMP_SPINCOUNT"]) > 0
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    prepare_for_training()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    prepare_for_training()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+
+
+def test_the_process_is_set_up_before_numpy_reads_its_environment() -> None:
+    code = (
+        "import sys\n"
+        "from studio.core import process\n"
+        "process.prepare_for_training = lambda: sys.exit(40 + ('numpy' in sys.modules))\n"
+        "from studio.cli import main\n"
+        "main(['runs'])\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 40
 
 
 @pytest.mark.parametrize(("share", "threads"), [(16, None), (2, "2")])
