@@ -63,6 +63,7 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
     memory = Memory()
     monkeypatch.setattr(detection, "empty_cache", lambda _: memory.was_free.append(memory.is_free()))
     gc.collect()
+    gc.freeze()  # modules that came in since the last time stay, and to walk them each time takes half a second
     gc.disable()
     yield memory
     gc.enable()
