@@ -23,8 +23,9 @@ from studio.data.options import ImportOptions, settings_of_reading
 from studio.data.sprites import Sprites
 
 MOST_EXAMPLES = 6
-_FIRST = 32  # sprites, spread over the set, compared first
-_BATCH_PIXELS = 1 << 15  # reducing colours takes 4 ms a sprite
+_FIRST = 16  # sprites, spread over the set, compared first
+_BATCH_PIXELS = 1 << 17
+_SLOW_BATCH_PIXELS = 1 << 13  # limiting the colours of each sprite takes 5 ms a sprite
 _REPORT_INTERVAL_S = 0.25
 _CANVAS_OPTIONS = ("size", "other_sizes")
 
@@ -79,7 +80,7 @@ def preview_import(
     except BadInputError as error:
         yield ImportPreviewed(len(found.sprites), problem=error.title)
         return
-    yield from _compare(found, read, changes)
+    yield from _compare(found, read, changes, _SLOW_BATCH_PIXELS if after.colours_each else _BATCH_PIXELS)
 
 
 def _read(
@@ -101,13 +102,13 @@ def _read(
     return ReadSprites(sprites, np.array(rows, np.int64))
 
 
-def _compare(found: SpritesImported, read: ReadSprites, changes: Sequence[PixelChange]) -> Events:
+def _compare(found: SpritesImported, read: ReadSprites, changes: Sequence[PixelChange], pixels_at_once: int) -> Events:
     """Compare the open sprites with the changed sprites in batches; yields Progress and ImportPreviewed."""
     old, total, added = found.sprites, len(found.sprites), _count_new(found.read.sprites, read.sprites)
     sizes = (old.size, read.sprites.size)
     first = np.unique(np.linspace(0, total - 1, min(_FIRST, total)).astype(np.int64))
     rest = np.setdiff1d(np.arange(total), first)
-    batches = [first, *(rest[part] for part in sprite_slices(old.rgba, len(rest), _BATCH_PIXELS))]
+    batches = [first, *(rest[part] for part in sprite_slices(old.rgba, len(rest), pixels_at_once))]
     compared = changed = 0
     examples: list[Example] = []
     due = 0.0

@@ -55,10 +55,7 @@ __all__ = ["ImportOptions", "SpritesImported", "import_sprites"]
 
 _IMBALANCE = 100  # warn if the largest class has this many times the sprites of the smallest
 _MAX_NAMED = 3
-_FORMATS = (
-    "PNG, GIF, BMP, WebP, JPEG, TGA, TIFF, QOI, ICO, PCX, PPM and XPM images, Aseprite, Piskel and OpenRaster files, "
-    "sheets with a description beside them (JSON, .atlas or .tres), and IDX files, in folders and zip archives"
-)
+_FORMATS = "PNG, GIF, WebP and other images, Aseprite, Piskel, OpenRaster and IDX files, in folders or zip archives"
 
 
 class NothingUsableError(BadInputError):
