@@ -7,17 +7,21 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QByteArray, QMimeData, QObject, QPoint, Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QDrag, QGuiApplication, QPixmap
+from PySide6.QtCore import QByteArray, QMimeData, QObject, QPoint, QRect, QSize, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QColor, QDrag, QGuiApplication, QPainter, QPixmap
 
+from studio.app import theme
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.state.models.saving import DragFiles
 from studio.app.widgets.sprites.list import SpriteList
 from studio.app.widgets.sprites.painting import as_image
-from studio.core import pictures
+from studio.core import formatting, pictures
+from studio.core.arrays import Rgba
 from studio.exports import sheets
 
-_SHOWN = 64  # logical pixels of the drag image
+_SHOWN = 64  # pixels of the drag image
+_OFFSET = 12  # logical pixels from the mouse to the drag image, which would hide the target of the drop
+_PADDING = 8  # pixels beside the number of dragged sprites
 _URLS, _IMAGE = "text/uri-list", "application/x-qt-image"
 
 
@@ -53,6 +57,22 @@ class _DragData(QMimeData):
         return {_URLS: self._made.urls, _IMAGE: self._made.imageData}[mimetype]() if self.hasFormat(mimetype) else None
 
 
+def _drag_image(sprite: Rgba, count: int) -> QPixmap:
+    """Return the sprite enlarged, with the number of dragged sprites if there are several."""
+    zoom = max(1, _SHOWN // len(sprite))
+    shown = QPixmap.fromImage(as_image(np.ascontiguousarray(sprite.repeat(zoom, 0).repeat(zoom, 1))))
+    if count > 1:
+        with QPainter(shown) as painter:
+            text, colours = formatting.number(count), theme.colours()
+            size = painter.fontMetrics().size(0, text) + QSize(_PADDING, 0)
+            badge = QRect(QPoint(0, 0), size)
+            badge.moveBottomRight(shown.rect().bottomRight())
+            painter.fillRect(badge, QColor(colours.accent))
+            painter.setPen(QColor(colours.on_accent))
+            painter.drawText(badge, Qt.AlignmentFlag.AlignCenter, text)
+    return shown
+
+
 class SpriteDragger(QObject):
     """Drags or copies the selected sprites of a list. failed: the OSError that stopped the drag or copy."""
 
@@ -72,11 +92,8 @@ class SpriteDragger(QObject):
         dragged = QDrag(self._view)
         dragged.setMimeData(_DragData(partial(self._write, picked)) if picked is not None else QMimeData())
         if picked is not None:
-            zoom = max(1, _SHOWN // len(picked.sprites[0]))
-            sprite = np.ascontiguousarray(picked.sprites[0].repeat(zoom, 0).repeat(zoom, 1))
-            shown = QPixmap.fromImage(as_image(sprite))
-            dragged.setPixmap(shown)
-            dragged.setHotSpot(QPoint(shown.width() // 2, shown.height() // 2))
+            dragged.setPixmap(_drag_image(picked.sprites[0], len(picked.sprites)))
+            dragged.setHotSpot(QPoint(-_OFFSET, -_OFFSET))
         dragged.exec(Qt.DropAction.CopyAction)
 
     @Slot()
