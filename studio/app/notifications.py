@@ -276,9 +276,9 @@ class Messages(QObject):
 
     @Slot()
     def _on_queue_changed(self) -> None:
-        """Remove the offer when the queue was started or emptied."""
+        """Remove the offer when the queue was started, or no more runs wait."""
         queue = self._session.queue
-        if self._queue is not None and (queue.is_on or not queue.runs):
+        if self._queue is not None and (queue.is_on or not queue.waiting()):
             self._bar.withdraw(self._queue)
             self._queue = None
 

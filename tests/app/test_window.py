@@ -180,8 +180,8 @@ def test_generate_on_the_train_page_opens_the_run_on_show(
     training.record = RunDir(own_run).record()
     training.state_changed.emit()
     settled.show_page("train")
-    assert settled.train.generate.text().strip() == "Generate"
-    click(settled.train.generate)
+    assert settled.train.steps.generate.text().strip() == "Generate"
+    click(settled.train.steps.generate)
     assert settled.page() is settled.generate and choice.run() == own_run
 
 
@@ -215,7 +215,7 @@ def test_a_run_whose_folder_is_gone_offers_no_model(qtbot: QtBot, own_run: Path,
     training.path, training.has_checkpoint, training.record = own_run, True, RunDir(own_run).record()
     shutil.rmtree(own_run)
     training.state_changed.emit()
-    assert not settled.train.generate.isEnabled() and "moved or deleted" in settled.train.generate.toolTip()
+    assert not settled.train.steps.generate.isEnabled() and "moved or deleted" in settled.train.steps.generate.toolTip()
 
 
 def test_the_train_page_offers_to_predict_with_a_classifier(qtbot: QtBot, own_run: Path, settled: Window) -> None:
@@ -224,7 +224,7 @@ def test_the_train_page_offers_to_predict_with_a_classifier(qtbot: QtBot, own_ru
     training.path, training.has_checkpoint = own_run, True
     training.record = type(record)(**{**vars(record), "recipe": "classifier"})
     training.state_changed.emit()
-    assert settled.train.generate.text().strip() == "Predict…" and settled.train.generate.isEnabled()
+    assert settled.train.steps.generate.text().strip() == "Predict…" and settled.train.steps.generate.isEnabled()
 
 
 def test_f1_and_the_button_of_an_error_open_the_guide_at_their_topic(qtbot: QtBot, window: Window) -> None:

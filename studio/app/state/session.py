@@ -226,7 +226,7 @@ class Session(QObject):
     @Slot()
     def _offer_queue(self) -> None:
         """Offer to start the queue, once per session. The queue never starts without the user."""
-        waiting = sum(run.standing != "training" for run in self.queue.runs)
+        waiting = self.queue.waiting()
         if self._queue_offered or not self.catalog.devices or not waiting:
             return
         self._queue_offered = True

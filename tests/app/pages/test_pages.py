@@ -181,7 +181,7 @@ def test_train_generate_and_save(qtbot: QtBot, opened: Window, tmp_path: Path, m
         with Image.open(target.with_suffix(".gif")) as film:
             assert film.n_frames > 1  # type: ignore[attr-defined]
     opened.show_page("train")
-    click(opened.train.generate)
+    click(opened.train.steps.generate)
     assert opened.page() is opened.generate
     qtbot.waitUntil(opened.generate.generate.isEnabled, timeout=LONG_MS)
     qtbot.waitUntil(lambda: opened.generate.choice.checkpoints.count() > 1, timeout=LONG_MS)
@@ -358,7 +358,7 @@ def test_classifier_shows_confusion_and_predicts(
     choose(opened.train.setup.recipes, "classifier")
     train_to_the_end(qtbot, opened)
     assert opened.train.monitor.tabs.isTabVisible(1)
-    click(opened.train.generate)
+    click(opened.train.steps.generate)
     qtbot.waitUntil(opened.generate.predict.isVisible)
     chosen = sorted(sprite_folder.glob("class1/*.png"))[:3]
     shutil.copy(chosen[0], sprite_folder / "twin.png")
@@ -396,7 +396,7 @@ def test_regression_shows_predicted_and_true(
     assert 1 < int(monitor.scatter.dots.accessibleDescription().split()[0]) < len(files)  # the validation sprites
     assert "price " in monitor.numbers.view.model().index(0, 0).data()
     assert monitor.readings.value("Validation").startswith("R² ")
-    click(window.train.generate)
+    click(window.train.steps.generate)
     qtbot.waitUntil(window.generate.predict.isVisible)
     assert not window.generate.request.isVisible()
     with qtbot.waitSignal(window.session.inference.predicted, timeout=LONG_MS):
@@ -406,7 +406,7 @@ def test_regression_shows_predicted_and_true(
 
 def test_export_shows_difference_and_example_code(qtbot: QtBot, opened: Window, tmp_path: Path) -> None:
     train_to_the_end(qtbot, opened)
-    click(opened.train.export)
+    click(opened.train.steps.export)
     dialog = opened.train.findChild(ExportDialog)
     assert isinstance(dialog, ExportDialog)
     dialog.path.set_text(str(tmp_path / "model.safetensors"))

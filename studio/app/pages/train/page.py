@@ -3,19 +3,17 @@
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QPushButton, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs, theme
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.pages import run_texts
 from studio.app.pages.base import Page
-from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.sample_menu import SampleMenu
 from studio.app.pages.train.monitor import Monitor
+from studio.app.pages.train.next_steps import NextSteps
 from studio.app.pages.train.result_card import ResultCard
 from studio.app.pages.train.setup import SetupPanel
-from studio.app.pages.train_longer import train_longer_button
 from studio.app.state.session import Session
 from studio.app.state.training.training import CurrentTraining
 from studio.app.widgets import factory
@@ -26,8 +24,6 @@ from studio.engine.control.watcher import TrainingSeen
 from studio.engine.runs.history import HistoryRead
 
 _SHEET_COLUMNS = 8
-_GENERATE = "Generate sprites with this run's model."
-_PREDICT = "Predict classes or numbers with this run's model."
 
 
 class TrainPage(Page):
@@ -49,16 +45,12 @@ class TrainPage(Page):
         self.open = button("Open sprites…", go_to_sprites, "folder", slot=self._on_open_clicked)
         draw = "Draw samples at the next step."
         self.sample = factory.tool_button("refresh", "Samples now", draw, training.sample_now)
-        self.generate = button("Generate", _GENERATE, "generate", slot=self._on_generate_clicked)
-        SteadyWidth(self.generate, "Generate", "Predict…")
         save = "Save the shown samples as one image. ({save})"
         self.save = button("Save…", save, "save", "flat", self.save_samples)
-        export = "Export the model for other programs. ({export})"
-        self.export = button("Export…", export, "export", slot=self.export_model)
-        resume = "Resume this run from its last checkpoint."
-        self.resume = button("Resume", resume, "play", slot=self._on_resume_clicked)
-        self.longer = train_longer_button(self._on_train_longer)
-        self.card = ResultCard(self._buttons())
+        self.steps = NextSteps(session, self)
+        self.steps.model_requested.connect(self.model_requested)
+        self.steps.resumed.connect(self._on_resumed)
+        self.card = ResultCard([self.open, *self.steps.buttons()])
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
         session.setup.changed.connect(self._refresh)
@@ -116,20 +108,9 @@ class TrainPage(Page):
         if self.session.training.path is not None:
             self.save_film(self.session.training.path)
 
-    @Slot()
     def export_model(self) -> bool:
-        """Open the export dialog for the live or watched model, or else the last trained model.
-
-        Return False without a model.
-        """
-        training = self.session.training
-        model, recipe = training.model(), training.record.recipe if training.record is not None else ""
-        device = self.session.catalog.device(training.device.id) if training.device is not None else None
-        device = device or self.session.device_choice.device  # the training's device may belong to another machine
-        if model is None or device is None:
-            return False
-        ExportDialog(self.session, model, training.title, recipe, device, self).open()
-        return True
+        """Open the export dialog for the run's model. Return False without a model."""
+        return self.steps.export_model()
 
     def _lay_out(self) -> None:
         margin = 3 * factory.GRID
@@ -173,31 +154,10 @@ class TrainPage(Page):
     @Slot()
     def _refresh_buttons(self) -> None:
         training = self.session.training
-        none_yet = "The run has no checkpoint yet." if training.watched else "No model yet. Press Start."
-        if training.path is not None and not training.path.is_dir():
-            none_yet = "The run's folder was moved or deleted."
-        reason = "" if training.model() is not None else none_yet
-        recipe = self.session.catalog.recipes.get(training.record.recipe) if training.record is not None else None
-        predicts = recipe is not None and recipe.makes != "sprites"  # classes or numbers
-        factory.set_button_text(self.generate, "Predict…" if predicts else "Generate")
-        factory.set_enabled(self.generate, reason, _PREDICT if predicts else _GENERATE)
-        factory.set_enabled(self.export, reason)
-        is_resumable = not training.is_busy() and training.has_checkpoint
-        is_finished = training.end is not None and training.end.reason == "finished"
-        self.resume.setVisible(is_resumable and not is_finished)
-        self.longer.setVisible(is_resumable)
-        for each in (self.resume, self.longer):
-            factory.set_enabled(each, reason)
-        self.card.set_order(self._buttons())
+        self.steps.refresh()
+        self.card.set_order([self.open, *self.steps.buttons()])
         factory.set_enabled(self.sample, "" if training.state == "training" else "Start a training first.")
         factory.set_enabled(self.save, "" if training.samples is not None else "No samples yet. Press Start.")
-
-    def _buttons(self) -> list[QPushButton]:
-        """Return the card's buttons; first the next step that the advice recommends."""
-        advice = self.session.training.advice
-        further, use = [self.resume, self.longer], [self.generate, self.export]
-        is_improving = advice is not None and advice.verdict == "improving"
-        return [self.open, *further, *use] if is_improving else [self.open, *use, *further]
 
     @Slot()
     def _on_plots_ready(self) -> None:
@@ -222,24 +182,8 @@ class TrainPage(Page):
         self.page_requested.emit("sprites")
 
     @Slot()
-    def _on_resume_clicked(self) -> None:
-        self._resume(0.0)
-
-    @Slot(QAction)
-    def _on_train_longer(self, chosen: QAction) -> None:
-        self._resume(chosen.data())
-
-    def _resume(self, more_min: float) -> None:
-        """Resume the run that has ended, with `more_min` additional minutes."""
-        if (path := self.session.training.path) is not None:
-            self.session.resume_run(path, more_min)
-            self.controls.pause.setFocus()
-
-    @Slot()
-    def _on_generate_clicked(self) -> None:
-        training = self.session.training
-        if training.path is not None:
-            self.model_requested.emit(training.path, "last" if training.watched is not None else "")
+    def _on_resumed(self) -> None:
+        self.controls.pause.setFocus()
 
 
 _PAUSE = "Pause the training. You can use the model meanwhile. ({pause})"

@@ -78,6 +78,10 @@ class TrainingQueue(QObject):
         self.is_on = False
         self.changed.emit()
 
+    def waiting(self) -> int:
+        """Return the number of queued runs that no process trains."""
+        return sum(run.standing != "training" for run in self.runs)
+
     def has(self, run: Path) -> bool:
         """Return whether a run is in the queue."""
         return any(queued.path == run for queued in self.runs)

@@ -65,8 +65,8 @@ def test_a_run_that_still_improves_is_first_trained_longer(page: TrainPage, monk
     assert offered(page) == ["Resume", "Train longer", "Generate", "Export…"]
     resumed = list[tuple[Path, float]]()
     monkeypatch.setattr(page.session, "resume_run", lambda path, more_min: resumed.append((path, more_min)))
-    page.longer.menu().actions()[0].trigger()
-    page.resume.click()
+    page.steps.longer.menu().actions()[0].trigger()
+    page.steps.resume.click()
     path = page.session.training.path
     assert resumed == [(path, 2.0), (path, 0.0)]
 
@@ -89,7 +89,7 @@ def test_a_new_run_replaces_the_card_by_a_line(page: TrainPage) -> None:
     page.session.training.end = None
     page.session.training._set_state("starting")
     assert page.card.text.text() == "Starting…" and not page.card.headline.isVisible()
-    assert not page.card.samples.isVisible() and not page.longer.isVisible()
+    assert not page.card.samples.isVisible() and not page.steps.longer.isVisible()
 
 
 def test_the_status_bar_tells_the_memory_of_the_training(qtbot: QtBot, page: TrainPage) -> None:

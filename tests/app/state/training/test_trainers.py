@@ -183,10 +183,10 @@ def test_generating_takes_the_newest_checkpoint_of_a_run_that_is_watched(
     show_row(qtbot, window, far.run)
     click(window.runs.actions_row.watch)
     wait_for_state(qtbot, session, "training")
-    assert window.train.generate.toolTip() == "The run has no checkpoint yet."
+    assert window.train.steps.generate.toolTip() == "The run has no checkpoint yet."
     send_request(far.run, save=True)
-    qtbot.waitUntil(window.train.generate.isEnabled, timeout=LONG_MS)
-    click(window.train.generate)
+    qtbot.waitUntil(window.train.steps.generate.isEnabled, timeout=LONG_MS)
+    click(window.train.steps.generate)
     assert window.page() is window.generate
     wanted = SavedModel(far.run, "last")
     qtbot.waitUntil(lambda: window.generate.choice.source() == wanted, timeout=LONG_MS)
