@@ -39,6 +39,7 @@ _FRAME_COUNTS = (2, 3, 4, 6, 8)
 _NARROW = 440  # logical pixels; narrower results have no room for a panel at their side
 _LOWEST_WITH_PANEL = 620  # logical pixels; lower results have no room for three rows and a panel below them
 _ROWS_BESIDE_EDITOR = 3  # rows of sprites that stay visible
+_BADGE_GAP = factory.GRID // 2
 _HIGHEST_ROWS, _FRAME = 400, 16  # logical pixels: limit of their height, and height of the frame around the grid
 
 
@@ -204,6 +205,7 @@ class Results(QWidget):
             self._middle.setDirection(sides[not is_narrow])
             self._neighbours.set_below(is_narrow)
         self._facts.setVisible(not is_narrow)
+        self.badges.reserve_rows(2 if is_narrow else 1)
         has_room = not self._is_editing or self.height() >= _LOWEST_WITH_PANEL
         self._neighbours.setVisible(not is_narrow or has_room or self._neighbours.is_playing())
         rows = _ROWS_BESIDE_EDITOR if self._is_editing else 1
@@ -310,10 +312,15 @@ class Badges(QWidget):
         super().__init__()
         self.labels: list[QLabel] = []
         self.note = factory.text("", "warning")
-        self._flow = FlowLayout(factory.GRID // 2, factory.GRID // 2)
+        self._flow = FlowLayout(_BADGE_GAP, _BADGE_GAP)
         self.setLayout(factory.column(self.note, self._flow, spacing=4))
-        self.setMinimumHeight(factory.badge("Palette OK").sizeHint().height())  # else the first badges move the grid
+        self._row_height = factory.badge("Palette OK").sizeHint().height()
+        self.reserve_rows(1)
         self.show_result(None)
+
+    def reserve_rows(self, count: int) -> None:
+        """Keep room for this number of rows, so that new badges don't move the grid."""
+        self.setMinimumHeight(count * self._row_height + (count - 1) * _BADGE_GAP)
 
     def show_result(self, result: SpritesColoured | None) -> None:
         """Show which checks the new sprites pass, and a note; None clears the badges."""

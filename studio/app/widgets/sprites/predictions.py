@@ -86,6 +86,8 @@ class _PredictionDelegate(QStyledItemDelegate):
         """Draw the sprite on the left; on the right the true class, if known, and a bar for each prediction."""
         colours, metrics, sprite = theme.colours(), painter.fontMetrics(), self.sprite(index.row())
         left, top = option.rect.x() + _GAP, option.rect.y() + _GAP // 2
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, QColor(theme.mix(colours.surface, colours.accent, 0.15)))
         if option.state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(QPen(QColor(colours.text), 1, Qt.PenStyle.DotLine))
             painter.drawRect(option.rect.adjusted(0, 0, -1, -1))
