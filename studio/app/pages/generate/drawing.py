@@ -102,7 +102,7 @@ class DrawController(QObject):
         count, ends = chosen.data(), self._selected()
         if len(ends) == 1:
             ends.insert(0, self._editing.sprite())
-        self._draw_from("between", ends, count, f"{count + len(ends)} frames, {count} new")
+        self._draw_from("between", ends, count, f"{count + len(ends)} frames")
 
     @Slot()
     def draw_like(self) -> None:
