@@ -203,7 +203,8 @@ def _choose_grids(
     buffer: ImportBuffer, files: FoundFiles, options: ImportOptions
 ) -> Generator[Event, None, tuple[dict[int, SheetCandidate], dict[int, SheetGrid]]]:
     """Decide which images are sheets; return the detected sheets, and the grids for slicing, by file number."""
-    sheets = vote_on_sheets(buffer.candidates)
+    twins = {key: (files[key].name.rpartition("/")[0], size) for key, size in buffer.sheet_sizes.items()}
+    sheets = vote_on_sheets(buffer.candidates, twins)
     if options.uses_detected_grids:
         sheets |= _further_sheets(buffer, sheets, options.size)
     own = yield from _grids_from_options(files, options.sheet_grids)

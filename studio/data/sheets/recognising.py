@@ -1,14 +1,15 @@
 """Tell sprite sheets from single sprites: by shape, by pixels, and by a vote of all files.
 
 Reader threads score each picture independently. Then the files vote: a tile size found in many files decides for a
-picture with several possible grids or with little evidence.
+picture with several possible grids or with little evidence. Sheets of a folder also vote for its other pictures of
+equal size.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,6 +42,7 @@ _JOINED, _LEAST_PART, _FEW_TILES = 8.0, 0.25, 4
 _BORDERS, _ENOUGH_BORDERS = 0.15, 20.0  # weight and limit of clear borders
 _MOST_SEEN = 12  # grids per picture in the vote
 _HALF = 3.0  # number of votes for half of the largest support
+_ENOUGH_TWINS, _MOST_TWINS = 4, 0.5  # fewest sheets of equal size and grid; their least share of these pictures
 _SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # largest support, log-odds, of equal tiles and of equal widths or heights
 
 
@@ -245,8 +247,13 @@ class _Votes:
         self._sides["height", height] += by
 
 
-def vote_on_sheets(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, SheetCandidate]:
-    """Compare candidate grids of all pictures, by file number; return the grids of the pictures that are sheets."""
+def vote_on_sheets(
+    seen: Mapping[int, Sequence[SheetCandidate]], twins: Mapping[int, Hashable] | None = None
+) -> dict[int, SheetCandidate]:
+    """Compare candidate grids of all pictures, by file number; return the grids of the pictures that are sheets.
+
+    twins: a value for each picture, equal for pictures of one folder and size.
+    """
     best_first = {number: several[0] for number, several in seen.items() if several}
     certain = {key: one for key, one in best_first.items() if one.sheet >= _SURE and one.score >= _LIKELY}
     votes = _Votes(certain.values())
@@ -260,7 +267,23 @@ def vote_on_sheets(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, Sh
         if most_likely_grid >= 0 and sure >= _SURE:
             confidence = round(1 / (1 + math.exp(-min(most_likely_grid, sure))), 3)
             sheets[number] = replace(best, grid=replace(best.grid, confidence=confidence))
-    return sheets
+    return sheets | _like_twins(seen, sheets, twins or {})
+
+
+def _like_twins(
+    seen: Mapping[int, Sequence[SheetCandidate]], sheets: Mapping[int, SheetCandidate], twins: Mapping[int, Hashable]
+) -> dict[int, SheetCandidate]:
+    """Return further sheets: pictures with the likely grid of most pictures of equal size in their folder."""
+    totals = Counter(twins.values())
+    grids = Counter((twins[number], replace(one.grid, confidence=1.0)) for number, one in sheets.items() if twins)
+    further: dict[int, SheetCandidate] = {}
+    for number, several in seen.items():
+        for one in several if number in twins and number not in sheets else ():
+            count = grids[twins[number], replace(one.grid, confidence=1.0)]
+            share = count / totals[twins[number]]
+            if count >= _ENOUGH_TWINS and share > _MOST_TWINS and one.rest == (0, 0) and one.score >= _LIKELY:
+                further[number] = replace(one, grid=replace(one.grid, confidence=round(share, 3)))
+    return further
 
 
 def _border_weight(one: SheetCandidate) -> float:

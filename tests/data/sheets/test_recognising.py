@@ -143,6 +143,19 @@ def test_vote_decides_between_equally_likely_grids() -> None:
     assert 0 not in vote_on_sheets({0: (SheetCandidate(SheetGrid(12, 16), 16, -9.0, 12.0),), **others})
 
 
+def test_pictures_like_most_of_their_folder_share_its_grid() -> None:
+    grid, other = SheetGrid(16, 16), (SheetCandidate(SheetGrid(32, 32), 4, 5.0, 0.3),)
+    sure, weak = SheetCandidate(grid, 16, 5.0, 12.0), SheetCandidate(grid, 16, -1.2, -6.9)
+    seen = dict.fromkeys(range(4), (sure,)) | {4: (*other, weak), 5: other, 6: (replace(weak, score=-2.0),)}
+    twins = dict.fromkeys(seen, ("npc", (64, 64)))
+    assert vote_on_sheets(seen).keys() == set(range(4))
+    found = vote_on_sheets(seen, twins)
+    assert found.keys() == set(range(5)) and found[4].grid == replace(grid, confidence=0.571)
+    assert 4 not in vote_on_sheets(seen, twins | {4: ("npc", (64, 80))})
+    seen.update(dict.fromkeys((7, 8), other))  # half of the pictures no longer have the grid
+    assert 4 not in vote_on_sheets(seen, dict.fromkeys(seen, ("npc", (64, 64))))
+
+
 def test_upscaled_strips_are_sliced_at_whole_blocks(sprites: list[Pixels]) -> None:
     small = laid(animated(trimmed(sprites[3]), 8, 24, 24, np.random.default_rng(0)), SheetGrid(24, 24), 8)
     (grid,) = (one.grid for one in vote_on_sheets({0: sheet_candidates(small.repeat(3, 0).repeat(3, 1))}).values())
