@@ -72,7 +72,7 @@ class SpritesPage(Page):
         self.changed_settings.discarded.connect(self._on_settings_discarded)
         self.summary.filtered.connect(self._on_filtered)
         self.summary.classes.accept_drops_from(self.grid.view)
-        self.summary.classes.sprites_dropped.connect(self._on_sprites_dropped)
+        self.summary.classes.sprites_dropped.connect(self.selection.move_to_class)
         self.browser.filtered.connect(self._on_browser_filtered)
         self.browser.all_requested.connect(self.summary.show_all)
         keys.fixed_shortcut("Esc", self._splitter, self._on_escape)
@@ -102,15 +102,6 @@ class SpritesPage(Page):
     @Slot()
     def _on_filtered(self) -> None:
         self.browser.choose(self.summary.indices)
-
-    @Slot(str)
-    def _on_sprites_dropped(self, class_name: str) -> None:
-        """Move the dragged sprites, which are the selected ones, or say why that is impossible."""
-        reason = self.selection.class_mover.why_not()
-        if reason:
-            self.session.notify("Sprites can't be moved now.", reason)
-        else:
-            self.selection.class_mover.move(class_name)
 
     @Slot()
     def _on_browser_filtered(self) -> None:
