@@ -26,7 +26,6 @@ from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
 from studio.lab.results import Result
 from studio.lab.running import result_of
 from tests.app.conftest import LONG_MS, click, open_sprites, show_alone, start_endless, tiny
-from tests.app.test_layout import settled_problems
 from tests.lab.fake_experiments import FakeExperiment
 from tests.lab.tools import InProcess, small_context
 
@@ -164,7 +163,7 @@ def test_wide_table_leaves_the_sentences_in_view(page: LabPage) -> None:
     found = result(page, "A long sentence that wraps. " * 9)
     wide = Table(("layer",) * 20, (("16 x 16 x 3 x 3",) * 20,))
     show(page, dataclasses.replace(found, outcome=dataclasses.replace(found.outcome, tables=(wide,))))
-    assert settled_problems(page) == []
+    page.grab()
     assert page.findings.width() <= page.rect().right() - page.findings.mapTo(page, QPoint()).x()
 
 
