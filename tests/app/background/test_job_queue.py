@@ -58,7 +58,7 @@ def test_a_failed_operation_has_no_result(qtbot: QtBot, job_queue: JobQueue) -> 
     with qtbot.waitSignal(job_queue.failed, timeout=LONG_MS) as failed:
         job_queue.run("files", "Reading", operation, results.append, events.append)
     qtbot.waitUntil(lambda: not job_queue.running(), timeout=LONG_MS)
-    assert failed.args == [JobFailed("The file is damaged.", "Choose another file.", "")]
+    assert failed.args == [JobFailed("The file is damaged.", "Choose another file.", "", BadInputError.topic)]
     assert not results and events[-1] == JobEnded("failed")
 
 
