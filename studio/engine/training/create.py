@@ -47,6 +47,7 @@ from studio.engine.training.state import Training
 from studio.recipes.base import Recipe, Spec
 
 MAX_VALIDATION = 1024  # most sprites per validation: enough for a steady metric
+_MANY_CLASSES = 10  # too many to add sprites to each of them
 
 
 class NewRun(NamedTuple):
@@ -237,6 +238,18 @@ def _schedule_notice(training: Training) -> Notice:
     return Notice("info", title, f"{way}. The loss may rise at first.")
 
 
+def _no_validation_notice(sprites: Sprites) -> Notice:
+    """Return a notice that no sprites are left for validation, with what helps for few or for many classes."""
+    is_split_up = (sprites.class_counts() > 0).sum() > _MANY_CLASSES
+    remedy = (
+        "Use fewer, larger classes, such as a class per folder"
+        if is_split_up
+        else "Add different sprites to each class"
+    )
+    hint = f"Each class has a single animation or group of near duplicates. {remedy}, to measure memorization."
+    return Notice("info", "No sprites are left for validation.", hint)
+
+
 def _assemble(
     run: RunDir, record: RunRecord, recipe: Recipe, config: TrainingConfig, sprites: Sprites, network: nn.Module,
     device: Device, ranks: Ranks, on_error: ExitStack, precision: str = "",
@@ -255,8 +268,7 @@ def _assemble(
     train_set, notices = make_train_set(sprites, split.training, target, config, ranks.on_device)
     on_error.callback(train_set.close)
     if not len(split.validation) and int(config.holdout * len(sprites)):
-        title = "No sprites are left for validation: every class has one animation or group of near duplicates."
-        notices.append(Notice("info", title, "Memorization can't be measured. Add different sprites to each class."))
+        notices.append(_no_validation_notice(sprites))
     sample = subsample(sprites, split.training)  # enough for statistics and measurements
     for name, values in recipe.statistics(sample, config).items():
         network.get_buffer(name).copy_(values)  # e.g. mean colours, which recipes store in the network
