@@ -174,6 +174,10 @@ class NavigationRail(QFrame):
     def show_page(self, name: str) -> None:
         self._buttons[name].setChecked(True)
 
+    def focuses_other(self, name: str) -> bool:
+        """Return whether the button of another page has the focus."""
+        return any(button.hasFocus() for other, button in self._buttons.items() if other != name)
+
     @Slot(int)
     def _on_clicked(self, number: int) -> None:
         self.chosen.emit(PAGES[number - 1])

@@ -24,7 +24,7 @@ from studio.app.status_bar import StatusBar
 from studio.app.theme import Theme
 from studio.app.widgets import factory, pasted
 from studio.app.widgets.input import PastedImages, paste_text
-from studio.app.widgets.tab_order import move_focus
+from studio.app.widgets.tab_order import focus_part, move_focus
 
 _STORE_MS = 500
 _FRAME = QSize(8, 40)  # assumed size of the window frame in logical pixels
@@ -113,6 +113,8 @@ class Window(QMainWindow):
             self._stack.addWidget(page)
         self._stack.setCurrentWidget(page)
         self.menus.set_page(page)
+        if self.rail.focuses_other(name):
+            focus_part(page)
 
     @Slot(object)
     def open_paths(self, paths: Sequence[Path]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPushButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
@@ -183,6 +183,16 @@ def test_generate_on_the_train_page_opens_the_run_on_show(
     assert settled.train.steps.generate.text().strip() == "Generate"
     click(settled.train.steps.generate)
     assert settled.page() is settled.generate and choice.run() == own_run
+
+
+def test_a_page_shown_by_another_way_takes_the_focus_from_the_navigation(window: Window) -> None:
+    window.show_page("runs")
+    button = next(found for found in window.rail.findChildren(QAbstractButton) if found.isChecked())
+    button.setFocus()
+    window.show_page("runs")
+    assert button.hasFocus()
+    window.show_page("train")
+    assert window.page().isAncestorOf(window.focusWidget())
 
 
 def test_disabled_menu_entries_have_a_reason(window: Window) -> None:

@@ -35,6 +35,13 @@ def move_focus(window: QWidget, *, forward: bool) -> bool:
     return stop is not None
 
 
+def focus_part(part: QWidget) -> None:
+    """Focus the control of a page or a pane that had the focus last, or the first control."""
+    stops, last = list(tab_stops(part)), part.focusWidget()
+    target = last if last in stops else next(iter(stops), part)
+    target.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
 def next_stop(window: QWidget, *, forward: bool) -> QWidget | None:
     """Return the control after (`forward`) or before the focused control; None without controls."""
     stops = list(tab_stops(window))
