@@ -69,6 +69,19 @@ class WheelFilter(QObject):
         return super().eventFilter(watched, event)
 
 
+class ListSearch(QObject):
+    """Lets typed letters search the open list of a list box, where a page has commands with these letters as keys."""
+
+    def __init__(self, box: QComboBox) -> None:
+        super().__init__(box)
+        box.view().installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and event.text().isalnum():
+            event.accept()
+        return super().eventFilter(watched, event)
+
+
 class PastedImages(QObject):
     """Leaves Ctrl+V to the window while a text field has the focus, if the clipboard holds no text for the field."""
 

@@ -6,10 +6,10 @@ import math
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, Qt, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 
-from studio.app import dialogs, keys
+from studio.app import dialogs
 from studio.app.file_manager import show_in_folder
 from studio.app.pages.base import Page
 from studio.app.pages.generate.drawing import DrawController
@@ -22,7 +22,8 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.widgets import factory
-from studio.app.widgets.menu import set_action_enabled
+from studio.app.widgets.input import ListSearch
+from studio.app.widgets.menu import set_action_enabled, set_keys
 from studio.core import formatting
 
 _SIDE_BY_SIDE = 760  # width in logical pixels from which the results are at the editor's side
@@ -95,13 +96,16 @@ class GeneratePage(Page):
         self.cancel = factory.button("Cancel", "Stop generating.", slot=session.inference.cancel)
         self._reason = factory.text("", "muted")
         self._bar = factory.ProgressBar()
-        self._right = QStackedWidget()
+        self._form, self._right = QWidget(), QStackedWidget()
         self._drawn = EditorSplitter(session.settings, self.editing, self.results)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         thumbnail = session.settings.text(_THUMBNAIL)
         if thumbnail.isdecimal():
             self.results.grid.zoom.set_thumbnail(int(thumbnail))
         tip = "Show the saved files of the selected sprites in the file manager."
+        self._again = QAction("Generate again", self)
+        self._again.triggered.connect(self.drawing.draw_again)
+        set_keys(self._again, self.results, "draw_again")
         self._show_in_folder = self.results.grid.menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
         self._lay_out()
         self._connect()
@@ -153,7 +157,6 @@ class GeneratePage(Page):
         self.results.buttons.frame_counts.triggered.connect(self.drawing.draw_between)
         self.results.buttons.like.clicked.connect(self.drawing.draw_like)
         self.results.dragger.failed.connect(self.session.show_error)
-        keys.shortcut("draw_again", self.results, self.drawing.draw_again)
         self.results.grid.selection_changed.connect(self._on_selection_changed)
         self.editing.draw.clicked.connect(self.drawing.draw_from_sprite)
         self.editing.changed.connect(self._refresh)
@@ -199,23 +202,31 @@ class GeneratePage(Page):
         factory.retain_size_when_hidden(self._bar)
         below = (self._reason, self._bar, self.generate, self.cancel)
         buttons = factory.column(*below, margin=(3 * step, step, 2 * step, 2 * step))
-        left = factory.panel(factory.column(scroll, buttons, spacing=0, grows=0))
-        left.setMinimumWidth(312)
+        self._form.setLayout(factory.column(scroll, buttons, spacing=0, grows=0))
+        self._form.setMinimumWidth(312)
+        for box in self._form.findChildren(QComboBox):
+            ListSearch(box)
         layout = self.session.settings.layout
         for view in (self._drawn.area, self.predict):
             self._right.addWidget(factory.panel(factory.column(view, margin=(2 * step, step, 3 * step, step))))
-        factory.fill_splitter(self._splitter, (left, self._right), (320, 900), layout("generate"), stretch=1)
+        factory.fill_splitter(self._splitter, (self._form, self._right), (320, 900), layout("generate"), stretch=1)
         self.setLayout(factory.column(self._splitter))
 
     def _predicts(self) -> bool:
         recipe = self.choice.recipe()
         return recipe is not None and recipe.makes != "sprites"
 
+    def _share_keys(self, shared: bool) -> None:
+        """Let the keys of the results work in the form, too, or only in the results."""
+        for action in self.results.actions() if shared != (self._again in self._form.actions()) else ():
+            (self._form.addAction if shared else self._form.removeAction)(action)
+
     @Slot()
     def _refresh(self) -> None:
         record, capabilities, predicts = self.choice.record(), self.choice.capabilities(), self._predicts()
         size, is_editing = record.size if record else 0, self.editing.is_open()
         self._right.setCurrentIndex(1 if predicts else 0)
+        self._share_keys(not predicts)
         self.request.setVisible(not predicts)
         self.request.show_classes(record.class_names if record else (), capabilities)
         self.request.show_model(str(self.choice.run() or ""))
