@@ -16,12 +16,16 @@ _MEMORY_MS = 5000
 
 
 class StatusBar(QStatusBar):
-    """The status bar: shows the newest foreground job or the training, the device, and the memory in use."""
+    """The status bar: a job or the training, the device, and the memory in use.
+
+    The newest job that the user started comes first, then the training, then jobs that the studio started.
+    """
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
         self._shown: Job | None = None
+        self._shows_training = False  # instead of a job
         self._progress_text = ""
         self._total_bytes = limits.usable_memory().total_bytes  # read once: it reads dozens of small files
         self._text = factory.ElidedLabel()
@@ -62,9 +66,15 @@ class StatusBar(QStatusBar):
     @Slot()
     def _on_jobs_changed(self) -> None:
         jobs = self._session.job_queue.running()
-        self._shown = next((job for job in reversed(jobs) if not job.background), jobs[-1] if jobs else None)
-        self._progress_text = ""
-        if self._shown is None or self._shown.background:
+        shown = next((job for job in reversed(jobs) if not job.is_quiet), None)
+        self._shows_training = shown is None and self._session.training.is_busy()
+        if shown is None and jobs and not self._shows_training:
+            shown = next((job for job in reversed(jobs) if not job.background), jobs[-1])
+        if shown is not self._shown:
+            self._progress_text = ""
+        self._shown = shown
+        if shown is None or shown.background:
+            self._delay.stop()
             self._show_job()
         elif not self._delay.isActive():
             self._delay.start()
@@ -72,21 +82,21 @@ class StatusBar(QStatusBar):
     @Slot()
     def _show_job(self) -> None:
         job = self._shown
-        self._bar.setVisible(job is not None)
+        self._bar.setVisible(job is not None or self._shows_training)
         self._cancel.setVisible(job is not None and job.cancellable and not job.is_cancelled)
         self._bar.show_busy()
-        if job is None:
+        if self._shows_training:
+            self._show_training()
+        elif job is None:
             self._text.show_text("Ready")
         elif job.is_cancelled:
             self._text.show_text(f"Cancelling: {job.title}…")
-        elif job.background and self._session.training.is_busy():
-            self._show_training()
         else:
             self._text.show_text(self._progress_text or f"{job.title}…", job.about)
 
     @Slot(object, object)
     def _on_progress(self, job: Job, progress: Progress) -> None:
-        if job is not self._shown or job.is_cancelled or (job.background and self._session.training.is_busy()):
+        if job is not self._shown or job.is_cancelled:
             return
         self._progress_text = f"{job.title}: {progress.text()}"
         if not self._delay.isActive():
@@ -97,7 +107,7 @@ class StatusBar(QStatusBar):
     def _on_training_event(self, event: Event) -> None:
         if isinstance(event, LossChunk):
             self._show_memory()
-            if self._shown is not None and self._shown.background:
+            if self._shows_training:
                 self._show_training()
 
     def _show_training(self) -> None:

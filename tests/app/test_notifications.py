@@ -201,3 +201,18 @@ def test_the_status_bar_offers_to_cancel_optional_jobs(qtbot: QtBot, session: Se
         assert line._cancel.isVisibleTo(line) == cancellable
         session.job_queue.cancel(job)
         qtbot.waitUntil(lambda: not session.job_queue.running(), timeout=LONG_MS)
+
+
+def test_the_status_bar_shows_a_training_rather_than_jobs_that_the_studio_started(
+    qtbot: QtBot, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, got, seen = StatusBar(session), list[Event](), []
+    qtbot.addWidget(line)
+    for state, quiet in (("idle", True), ("training", True), ("training", False)):
+        monkeypatch.setattr(session.training, "state", state)
+        job = session.job_queue.start("files", "Looking for things", endless(), got.append, quiet=quiet)
+        line._show_job()
+        seen.append((line._text.text().split()[0], line._cancel.isVisibleTo(line)))
+        session.job_queue.cancel(job)
+        qtbot.waitUntil(lambda: not session.job_queue.running(), timeout=LONG_MS)
+    assert seen == [("Looking", True), ("Training", False), ("Looking", True)]

@@ -26,6 +26,7 @@ class JobOptions(TypedDict, total=False):
 
     background: bool  # run only while no other job is ready, after a short delay
     urgent: bool  # run before other jobs
+    quiet: bool  # the status bar shows other jobs and the training first; by default only for background jobs
     cancellable: bool  # by the user; by default not for background jobs
     kind: str  # the start of a job withdraws the messages of earlier jobs of its kind
     about: str  # the purpose of the job, in a sentence or two
@@ -71,6 +72,7 @@ class JobQueue(QObject):
         generator = _deferred(events) if callable(events) else events
         is_background = options.get("background", False)
         job = Job(title, generator, receive, is_background, options.get("cancellable", not is_background))
+        job.is_quiet = options.get("quiet", is_background)
         job.kind, job.about = options.get("kind", ""), options.get("about", "")
         if options.get("urgent", False):
             job.state = JobState.PRIORITIZED
@@ -91,7 +93,7 @@ class JobQueue(QObject):
         """Call `operation` on a worker thread, then `on_success` in the main thread with its result.
 
         operation: returns the result, or a generator that yields events and returns the result. on_event: called in the
-        main thread with each event, `JobEnded` last. options: background, urgent, cancellable, kind and about.
+        main thread with each event, `JobEnded` last. options: see `JobOptions`.
         """
         receive = partial(_receive, on_success, on_event)
         return self.start(worker, title, _events_of(operation), receive, **options)

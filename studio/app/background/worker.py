@@ -76,6 +76,7 @@ class Job:
     receive: Callable[[Event], None]
     background: bool = False
     cancellable: bool = True  # whether the user can cancel it
+    is_quiet: bool = False  # the status bar shows other jobs and the training first
     kind: str = ""  # the job's start removes earlier messages of this kind
     about: str = ""  # a longer explanation than the title
     is_cancelled: bool = False  # the worker closes the generator after the current event

@@ -40,7 +40,7 @@ def find_copies(
     """
     indices = np.arange(len(training)) if indices is None else indices
     variants, groups = _variants(sprites), training.groups[indices]  # 18 variants, each uint8 [N, S, S, 4]
-    total, at_once = (len(variants) + 1) * len(indices), _max_sprites(training.size)
+    passes, at_once = len(variants) + 1, _max_sprites(training.size)
     nearest, nearest_index = np.full(len(sprites), np.inf, np.float32), np.zeros(len(sprites), np.int64)
     variant_of = np.zeros(len(sprites), np.int64)  # index of each sprite's nearest variant
     batch_size = AutoBatchSize(device, at_once)
@@ -52,7 +52,8 @@ def find_copies(
                 closer = distances < nearest  # bool [N]
                 nearest[closer], nearest_index[closer] = distances[closer], found[closer] + part.start
                 variant_of[closer] = which
-                yield Progress(part.start * len(variants) + (which + 1) * len(known), total, "sprites compared")
+                compared = part.start * len(variants) + (which + 1) * len(known)
+                yield Progress(compared // passes, len(indices), "sprites compared")
     best_variants = np.empty_like(sprites)
     for which, variant in enumerate(variants):
         best_variants[variant_of == which] = variant[variant_of == which]
@@ -63,7 +64,7 @@ def find_copies(
             known = _flat(training.rgba[indices[part]], device)
             same_group = groups[nearest_index][:, None] == groups[part]
             others = np.minimum(others, _nearest(best_variants, known, batch_size.count, same_group)[0])
-        yield Progress(len(variants) * len(indices) + part.stop, total, "sprites compared")
+        yield Progress((len(variants) * len(indices) + part.stop) // passes, len(indices), "sprites compared")
     return Nearest(indices[nearest_index], nearest, np.isfinite(others) & (nearest < _COPY * others))
 
 

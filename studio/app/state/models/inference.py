@@ -93,7 +93,7 @@ class Inference(QObject):
         """Find the training sprites of a run nearest to `sprite`, uint8 [S, S, 4]; cancel the previous search."""
         self._job_queue.abandon(self._neighbour_search)
         job, found = partial(model_jobs.find_neighbours, self._cache, run, sprite), self.neighbours_found.emit
-        self._neighbour_search = self._job_queue.run("engine", "Finding similar sprites", job, found)
+        self._neighbour_search = self._job_queue.run("engine", "Finding similar sprites", job, found, quiet=True)
 
     def predict(
         self, source: SavedModel | Control, device: Device, files: Sequence[Path], options: ImportOptions
@@ -126,7 +126,7 @@ class Inference(QObject):
     def list_checkpoints(self, run: Path) -> None:
         """List the checkpoints of a run; `checkpoints_listed` follows."""
         job, listed = partial(model_jobs.list_checkpoints, run), self.checkpoints_listed.emit
-        self._job_queue.run("engine", "Listing checkpoints", job, listed)
+        self._job_queue.run("engine", "Listing checkpoints", job, listed, quiet=True)
 
     def cancel(self) -> None:
         """Cancel the running request."""

@@ -52,8 +52,9 @@ class RunList(QObject):
             self._list_again = True
         else:
             self._listing = self._job_queue.run(
-                "files", "Listing runs", _list_runs, self._on_listed, self._on_list_event, **SHORT_JOB
-            )
+                "files", "Listing runs", _list_runs, self._on_listed, self._on_list_event,
+                urgent=True, cancellable=False, quiet=True,
+            )  # fmt: skip
 
     def read_runs(self, paths: Sequence[Path]) -> None:
         """Load the curves and samples of runs; `read` follows for each run."""

@@ -53,7 +53,7 @@ class ImportPreviewer(QObject):
         assert found is not None
         work = partial(preview_import, found, opened.paths, opened.options, self._options, paths.cache())
         self._job = self._job_queue.start(
-            "files", "Previewing import settings", work, self._on_event, cancellable=False
+            "files", "Previewing import settings", work, self._on_event, cancellable=False, quiet=True
         )
 
     def _on_event(self, event: Event) -> None:
