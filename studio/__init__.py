@@ -2,6 +2,6 @@
 
 from studio.core import former_names
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 former_names.install()

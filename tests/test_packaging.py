@@ -64,6 +64,8 @@ def test_beside_the_studio_the_wheel_holds_its_entry_in_the_menu(wheel: zipfile.
 def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
     about = email.message_from_bytes(wheel.read(f"{INFO}/METADATA"))
     assert about["Version"] == studio.__version__
+    assert Path(str(wheel.filename)).name in (paths.assets() / "guide" / "install.md").read_text(encoding="utf-8")
+    assert f"\n## {studio.__version__} - " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     needed = {text.partition(">")[0].partition("!")[0] for text in about.get_all("Requires-Dist", [])}
     assert {"torch", "pyside6-essentials"} <= needed
     assert not {"pytest", "ruff", "mypy", "hatchling", "diffusers"} & needed
