@@ -351,7 +351,7 @@ def test_an_unavailable_format_shows_the_reason(qtbot: QtBot, ready: Session, pa
     shown = dialog(ready, parent, "run", "regression")
     assert not shown.formats.findChildren(QRadioButton)[0].isEnabled()
     assert any("not round" in label.text() for label in shown.formats.findChildren(QLabel))
-    assert not shown.start.isEnabled() and "No format supports" in shown.start.toolTip()
+    assert not shown.start.isEnabled() and "no format supports" in shown.start.toolTip()
 
 
 def test_a_run_can_be_exported_once_the_formats_are_known(qtbot: QtBot, ready: Session) -> None:
@@ -363,7 +363,7 @@ def test_a_run_can_be_exported_once_the_formats_are_known(qtbot: QtBot, ready: S
     qtbot.addWidget(actions)
     actions.set_runs([summarise(ready.training.path)])
     assert actions.use.isEnabled()
-    assert not actions.export.isEnabled() and "Loading" in actions.export.toolTip()
+    assert not actions.export.isEnabled() and "loading" in actions.export.toolTip()
     assert not actions.export_model()
     ready.catalog.exports = known
     ready.catalog.ready.emit()

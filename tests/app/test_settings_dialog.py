@@ -48,7 +48,7 @@ def test_changes_apply_and_are_stored_at_once(dialog: SettingsDialog, session: S
 def test_the_chosen_device_is_used_and_stored(
     qtbot: QtBot, dialog: SettingsDialog, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not dialog.device.isEnabled() and "Searching" in dialog.device.toolTip()
+    assert not dialog.device.isEnabled() and "searching" in dialog.device.toolTip()
     devices = (
         Device("cuda:0", "cuda", "Card", 1, 1),
         Device("cpu", "cpu", "Processor", 1, 1),
@@ -128,7 +128,7 @@ def test_the_list_of_keys_holds_the_fixed_keys_of_all_pages() -> None:
 
 
 def test_a_pressed_key_replaces_the_keys_of_the_chosen_command(shortcuts: ShortcutList) -> None:
-    assert not shortcuts.field.isEnabled() and shortcuts.field.toolTip() == "Select a command first."
+    assert not shortcuts.field.isEnabled() and shortcuts.field.toolTip() == "Key: select a command first."
     shortcuts.select("redo")
     QTest.keyClick(shortcuts.field, Qt.Key.Key_Y, Qt.KeyboardModifier.AltModifier)
     assert ("Alt+Y", "Redo") in shortcuts.shown() and shortcuts.error.isHidden()

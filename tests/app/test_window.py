@@ -205,7 +205,7 @@ def test_disabled_menu_entries_have_a_reason(window: Window) -> None:
 def test_unavailable_keys_show_a_reason(window: Window) -> None:
     window.show_page("runs")
     window.runs.actions_row.trash_by_key()
-    assert titles(window) == ["Select a run."]
+    assert titles(window) == ["Move to trash: select a run."]
     QGuiApplication.clipboard().setText("no image")
     QTest.keyClick(window.runs.table, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
     assert titles(window)[-1] == "The clipboard has no image or file."

@@ -138,14 +138,15 @@ def name_tabs(tabs: QTabWidget, name: str, tip: str) -> None:
 
 
 def set_enabled(widget: QWidget, reason: str, tip: str = "") -> None:
-    """Disable a widget if `reason` is not empty, and show the reason as its tooltip; otherwise enable it.
+    """Disable a widget if `reason` is not empty, and show its name with the reason as its tooltip; else enable it.
 
-    tip: a new tooltip for the enabled widget; by default the tooltip stays.
+    reason: a sentence. tip: a new tooltip for the enabled widget; by default the tooltip stays.
     """
     if tip:
         widget.setProperty("tip", tip)
     widget.setEnabled(not reason)
-    widget.setToolTip(reason or keys.tip(widget.property("tip")))
+    name = widget.accessibleName().removesuffix("…")
+    widget.setToolTip(f"{name}: {_continued(reason)}" if reason else keys.tip(widget.property("tip")))
 
 
 def code_view(name: str, tip: str) -> QPlainTextEdit:
@@ -374,6 +375,13 @@ class ElidedLabel(QLabel):
         if text != self.text():
             self.setText(text)
         self.setToolTip("\n".join(part for part in (self._whole if text != self._whole else "", self._tip) if part))
+
+
+def _continued(sentence: str) -> str:
+    """Return the sentence as it stands after a colon: with a small letter, except for 'PyTorch…' or 'Batch size: …'."""
+    first, _, rest = sentence.partition(" ")
+    is_plain = first == "A" or (first.isalpha() and first[1:].islower() and ":" not in rest)
+    return sentence[0].lower() + sentence[1:] if is_plain else sentence
 
 
 def _fill(layout: Box, items: tuple[Item, ...], spacing: int, margin: int | Margins, grows: int) -> Box:

@@ -1,22 +1,24 @@
-"""A single row of buttons; a menu at its end holds the buttons that don't fit."""
+"""A single row of buttons, with texts if there is room; a menu at its end holds the buttons that don't fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import QEvent, QRect, QSize, Slot
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from studio.app.widgets import factory
 
 _GAP, _GROUP_GAP = 4, 16  # logical pixels between buttons and between groups
+_ICON, _TEXT = Qt.ToolButtonStyle.ToolButtonIconOnly, Qt.ToolButtonStyle.ToolButtonTextBesideIcon
 
 
 class OverflowBar(QWidget):
     """A row of tool buttons in groups. The row never wraps: buttons that don't fit move to a menu, from the right.
 
-    The bar decides which buttons are visible; call `set_offered` instead of `setVisible`.
+    A group's buttons show their texts beside the icons if the row has room; earlier groups come first. The bar decides
+    which buttons are visible; call `set_offered` instead of `setVisible`.
     """
 
     def __init__(self, *groups: Sequence[QToolButton]) -> None:
@@ -48,9 +50,8 @@ class OverflowBar(QWidget):
         return list(self._in_menu)
 
     def sizeHint(self) -> QSize:
-        """Return room for all offered buttons."""
-        gaps = [(gap, button.sizeHint().width()) for gap, button in self._buttons() if button not in self._withdrawn]
-        return QSize(sum(gap + width for gap, width in gaps) - (gaps[0][0] if gaps else 0), self._height())
+        """Return room for all offered buttons with their texts."""
+        return QSize(self._full_width([_TEXT] * len(self._groups)), self._height())
 
     def minimumSizeHint(self) -> QSize:
         """Return room for the menu button alone."""
@@ -72,13 +73,36 @@ class OverflowBar(QWidget):
             for index, button in enumerate(group):
                 yield _GAP if index else _GROUP_GAP, button
 
+    def _full_width(self, styles: Sequence[Qt.ToolButtonStyle]) -> int:
+        """Return the width of all offered buttons. styles: for each group."""
+        offered = [[button for button in group if button not in self._withdrawn] for group in self._groups]
+        shown = [
+            [_width(button, style) for button in group] for group, style in zip(offered, styles, strict=True) if group
+        ]
+        gaps = sum(_GAP * (len(widths) - 1) for widths in shown) + _GROUP_GAP * max(0, len(shown) - 1)
+        return sum(map(sum, shown)) + gaps
+
+    def _styles(self, room: int) -> list[Qt.ToolButtonStyle]:
+        """Return the style of each group: with texts where they fit into the room, from the left."""
+        styles = [_ICON] * len(self._groups)
+        for number in range(len(styles)):
+            styles[number] = _TEXT
+            if self._full_width(styles) > room:
+                styles[number] = _ICON
+        return styles
+
     def _height(self) -> int:
         return max(button.sizeHint().height() for button in (self.more, *(button for _, button in self._buttons())))
 
     def _arrange(self) -> None:
         """Place the buttons from the left, and hide the buttons that don't fit."""
         room, more = self.width(), self.more.sizeHint()
-        overflows = self.sizeHint().width() > room
+        styles = self._styles(room)
+        for group, style in zip(self._groups, styles, strict=True):
+            for button in group:
+                if button.text() and button.toolButtonStyle() != style:
+                    button.setToolButtonStyle(style)
+        overflows = self._full_width(styles) > room
         end = room - more.width() - _GAP if overflows else room
         x, self._in_menu, lost_focus = 0, list[QToolButton](), False
         for gap, button in self._buttons():
@@ -111,3 +135,13 @@ class OverflowBar(QWidget):
                 action.triggered.connect(button.click)
             action.setEnabled(button.isEnabled())
             action.setToolTip(button.toolTip())
+
+
+def _width(button: QToolButton, style: Qt.ToolButtonStyle) -> int:
+    """Return a button's width in a style. Changing the button's style to measure it would start another layout."""
+    if not button.text() or button.toolButtonStyle() == style:
+        return button.sizeHint().width()
+    metrics = button.fontMetrics()
+    text = metrics.size(Qt.TextFlag.TextShowMnemonic, button.text()).width() + 2 * metrics.horizontalAdvance(" ")
+    text += 4  # as QToolButton.sizeHint
+    return button.sizeHint().width() + (text if style == _TEXT else -text)

@@ -86,10 +86,10 @@ def test_empty_window_shows_hints(qtbot: QtBot, window: Window) -> None:
     assert window.sprites.drop_zone.isVisible()
     window.show_page("train")
     assert not window.train.controls.start.isEnabled()
-    assert "Open a folder" in window.train.controls.start.toolTip()
+    assert "open a folder" in window.train.controls.start.toolTip()
     window.show_page("generate")
     assert not window.generate.generate.isEnabled()
-    qtbot.waitUntil(lambda: "No model yet" in window.generate.generate.toolTip(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: "no model yet" in window.generate.generate.toolTip(), timeout=LONG_MS)
     assert not window.generate.request.quick.isVisibleTo(window.generate)
 
 
@@ -306,7 +306,7 @@ def test_invalid_settings_disable_start(train_page: TrainPage) -> None:
     box.selectAll()
     QTest.keyClicks(box, "0")
     assert not train_page.controls.start.isEnabled()
-    assert "Batch size" in train_page.controls.start.toolTip()
+    assert "batch size" in train_page.controls.start.toolTip()
 
 
 def test_presets_follow_sprites_and_custom_settings(
@@ -428,7 +428,7 @@ def test_list_compare_and_use_runs(qtbot: QtBot, own_run: Path, opened: Window) 
     with qtbot.waitSignals([opened.session.runs.read] * 2, timeout=LONG_MS):
         pass
     assert not runs.actions_row.resume.isEnabled()
-    assert runs.actions_row.resume.toolTip() == "Select one run."
+    assert runs.actions_row.resume.toolTip() == "Resume: select one run."
     runs.table.selectRow(0)
     assert "is finished" in runs.actions_row.resume.toolTip()
     click(runs.actions_row.use)

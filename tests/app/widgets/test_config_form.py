@@ -207,7 +207,7 @@ def test_locked_controls_are_read_only(qtbot: QtBot) -> None:
     assert sorted(locked) == ["seed", "steps"]
     assert all(label.isEnabled() for label in form.findChildren(QLabel))
     form.set_config(TrainingConfig(steps=7))
-    assert spin(form, "steps").toolTip() == "The weights fix this."
+    assert spin(form, "steps").toolTip().endswith(": the weights fix this.")
     form.set_locked("", ("steps", "seed"))
     assert spin(form, "steps").isEnabled() and spin(form, "seed").isEnabled()
     assert "weights" not in spin(form, "steps").toolTip()

@@ -50,7 +50,7 @@ def test_menu_entries_press_their_buttons(bar: OverflowBar, buttons: list[QToolB
     menu.aboutToShow.emit()  # filling twice doubles nothing
     reject, edit, copy, save = menu.actions()
     assert [action.text() for action in (reject, edit, copy, save)] == list(NAMES[1:])
-    assert edit.menu() is choices and not copy.isEnabled() and copy.toolTip() == "Select a sprite first."
+    assert edit.menu() is choices and not copy.isEnabled() and copy.toolTip() == "Copy: select a sprite first."
     save.trigger()
     assert pressed == ["Save"]
 
@@ -70,3 +70,18 @@ def test_focus_stays_in_a_row_that_shrinks(qtbot: QtBot, bar: OverflowBar, butto
     buttons[4].setFocus()
     bar.resize(bar.minimumSizeHint().width() + 40, 40)
     assert bar.more.hasFocus() and bar.more.accessibleName() == "More actions"
+
+
+def test_groups_show_texts_where_they_fit(qtbot: QtBot, buttons: list[QToolButton]) -> None:
+    for button, text in zip(buttons, (*NAMES[:4], ""), strict=True):
+        button.setText(text)  # the last button has no text
+    bar = shown(qtbot, OverflowBar(buttons[:2], buttons[2:3], buttons[3:]), 1000, 40)
+    icon, full = buttons[4].width(), bar.sizeHint().width()
+    assert buttons[4].geometry().right() + 1 == full and min(button.width() for button in buttons[:4]) > icon
+    bar.resize(full - 1, 40)  # too narrow for the text of the last group
+    assert [button.width() > icon for button in buttons] == [True, True, True, False, False]
+    for width in range(full - 1, bar.minimumSizeHint().width(), -7):
+        bar.resize(width, 40)
+        right = max((button.geometry().right() for button in buttons if button.isVisible()), default=0)
+        assert right < width and (len(bar.in_menu()) == 0) == (not bar.more.isVisible())
+    assert all(button.width() == icon for button in buttons if button.isVisible())

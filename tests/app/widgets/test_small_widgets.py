@@ -334,12 +334,15 @@ def test_disabled_button_shows_the_reason_until_enabled(qtbot: QtBot) -> None:
     button = factory.button("Start", "Start the training.")
     qtbot.addWidget(button)
     factory.set_enabled(button, "Open sprites first.")
-    assert not button.isEnabled() and button.toolTip() == "Open sprites first."
+    assert not button.isEnabled() and button.toolTip() == "Start: open sprites first."
     factory.set_enabled(button, "")
     assert button.isEnabled() and button.toolTip() == "Start the training."
     factory.set_enabled(button, "Open sprites first.", "Resume the training.")
     factory.set_enabled(button, "")
     assert button.toolTip() == "Resume the training."
+    for reason in ("PyTorch is loading.", "Batch size: 0 is too small.", "'0' is too small."):
+        factory.set_enabled(button, reason)
+        assert button.toolTip() == f"Start: {reason}"
 
 
 def test_a_steady_button_keeps_its_width(qtbot: QtBot, qapp: QApplication) -> None:

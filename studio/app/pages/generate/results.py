@@ -262,7 +262,7 @@ class ResultButtons(OverflowBar):
         self.keep = make("check", "Keep", "Keep the selected sprites, even after closing the window. ({keep})")
         self.reject = make("close", "Reject", _REJECT)
         self.edit = make("pencil", "Edit", "Edit the selected sprite. ({edit})")
-        self.between = make("film", "Tween", "Tween: generate the frames between two selected sprites.")
+        self.between = make("tween", "Tween", "Tween: generate the frames between two selected sprites.")
         self.like = make("similar", "Similar", "Similar: generate sprites that mix the selected sprites.")
         self.open = make("open", "Open…", "Open an image file in the editor. You can also drop or paste it. ({paste})")
         self.new_sprite = make("new", "Sketch", _SKETCH)
@@ -272,6 +272,10 @@ class ResultButtons(OverflowBar):
         self.frame_counts = QMenu(self.between)
         for count in _FRAME_COUNTS:
             self.frame_counts.addAction(f"{count} frames").setData(count)
+        for button in (self.keep, self.reject, self.edit, self.between, self.like, self.open, self.new_sprite):
+            button.setText(button.accessibleName())
+        for button, text in ((self.copy, "Copy"), (self.save_files, "Save files…"), (self.save_sheet, "Save as…")):
+            button.setText(text)
         self.between.setMenu(self.frame_counts)
         self.between.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         draws = (self.edit, self.between, self.like)

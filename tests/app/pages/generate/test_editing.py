@@ -327,7 +327,7 @@ def test_best_of_ranks_by_kept_sprites(qtbot: QtBot, page: GeneratePage) -> None
 
 def test_mix_two_classes(qtbot: QtBot, page: GeneratePage) -> None:
     request = page.request
-    assert not request.mixed_with.isEnabled() and "Choose a class first" in request.mixed_with.toolTip()
+    assert not request.mixed_with.isEnabled() and "choose a class first" in request.mixed_with.toolTip()
     request.classes.setCurrentIndex(request.classes.findData("class1"))
     assert request.mixed_with.isEnabled() and not request._share_box.isVisible()
     request.mixed_with.setCurrentIndex(request.mixed_with.findData("class0"))

@@ -89,7 +89,11 @@ def test_invalid_setting_shows_an_error_at_field_and_buttons(qtbot: QtBot, page:
     assert form is not None
     form._controls["outline"].setText("banana")  # type: ignore[attr-defined]
     words = "Outline: 'banana' is not a colour."
-    assert not page.generate.isEnabled() and page.generate.toolTip() == words == page._reason.text()
+    assert (
+        not page.generate.isEnabled()
+        and page.generate.toolTip() == f"Generate: {words}"
+        and page._reason.text() == words
+    )
     assert form._reasons["outline"].text() == words
     page.drawing.draw_like()  # as by a key or a button
     assert [notice.title for notice in told] == [words]

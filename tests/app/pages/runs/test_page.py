@@ -235,7 +235,7 @@ def test_save_a_report_of_selected_runs(
     monkeypatch.setattr(dialogs, "choose_save_file", lambda *_: tmp_path / "report.html")
     actions = RunActions(session)
     qtbot.addWidget(actions)
-    assert not actions.report.isEnabled() and "Select" in actions.report.toolTip()
+    assert not actions.report.isEnabled() and "select" in actions.report.toolTip()
     actions.set_runs([summarise(run_path)])
     with qtbot.waitSignal(session.runs.saved, timeout=LONG_MS) as saved:
         actions.report.menu().actions()[0].trigger()

@@ -52,7 +52,7 @@ def test_key_opens_a_dialog_for_a_new_class(qtbot: QtBot, shown: SpritesPage) ->
     grid.select([0, 1, 2])
     QTest.keyClick(grid.view, Qt.Key.Key_M)
     asked = dialog()
-    assert not asked.move_button.isEnabled() and asked.move_button.toolTip() == "Type a class name first."
+    assert not asked.move_button.isEnabled() and asked.move_button.toolTip() == "Move: type a class name first."
     asked.field.setText("a//b")
     click(asked.move_button)
     assert asked.field.property("invalid") and "slash" in asked.field.toolTip() and asked.isVisible()

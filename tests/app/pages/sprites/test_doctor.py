@@ -130,7 +130,7 @@ def test_magenta_fix_and_undo(qtbot: QtBot, looked_over: SpritesPage, sprite_fol
 
 def test_later_findings_keep_the_selection(looked_over: SpritesPage) -> None:
     view, sprites = choose(looked_over, "Similar"), sprites_of(looked_over.session)
-    assert not view.exclude.isEnabled() and view.exclude.toolTip() == "Select some sprites first."
+    assert not view.exclude.isEnabled() and view.exclude.toolTip() == "Exclude selected: select some sprites first."
     view.grid.select([1])
     assert view.exclude.isEnabled() and "selected sprites" in view.exclude.toolTip()
     odd = ImportIssue(sprites.names[0], "odd", "outlier")

@@ -118,7 +118,7 @@ def test_runs_are_ordered_by_buttons_keys_and_dragging_and_removed(
     panel.list.setFocus()
     QTest.keyClick(panel.list, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
     wait_for(qtbot, session, "c", "a", "b")
-    assert panel.list.currentRow() == 0 and panel.earlier.toolTip() == "Already the first run."
+    assert panel.list.currentRow() == 0 and panel.earlier.toolTip() == "Move up: already the first run."
     panel.list.model().moveRow(panel.list.rootIndex(), 0, panel.list.rootIndex(), 3)  # like a drop does
     panel.list.dropped.emit()
     wait_for(qtbot, session, "a", "b", "c")

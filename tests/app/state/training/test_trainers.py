@@ -146,7 +146,7 @@ def test_a_watched_run_is_paused_resumed_and_stopped(qtbot: QtBot, window: Windo
     click(window.runs.actions_row.watch)
     assert window.page() is window.train and training.path == far.run and state(session) == "starting"
     assert head(window) == "Watching: waiting for the training's first heartbeat"
-    assert controls.stop.toolTip() == "Waiting for the training's first heartbeat."
+    assert controls.stop.toolTip() == "Stop: waiting for the training's first heartbeat."
     wait_for_state(qtbot, session, "training")
     qtbot.waitUntil(lambda: training.chunk is not None and training.samples is not None, timeout=LONG_MS)
     assert head(window).startswith("Watching: another process trains this run")
@@ -183,7 +183,7 @@ def test_generating_takes_the_newest_checkpoint_of_a_run_that_is_watched(
     show_row(qtbot, window, far.run)
     click(window.runs.actions_row.watch)
     wait_for_state(qtbot, session, "training")
-    assert window.train.steps.generate.toolTip() == "The run has no checkpoint yet."
+    assert window.train.steps.generate.toolTip() == "Generate: the run has no checkpoint yet."
     send_request(far.run, save=True)
     qtbot.waitUntil(window.train.steps.generate.isEnabled, timeout=LONG_MS)
     click(window.train.steps.generate)
@@ -201,7 +201,7 @@ def test_pause_is_disabled_for_trainings_that_cannot_pause(
     window.session.watch(far.run)
     wait_for_state(qtbot, window.session, "training")
     assert not window.train.controls.pause.isEnabled() and not window.menus.pause.isEnabled()
-    assert window.train.controls.pause.toolTip() == "Pause this run in the window that trains it."
+    assert window.train.controls.pause.toolTip() == "Pause: pause this run in the window that trains it."
     assert window.train.controls.stop.isEnabled()
 
 

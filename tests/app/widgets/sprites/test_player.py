@@ -82,7 +82,7 @@ def test_onion_skin_shows_the_neighbouring_frames(player: Player) -> None:
 def test_a_single_frame_does_not_play(player: Player, frames: Rgba) -> None:
     player.show_frames(frames[:1])
     assert not player.playback.is_playing() and player.frame() == 0
-    assert not player.playback.play.isEnabled() and player.playback.play.toolTip() == "Too few frames to play."
+    assert not player.playback.play.isEnabled() and player.playback.play.toolTip() == "Play: too few frames to play."
 
 
 def test_timelapse_plays_in_its_filmstrip(qtbot: QtBot, frames: Rgba) -> None:
