@@ -42,7 +42,7 @@ class NoticeBar(QWidget):
         self._frame = QFrame()
         theme.set_role(self._frame, "notice")
         self._icon, self._line = QLabel(), NoticeLabel()
-        self._act = factory.button("Act", "Run the first action for this message.", slot=self._on_button_clicked)
+        self._act = factory.button("Act", "Do what this message offers first.", slot=self._on_button_clicked)
         self._other = factory.button("Other", "Run the second action for this message.", slot=self._on_other_clicked)
         tip = "Show all messages in full."
         self._more = factory.button("More", tip, role="flat", slot=self._on_more_clicked)

@@ -122,7 +122,7 @@ class ShortcutList(QWidget):
         can_undo = bool(self._before_reset)
         factory.set_button_text(self.reset_all, "Undo reset" if can_undo else "Reset all")
         reason = "" if can_undo or self._table.own() else _DEFAULTS
-        factory.set_enabled(self.reset_all, reason, "Restore your own keys." if can_undo else _RESET_ALL)
+        factory.set_enabled(self.reset_all, reason, "Restore the keys before the reset." if can_undo else _RESET_ALL)
 
     @Slot()
     def _on_key_pressed(self) -> None:

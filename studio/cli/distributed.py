@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 def run_distributed(work: Callable[[argparse.Namespace, Ranks], int], args: argparse.Namespace) -> int:
     """Call `work` on rank 0 and take part in its training on the other ranks; return the exit code.
 
-    Without torchrun, just calls `work`. torchrun restarts all processes after any exit code but 0. Therefore a training
-    that the user stopped returns 0, and an error that would come again ends later restarts at once. Raises UsageError.
+    Without torchrun, only calls `work`. torchrun restarts all processes after any exit code but 0. Therefore a training
+    stopped by the user returns 0. After an error that a restart can't fix, restarted processes end at once. Raises
+    UsageError.
     """
     from studio.engine.distributed.ranks import ALONE, is_torchrun_launched, process_group
 

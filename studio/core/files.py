@@ -245,7 +245,7 @@ def output_name(text: str, fallback: str = "unnamed") -> str:
 
 
 def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
-    """Return `path` or 'name-2.ext', 'name-3.ext', ..., free also with the suffixes of the files `beside` it.
+    """Return the first unused path: `path`, 'name-2.ext', 'name-3.ext', ... Suffixes in `beside` must be unused too.
 
     The number follows a blank, as in 'my name 2.ext', if the name contains blanks.
     """

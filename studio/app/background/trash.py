@@ -94,7 +94,7 @@ def _delete(path: Path) -> Path:
         raise StudioError(f"Can't delete '{path.name}': {error.strerror or error}.", "Nothing was deleted.") from error
     if rest is not None:
         title = f"Some files of '{path.name}' can't be deleted."
-        raise StudioError(title, f"Close programs that use them, then delete the folder {rest}.")
+        raise StudioError(title, f"Close programs that use these files, then delete {rest}.")
     return path
 
 

@@ -37,7 +37,7 @@ class ConfusionPanel(QWidget):
         self.note = factory.caption(_CLICK)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.grid = SpriteGrid()
-        self.grid.view.setAccessibleName("Sprites of the chosen cell")
+        self.grid.view.setAccessibleName("Sprites of the chosen cell of the confusion matrix")
         self._stack = factory.stack(factory.panel(factory.column(1, self.note, 1)), self.grid)
         right = factory.panel(
             factory.column(self.title, self._stack, margin=(factory.GRID, factory.GRID, 0, 0), grows=1)

@@ -87,7 +87,7 @@ class SpriteDragger(QObject):
 
     @Slot()
     def drag(self) -> None:
-        """Drag the selected sprites; return after the drop. Too many sprites to write can be dropped in the window."""
+        """Drag the selected sprites; return after the drop. Files are written only for a drop in another program."""
         picked = self._picked() if len(self._view.spans()) else None
         dragged = QDrag(self._view)
         dragged.setMimeData(_DragData(partial(self._write, picked)) if picked is not None else QMimeData())

@@ -43,9 +43,9 @@ def split_tiles(picture: Rgba) -> Rgba:
 
 @dataclass(frozen=True, eq=False)
 class TileMap:
-    """A picture of all 16 tiles of a tile set whose corners show one of two terrains, 4 x 4 tiles.
+    """The layout of all 16 corner tiles in one picture of 4 x 4 tiles: each corner shows one of two terrains.
 
-    Tiles fit together because pixels of equal borders form groups of equal colour.
+    Tiles fit together because their border pixels are tied: pixels of a group get the same colour.
     """
 
     share: NDArray[np.float32]  # [4 * S, 4 * S], share of the second terrain per pixel

@@ -46,7 +46,10 @@ Ints = NDArray[np.int64]
 
 
 class SideLines:
-    """Evidence for tile borders between rows or columns `pixels`, uint32 [n, m]. filled: bool [n, m], foreground."""
+    """How likely a tile border lies between neighbouring lines (rows or columns) of a picture.
+
+    pixels: uint32 [n, m], n lines of m pixels. filled: bool [n, m], True for foreground pixels.
+    """
 
     def __init__(self, pixels: Pixels, filled: Mask) -> None:
         content = np.flatnonzero(filled.any(axis=1))

@@ -71,6 +71,6 @@ def nearest_neighbours(features: Floats) -> Generator[Event, None, tuple[Indices
 
 
 def relative_distances(distances: Floats) -> Floats:
-    """Return each sprite's mean distance to its neighbours, [N, n], relative to the median sprite: float32 [N]."""
+    """Divide each sprite's mean distance to its neighbours by the median over all sprites: [N, n] -> float32 [N]."""
     mean = distances.mean(1)
     return np.asarray(mean / max(float(np.median(mean)), 1e-9), np.float32)

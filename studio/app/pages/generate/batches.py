@@ -191,7 +191,7 @@ class GridContent:
 
 
 def _as_shown(result: SpritesColoured, request: DrawRequest) -> SpriteSelection:
-    """Return new sprites for the grid, each with a name, class and metadata."""
+    """Give each sprite of a drawn batch its name, class and metadata for the grid and for saved files."""
     known = request.class_names
     classes = [known[label] if 0 <= label < len(known) else "" for label in result.labels]
     if result.titles:

@@ -191,7 +191,7 @@ class EditorPanel(QWidget):
 
     @Slot()
     def _on_sprite_changed(self) -> None:
-        """Show the session's edited sprite, or close the editor. Discard an image that waits for an answer."""
+        """Show the session's edited sprite, or close the editor. Drop an image that awaits a resize."""
         self._waiting = None
         current, history = self._session.editing.current, self._session.editing.history
         if current is not None and history is not None:

@@ -90,7 +90,7 @@ class ClassTable:
 
 @dataclass(frozen=True, eq=False)
 class NumberTable:
-    """Predicted numbers of sprites. true: float32 [N, T], NaN for unknown."""
+    """A regression's predictions beside the true values. true: float32 [N sprites, T targets], NaN for unknown."""
 
     sprites: Sprites
     answer: NumbersPredicted

@@ -96,7 +96,7 @@ def describe_effects(options: ImportOptions, sheets: SheetsToSlice, *, alone: bo
         text.append(f"These numbers apply to this sheet only. Other sheets are sliced {others}.")
     elif many > 1:
         each = f"All {many:,} sheets are sliced by their own detected grids."
-        text.append(each if automatic else f"These numbers apply to all {many:,} sheets.")
+        text.append(each if automatic else f"Tile size and spacing apply to all {many:,} sheets.")
     if automatic and sheets.grids and not options.size:
         others = f"{_others(sheets)} whole. The" if sheets.singles else "The"
         text.append(f"{others} canvas is fitted automatically.")

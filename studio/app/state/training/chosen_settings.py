@@ -37,7 +37,7 @@ class RecipeChoice:
 
 @dataclass(frozen=True)
 class Presets:
-    """The presets of a recipe."""
+    """The presets of a recipe: named sets of training settings, such as 'Quick'."""
 
     offered: tuple[tuple[Preset, TrainingConfig], ...]  # presets with distinct settings
     configs: Mapping[str, TrainingConfig]  # the settings of all presets, by title

@@ -87,7 +87,7 @@ class Adviser:
         self.stop_advice = self._stop_advice()
 
     def follow(self, events: Events) -> Events:
-        """Forward the events of a training, and yield an Advised whenever the advice changes."""
+        """Forward a training's events. Yield an Advised when the advice to continue or stop training changes."""
         for event in events:
             yield event
             advised = self._advice_after(event)
