@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from studio.core.config import Config, Setting, Value, settings_of
 from studio.core.errors import UsageError
-from studio.core.shell import quote
+from studio.core.shell import command_line, quote
 
 if TYPE_CHECKING:
     from studio.recipes.base import Recipe
@@ -48,6 +48,24 @@ def typed_settings(args: argparse.Namespace, config_type: type[Config]) -> dict[
     values = vars(args)
     names = [item.name for item in settings_of(config_type)]
     return {name: values[_PREFIX + name] for name in names if _PREFIX + name in values}
+
+
+def setting_flags(changes: Mapping[str, Value], longest: int = 0) -> str:
+    """Return the flags that set import settings, quoted for the shell.
+
+    longest: a list of names with more letters is cut after the first name; 0 for no limit.
+    """
+    words = []
+    for name, value in changes.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+            continue
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        if 0 < longest < len(text):
+            text = f"{text.partition(';')[0]};…"
+        words += [f"--{flag}", text]
+    return command_line(*words)
 
 
 def _add(group: argparse._ArgumentGroup, item: Setting, name: str, *, hidden: bool = False) -> None:

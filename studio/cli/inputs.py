@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.cli.flags import typed_settings
+from studio.cli.flags import setting_flags, typed_settings
 from studio.cli.reporting import Reporter, run_job
 from studio.core import paths
 from studio.core.errors import UsageError
@@ -70,12 +70,30 @@ def load_model(path: Path, args: argparse.Namespace, device: Device, reporter: R
 
 
 def read_sprites(args: argparse.Namespace, paths: Sequence[Path], reporter: Reporter) -> SpritesImported:
-    """Import sprites with the import flags of the command line. Raises BadInputError, UsageError."""
+    """Import sprites with the import flags of the command line. Raises BadInputError, UsageError.
+
+    Says which flags the window's import settings for these paths would take, where the settings differ.
+    """
     options = import_options(args)
     if options.tile and options.sheets == "as they are":
         title = f"--tile {options.tile} has no effect: sheets are sliced only with --sheets."
         reporter.show(Notice("warning", title, "Add --sheets grid."))
-    return run_import(paths, options, reporter)
+    found = run_import(paths, options, reporter)
+    _show_window_settings(paths, options, reporter)
+    return found
+
+
+def _show_window_settings(sources: Sequence[Path], options: ImportOptions, reporter: Reporter) -> None:
+    from studio.data.importing.stored_options import StoredOptionsError, read_options
+
+    try:
+        stored = read_options(sources)
+    except StoredOptionsError as error:
+        reporter.show(Notice("warning", f"{error.title} The window opens the sprites without them.", error.hint))
+        return
+    if stored.changed() and stored != options:
+        title = "The window opens these sprites with other import settings."
+        reporter.show(Notice("info", title, f"To use them here: {setting_flags(stored.changed())}"))
 
 
 def import_options(args: argparse.Namespace) -> ImportOptions:

@@ -7,13 +7,13 @@ from collections import Counter
 
 import numpy as np
 
+from studio.cli.flags import setting_flags
 from studio.cli.inputs import import_options, read_sprites
 from studio.cli.reporting import Reporter, reporter_for, run_job
 from studio.core import paths
 from studio.core.formatting import count, decimal, number
-from studio.core.shell import command_line
 from studio.data.doctor.checks import run_checks
-from studio.data.doctor.findings import Finding, Fix, SpritesChecked, list_findings
+from studio.data.doctor.findings import Finding, SpritesChecked, list_findings
 from studio.data.import_result import SpritesImported
 from studio.data.sprites import Sprites
 
@@ -93,19 +93,4 @@ def _print_finding(finding: Finding, reporter: Reporter, most: int) -> None:
     if len(finding.items) > most:
         reporter.print(f"    and {number(len(finding.items) - most)} more; --all lists them")
     for fix in finding.fixes:
-        reporter.print(f"   > {fix.title}: {_flags(fix)}")
-
-
-def _flags(fix: Fix) -> str:
-    """Return the flags that apply a fix. A long list of names is cut after the first name."""
-    words = []
-    for name, value in fix.changes.items():
-        flag = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{flag}" if value else f"--no-{flag}")
-            continue
-        text = f"{value:g}" if isinstance(value, float) else str(value)
-        if len(text) > _LONGEST_VALUE:
-            text = f"{text.partition(';')[0]};…"
-        words += [f"--{flag}", text]
-    return command_line(*words)
+        reporter.print(f"   > {fix.title}: {setting_flags(fix.changes, _LONGEST_VALUE)}")

@@ -110,6 +110,11 @@ def edits() -> Path:
     return home() / "edits"
 
 
+def import_settings() -> Path:
+    """Return the folder of the window's import settings, one file per set of opened paths."""
+    return home() / "import-settings"
+
+
 def lab() -> Path:
     """Return the folder of Lab results."""
     return home() / "lab"

@@ -16,6 +16,7 @@ from studio.cli.messages import FAILED
 from studio.core.generators import run_to_end
 from studio.data.edits import edits_path, save_edits
 from studio.data.importing.class_moves import ClassMove, load_edits
+from studio.data.importing.stored_options import store_options
 from studio.data.options import ImportOptions
 from studio.engine.runs.folder import RunDir
 from tests.cli.tools import Studio
@@ -185,3 +186,13 @@ def test_class_moves_are_listed_followed_and_recorded(folder: Path, tmp_path: Pa
     assert "The edits of 'discs' can't be read." in err and "'--edits off' ignores it." in err
     assert edits_path(folder).read_text() == "damaged"
     studio("inspect", folder, "--edits", "off")
+
+
+def test_it_prints_the_flags_of_the_window(folder: Path, studio: Studio) -> None:
+    options = ImportOptions(leave_out="class0/sprite 001.png", size=16)
+    store_options([folder], options)
+    first = studio("inspect", folder)
+    assert "The window opens these sprites with other import settings" in first.err and "24 sprites" in first.out
+    flags = " ".join(first.err.partition("To use them here: ")[2].split())
+    second = studio("inspect", folder, *shlex.split(flags))
+    assert "The window" not in second.err and "23 sprites" in second.out

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from studio.data.colour.constraints import ConstraintCheck
     from studio.data.files.source_files import ImportIssue
     from studio.data.import_result import DetectedSheet
+    from studio.data.options import ImportOptions
     from studio.engine.runs.folder import RunRecord
 
 
@@ -53,6 +54,13 @@ class OnlySheets(Event):
     paths: tuple[Path, ...]
     sheets: tuple[ImportIssue, ...]
     recognised: tuple[DetectedSheet, ...] = ()  # the images that look like sprite sheets
+
+
+@dataclass(frozen=True)
+class StoredOptionsFollowed(Event):
+    """An import continues with the settings that were stored for its paths."""
+
+    options: ImportOptions
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from studio.app import dialogs, keys
 from studio.app.pages.base import Page
 from studio.app.pages.sprites.browser import SpriteBrowser
 from studio.app.pages.sprites.doctor import DoctorView
+from studio.app.pages.sprites.reopened_line import ReopenedLine
 from studio.app.pages.sprites.settings_bar import ChangedSettingsBar
 from studio.app.pages.sprites.slice_proposals import SliceOpener, SliceProposal
 from studio.app.pages.sprites.slice_view import SliceView
@@ -40,6 +41,7 @@ class SpritesPage(Page):
         self.doctor = DoctorView(session.open_sprites, session.doctor)
         self.cutting = SliceView(session.open_sprites, session.sheets)
         self.proposal = SliceProposal(session.open_sprites)
+        self.reopened = ReopenedLine(session.open_sprites)
         self.tabs = QTabWidget()
         factory.name_tabs(self.tabs, "Sprite tabs", "Switch between the sprites and their problems.")
         self.changed_settings = ChangedSettingsBar(session.import_preview)
@@ -52,7 +54,7 @@ class SpritesPage(Page):
         self.tabs.addTab(self.browser, "Sprites")
         self.tabs.addTab(self.doctor, "Doctor")
         margin = (factory.GRID, 0, 3 * factory.GRID, factory.GRID)
-        body = factory.column(self.proposal, self.tabs, self.changed_settings, margin=margin, grows=1)
+        body = factory.column(self.reopened, self.proposal, self.tabs, self.changed_settings, margin=margin, grows=2)
         parts, layout = (side, factory.panel(body)), self.session.settings.layout("sprites")
         factory.fill_splitter(self._splitter, parts, (320, 900), layout, stretch=1)
         self.setLayout(factory.column(self._stack))

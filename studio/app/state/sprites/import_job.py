@@ -6,17 +6,20 @@ import contextlib
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
-from studio.app.background.job_events import OnlySheets
+from studio.app.background.job_events import OnlySheets, StoredOptionsFollowed
 from studio.core import paths
+from studio.core.errors import BadInputError
 from studio.core.events import Event, Events, Notice, Progress
 from studio.data.edits import Edits, EditsError, save_edits
 from studio.data.images.canvas import sprite_slices
 from studio.data.import_result import SHEET_GROUPS
 from studio.data.importing.class_moves import ClassMove, load_edits
 from studio.data.importing.importing import ImportOptions, NothingUsableError, SpritesImported, import_sprites
+from studio.data.importing.stored_options import StoredOptionsError, read_options, store_options
 from studio.data.sprites import Sprites
 
 _BATCH_PIXELS = 1 << 20  # pixels
@@ -24,11 +27,23 @@ _BATCH_PIXELS = 1 << 20  # pixels
 
 @dataclass(frozen=True)
 class ImportState:
-    """The paths, options and edits of an import."""
+    """The paths, options and edits of an import.
+
+    memory: whether the import follows the stored options of its paths, stores its own `options`, or neither.
+    """
 
     paths: tuple[Path, ...] = ()
     options: ImportOptions = field(default_factory=ImportOptions)
     edits: Edits | ClassMove | None = None  # None: the import loads the edits from their files
+    memory: Literal["follow", "store", "neither"] = "neither"
+
+    def with_options(self, options: ImportOptions) -> ImportState:
+        """Return this state with options that the user chose."""
+        return replace(self, options=options, memory="store")
+
+    def with_edits(self, edits: Edits | ClassMove) -> ImportState:
+        """Return this state with edits by the user."""
+        return replace(self, edits=edits, memory="neither" if self.memory == "follow" else self.memory)
 
     def with_loaded(self, edits: Edits) -> ImportState:
         """Return this state after an import with `edits`, which loads no edits while the options ignore them."""
@@ -61,8 +76,34 @@ class SavedEdits:
         self._saved = edits
 
 
+def import_as_stored(state: ImportState, files: SavedEdits, open_sprites: Sprites | None = None) -> Events:
+    """Import sprites as `import_with_edits` does, and follow the stored options if the state says so.
+
+    Yields `StoredOptionsFollowed`, and a Notice if the stored options are damaged or no longer fit the files.
+    """
+    if state.memory != "follow":
+        yield from import_with_edits(state, files, open_sprites)
+        return
+    stored, failed = ImportOptions(), list[BadInputError]()
+    try:
+        stored = read_options(state.paths)
+    except StoredOptionsError as error:
+        yield Notice("warning", f"{error.title} The sprites open with the usual settings.", error.hint)
+    for options in dict.fromkeys((stored, stored.replace(palette=""), ImportOptions())):
+        yield StoredOptionsFollowed(options)
+        try:
+            yield from import_with_edits(replace(state, options=options), files, open_sprites)
+        except BadInputError as error:
+            failed.append(error)
+            continue
+        if failed:
+            yield Notice("warning", f"Some import settings of last time don't fit. {failed[0].title}", failed[0].hint)
+        return
+    raise failed[-1]
+
+
 def import_with_edits(state: ImportState, files: SavedEdits, open_sprites: Sprites | None = None) -> Events:
-    """Import sprites, and save the edits once the import is done.
+    """Import sprites; save the edits and store the options once the import is done.
 
     If the pixels equal those of `open_sprites`, the imported sprites share their array: `rgba` is the same object.
     Yields `OnlySheets` if the files contain only unsliced sheets.
@@ -74,8 +115,8 @@ def import_with_edits(state: ImportState, files: SavedEdits, open_sprites: Sprit
     try:
         with contextlib.closing(import_sprites(state.paths, state.options, paths.cache(), edits)) as events:
             for event in events:
-                if isinstance(event, SpritesImported) and state.edits is not None:
-                    files.save(edits)
+                if isinstance(event, SpritesImported):
+                    yield from _save(state, edits, files)
                 if isinstance(event, SpritesImported) and open_sprites is not None:
                     sprites = yield from _with_shared_pixels(event.sprites, open_sprites)
                     yield replace(event, sprites=sprites)
@@ -83,6 +124,19 @@ def import_with_edits(state: ImportState, files: SavedEdits, open_sprites: Sprit
                     yield event
     except NothingUsableError as error:
         yield _only_sheets(error, state)
+
+
+def _save(state: ImportState, edits: Edits, files: SavedEdits) -> Events:
+    """Save the user's edits, which raises EditsError, and options; yield a Notice if the options can't be stored."""
+    if state.edits is not None:
+        files.save(edits)
+    if state.memory != "store":
+        return
+    try:
+        store_options(state.paths, state.options)
+    except OSError as error:
+        title = f"The import settings can't be stored: {error.strerror or error}."
+        yield Notice("warning", title, f"Free some space, or check the permissions of {paths.import_settings()}.")
 
 
 def _with_shared_pixels(sprites: Sprites, before: Sprites) -> Generator[Event, None, Sprites]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app.background.job_events import OnlySheets
+from studio.app.background.job_events import OnlySheets, StoredOptionsFollowed
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
-from studio.app.state.sprites.import_job import ImportState, SavedEdits, import_with_edits
+from studio.app.state.sprites.import_job import ImportState, SavedEdits, import_as_stored
 from studio.app.state.undo import UndoHistory, UndoStep, change_title
 from studio.core import formatting, paths
 from studio.core.events import Event, Progress
@@ -74,13 +74,21 @@ class OpenSprites(QObject):
         """The open sprites, or None."""
         return self.result.sprites if self.result else None
 
+    def was_reopened(self) -> bool:
+        """Return whether the open sprites have their stored options, and no change since they were opened."""
+        return self.opened.memory == "follow"
+
     def is_busy(self) -> bool:
         """Return whether an import is running."""
         return self._job is not None
 
     def open_paths(self, paths: Sequence[Path], options: ImportOptions | None = None) -> None:
-        """Import files and folders; the open sprites stay until the import is done."""
-        self._start_import(ImportState(tuple(paths), options or ImportOptions()))
+        """Import files and folders; the open sprites stay until the import is done.
+
+        options: None for the options that the user chose for these paths, in this or an earlier session.
+        """
+        state = ImportState(tuple(paths), memory="follow")
+        self._start_import(state if options is None else state.with_options(options))
         self.history.clear()
         self.started.emit()
 
@@ -142,22 +150,24 @@ class OpenSprites(QObject):
 
     def _import_with(self, options: ImportOptions) -> None:
         """Import the latest files with these options."""
-        self._start_import(replace(self.latest, options=options))
+        self._start_import(self.latest.with_options(options))
 
     def _import_edited(self, edits: Edits | ClassMove) -> None:
         """Import the latest files with these edits."""
-        self._start_import(replace(self.latest, edits=edits))
+        self._start_import(self.latest.with_edits(edits))
 
     def _start_import(self, requested: ImportState) -> None:
         self._abandon_import()
         self._requested, paths = requested, requested.paths
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
-        events = import_with_edits(requested, self._saved_edits, self.sprites)
+        events = import_as_stored(requested, self._saved_edits, self.sprites)
         self._job = self._job_queue.start("files", title, events, self._on_event, kind="Opening")
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, Progress):
             self.progressed.emit(event)
+        elif isinstance(event, StoredOptionsFollowed):
+            self._requested = replace(self.latest, options=event.options)
         elif isinstance(event, SpritesImported):
             has_same_pixels = self.sprites is not None and event.sprites.rgba is self.sprites.rgba
             self.result, self._opened_steps = event, self.history.steps()

@@ -14,6 +14,8 @@ from studio.data.doctor import checks
 from studio.data.doctor.findings import SpritesChecked
 from studio.data.doctor.neighbours import SpriteNeighbours
 from studio.data.edits import edits_path, read_edits
+from studio.data.importing.stored_options import options_path, read_options
+from studio.data.options import ImportOptions
 from studio.data.sprites import Sprites
 from tests.app.conftest import LONG_MS, open_sprites, sprites_of
 
@@ -136,3 +138,30 @@ def test_moves_let_a_running_check_end(
     assert len(checked) == 1
     (found,) = (each for each in doctor.findings if each.group == "small class")
     assert [item.name for item in found.items] == [FIRST]
+
+
+def test_options_return_when_the_folder_is_opened_again(
+    qtbot: QtBot, session: Session, sprite_folder: Path, tmp_path: Path
+) -> None:
+    opened, palette = session.open_sprites, tmp_path / "two.hex"
+    noticed = list[Notice]()
+    session.job_queue.noticed.connect(noticed.append)
+    palette.write_text("ff0000\n00ff00\n")
+    open_sprites(qtbot, session, sprite_folder)
+    assert not read_options([sprite_folder]).changed() and opened.was_reopened()
+    opened.change_options(opened.options.replace(leave_out=FIRST, palette=str(palette)))
+    assert FIRST not in classes(qtbot, session) and not opened.was_reopened()
+    open_sprites(qtbot, session, sprite_folder)
+    assert opened.options.leave_out == FIRST and FIRST not in classes(qtbot, session) and opened.was_reopened()
+    opened.change_options(ImportOptions())
+    opened.history.undo()
+    assert FIRST not in classes(qtbot, session) and read_options([sprite_folder]) == opened.options
+    palette.unlink()
+    open_sprites(qtbot, session, sprite_folder)
+    assert opened.options == ImportOptions(leave_out=FIRST) and FIRST not in classes(qtbot, session)
+    assert "don't fit" in noticed[-1].title and "two.hex" in f"{noticed[-1].title} {noticed[-1].hint}"
+    opened.move_to_class([0], "new")
+    assert "new" in classes(qtbot, session).values() and read_options([sprite_folder]).palette  # only the user forgets
+    options_path([sprite_folder]).write_text("damaged")
+    open_sprites(qtbot, session, sprite_folder)
+    assert FIRST in classes(qtbot, session) and "import settings" in noticed[-1].title
