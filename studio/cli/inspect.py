@@ -14,6 +14,7 @@ from studio.core import paths
 from studio.core.formatting import count, decimal, number
 from studio.data.doctor.checks import run_checks
 from studio.data.doctor.findings import Finding, SpritesChecked, list_findings
+from studio.data.doctor.neighbours import Analysis
 from studio.data.import_result import SpritesImported
 from studio.data.sprites import Sprites
 
@@ -49,7 +50,7 @@ def _find_outliers(found: SpritesImported, reporter: Reporter) -> SpritesChecked
     from studio.engine.quality.outliers import find_outliers
 
     device, config = detection.find_device(detection.AUTO), catalog.recipe().Config()
-    return run_job(find_outliers(found.sprites, config, device), reporter, SpritesChecked)
+    return run_job(find_outliers(Analysis(found.sprites), config, device), reporter, SpritesChecked)
 
 
 def _print_summary(found: SpritesImported, reporter: Reporter) -> None:

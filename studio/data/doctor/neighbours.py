@@ -3,16 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.arrays import Indices
+from studio.core.arrays import Indices, Rgba
 from studio.data.files.source_files import ImportIssue
 from studio.data.sprites import Sprites
 
 _MIN_VOTES = 8  # neighbours that must agree on a different class, without a vote for the sprite's own
 _FAR_FACTOR = 3.0  # times the median distance to the nearest neighbours
+_MAX_NEW = 0.1  # share of sprites that features may not have been learned from
+_PROBES = 64  # sprites whose pixels are compared
+
+
+class Encoder(Protocol):
+    """Computes learned features."""
+
+    def of(self, rgba: Rgba) -> NDArray[np.float64]:
+        """Return features float64 [N, D] of sprites uint8 [N, S, S, 4]."""
+
+
+class Analysis:
+    """A search for unusual sprites. While it runs, another thread may set `compared` to sprites that it `accepts`.
+
+    learned: the sprites that features are learned from. encoder: the learned features; None until they are known.
+    compared: the sprites to compare by these features.
+    """
+
+    def __init__(self, sprites: Sprites) -> None:
+        self.learned: Sprites | None = sprites  # None once the features are known, to free the pixels
+        self.encoder: Encoder | None = None
+        self.compared = sprites
+        self._names = frozenset(sprites.names)
+        some = np.unique(np.linspace(0, len(sprites) - 1, min(len(sprites), _PROBES)).astype(np.int64))
+        self._probes = {sprites.names[index]: sprites.rgba[index].copy() for index in some.tolist()}
+
+    def accepts(self, sprites: Sprites) -> bool:
+        """Return whether most sprites are known, with equal pixels: after exclusions, or after their undo."""
+        known = [index for index, name in enumerate(sprites.names) if name in self._names]
+        probed = [index for index in known if sprites.names[index] in self._probes]
+        same = [np.array_equal(sprites.rgba[index], self._probes[sprites.names[index]]) for index in probed]
+        return len(known) >= (1 - _MAX_NEW) * len(sprites) and any(same) and sum(same) >= (1 - _MAX_NEW) * len(same)
 
 
 @dataclass(frozen=True, eq=False)

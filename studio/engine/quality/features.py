@@ -10,6 +10,7 @@ network also classifies how a sprite was corrupted (specks, blotches, blur), and
 import contextlib
 from collections.abc import Generator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -149,19 +150,28 @@ def learn_features(training: Sprites, device: torch.device, precision: str) -> G
         torch.manual_seed(0)
         network = PretrainingNetwork(training.size, classes)
     path = paths.features() / f"{training.fingerprint} {PROTOCOL}.safetensors"
-    is_known = False
-    with contextlib.suppress(OSError, SafetensorError, RuntimeError):  # missing, damaged, or does not fit
-        network.load_state_dict(parse_tensors(path.read_bytes()))
-        is_known = True
     found = TrainedFeatures(network, device, knows_classes=knows_classes)
-    if is_known:
+    if _load(network, path):
         return found
-    yield from _learn(found, training, precision)
+    is_damaged = path.exists()
+    for progress in _learn(found, training, precision):
+        yield progress
+        if not is_damaged and path.exists() and _load(network, path):  # this job was paused for another job
+            network.eval()
+            return found
     found.fit_standardization(stride_subsample(training.rgba, _SCALED_BY))
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
     with contextlib.suppress(OSError):  # without the cache they are trained again next time
         files.write_atomic(path, as_bytes(tensors))
     return found
+
+
+def _load(network: PretrainingNetwork, path: Path) -> bool:
+    """Load a trained network; return False if the file is missing, damaged, or does not fit."""
+    with contextlib.suppress(OSError, SafetensorError, RuntimeError):
+        network.load_state_dict(parse_tensors(path.read_bytes()))
+        return True
+    return False
 
 
 def _learn(found: TrainedFeatures, training: Sprites, precision: str) -> Generator[Event, None, None]:

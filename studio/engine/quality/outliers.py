@@ -1,6 +1,7 @@
 """Find sprites unlike all other sprites, or more like a different class, by learned features."""
 
 from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, Progress
 from studio.data.doctor.checks import MOST_CHECKED
 from studio.data.doctor.findings import SpritesChecked
-from studio.data.doctor.neighbours import SpriteNeighbours
+from studio.data.doctor.neighbours import Analysis, Encoder, SpriteNeighbours
 from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sprites import Sprites
 from studio.engine.devices import detection
@@ -28,27 +29,54 @@ _MAX_BATCH = 512  # sprites
 _MAX_DISTANCES = 1 << 21  # at once
 
 
-def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
+def find_outliers(analysis: Analysis, config: TrainingConfig, device: Device) -> Events:
     """Find outliers and wrongly classified sprites: yields Progress, then SpritesChecked with the issues.
 
     Compares each sprite with its nearest neighbours, by the features that also measure trainings; trains the features
-    first if necessary. Very few or very many sprites are not checked. Raises DeviceError.
+    first if necessary. If `analysis.compared` changes, the new sprites are compared with the same features; afterwards
+    features for trainings on these sprites are trained. Very few or very many sprites are not checked. Raises
+    DeviceError.
     """
-    found = SpriteNeighbours(np.zeros((0, _NEIGHBOURS), np.int64), np.zeros(0, np.float32))
+    target, precision = device.torch, detection.resolve_precision(device, config.precision)
+    with detection.wrap_device_errors(target):
+        if (learned := analysis.learned) is not None:
+            training = yield from _training_sprites(learned, config)
+            if training is not None:
+                analysis.encoder = yield from learn_features(training, target, precision)
+            analysis.learned = None
+        checked = None
+        while checked is not analysis.compared:
+            checked = analysis.compared
+            yield (yield from _check(checked, analysis.encoder))
+            if learned is not checked and (training := (yield from _training_sprites(checked, config))) is not None:
+                for event in learn_features(training, target, precision):
+                    if checked is not analysis.compared:
+                        break
+                    if isinstance(event, Progress):
+                        yield replace(event, what=f"{event.what} for trainings")
+
+
+def _training_sprites(sprites: Sprites, config: TrainingConfig) -> Generator[Event, None, Sprites | None]:
+    """Return the training sprites that features are learned from; None for too few or too many. Yields Progress."""
+    if len(sprites) > MOST_CHECKED:
+        return None
     split = split_by_group((yield from group_near_duplicates(sprites, paths.cache())), config.holdout, config.seed)
     training = subsample(sprites, split.training)
-    if len(training) >= MIN_SPRITES and len(sprites) <= MOST_CHECKED:
-        target, precision = device.torch, detection.resolve_precision(device, config.precision)
+    return training if len(training) >= MIN_SPRITES else None
+
+
+def _check(sprites: Sprites, encoder: Encoder | None) -> Generator[Event, None, SpritesChecked]:
+    """Return the outliers among sprites by features; without an encoder, no outliers. Yields Progress."""
+    found = SpriteNeighbours(np.zeros((0, _NEIGHBOURS), np.int64), np.zeros(0, np.float32))
+    if encoder is not None:
         parts = []
-        with detection.wrap_device_errors(target):
-            features = yield from learn_features(training, target, precision)
-            for start in range(0, len(sprites), _MAX_BATCH):
-                parts.append(features.of(sprites.rgba[start : start + _MAX_BATCH]).astype(np.float32))
-                yield Progress(min(start + _MAX_BATCH, len(sprites)), len(sprites), "sprites encoded")
+        for start in range(0, len(sprites), _MAX_BATCH):
+            parts.append(encoder.of(sprites.rgba[start : start + _MAX_BATCH]).astype(np.float32))
+            yield Progress(min(start + _MAX_BATCH, len(sprites)), len(sprites), "sprites encoded")
         near, distances = yield from nearest_neighbours(np.concatenate(parts))
         found = SpriteNeighbours(near, relative_distances(distances))
     items = (*found.outliers(sprites), *found.wrong_classes(sprites))
-    yield SpritesChecked(sprites, items, len(sprites), neighbours=found)
+    return SpritesChecked(sprites, items, len(sprites), neighbours=found)
 
 
 def nearest_neighbours(features: Floats) -> Generator[Event, None, tuple[Indices, Floats]]:

@@ -11,6 +11,7 @@ from studio.core.config import TrainingConfig
 from studio.core.events import Event, Progress
 from studio.core.generators import run_to_end
 from studio.data.doctor.findings import SpritesChecked
+from studio.data.doctor.neighbours import Analysis
 from studio.data.sprites import Sprites
 from studio.engine.quality import outliers
 from studio.engine.quality.outliers import find_outliers, nearest_neighbours
@@ -37,7 +38,7 @@ def found_among(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
         return PlacesAsFeatures()
 
     monkeypatch.setattr(outliers, "learn_features", learn_features)
-    *_, examined = find_outliers(sprites, TrainingConfig(), CPU)
+    *_, examined = find_outliers(Analysis(sprites), TrainingConfig(), CPU)
     assert isinstance(examined, SpritesChecked) and examined.sprites is sprites
     return {item.name: item.group for item in examined.items}
 
@@ -68,3 +69,33 @@ def test_finds_a_wrong_class_and_an_outlier(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_very_few_sprites_have_no_outliers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found_among(put([(0, 0), (0, 9), (250, 250)], [0, 0, 1]), monkeypatch) == {}
+
+
+def test_excluded_sprites_leave_the_features_that_are_being_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    learned = list[Sprites]()
+
+    def learn_features(training: Sprites, *_: object) -> Generator[Event, None, PlacesAsFeatures]:
+        learned.append(training)
+        yield Progress(1, 2, "steps")
+        yield Progress(2, 2, "steps")
+        return PlacesAsFeatures()
+
+    monkeypatch.setattr(outliers, "learn_features", learn_features)
+    places = [tuple(row) for row in np.random.default_rng(0).integers(10, 40, (60, 2)).tolist()]
+    sprites = put([*places, (25, 250)], [0] * 61)
+    analysis = Analysis(sprites)
+    fewer, other = sprites.take(np.arange(3, 61)), put([(9, 9)] * 61, [0] * 61)
+    assert analysis.accepts(fewer) and not analysis.accepts(other)
+    checked, asked = [], list[str]()
+    for event in find_outliers(analysis, TrainingConfig(), CPU):
+        if isinstance(event, Progress):
+            asked.append(event.what)
+            analysis.compared = fewer if event.what == "steps" else analysis.compared
+        elif isinstance(event, SpritesChecked):
+            checked.append(event)
+    assert [each.sprites for each in checked] == [fewer]
+    assert [item.name for item in checked[0].items] == ["60.png"]
+    assert len(learned) == 2 and asked[-1] == "steps for trainings"  # trainings on fewer sprites measure by their own
+    undone = find_outliers(analysis, TrainingConfig(), CPU)
+    analysis.compared = sprites
+    assert [event.sprites for event in undone if isinstance(event, SpritesChecked)] == [sprites]

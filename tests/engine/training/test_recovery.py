@@ -17,6 +17,7 @@ import torch
 
 from studio.core.errors import DeviceError, DeviceFullError, TrainingError, UnwritableError
 from studio.core.events import CheckpointSaved, Events, LossChunk, Notice, RolledBack, RunFinished, RunStarted
+from studio.data.doctor.neighbours import Analysis
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control.control import Control
@@ -379,7 +380,7 @@ def test_device_errors_are_reported_when_using_a_model(run_path: Path, monkeypat
         generate(model, GenerateSettings(count=1)),
         predict(replace(model, recipe=Classifier()), sprites.rgba),
         evaluate(model, run_path, EvaluateSettings(count=20)),
-        find_outliers(sprites, small_classifier(), CPU),
+        find_outliers(Analysis(sprites), small_classifier(), CPU),
     ]
     for job in jobs:
         with pytest.raises(DeviceError):

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
+from studio.app.background.worker import JobState
+from studio.app.state.feature_training import TITLE
 from studio.app.state.late import outliers
 from studio.app.state.session import Session
 from studio.core.events import Events, JobFailed, Notice, Progress
 from studio.data.doctor import checks
 from studio.data.doctor.findings import SpritesChecked
-from studio.data.doctor.neighbours import SpriteNeighbours
+from studio.data.doctor.neighbours import Analysis, SpriteNeighbours
 from studio.data.edits import edits_path, read_edits
 from studio.data.importing.stored_options import options_path, read_options
 from studio.data.options import ImportOptions
@@ -94,7 +96,8 @@ def test_moves_check_only_the_classes_again(
     opened, doctor = ready.open_sprites, ready.doctor
     compared, counted = list[Sprites](), list[object]()
 
-    def find_outliers(sprites: Sprites, *_: object) -> Events:
+    def find_outliers(analysis: Analysis, *_: object) -> Events:
+        sprites = analysis.compared
         compared.append(sprites)
         near = np.tile(np.arange(2, 12), (len(sprites), 1))  # ten sprites of class0 are similar to all sprites
         found = SpriteNeighbours(near, np.ones(len(sprites), np.float32))
@@ -165,3 +168,41 @@ def test_options_return_when_the_folder_is_opened_again(
     options_path([sprite_folder]).write_text("damaged")
     open_sprites(qtbot, session, sprite_folder)
     assert FIRST in classes(qtbot, session) and "import settings" in noticed[-1].title
+
+
+def test_exclusions_and_trainings_do_not_restart_the_analysis(
+    qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, started, checked = ready.open_sprites, list[Analysis](), list[Sprites]()
+    steps, resumed = list[bool](), list[bool]()
+
+    def find_outliers(analysis: Analysis, *_: object) -> Events:
+        started.append(analysis)
+        while not checked:
+            steps.append(True)
+            yield Progress(len(steps), 600, "steps")
+        yield SpritesChecked(analysis.compared, (), 1)
+
+    def wait_for_step() -> None:
+        before = len(steps)
+        qtbot.waitUntil(lambda: len(steps) > before, timeout=LONG_MS)
+
+    monkeypatch.setattr(outliers, "find_outliers", find_outliers)
+    open_sprites(qtbot, ready, sprite_folder)
+    wait_for_step()
+    ready.doctor.exclude([FIRST])
+    qtbot.waitUntil(lambda: FIRST not in sprites_of(ready).names, timeout=LONG_MS)
+    wait_for_step()
+    monkeypatch.setattr(ready.training, "owns_run", lambda: not resumed)
+    ready.training.state_changed.emit()
+    (job,) = (job for job in ready.job_queue.running() if job.title == TITLE)
+    qtbot.waitUntil(lambda: job.state is JobState.PAUSED, timeout=LONG_MS)
+    resumed.append(True)
+    ready.training.state_changed.emit()
+    wait_for_step()
+    checked.append(sprites_of(ready))
+    qtbot.waitUntil(lambda: not ready.job_queue.running(), timeout=LONG_MS)
+    assert [each.compared for each in started] == checked
+    opened.change_options(opened.options.replace(size=16))  # other pixels
+    qtbot.waitUntil(lambda: len(started) == 2, timeout=LONG_MS)
+    assert started[1] is not started[0]
