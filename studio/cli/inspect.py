@@ -64,6 +64,8 @@ def _print_summary(found: SpritesImported, reporter: Reporter) -> None:
     sizes = Counter(dict(found.sizes)).most_common(_MOST_NAMES)
     more = f", and {len(found.sizes) - len(sizes)} more" if len(found.sizes) > len(sizes) else ""
     reporter.print("Sizes: " + ", ".join(f"{w} x {h} ({number(total)})" for (w, h), total in sizes) + more)
+    if "cut sheet" in found.note_groups:
+        reporter.print(f"Sheets: a class per {found.sheet_summary.classes}; --sheet-classes changes this")
     counts = sorted(zip(sprites.class_counts().tolist(), sprites.class_names, strict=True), key=lambda pair: -pair[0])
     reporter.print()
     reporter.print_table(("class", ">sprites"), [(name, number(total)) for total, name in counts[:_MOST_CLASSES]])

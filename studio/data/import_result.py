@@ -76,6 +76,26 @@ class DetectedSheet:
     sprites: int  # number of sprites sliced from the sheet, or in the detected grid
 
 
+@dataclass(frozen=True, slots=True)
+class SheetSummary:
+    """Classes of the sheets in an import, sliced or not, and the effect of slicing on other images."""
+
+    classes: str = ""  # value of ImportOptions.sheet_classes, decided for 'auto'; '' without sheets
+    folders: int = 0  # number of classes by folder
+    sheets: int = 0  # number of classes by sheet
+    canvas: int = 0  # side in pixels after slicing; 0 if unknown
+    whole: int = 0  # number of other images within the canvas
+    skipped: tuple[tuple[int, int, int], ...] = ()  # width, height and count of other, larger images
+    hidden: tuple[str, ...] = ()  # folders whose sheets are all too large for the canvas before slicing
+
+    def count_classes(self, choice: str) -> int:
+        """Return the number of classes with a value of ImportOptions.sheet_classes; 0 if unknown."""
+        return {"folder": self.folders, "sheet": self.sheets}.get(self.classes if choice == "auto" else choice, 0)
+
+
+NO_SHEETS = SheetSummary()
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Duplicate:
     """A sprite left out because a kept sprite has equal pixels."""
@@ -97,6 +117,7 @@ class ImportResult:
     proposed_size: int
     duplicates: tuple[Duplicate, ...]  # sprites left out because of equal pixels, sorted by file name
     sheets: tuple[DetectedSheet, ...] = ()
+    sheet_summary: SheetSummary = NO_SHEETS
     rows: NDArray[np.int64] | None = None  # ReadSprites.rows after fixes; None before
 
 
@@ -128,6 +149,7 @@ class SpritesImported(Event):
     read: ReadSprites = field(metadata=NOT_IN_JSON)
     edits: Edits = field(metadata=NOT_IN_JSON)  # of the imported folders; the notes name the moved sprites
     sheets: tuple[DetectedSheet, ...] = ()  # images that look like sheets, sliced or not, sorted by name
+    sheet_summary: SheetSummary = field(default=NO_SHEETS, metadata=NOT_IN_JSON)
     quarantine_groups: IssueGroups = field(init=False)
     note_groups: IssueGroups = field(init=False)
 

@@ -64,8 +64,10 @@ class ReadOptions(Config):
         1, "Largest transparent gap between two parts of one sprite in a packed sheet.", unit="px", low=0, high=16
     )
     sheet_classes: str = _advanced(
-        "sheet", "Make each sliced sheet, or each row of a sheet, a class.", choices=("sheet", "row")
-    )
+        "auto", "Class of sliced sprites: the sheet's folder, the sheet, or the row of the sheet. auto: the folder if "
+        "several folders hold sheets, else the sheet.",
+        choices=("auto", "folder", "sheet", "row"), label="Classes of sheets", legacy_default="sheet",
+    )  # fmt: skip
     decimal_mark: str = _advanced(
         AUTO, "Decimal mark in labels.csv files; auto decides for each column of numbers.", choices=MARKS
     )

@@ -40,6 +40,7 @@ from studio.app.widgets.layout import Collapsible
 from studio.app.window import Window
 from studio.core import paths
 from studio.data.files.source_files import ImportIssue
+from studio.data.import_result import NO_SHEETS
 from studio.data.pixels.editing import NamedSprite
 from tests.app.conftest import LONG_MS, click, open_sprites, sprites_of
 from tests.app.every_dialog import every_dialog
@@ -229,7 +230,7 @@ def broken_slicing(qtbot: QtBot, window: Window, folder: Path, sizes: Iterable[t
     names = [f"view {number} of a hero with a rather long name.png" for number in range(2_000)]
     sheets = [ImportIssue(name, "too large", "wrong size") for name in names]
     write_sheet(folder / names[0])
-    window.session.open_sprites.only_sheets.emit(OnlySheets((folder,), tuple(sheets)))
+    window.session.open_sprites.only_sheets.emit(OnlySheets((folder,), tuple(sheets), NO_SHEETS))
     view = window.sprites.cutting
     qtbot.waitUntil(view.canvas.isVisible, timeout=LONG_MS)
     found = [f"slicing, {problem}" for size in sizes for problem in broken_at(window, size)]

@@ -91,6 +91,7 @@ def test_inspect_suggests_the_flag_that_slices_sheets(tmp_path: Path, studio: St
     assert "0.png: 128 x 16 pixels, looks like 6 sprites of 16 x 16" in said and "one.png: 32 x 32" not in said
     said = studio("inspect", tmp_path, "--sheets", "grid").out
     assert "canvas 16 x 16 pixels" in said and "sliced into 6 tiles of 16 x 16" in said
+    assert "Sheets: a class per sheet; --sheet-classes changes this" in said
 
 
 def test_tiles_without_sheets_are_a_warning(tmp_path: Path, studio: Studio) -> None:

@@ -15,7 +15,7 @@ from studio.core.events import Event, Notice, SpritesGenerated
 if TYPE_CHECKING:
     from studio.data.colour.constraints import ConstraintCheck
     from studio.data.files.source_files import ImportIssue
-    from studio.data.import_result import DetectedSheet
+    from studio.data.import_result import DetectedSheet, SheetSummary
     from studio.data.options import ImportOptions
     from studio.engine.runs.folder import RunRecord
 
@@ -53,6 +53,7 @@ class OnlySheets(Event):
 
     paths: tuple[Path, ...]
     sheets: tuple[ImportIssue, ...]
+    summary: SheetSummary
     recognised: tuple[DetectedSheet, ...] = ()  # the images that look like sprite sheets
 
 

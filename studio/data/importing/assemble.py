@@ -25,6 +25,7 @@ from studio.data.images.canvas import (
 )
 from studio.data.import_result import SHEET_GROUPS, DetectedSheet, Duplicate, ImportResult, duplicate_reason
 from studio.data.importing.import_buffer import ImportBuffer
+from studio.data.importing.sheet_summary import folder_class, sheet_class, summarize_sheets
 from studio.data.labels.lookup import LabelLookup, names_in_file
 from studio.data.options import ImportOptions
 from studio.data.reading.read import DecodedSprite, ReadResult
@@ -63,7 +64,8 @@ def assemble(
     if count > MAX_SPRITES:
         raise BadInputError(f"More than {MAX_SPRITES:,} sprites.", "Import a smaller folder.")
     _check_disk_space(count, size, scratch.writable_folder(folder))
-    assembler = _Assembler(options, size, labels, folder)
+    summary = summarize_sheets(buffer, options, sheets)
+    assembler = _Assembler(options.replace(sheet_classes=summary.classes or "sheet"), size, labels, folder)
     detected = []
     for number, file, result in buffer.in_order():
         sheet = sheets.get(number)
@@ -77,7 +79,8 @@ def assemble(
     sprites = assembler.sprites(title)
     notes = tuple(sorted([*assembler.notes, *labels.notes()], key=lambda issue: issue.name))
     sizes, duplicates = dict(buffer.sizes), tuple(assembler.duplicates)
-    return ImportResult(sprites, quarantine, notes, sizes, proposed, duplicates, tuple(detected))
+    summary = replace(summary, hidden=assembler.hidden_folders())
+    return ImportResult(sprites, quarantine, notes, sizes, proposed, duplicates, tuple(detected), summary)
 
 
 def _check_disk_space(count: int, size: int, folder: Path) -> None:
@@ -108,6 +111,8 @@ class _Assembler:
         self._is_of_sheet = array("b")
         self._is_test = array("b")
         self._index_of: dict[bytes, int] = {}  # pixel digest -> sprite index
+        self._shown_folders: set[str] = set()  # folders of kept sprites
+        self._sheet_folders: set[str] = set()  # folders of sheets too large for the canvas
 
     def sprites(self, title: str) -> Sprites:
         """Return the kept sprites, with classes sorted by name."""
@@ -125,6 +130,10 @@ class _Assembler:
             groups=groups_by_file(first, is_of_sheet, labels),
             is_test=np.array(self._is_test, np.bool_),
         )  # fmt: skip
+
+    def hidden_folders(self) -> tuple[str, ...]:
+        """Return the folders without kept sprites whose sheets are too large for the canvas."""
+        return tuple(sorted(self._sheet_folders - self._shown_folders))
 
     def add_file(self, file: SourceFile, result: ReadResult, sheet: SheetCandidate | None) -> Iterator[None]:
         """Add the sprites and issues of a file; yields after every sprite.
@@ -144,6 +153,9 @@ class _Assembler:
                     self.notes.append(_issue(file, SourceIssue(_SHEET, _size_and_sprites(sprite, sheet))))
             yield
         any_kept = len(self._names) > first
+        if any_kept or sheet is not None:
+            folders = self._shown_folders if any_kept else self._sheet_folders
+            folders.add(folder_class(file, self._options.class_levels))
         for remark in result.remarks:
             if any_kept or remark.group in (*SHEET_GROUPS, "magenta ground"):
                 reason = remark.reason
@@ -186,11 +198,13 @@ class _Assembler:
         return max(sprite.visible) <= self._size
 
     def _folder_class(self, file: SourceFile, sprite: DecodedSprite) -> str:
-        """Return the class name of a sprite: up to `class_levels` folder names; tiles add the sheet's or row's name."""
+        """Return the class name of a sprite: up to `class_levels` folders; tiles may add the sheet's or row's name."""
         levels = self._options.class_levels
-        if sprite.cut:
-            return "/".join((*file.folders[:levels], *sprite.folders))
-        return "/".join((*file.folders, *sprite.folders)[:levels]) or file.default_class
+        if sprite.cut and self._options.sheet_classes != "folder":
+            return sheet_class(file, sprite.folders[0], levels)
+        if sprite.cut or not sprite.folders:
+            return folder_class(file, levels)
+        return "/".join((*file.folders, *sprite.folders)[:levels])
 
     def _size_issue(self, sprite: DecodedSprite, sheet: SheetCandidate | None) -> SourceIssue:
         """Return the issue for a sprite that does not fit on the canvas: empty, a whole sheet, or a wrong size."""

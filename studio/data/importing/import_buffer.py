@@ -43,17 +43,18 @@ class _FileIssues(NamedTuple):
 
 
 class ImportBuffer:
-    """Holds the read results of an import. Reader threads `put` results in any order; `in_order` yields them sorted.
+    """Holds the read results of `files`. Reader threads `put` results in any order; `in_order` yields them sorted.
 
     sizes: sprite counts by (width, height), without empty sprites. candidates, sheet_sizes: possible grids and (width,
-    height) of images that may be sheets, by file number.
+    height) of images that may be sheets, by file number. sliced: numbers of the files that were sliced.
     """
 
     def __init__(self, files: Sequence[SourceFile], folder: Path | None) -> None:
         self.sizes: Counter[tuple[int, int]] = Counter()
         self.candidates: dict[int, tuple[SheetCandidate, ...]] = {}
         self.sheet_sizes: dict[int, tuple[int, int]] = {}
-        self._files, self._pixels = files, ScratchBuffer(folder)
+        self.sliced: set[int] = set()
+        self.files, self._pixels = files, ScratchBuffer(folder)
         self._file_of, self._offsets = array("I"), array("q")
         self._size, self._visible = array("I"), array("I")  # alternating widths and heights
         self._rare: dict[int, _RareFields] = {}
@@ -65,6 +66,8 @@ class ImportBuffer:
         with self._lock:
             if result.candidates:
                 self.candidates[number], self.sheet_sizes[number] = result.candidates, result.sheet_size
+            if any(sprite.cut for sprite in result.sprites):
+                self.sliced.add(number)
             for sprite in result.sprites:
                 self._put_sprite(number, sprite)
             if result.left_out or result.remarks:
@@ -78,6 +81,7 @@ class ImportBuffer:
                 self.sizes[self._sides(self._size, row)] -= 1
             self._file_of[row], self._offsets[row] = _NO_FILE, _NO_PIXELS
         self.sizes = +self.sizes
+        self.sliced.difference_update(numbers)
         for number in numbers:
             self._issues.pop(number, None)
 
@@ -94,19 +98,34 @@ class ImportBuffer:
         fits = (sides == size).all(1) if exactly else sides.max(1) <= size
         return int((has_pixels & fits).sum())
 
+    def count_by_fit(
+        self, size: int, sheets: Collection[int], *, exactly: bool
+    ) -> tuple[int, tuple[tuple[int, int, int], ...]]:
+        """Count the images outside the files `sheets` that fit as in `count_fitting`, and the others by size.
+
+        Returns (number of fitting images, (width, height, number of other images) by size).
+        """
+        file_of = np.array(self._file_of)
+        visible, sides = (np.array(values).reshape(-1, 2) for values in (self._visible, self._size))
+        counted = ~np.isin(file_of, [*sheets, _NO_FILE]) & visible.any(1)
+        fits = (sides == size).all(1) if exactly else visible.max(1, initial=0) <= size
+        others, counts = np.unique(sides[counted & ~fits], axis=0, return_counts=True)
+        skipped = zip(*others.T.tolist(), counts.tolist(), strict=True) if len(counts) else ()
+        return int((counted & fits).sum()), tuple(skipped)
+
     def in_order(self) -> Iterator[tuple[int, SourceFile, ReadResult]]:
         """Yield (number, file, result) in file order, for files with sprites or left-out parts."""
         pixels = self._pixels.array()
         file_of = np.frombuffer(self._file_of, np.uint32) if self._file_of else np.zeros(0, np.uint32)
         rows = np.argsort(file_of, kind="stable")
-        starts = np.searchsorted(file_of[rows], np.arange(len(self._files) + 1))
-        for number in range(len(self._files)):
+        starts = np.searchsorted(file_of[rows], np.arange(len(self.files) + 1))
+        for number in range(len(self.files)):
             own = rows[starts[number] : starts[number + 1]].tolist()
             issues = self._issues.get(number)
             if own or (issues is not None and issues.left_out):
                 left_out, remarks = issues or ([], [])
                 sprites = [self._sprite(row, pixels) for row in own]
-                yield number, self._files[number], ReadResult(sprites, left_out, remarks)
+                yield number, self.files[number], ReadResult(sprites, left_out, remarks)
 
     def _put_sprite(self, number: int, sprite: DecodedSprite) -> None:
         rare = _RareFields(sprite.part, sprite.folders, sprite.label, sprite.remarks, sprite.cut)

@@ -29,7 +29,6 @@ from studio.data.edits import Edits
 from studio.data.files.scratch import MEMORY_LIMIT, writable_folder
 from studio.data.files.source_files import MAX_FILES, ImportIssue, SkippedItem
 from studio.data.import_result import (
-    DetectedSheet,
     ImportResult,
     ReadSprites,
     SpritesImported,
@@ -61,9 +60,9 @@ _FORMATS = "PNG, GIF, WebP and other images, Aseprite, Piskel, OpenRaster and ID
 class NothingUsableError(BadInputError):
     """Raised if no file could be imported. left_out: issues of all files. sheets: images like sheets."""
 
-    def __init__(self, title: str, hint: str, left_out: Sequence[ImportIssue], sheets: Sequence[DetectedSheet]) -> None:
+    def __init__(self, title: str, hint: str, result: ImportResult) -> None:
         super().__init__(title, hint)
-        self.left_out, self.sheets = tuple(left_out), tuple(sheets)
+        self.left_out, self.sheets, self.sheet_summary = result.quarantine, result.sheets, result.sheet_summary
 
 
 def import_sprites(
@@ -112,15 +111,21 @@ def import_sprites(
         yield Notice("warning", f"No sprite matches {unknown[0]!r} to exclude.", hint)
     if cached is None:
         yield from _notices(fixed)
-    origin: dict[str, Any] = {"paths": [str(root.path) for root in roots], "options": options.changed()}
+    origin: dict[str, Any] = {"paths": [str(root.path) for root in roots], "options": _decided(options, result)}
     if moved := [note.name for note in fixed.notes if note.group == "moved"]:
         origin["edits"] = {"moved": moved_by_class(moved, fixed.sprites)}
     rows = np.arange(len(fixed.sprites)) if fixed.rows is None else fixed.rows
     yield SpritesImported(
         fixed.sprites.with_origin(origin), fixed.quarantine, fixed.notes, fixed.sizes, fixed.proposed_size,
         time.perf_counter() - started, from_cache=cached is not None, read=ReadSprites(result.sprites, rows),
-        edits=edits, sheets=fixed.sheets,
+        edits=edits, sheets=fixed.sheets, sheet_summary=fixed.sheet_summary,
     )  # fmt: skip
+
+
+def _decided(options: ImportOptions, result: ImportResult) -> dict[str, Any]:
+    """Return the changed options by name, with the classes of sliced sheets that 'auto' has decided."""
+    is_sliced = any(note.group == "cut sheet" for note in result.notes)
+    return (options.replace(sheet_classes=result.sheet_summary.classes) if is_sliced else options).changed()
 
 
 def with_palette(options: ImportOptions) -> ImportOptions:
@@ -323,7 +328,7 @@ def _nothing_usable(roots: Sequence[Root], result: ImportResult) -> NothingUsabl
         title = f"{quarantine[0].name!r} can't be used: {quarantine[0].reason}."
     else:
         hint = f"Most common: {most_common_reasons(quarantine)}. {hint}"
-    return NothingUsableError(title, hint, quarantine, result.sheets)
+    return NothingUsableError(title, hint, result)
 
 
 def _is_palette(path: Path) -> bool:

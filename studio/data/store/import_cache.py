@@ -6,20 +6,21 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import astuple, replace
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, replace
 from pathlib import Path
+from typing import Any
 
 import PIL
 
 from studio.core.errors import BadInputError
 from studio.data.files.source_files import ImportIssue, SourceFile
-from studio.data.import_result import DetectedSheet, Duplicate, ImportResult
+from studio.data.import_result import DetectedSheet, Duplicate, ImportResult, SheetSummary
 from studio.data.options import ReadOptions, SheetGrid, settings_of_reading
 from studio.data.reading.finding import Root
 from studio.data.store import packed
 
-_VERSION = 13  # increase when imports of the same files change
+_VERSION = 14  # increase when imports of the same files change
 _MOST_ENTRIES = 20
 _MOST_BYTES = 2 << 30  # total without the newest entry, which may be mapped
 _PROGRESS_EVERY = 4096  # files
@@ -53,7 +54,8 @@ def load_import(entry: Path) -> Generator[int, None, ImportResult | None]:
         twins = ((*_items_from([row]), first, name, tuple(numbers)) for row, first, name, numbers in extra["twins"])
         duplicates = tuple(Duplicate(*twin) for twin in twins)
         sheets = tuple(DetectedSheet(str(name), SheetGrid(*grid), int(count)) for name, grid, count in extra["sheets"])
-        imported = ImportResult(sprites, quarantine, notes, sizes, int(extra["proposed_size"]), duplicates, sheets)
+        proposed, summary = int(extra["proposed_size"]), _summary_from(extra["sheet_summary"])
+        imported = ImportResult(sprites, quarantine, notes, sizes, proposed, duplicates, sheets, summary)
     except (BadInputError, KeyError, ValueError, TypeError, OverflowError):
         return None
     with contextlib.suppress(OSError):
@@ -71,6 +73,7 @@ def save_import(entry: Path, imported: ImportResult) -> Generator[int, None, Imp
         "quarantine": [_row(item) for item in imported.quarantine],
         "notes": [_row(item) for item in imported.notes],
         "sheets": [[sheet.name, astuple(sheet.grid), sheet.sprites] for sheet in imported.sheets],
+        "sheet_summary": asdict(imported.sheet_summary),
         "proposed_size": imported.proposed_size,
         "twins": [[_row(one.item), one.first, one.class_name, one.numbers] for one in imported.duplicates],
     }
@@ -86,6 +89,12 @@ def _row(item: ImportIssue) -> list[str]:
 def _items_from(rows: Sequence[Sequence[str]]) -> Iterator[ImportIssue]:
     for name, reason, group, path in rows:
         yield ImportIssue(name, reason, group, Path(path) if path else None)
+
+
+def _summary_from(values: Mapping[str, Any]) -> SheetSummary:
+    summary = SheetSummary(**values)
+    skipped = tuple((width, height, count) for width, height, count in summary.skipped)
+    return replace(summary, skipped=skipped, hidden=tuple(summary.hidden))
 
 
 def _evict(newest: Path) -> None:

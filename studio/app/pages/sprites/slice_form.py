@@ -7,10 +7,12 @@ from studio.app.widgets import factory
 from studio.app.widgets.config_form import int_box
 from studio.core.config import settings_of
 from studio.core.formatting import percent
+from studio.data.import_result import SheetSummary
 from studio.data.options import ImportOptions, SheetGrid
 from studio.data.sheets.slicing import grid_from_options
 
 _GRID = ("tile", "tile_height", "margin", "margin_top", "spacing")
+_CLASSES = {"folder": "A class per folder", "sheet": "A class per sheet", "row": "A class per row"}
 _USUAL_TILE = 16
 _LABEL_WIDTH = 96
 
@@ -25,6 +27,7 @@ class SliceForm(QWidget):
         self._base = ImportOptions()
         self._shared: ImportOptions | None = None  # the other sheets' settings, if the shown sheet has its own grid
         self._has_others = False
+        self._auto_classes = ""  # the choice of classes that "auto" stands for
         self._showing = False  # the program changes the controls
         self.grid = QRadioButton("Grid")
         self.packed = QRadioButton("Irregular")
@@ -37,9 +40,9 @@ class SliceForm(QWidget):
         self._packed_box = factory.panel(self._rows(("gap",)))
         factory.set_name_and_tip(self.grid, "Grid", "Slice the sheet into tiles of equal size.")
         factory.set_name_and_tip(self.packed, "Irregular", "Split the sheet at transparent gaps.")
-        factory.set_name_and_tip(self.classes, "Classes", "Make a class from each sheet or from each row.")
-        self.classes.addItem("A class per sheet", "sheet")
-        self.classes.addItem("A class per row", "row")
+        factory.set_name_and_tip(self.classes, "Classes", "Make a class from each folder, sheet or row.")
+        for value, text in _CLASSES.items():
+            self.classes.addItem(text, value)
         for name in ("tile", "tile_height"):
             self.boxes[name].setMinimum(1)
         self.boxes["margin_top"].setMinimum(0)
@@ -53,9 +56,13 @@ class SliceForm(QWidget):
             self.boxes[name].valueChanged.connect(self._on_number_edited)
         self.boxes["gap"].valueChanged.connect(self._on_edited)
 
-    def set_options(self, options: ImportOptions, *, has_others: bool = False) -> None:
+    def set_options(self, options: ImportOptions, summary: SheetSummary, *, has_others: bool = False) -> None:
         """Show import settings. has_others: whether the settings also slice other sheets."""
         self._has_others = has_others
+        self._auto_classes = summary.classes or "sheet"
+        for index, (choice, text) in enumerate(_CLASSES.items()):
+            number = summary.count_classes(choice)
+            self.classes.setItemText(index, f"{text} ({number:,})" if number else text)
         self._show_shared(options)
 
     def show_grid(self, grid: SheetGrid | None) -> None:
@@ -77,7 +84,8 @@ class SliceForm(QWidget):
         self.grid.setChecked(options.sheets != "packed")
         self.automatic.setChecked(not options.tile)
         self.boxes["gap"].setValue(options.gap)
-        self.classes.setCurrentIndex(self.classes.findData(options.sheet_classes))
+        classes = options.sheet_classes
+        self.classes.setCurrentIndex(self.classes.findData(self._auto_classes if classes == "auto" else classes))
         self._showing = False
         self._show_numbers(grid_from_options(options.replace(tile=options.tile or _USUAL_TILE)))
         self._refresh_visibility()
@@ -85,6 +93,8 @@ class SliceForm(QWidget):
     def options(self) -> ImportOptions:
         """Return the import settings shared by all sheets without a grid of their own."""
         classes = str(self.classes.currentData())
+        if self._base.sheet_classes == "auto" and classes == self._auto_classes:
+            classes = "auto"
         if self._shared is not None:
             return self._shared.replace(sheet_classes=classes)
         sheets = "packed" if self.packed.isChecked() else "grid"

@@ -11,8 +11,10 @@ from studio.app.background.job_events import OnlySheets
 from studio.app.pages.sprites.slice_texts import (
     SheetsToSlice,
     count_skipped_cells,
+    describe_hidden_folders,
     describe_proposal,
     describe_result,
+    describe_skipped_images,
     sliced_sheets,
 )
 from studio.app.pages.sprites.slice_view import SliceView
@@ -22,8 +24,8 @@ from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.data.doctor.findings import canvas_fix, slice_fix
 from studio.data.images.canvas import COMMON_SIZES
+from studio.data.import_result import SheetSummary
 from studio.data.importing.importing import ImportOptions, SpritesImported
-from studio.data.options import SheetGrid
 
 _GROUPS = ("looks like a sheet", "cut sheet", "partly described")
 _NO_SHEETS = "No image looks like a sheet. Select a sprite to preview its slicing."
@@ -41,7 +43,6 @@ class SliceOpener(QObject):
         super().__init__(parent)
         self._open_sprites, self._view, self._grid, self._button = open_sprites, view, grid, button
         self._names: list[str] = []  # names of all sheets, sliced or not
-        self._grids: dict[str, SheetGrid] = {}  # detected grids by sheet name
         button.clicked.connect(self._on_preview_clicked)
         grid.selection_changed.connect(self._refresh_button)
         open_sprites.imported.connect(self._on_imported)
@@ -66,16 +67,15 @@ class SliceOpener(QObject):
     @Slot(object)
     def _on_only_sheets(self, found: OnlySheets) -> None:
         names = tuple(item.name for item in found.sheets)
-        grids = {sheet.name: sheet.grid for sheet in found.recognised}
-        self._view.open(SheetsToSlice(found.paths, names, ImportOptions(), reason=_TOO_LARGE, grids=grids))
+        sheets = SheetsToSlice(found.paths, names, ImportOptions(), found.recognised, found.summary, reason=_TOO_LARGE)
+        self._view.open(sheets)
         self.opened.emit()
 
     @Slot(object)
     def _on_imported(self, result: SpritesImported) -> None:
         both = (result.quarantine_groups, result.note_groups)
         named = {item.name for groups in both for group in _GROUPS for item in groups.get(group, ())}
-        self._grids = {sheet.name: sheet.grid for sheet in result.sheets}
-        self._names = sorted(named | self._grids.keys())
+        self._names = sorted(named | {sheet.name for sheet in result.sheets})
         self._refresh_button()
 
     @Slot()
@@ -84,13 +84,25 @@ class SliceOpener(QObject):
         factory.set_enabled(self._button, reason, "Preview how the sheets are sliced, and adjust the cells.")
 
     def _open(self, names: list[str], at: int = 0) -> None:
-        sprites, opened = self._open_sprites.sprites, self._open_sprites.opened
-        assert sprites is not None
-        chosen = set(names)
+        result, opened = self._open_sprites.result, self._open_sprites.opened
+        assert result is not None
+        sprites, summary, chosen = result.sprites, result.sheet_summary, set(names)
+        if not summary.classes and len(sprites.class_names) > 1:
+            summary = SheetSummary("folder")  # a grid set for one image slices all images
         singles = sum("#" not in name and name not in chosen for name in sprites.names)
-        size, grids = sprites.size, self._grids
-        self._view.open(SheetsToSlice(opened.paths, tuple(names), opened.options, singles, size, grids=grids), at)
+        sheets = SheetsToSlice(
+            opened.paths, tuple(names), opened.options, result.sheets, summary, singles, sprites.size
+        )
+        self._view.open(sheets, at)
         self.opened.emit()
+
+
+def _proposal(result: SpritesImported, options: ImportOptions) -> str:
+    """Describe what slicing the detected sheets will do."""
+    summary = result.sheet_summary
+    question = describe_proposal(result.sheets, summary.count_classes(options.sheet_classes))
+    others = describe_skipped_images(summary, options)
+    return " ".join(filter(None, (question, others, describe_hidden_folders(result))))
 
 
 _SLICE = "Slice each image by its detected cells. Undo restores the images. Your files are not changed."
@@ -134,7 +146,7 @@ class SliceProposal(QFrame):
         if not names:
             return
         self._first = names[0]
-        self.text.setText(describe_proposal(result.sheets) if uncut else describe_result(result))
+        self.text.setText(_proposal(result, opened.options) if uncut else describe_result(result, opened.options))
         fix = canvas_fix(result) if not uncut and count_skipped_cells(result, "wrong size") else None
         if fix is not None:
             factory.set_button_text(self.larger, fix.title)

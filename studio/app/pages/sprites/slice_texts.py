@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,14 @@ from numpy.typing import NDArray
 from studio.core import formatting
 from studio.data.files.source_files import UnreadableFile
 from studio.data.images.canvas import COMMON_SIZES
-from studio.data.import_result import DetectedSheet, SpritesImported
+from studio.data.import_result import NO_SHEETS, DetectedSheet, SheetSummary, SpritesImported
 from studio.data.importing.sheet_preview import SheetPreview
 from studio.data.options import LARGEST_CANVAS, ImportOptions, SheetGrid
 from studio.data.sheets.cells import GridCells
 from studio.data.sheets.slicing import check_sprite_count, fits_canvas
 
 SLICE_TITLE = "slice sheets"
+_MOST_NAMED = 3  # folders
 
 
 @dataclass(frozen=True)
@@ -27,10 +29,16 @@ class SheetsToSlice:
     paths: tuple[Path, ...]
     names: tuple[str, ...]  # of the sheets
     options: ImportOptions
+    detected: tuple[DetectedSheet, ...] = ()
+    summary: SheetSummary = NO_SHEETS
     singles: int = 0  # number of other sprites, which stay whole
     canvas: int = 0  # side of the open sprites in pixels
     reason: str = ""  # why the view opened by itself
-    grids: Mapping[str, SheetGrid] = field(default_factory=dict)  # detected grids by sheet name
+
+    @cached_property
+    def grids(self) -> Mapping[str, SheetGrid]:
+        """The detected grids by sheet name."""
+        return {sheet.name: sheet.grid for sheet in self.detected}
 
 
 @dataclass(frozen=True)
@@ -97,29 +105,68 @@ def describe_effects(options: ImportOptions, sheets: SheetsToSlice, *, alone: bo
     elif many > 1:
         each = f"All {many:,} sheets are sliced by their own detected grids."
         text.append(each if automatic else f"Tile size and spacing apply to all {many:,} sheets.")
+        if automatic and sheets.detected and not options.sheet_grids:
+            sprites = sum(sheet.sprites for sheet in sheets.detected)
+            classes = sheets.summary.count_classes(options.sheet_classes)
+            text.append(f"Result: up to {sprites:,} sprites{_in_classes(classes)}.")
     if automatic and sheets.grids and not options.size:
-        others = f"{_others(sheets)} whole. The" if sheets.singles else "The"
-        text.append(f"{others} canvas is fitted automatically.")
+        text.append(f"{_others(sheets.summary.whole)} whole." if sheets.summary.whole else "")
+        text.append(describe_skipped_images(sheets.summary, options))
+        text.append("The canvas is fitted automatically.")
     elif options.size:
-        single = _others(sheets) if sheets.singles else "Smaller images stay"
+        single = _others(sheets.singles) if sheets.singles else "Smaller images stay"
         text.append(f"{single} whole. Canvas: {options.size} × {options.size} pixels.")
     elif sheets.singles:
         text.append("All images with detected cells are sliced.")
-    return " ".join(text)
+    return " ".join(filter(None, text))
 
 
-def _others(sheets: SheetsToSlice) -> str:
-    return f"{formatting.count(sheets.singles, 'other sprite')} {'stays' if sheets.singles == 1 else 'stay'}"
+def _in_classes(classes: int) -> str:
+    """Return ' in 7 classes'; '' for a single class, or an unknown number."""
+    return f" in {classes:,} classes" if classes > 1 else ""
 
 
-def describe_result(found: SpritesImported) -> str:
-    """Describe a finished slicing: sheets, sprites, and skipped cells by reason."""
-    sheets, size = set(sliced_sheets(found)), found.sprites.size
-    kept = sum(name.rpartition("#")[0] in sheets for name in found.sprites.names)
-    text = f"{formatting.count(len(sheets), 'image')} sliced into {formatting.count(kept, 'sprite')}."
-    duplicates, large = (count_skipped_cells(found, group) for group in ("duplicate", "wrong size"))
+def describe_skipped_images(summary: SheetSummary, options: ImportOptions) -> str:
+    """Say which images, other than sheets, the import will skip after slicing; '' without skipped images."""
+    if not summary.skipped:
+        return ""
+    width, height, _ = summary.skipped[0]
+    of, unit = (f" of {width:,} × {height:,} pixels", "") if len(summary.skipped) == 1 else ("", " pixels")
+    images = formatting.count(sum(count for *_, count in summary.skipped), "image")
+    reason = "not" if options.other_sizes == "leave out" else "larger than"
+    return f"{images}{of} will be skipped: {reason} {summary.canvas} × {summary.canvas}{unit}."
+
+
+def describe_hidden_folders(found: SpritesImported) -> str:
+    """Say which folders show no sprites before slicing; '' without hidden folders."""
+    names, size = found.sheet_summary.hidden, found.sprites.size
+    if not names:
+        return ""
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    are, their = ("is", "its") if len(names) == 1 else ("are", "their")
+    named = f"{', '.join(names[:_MOST_NAMED])}{more}"
+    return f"Until then, {named} {are} hidden: {their} sheets are larger than {size} × {size} pixels."
+
+
+def _others(images: int) -> str:
+    return f"{formatting.count(images, 'other image')} {'stays' if images == 1 else 'stay'}"
+
+
+def describe_result(found: SpritesImported, options: ImportOptions) -> str:
+    """Describe a finished slicing: sheets, sprites, classes, and skipped images and cells by reason."""
+    sheets, sprites = set(sliced_sheets(found)), found.sprites
+    kept = [index for index, name in enumerate(sprites.names) if name.rpartition("#")[0] in sheets]
+    classes = len(np.unique(sprites.labels[kept]))
+    by = f"{_in_classes(classes)}, by {found.sheet_summary.classes}" if classes > 1 else ""
+    text = f"{formatting.count(len(sheets), 'image')} sliced into {formatting.count(len(kept), 'sprite')}{by}."
+    duplicates, others, uncut = (
+        len(found.quarantine_groups.get(group, ())) for group in ("duplicate", "wrong size", "looks like a sheet")
+    )
+    size = f"{sprites.size} × {sprites.size} pixels"
+    reason = f"not {size}" if options.other_sizes == "leave out" else f"larger than {size}"
     skipped = [formatting.count(duplicates, "duplicate")] if duplicates else []
-    skipped += [f"{large:,} larger than the canvas of {size} × {size} pixels"] if large else []
+    skipped += [f"{others:,} {reason}"] if others else []
+    skipped += [formatting.count(uncut, "possible sheet")] if uncut else []
     return f"{text} Skipped: {', '.join(skipped)}." if skipped else text
 
 
@@ -133,13 +180,16 @@ def count_skipped_cells(found: SpritesImported, group: str) -> int:
     return sum(item.name.rpartition("#")[0] in sheets for item in found.quarantine_groups.get(group, ()))
 
 
-def describe_proposal(sheets: Sequence[DetectedSheet]) -> str:
-    """Return '44 images look like sheets. Slice them into up to 371 sprites of about 16 × 16 pixels?'"""
+def describe_proposal(sheets: Sequence[DetectedSheet], classes: int = 0) -> str:
+    """Return '44 images look like sheets. Slice them into up to 371 sprites of about 16 × 16 pixels in 7 classes?'
+
+    classes: 0 if unknown.
+    """
     sizes: Counter[tuple[int, int]] = Counter()
     for sheet in sheets:
         sizes[sheet.grid.tile_width, sheet.grid.tile_height] += sheet.sprites
     (width, height), _ = sizes.most_common(1)[0]
     look, them = ("looks like a sheet", "it") if len(sheets) == 1 else ("look like sheets", "them")
     images, sprites = formatting.count(len(sheets), "image"), formatting.count(sizes.total(), "sprite")
-    about = "" if len(sizes) == 1 else "about "
-    return f"{images} {look}. Slice {them} into up to {sprites} of {about}{width} × {height} pixels?"
+    of = f"of {'about ' if len(sizes) > 1 else ''}{width} × {height} pixels"
+    return f"{images} {look}. Slice {them} into up to {sprites} {of}{_in_classes(classes)}?"

@@ -90,7 +90,7 @@ class SliceView(QWidget):
         self._own_grids = dict(self._stored_own_grids())
         name = sheets.names[at]
         others = self._known_names() - {name, name.rpartition("#")[0]}
-        self.form.set_options(sheets.options, has_others=bool(others))
+        self.form.set_options(sheets.options, sheets.summary, has_others=bool(others))
         self._reason.setText(sheets.reason)
         self._reason.setVisible(bool(sheets.reason))
         self._read()

@@ -156,4 +156,4 @@ def _only_sheets(error: NothingUsableError, state: ImportState) -> Event:
     sheets = tuple(item for item in error.left_out if item.group in SHEET_GROUPS)
     if not sheets or state.options.sheets != "as they are" or state.options.other_sizes == "leave out":
         raise error
-    return OnlySheets(tuple(state.paths), sheets, error.sheets)
+    return OnlySheets(tuple(state.paths), sheets, error.sheet_summary, error.sheets)

@@ -29,6 +29,7 @@ from tests.data.making import Pixels, frame, png_of, sprite, write, write_sheet,
 from tests.data.sheets.test_grids import drawn
 
 RED, GREEN = (200, 0, 0, 255), (0, 160, 0, 255)
+_SLICED = "6 images sliced into 42 sprites in 6 classes, by sheet. Skipped: 1 larger than 24 × 24 pixels."
 _ROOM = 700  # pixels for a page in a window of 800
 
 
@@ -108,7 +109,7 @@ def test_detected_sheet_is_sliced_as_drawn(qtbot: QtBot, page: SpritesPage, fold
     files.activated.emit(files.model().index(0, 0))
     view = seen(qtbot, page)
     assert view.count.text() == "29 sprites, 3 empty cells skipped"
-    assert "detected grid" in view.hint.text() and "8 other sprites stay whole" in view.hint.text()
+    assert "detected grid" in view.hint.text() and "8 other images stay whole" in view.hint.text()
     assert numbers(view) == [16, 16, 2, 1]
     sprites = cut(qtbot, page)
     assert len(sprites) == 29 + 36 + 8 and sprites.size == 16
@@ -245,7 +246,7 @@ def test_irregular_sheets_have_boxes_and_row_classes(qtbot: QtBot, page: Sprites
     assert not any(handle.isVisible() for handle in view.canvas.handles.values())
     view.form.boxes["gap"].setValue(3)
     qtbot.waitUntil(lambda: view.count.text() == "3 sprites")
-    view.form.classes.setCurrentIndex(1)
+    view.form.classes.setCurrentIndex(2)
     shot = view.canvas.viewport().grab().toImage()
     assert colour_at(shot, view.canvas.point(30.5, 55.5) * shot.devicePixelRatio()) == RED
     sprites = cut(qtbot, page)
@@ -283,7 +284,7 @@ def test_cancelled_reading_can_be_repeated(
         assert view.count.text() == "Detecting sprites…"
         cancel(qtbot, page)
     assert view.count.text().startswith("Search cancelled") and not view.slice_button.isEnabled()
-    view.form.classes.setCurrentIndex(1)
+    view.form.classes.setCurrentIndex(2)
     qtbot.waitUntil(view.slice_button.isEnabled)
 
 
@@ -437,12 +438,15 @@ def test_slice_all_and_undo(qtbot: QtBot, page: SpritesPage, strips: Path) -> No
     load(qtbot, page, strips)
     line, open_sprites = page.proposal, page.session.open_sprites
     assert line.isVisible() and page.tabs.isVisible() and QApplication.activeModalWidget() is None
-    assert line.text.text() == ("6 images look like sheets. Slice them into up to 42 sprites of 24 × 24 pixels?")
+    assert line.text.text() == (
+        "6 images look like sheets. Slice them into up to 42 sprites of 24 × 24 pixels in 6 classes? "
+        "1 image of 64 × 24 pixels will be skipped: larger than 24 × 24."
+    )
     assert sprites_of(page.session).size == 192 and len(sprites_of(page.session)) == 7
     with qtbot.waitSignal(open_sprites.imported):
         click(line.slice_button)
     assert sprites_of(page.session).size == 24 and not line.slice_button.isVisible()
-    assert line.text.text() == "6 images sliced into 42 sprites." and not line.larger.isVisible()
+    assert line.text.text() == _SLICED and not line.larger.isVisible()
     assert {"whole.png"} == {name for name in sprites_of(page.session).names if "#" not in name}
     with qtbot.waitSignal(open_sprites.imported):
         click(line.undo)
@@ -466,8 +470,8 @@ def test_skipped_cells_offer_a_larger_canvas(qtbot: QtBot, page: SpritesPage, tm
         click(line.slice_button)
     kept = len(sprites_of(page.session))
     assert line.text.text() == (
-        f"8 images sliced into {kept} sprites. "
-        f"Skipped: {63 - kept} duplicates, 4 larger than the canvas of 16 × 16 pixels."
+        f"8 images sliced into {kept} sprites in 7 classes, by sheet. "
+        f"Skipped: {63 - kept} duplicates, 4 larger than 16 × 16 pixels, 1 possible sheet."
     )
     assert line.larger.text() == "Set canvas to 48 x 48"
     assert page.minimumSizeHint().width() <= _ROOM
@@ -482,7 +486,7 @@ def test_doctor_fix_slices_the_same(qtbot: QtBot, page: SpritesPage, strips: Pat
     fixes = [fix for found in doctor.findings for fix in found.fixes if "sheets" in fix.changes]
     with qtbot.waitSignal(open_sprites.ended):
         doctor.apply(fixes[0])
-    assert line.text.text() == "6 images sliced into 42 sprites." and line.undo.isVisible()
+    assert line.text.text() == _SLICED and line.undo.isVisible()
     by_doctor = open_sprites.opened
     open_sprites.history.undo()
     line.slice_button.click()
@@ -504,7 +508,9 @@ def test_preview_before_slicing(qtbot: QtBot, page: SpritesPage, strips: Path) -
     view = seen(qtbot, page)
     assert view._which.text() == "Sheet 1 of 6" and view.count.text() == "6 sprites, 2 empty cells skipped"
     assert view.form.automatic.isChecked() and numbers(view, "tile") == [24]
-    assert "detected grid" in view.hint.text() and "2 other sprites stay whole" in view.hint.text()
+    assert "detected grid" in view.hint.text() and "up to 42 sprites in 6 classes." in view.hint.text()
+    assert view.form.classes.currentText() == "A class per sheet (6)"
+    assert "1 other image stays whole. 1 image of 64 × 24 pixels will be skipped: larger" in view.hint.text()
     sprites = cut(qtbot, page)
     assert sprites.size == 24 and "strip5.png#r1 c12" in sprites.names
 
