@@ -67,6 +67,7 @@ class Menus(QObject):
         help_menu = bar.addMenu("&Help")
         _add(help_menu, "Guide", "guide", slot=self._on_guide)
         _add(help_menu, "Keyboard shortcuts", "keys", slot=commands.show_keys)
+        self.messages = _add(help_menu, "Messages")
         _add(help_menu, "Show runs folder", slot=commands.show_runs_folder)
         _add(help_menu, "Show logs", slot=commands.show_logs_folder)
         for menu in (edit, training):

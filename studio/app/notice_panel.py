@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication, QHideEvent, QPainter, QPaintEvent, QPixmap
+from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication, QHideEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QSizePolicy, QWidget
 
 from studio.app import theme
@@ -12,6 +12,7 @@ from studio.app.widgets.layout import SteadyWidth
 from studio.core.events import Notice
 
 _EXPIRY_MS = {"info": 4_000, "warning": 10_000}  # errors and messages with a button stay
+_CUT_MS = 60_000  # more time for a message that the line does not show in full
 _READING_MS = 75  # per character, for slow readers
 
 
@@ -27,10 +28,12 @@ class NoticeCard(QFrame):
         title, hint = notice.title, notice.hint
         self.notice, self.level, self.texts = notice, notice.level, (title, hint)
         self.details, self.button, self.other = details, button, other
+        self.is_cut = False  # the line has no room for the whole text
+        self.was_read = False  # the list of all messages was opened
         self.holds: Callable[[], bool] = lambda: True  # False once the message is outdated
         self.expires = self.level in _EXPIRY_MS and expires  # after enough time to read it; errors never expire
-        time_ms = _EXPIRY_MS.get(self.level, 0) + _READING_MS * len(title + hint)
-        self.timer = QTimer(self, singleShot=True, interval=time_ms)
+        self._time_ms = _EXPIRY_MS.get(self.level, 0) + _READING_MS * len(title + hint)
+        self.timer = QTimer(self, singleShot=True, interval=self._time_ms)
         self.timer.timeout.connect(self.closed)
         theme.set_role(self, "card")
         self.setAccessibleName(f"{title} {hint}")
@@ -71,7 +74,7 @@ class NoticeCard(QFrame):
     def count_down(self, counts: bool) -> None:
         """Restart the expiry timer if the message expires and `counts` is True; otherwise stop the timer."""
         if self.expires and counts:
-            self.timer.start()
+            self.timer.start(self._time_ms + (_CUT_MS if self.is_cut and not self.was_read else 0))
         else:
             self.timer.stop()
 
@@ -139,6 +142,8 @@ class NoticePanel(QFrame):
 class NoticeLabel(QWidget):
     """A label that shows a message in one line: the title, then the hint, elided to the available width."""
 
+    resized = Signal()
+
     def __init__(self) -> None:
         super().__init__()
         self._title, self._hint = "", ""
@@ -160,16 +165,19 @@ class NoticeLabel(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(0, QFontMetrics(self._bold()).height())
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.resized.emit()
+
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the title, then the hint, elided where the text does not fit."""
         painter, colours, left = QPainter(self), theme.colours(), 0
-        middle, right = Qt.TextElideMode.ElideMiddle, Qt.TextElideMode.ElideRight
-        title, hint = (self._title, self._bold(), colours.text, middle), (self._hint, self.font(), colours.muted, right)
-        for words, font, colour, elide in (title, hint):
+        title, hint = (self._title, self._bold(), colours.text), (self._hint, self.font(), colours.muted)
+        for words, font, colour in (title, hint):
             metrics, room = QFontMetrics(font), self.width() - left
             painter.setFont(font)
             painter.setPen(colour)
-            shown = metrics.elidedText(words, elide, room if left else self.title_px())
+            shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, room if left else self.title_px())
             painter.drawText(left, 0, room, self.height(), Qt.AlignmentFlag.AlignVCenter, shown)
             left += metrics.horizontalAdvance(shown) + 2 * factory.GRID
 

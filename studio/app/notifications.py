@@ -4,6 +4,8 @@ import logging
 import sys
 import threading
 import traceback
+from collections import deque
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
@@ -13,6 +15,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QWidget
 from studio.app import theme
 from studio.app.background.job_events import FilesSaved, StateNotice, UndoOffered
 from studio.app.file_manager import show_in_folder
+from studio.app.message_history import MessageHistory
 from studio.app.notice_panel import NoticeCard, NoticeLabel, NoticePanel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -23,6 +26,7 @@ from studio.data.doctor.findings import FixOffered
 _log = logging.getLogger(__name__)
 
 _MAX_CARDS = 3
+_MAX_HISTORY = 50  # messages
 _HOLDING = (QEvent.Type.WindowActivate, QEvent.Type.WindowDeactivate, QEvent.Type.Enter, QEvent.Type.Leave)
 
 
@@ -31,7 +35,8 @@ class NoticeBar(QWidget):
 
     The hidden line keeps its space, so that a message never moves the page. With more than _MAX_CARDS messages the
     oldest closes, preferably an expiring message. A message expires only while the line shows the message, the window
-    is active and the pointer is outside the line.
+    is active and the pointer is outside the line. A message that does not fit into the line stays longer, until the
+    list of all messages was opened.
     """
 
     guide_requested = Signal(str)  # 'topic#section' about an error
@@ -39,6 +44,7 @@ class NoticeBar(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._cards: list[NoticeCard] = []
+        self.history: deque[tuple[datetime, Notice]] = deque(maxlen=_MAX_HISTORY)  # oldest first, closed ones too
         self._frame = QFrame()
         theme.set_role(self._frame, "notice")
         self._icon, self._line = QLabel(), NoticeLabel()
@@ -55,6 +61,7 @@ class NoticeBar(QWidget):
         self._frame.setLayout(factory.row(*parts, margin=(factory.GRID, 0, 4, 0), grows=1))
         self._frame.setFixedHeight(self.fontMetrics().height() + 2 * factory.GRID)
         self.setLayout(factory.column(self._frame, margin=(16, 4, 16, 0)))
+        self._line.resized.connect(self._update_more_button)
         self._panel.closed.connect(self._count_down)
         factory.retain_size_when_hidden(self)
         self.hide()
@@ -92,6 +99,7 @@ class NoticeBar(QWidget):
         expires: the message closes after a while; by default messages with a button stay.
         """
         self.withdraw(notice)
+        self.history.append((datetime.now(), notice))
         card = NoticeCard(notice, details, button, other, expires=not button if expires is None else expires)
         card.closed.connect(self._on_card_closed)
         self._cards.append(card)
@@ -101,12 +109,10 @@ class NoticeBar(QWidget):
         return card
 
     def event(self, event: QEvent) -> bool:
-        """Hold expiry timers while the window is inactive or the pointer is over the line; follow size and theme."""
+        """Hold expiry timers while the window is inactive or the pointer is over the line; follow the theme."""
         handled = super().event(event)
         if event.type() in _HOLDING:
             self._count_down()
-        elif event.type() == QEvent.Type.Resize:
-            self._update_more_button()
         elif event.type() == QEvent.Type.PaletteChange and self._cards:
             self._icon.setPixmap(self._cards[-1].icon_pixmap())
         return handled
@@ -125,10 +131,10 @@ class NoticeBar(QWidget):
                 if words:
                     factory.set_name_and_tip(button, words, f"{words}.")
                     factory.set_button_text(button, words)
-            self._update_more_button()
         else:
             self._panel.hide()
         self.setVisible(card is not None)
+        self._update_more_button()
         self._count_down()
 
     @Slot()
@@ -137,18 +143,25 @@ class NoticeBar(QWidget):
         for card in self._cards:
             card.count_down(card is self.shown() and not held)
 
+    @Slot()
     def _update_more_button(self) -> None:
         """Show the More button if the line hides details, other messages or a part of the text."""
         card = self.shown()
         if card is None:
             return
-        room = self._line.width() + (self._more.width() if self._more.isVisible() else 0)
-        many = len(self._cards)
+        many, room = len(self._cards), self._line.width()
+        if many == 1 and not card.details and not self._more.isHidden():
+            room += self._more.width() + factory.GRID  # the line would take this room
+        was_cut, card.is_cut = card.is_cut, self._line.message_width() > room
         factory.set_button_text(self._more, f"{many} messages" if many > 1 else "More")
-        self._more.setVisible(many > 1 or bool(card.details) or self._line.message_width() > room)
+        self._more.setVisible(many > 1 or bool(card.details) or card.is_cut)
+        if card.is_cut != was_cut:
+            self._count_down()
 
     @Slot()
     def _on_more_clicked(self) -> None:
+        for card in self._cards:
+            card.was_read = True
         self._panel.open_below(self)
         self._count_down()
 
@@ -211,6 +224,11 @@ class Messages(QObject):
         session.queue_offered.connect(self._on_queue_offered)
         session.training.state_changed.connect(self._on_training_changed)
         session.queue.changed.connect(self._on_queue_changed)
+
+    @Slot()
+    def show_history(self) -> None:
+        """List the past messages."""
+        MessageHistory(self._bar.history, self._bar.window()).open()
 
     @Slot(object)
     def show_notice(self, notice: Notice) -> None:

@@ -85,6 +85,7 @@ class Window(QMainWindow):
         menus.paste.triggered.connect(self._on_paste)
         PastedImages(self, pasted.can_open)
         menus.quit.triggered.connect(self.close)
+        menus.messages.triggered.connect(self.messages.show_history)
         self.close_guard.ready.connect(self._on_ready_to_close)
         self.close_guard.cancelled.connect(self.messages.show_notice)
         self.runs.model_requested.connect(self._on_model_requested)

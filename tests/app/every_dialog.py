@@ -15,6 +15,7 @@ import studio.app
 from studio.app import dialogs, theme
 from studio.app.background.model_jobs import SavedModel
 from studio.app.guide_window import GuideWindow
+from studio.app.message_history import MessageHistory
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.runs.free_dialog import FreeSpaceDialog
 from studio.app.pages.sprites.class_menu import ClassDialog
@@ -48,7 +49,8 @@ def every_dialog(window: Window) -> Iterator[tuple[str, QDialog]]:
     assert isinstance(app, QApplication)
     for made in (
         GuideWindow(window), SettingsDialog(session, theme.apply(app, window_scheme()), window),
-        FreeSpaceDialog(session, session.runs.runs[:1], window), ClassDialog(window, ["item/sword"], 1_234),
+        FreeSpaceDialog(session, session.runs.runs[:1], window), MessageHistory(window.notices.history, window),
+        ClassDialog(window, ["item/sword"], 1_234),
     ):  # fmt: skip
         made.open()
         yield "", made

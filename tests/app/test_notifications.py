@@ -12,6 +12,7 @@ from PySide6.QtGui import QEnterEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from studio.app.message_history import MessageHistory
 from studio.app.notice_panel import NoticePanel
 from studio.app.notifications import NoticeBar, UncaughtErrors
 from studio.app.state.session import Session
@@ -107,6 +108,35 @@ def test_a_message_that_is_too_long_for_the_line_can_be_read_in_full(bar: Notice
         qapp.processEvents()
         offered.append(button(bar, "More").isVisible())
     assert offered == [False, True, False]
+
+
+def test_a_message_that_is_cut_stays_longer_until_it_was_read(qtbot: QtBot, bar: NoticeBar, qapp: QApplication) -> None:
+    bar.resize(1600, bar.sizeHint().height())
+    card = bar.add(Notice("info", "A short title.", "A hint that goes on. " * 5))
+    qtbot.waitUntil(bar.isActiveWindow)
+    point(bar, there=False)
+    whole_ms = card.timer.interval()
+    bar.resize(500, bar.height())
+    qapp.processEvents()
+    assert card.timer.isActive() and card.timer.interval() >= whole_ms + 30_000
+    click(button(bar, "More"))
+    panel_of(bar).hide()
+    point(bar, there=False)
+    assert card.timer.isActive() and card.timer.interval() == whole_ms
+
+
+def test_past_messages_can_be_read_later(window: Window) -> None:
+    window.notices.add(Notice("info", "Saved <12> sprites."))
+    window.notices.add(Notice("warning", "Careful.", "A hint."))
+    for card in window.notices.cards():
+        card.closed.emit()
+    assert not window.notices.cards()
+    window.menus.messages.trigger()
+    history = window.findChild(MessageHistory)
+    assert isinstance(history, MessageHistory)
+    careful, saved = (line for line in history.text.toPlainText().splitlines() if "." in line)
+    assert careful == "Careful. A hint." and saved.strip() == "Saved <12> sprites."
+    history.reject()
 
 
 def test_a_message_expires_after_its_reading_time(qtbot: QtBot, bar: NoticeBar) -> None:
