@@ -102,7 +102,7 @@ def _proposal(result: SpritesImported, options: ImportOptions) -> str:
     summary = result.sheet_summary
     question = describe_proposal(result.sheets, summary.count_classes(options.sheet_classes))
     others = describe_skipped_images(summary, options)
-    return " ".join(filter(None, (question, others, describe_hidden_folders(result))))
+    return " ".join(filter(None, (question, describe_hidden_folders(result), others)))
 
 
 _SLICE = "Slice each image by its detected cells. Undo restores the images. Your files are not changed."

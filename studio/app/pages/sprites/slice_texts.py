@@ -103,12 +103,12 @@ def describe_effects(options: ImportOptions, sheets: SheetsToSlice, *, alone: bo
         others = "by their detected grids" if automatic else "as before"
         text.append(f"These numbers apply to this sheet only. Other sheets are sliced {others}.")
     elif many > 1:
-        each = f"All {many:,} sheets are sliced by their own detected grids."
-        text.append(each if automatic else f"Tile size and spacing apply to all {many:,} sheets.")
         if automatic and sheets.detected and not options.sheet_grids:
             sprites = sum(sheet.sprites for sheet in sheets.detected)
             classes = sheets.summary.count_classes(options.sheet_classes)
             text.append(f"Result: up to {sprites:,} sprites{_in_classes(classes)}.")
+        each = f"All {many:,} sheets are sliced by their own detected grids."
+        text.append(each if automatic else f"Tile size and spacing apply to all {many:,} sheets.")
     if automatic and sheets.grids and not options.size:
         text.append(f"{_others(sheets.summary.whole)} whole." if sheets.summary.whole else "")
         text.append(describe_skipped_images(sheets.summary, options))
@@ -139,13 +139,12 @@ def describe_skipped_images(summary: SheetSummary, options: ImportOptions) -> st
 
 def describe_hidden_folders(found: SpritesImported) -> str:
     """Say which folders show no sprites before slicing; '' without hidden folders."""
-    names, size = found.sheet_summary.hidden, found.sprites.size
+    names = found.sheet_summary.hidden
     if not names:
         return ""
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    are, their = ("is", "its") if len(names) == 1 else ("are", "their")
-    named = f"{', '.join(names[:_MOST_NAMED])}{more}"
-    return f"Until then, {named} {are} hidden: {their} sheets are larger than {size} × {size} pixels."
+    appear = "appears" if len(names) == 1 else "appear"
+    return f"{', '.join(names[:_MOST_NAMED])}{more} {appear} only after slicing."
 
 
 def _others(images: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +16,11 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app.pages.sprites.page import SpritesPage
-from studio.app.pages.sprites.slice_texts import describe_proposal
+from studio.app.pages.sprites.slice_texts import describe_proposal, describe_skipped_images
 from studio.app.pages.sprites.slice_view import SliceView
 from studio.app.widgets.sheet.canvas import Kind, moved
 from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
-from studio.data.import_result import DetectedSheet
+from studio.data.import_result import DetectedSheet, SheetSummary
 from studio.data.options import ImportOptions, SheetGrid
 from studio.data.sheets.cells import GridCells
 from studio.data.sprites import Sprites
@@ -515,6 +516,30 @@ def test_preview_before_slicing(qtbot: QtBot, page: SpritesPage, strips: Path) -
     assert sprites.size == 24 and "strip5.png#r1 c12" in sprites.names
 
 
+def test_folders_are_classes_and_hidden_ones_are_named(
+    qtbot: QtBot, page: SpritesPage, strips: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(strips, tmp_path / "set")
+    rng, drawings = np.random.default_rng(1), [trimmed(rgba) for rgba in demo_sprites()[::560]]
+    cells = [cell for one in drawings[:5] for cell in animated(one, 12, 24, 24, rng)]
+    write(folder / "page" / "all.png", laid(cells, SheetGrid(24, 24), 12))
+    for number in range(4):
+        write(folder / f"one{number}.png", sprite(10 + number, 24))
+    load(qtbot, page, folder)
+    line = page.proposal
+    assert "in 2 classes? page appears only after slicing. 1 image" in line.text.text()
+    click(line.preview_slicing)
+    form = seen(qtbot, page).form
+    assert [form.classes.itemText(index) for index in range(3)] == [
+        "A class per folder (2)", "A class per sheet (7)", "A class per row",
+    ]  # fmt: skip
+    assert form.classes.currentIndex() == 0 and form.options().sheet_classes == "auto"
+    form.classes.setCurrentIndex(1)
+    assert form.options().sheet_classes == "sheet" and "in 7 classes" in page.cutting.hint.text()
+    form.classes.setCurrentIndex(0)
+    assert cut(qtbot, page).class_names == ("page", "set") and "in 2 classes, by folder" in line.text.text()
+
+
 def test_doctor_opens_the_preview(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
     load(qtbot, page, strips)
     page.tabs.setCurrentIndex(1)
@@ -574,3 +599,8 @@ def test_proposal_text_for_one_and_mixed_sizes() -> None:
     assert describe_proposal(one) == ("1 image looks like a sheet. Slice it into up to 8 sprites of 16 × 24 pixels?")
     several = [*one, DetectedSheet("b.png", SheetGrid(12, 15), 1_200)]
     assert describe_proposal(several).endswith("Slice them into up to 1,208 sprites of about 12 × 15 pixels?")
+    assert describe_proposal(several, 2).endswith("of about 12 × 15 pixels in 2 classes?")
+    skipped = SheetSummary(canvas=24, skipped=((64, 24, 2), (24, 30, 1)))
+    assert describe_skipped_images(skipped, ImportOptions()) == "3 images will be skipped: larger than 24 × 24 pixels."
+    exact = ImportOptions(other_sizes="leave out")
+    assert describe_skipped_images(skipped, exact) == "3 images will be skipped: not 24 × 24 pixels."
