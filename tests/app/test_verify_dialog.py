@@ -103,7 +103,7 @@ def test_rights_are_remembered_with_the_files_and_kept_with_the_run(
     (tmp_path / "others").mkdir()
     png.save_files(tmp_path / "others", session.open_sprites.result.sprites.rgba[:9])  # type: ignore[union-attr]
     open_sprites(qtbot, session, tmp_path / "others")
-    assert form.config() == load_rights(session.settings, session.open_sprites.paths) == Rights()
+    assert form.config() == load_rights(session.settings, session.open_sprites.paths, {}) == Rights()
     open_sprites(qtbot, session, sprite_folder)
     assert form.config() == Rights("CC BY 4.0", "me")
     session.setup.choose_parent(None)

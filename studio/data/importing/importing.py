@@ -49,6 +49,7 @@ from studio.data.sheets.recognising import SheetCandidate, most_likely_grid, vot
 from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sources.base import Source
 from studio.data.store import import_cache
+from studio.data.store.run_sprites import load_run_sprites, sprites_file
 
 __all__ = ["ImportOptions", "SpritesImported", "import_sprites"]
 
@@ -77,24 +78,18 @@ def import_sprites(
     started = time.perf_counter()
     yield Progress(0, 0, "files found")
     roots, options = resolve_roots(paths), with_palette(options)
-    title, sources = title_of_roots(roots), all_sources()
+    title = title_of_roots(roots)
     if options.sheet_grids:
         parse_sheet_grids(options.sheet_grids)  # raises for a bad list before files are read
     yield from _notice_on_equal_names(roots)
 
-    # Find the files; load their cached import, or read them.
-    files, problems = yield from list_files(roots)
-    splits = (yield from _find_splits(files)) if options.split_folders else []
-    entry, cached = yield from _load_cached(cache_dir, roots, files, problems, options, sources)
-    result = cached
+    before: Mapping[str, Any] = {}  # the origin of a run's sprites
     try:
-        if result is None:
-            result = yield from _read_and_assemble(files, problems, sources, options, title, cache_dir)
-            notes = [ImportIssue(each.parent[:-1] or title, each.sentence(), "split folders") for each in splits]
-            result = replace(result, notes=(*result.notes, *notes))
-            if not len(result.sprites):
-                raise _nothing_usable(roots, result)
-            result = yield from _store_in_cache(entry, result)
+        if (of_run := sprites_file(roots)) is not None:
+            result, before = yield from load_run_sprites(of_run, options)
+            is_new = False
+        else:
+            result, is_new = yield from _load_or_read(roots, options, cache_dir)
         edited = (yield from apply_edits(result, edits)) if options.edits == "on" else result
         fixed = (yield from apply_fixes(edited, options, cache_dir)) if options.has_fixes else edited
     except OSError as error:
@@ -109,15 +104,16 @@ def import_sprites(
     if options.leave_out and (unknown := unmatched_patterns(options.leave_out, names)):
         hint = "Correct the name in Exclude; * matches any text."
         yield Notice("warning", f"No sprite matches {unknown[0]!r} to exclude.", hint)
-    if cached is None:
+    if is_new:
         yield from _notices(fixed)
-    origin: dict[str, Any] = {"paths": [str(root.path) for root in roots], "options": _decided(options, result)}
+    origin: dict[str, Any] = {"paths": [str(root.path) for root in roots], **before}
+    origin["options"] = {**dict(before.get("options", {})), **_decided(options, result)}
     if moved := [note.name for note in fixed.notes if note.group == "moved"]:
         origin["edits"] = {"moved": moved_by_class(moved, fixed.sprites)}
     rows = np.arange(len(fixed.sprites)) if fixed.rows is None else fixed.rows
     yield SpritesImported(
         fixed.sprites.with_origin(origin), fixed.quarantine, fixed.notes, fixed.sizes, fixed.proposed_size,
-        time.perf_counter() - started, from_cache=cached is not None, read=ReadSprites(result.sprites, rows),
+        time.perf_counter() - started, from_cache=not is_new, read=ReadSprites(result.sprites, rows),
         edits=edits, sheets=fixed.sheets, sheet_summary=fixed.sheet_summary,
     )  # fmt: skip
 
@@ -126,6 +122,24 @@ def _decided(options: ImportOptions, result: ImportResult) -> dict[str, Any]:
     """Return the changed options by name, with the classes of sliced sheets that 'auto' has decided."""
     is_sliced = any(note.group == "cut sheet" for note in result.notes)
     return (options.replace(sheet_classes=result.sheet_summary.classes) if is_sliced else options).changed()
+
+
+def _load_or_read(
+    roots: Sequence[Root], options: ImportOptions, cache_dir: Path | None
+) -> Generator[Event, None, tuple[ImportResult, bool]]:
+    """Find the files; load their cached import, or read them. Return the import, and whether it was read."""
+    title, sources = title_of_roots(roots), all_sources()
+    files, problems = yield from list_files(roots)
+    splits = (yield from _find_splits(files)) if options.split_folders else []
+    entry, cached = yield from _load_cached(cache_dir, roots, files, problems, options, sources)
+    if cached is not None:
+        return cached, False
+    result = yield from _read_and_assemble(files, problems, sources, options, title, cache_dir)
+    notes = [ImportIssue(each.parent[:-1] or title, each.sentence(), "split folders") for each in splits]
+    result = replace(result, notes=(*result.notes, *notes))
+    if not len(result.sprites):
+        raise _nothing_usable(roots, result)
+    return (yield from _store_in_cache(entry, result)), True
 
 
 def with_palette(options: ImportOptions) -> ImportOptions:

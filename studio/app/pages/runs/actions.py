@@ -21,7 +21,9 @@ from studio.core.formatting import count
 from studio.engine.runs.listing import RunSummary
 
 _WATCH = "Watch this run, trained by another process or machine, on the Train page."
-_RETRAIN = "Train the open sprites with this run's settings, or from its model."
+_RETRAIN = "Train a new model with this run's sprites and settings, or from its model."
+_SAME_SETTINGS = "Open this run's sprites and train a new model with its settings."
+_FROM_MODEL = "Train this model further on the open sprites, or else on its own."
 _REPORT = "Save curves, samples and settings as an HTML page or for TensorBoard."
 _TRASH = "Move the selected runs to the trash. Undo restores them. ({trash})"
 _COMPLETE = "This run is finished. Use 'Train longer' to continue."
@@ -73,8 +75,12 @@ class RunActions(QWidget):
         ways, reports = QMenu(self.anew), QMenu(self.report)
         for button, menu in ((self.anew, ways), (self.report, reports)):
             button.setMenu(menu)
-        ways.addAction("With these settings", self._on_retrain_with_settings)
-        ways.addAction("From this model", self._on_retrain_from_model)
+        for text, tip, slot in (
+            ("With these settings", _SAME_SETTINGS, self._on_retrain_with_settings),
+            ("From this model", _FROM_MODEL, self._on_retrain_from_model),
+        ):
+            ways.addAction(text, slot).setToolTip(tip)
+        ways.setToolTipsVisible(True)
         reports.addAction("As HTML page…", self._on_save_html)
         reports.addAction("For TensorBoard…", self._on_save_tensorboard)
 
@@ -123,8 +129,13 @@ class RunActions(QWidget):
 
     @Slot()
     def _on_retrain_with_settings(self) -> None:
-        if (record := self._runs[0].record) is not None:
-            self._prepare(partial(self._session.setup.use_settings, record))
+        run, opened = self._runs[0], self._session.open_sprites
+        if run.record is None:
+            return
+        self._prepare(partial(self._session.setup.use_settings, run.path, run.record))
+        if opened.sprites is not None and opened.latest.paths != opened.paths:
+            hint = "To train other sprites with these settings, open their folder."
+            self._session.notify(f"Opening the sprites of '{run.title}'.", hint)
 
     @Slot()
     def _on_retrain_from_model(self) -> None:

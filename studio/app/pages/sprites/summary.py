@@ -82,7 +82,7 @@ class ImportSummary(QWidget):
         self.palette_view.set_sprites(sprites)
         self.classes.show_classes(sprites, self.classes.chosen_class() if keeps_class else "")
         self.form.set_config(self._open_sprites.options)
-        self.rights.set_config(load_rights(self._settings, self._open_sprites.paths))
+        self.rights.set_config(load_rights(self._settings, self._open_sprites.paths, sprites.origin))
 
     @Slot()
     def _on_rights_changed(self) -> None:

@@ -1,17 +1,22 @@
 """The licence and credits that the user typed for sprites, stored in the settings by the imported paths."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from studio.app.state.settings import Settings
 from studio.core.errors import UsageError
 from studio.data.rights import Rights
 
 
-def load_rights(settings: Settings, paths: Sequence[Path]) -> Rights:
-    """Return the licence and credits of the imported paths: typed in this or an earlier session, or else known."""
-    known = Rights.for_sources(paths)
+def load_rights(settings: Settings, paths: Sequence[Path], origin: Mapping[str, Any]) -> Rights:
+    """Return the licence and credits of the imported paths: typed in this or an earlier session, or else known.
+
+    origin: `Sprites.origin` of the imported sprites.
+    """
+    of_run = Rights.from_origin(origin)
+    known = of_run if of_run.changed() else Rights.for_sources(paths)
     try:
         return known.replace(**settings.values(_key(paths)))
     except (UsageError, TypeError):  # the settings file was edited by hand

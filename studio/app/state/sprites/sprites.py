@@ -111,7 +111,9 @@ class OpenSprites(QObject):
 
     def locate(self, names: Sequence[str], paths: Sequence[Path] | None = None) -> None:
         """Find the files of sprites that were imported from `paths`, by default of open sprites; `located` follows."""
-        find = partial(locate_sprites, self.paths if paths is None else paths, names)
+        if paths is None and self.sprites is not None:  # the sprites of a run came from other paths
+            paths = [Path(path) for path in self.sprites.origin["paths"]]
+        find = partial(locate_sprites, paths or self.paths, names)
         self._job_queue.run("files", "Finding files", find, self.located.emit)
 
     def cancel(self) -> None:

@@ -20,10 +20,12 @@ from studio.app.state.training.training import CurrentTraining
 from studio.app.state.training.undoable_settings import UndoableSettings
 from studio.core.errors import UsageError
 from studio.engine.devices.types import STARTER
-from studio.engine.runs.folder import RunRecord
+from studio.engine.runs.folder import RunDir, RunRecord
 
 if TYPE_CHECKING:
     from studio.recipes.base import Recipe
+
+_IDENTITY = ("paths", "options", "edits")  # keys of Sprites.origin: equal values mean the same sprites
 
 
 class TrainingSetup(UndoableSettings):
@@ -39,12 +41,14 @@ class TrainingSetup(UndoableSettings):
         catalog.devices_found.connect(self._update_presets)
         devices.changed.connect(self._update_presets)
         devices.measured.connect(self.changed)
+        for signal in (open_sprites.started, open_sprites.ended):
+            signal.connect(self.changed)
         open_sprites.imported.connect(self._on_imported)
         runs.listed.connect(self._on_runs_listed)
         training.state_changed.connect(self._update_presets)
 
-    def use_settings(self, record: RunRecord) -> None:
-        """Choose the recipe and the settings of a run for the next training.
+    def use_settings(self, run: Path, record: RunRecord) -> None:
+        """Choose the recipe and the settings of a run for the next training, and open the run's sprites.
 
         Also choose the starter model if the run used it, else random weights. This parent is not stored for later.
         Raises UsageError if the recipe or a setting is unknown.
@@ -57,6 +61,15 @@ class TrainingSetup(UndoableSettings):
             fixed = self.parents.fixed_settings(recipe) or {}  # the starter model may have changed
             self._choices[recipe.name].preset = ""
             self.set_config(config.replace(**fixed))
+        if not self._has_sprites_of(run, record):
+            self._open_sprites.open_paths([RunDir(run).data])
+
+    def _has_sprites_of(self, run: Path, record: RunRecord) -> bool:
+        """Return whether the open sprites come from the run, or from the run's files with the run's options."""
+        sprites = self._open_sprites.sprites
+        if sprites is None or self._open_sprites.paths == (RunDir(run).data,):
+            return sprites is not None
+        return all(sprites.origin.get(key) == record.data_origin.get(key) for key in _IDENTITY)
 
     def show_run(self, record: RunRecord) -> None:
         """Show the recipe and the settings of a resumed run until the next import.
@@ -73,10 +86,15 @@ class TrainingSetup(UndoableSettings):
             self._update_title()
 
     def start_from(self, run: Path, record: RunRecord) -> None:
-        """Choose a run as the parent model, and the run's recipe. Raises UsageError if the recipe is unknown."""
+        """Choose a run as the parent model, and the run's recipe; without open sprites, open the run's sprites.
+
+        Raises UsageError if the recipe is unknown.
+        """
         with self.step(f"start from model {run.name}"):
             self.choose_recipe(self._recipe_of(record).name)
             self.choose_parent(run)
+        if self._open_sprites.sprites is None:
+            self._open_sprites.open_paths([RunDir(run).data])
 
     def _recipe_of(self, record: RunRecord) -> Recipe:
         recipe = self._catalog.recipes.get(record.recipe)
@@ -86,6 +104,8 @@ class TrainingSetup(UndoableSettings):
 
     def problem(self) -> str:
         """Return why Start is disabled; empty if a training can start."""
+        if self._open_sprites.latest.paths != self._open_sprites.paths:
+            return "Opening sprites…"
         return self._unready() if self._open_sprites.sprites is not None else "Open a folder of sprites first."
 
     def request(self) -> TrainingRequest | None:
@@ -93,7 +113,7 @@ class TrainingSetup(UndoableSettings):
         sprites, recipe, config, device = self._open_sprites.sprites, self.recipe, self.config, self._devices.device
         if self.problem() or sprites is None or recipe is None or config is None or device is None:
             return None
-        sprites = load_rights(self._settings, self._open_sprites.paths).add_to(sprites)
+        sprites = load_rights(self._settings, self._open_sprites.paths, sprites.origin).add_to(sprites)
         source = self.parents.source_for(recipe)
         return TrainingRequest(sprites, recipe, config, device, source, self._devices.processes(device))
 

@@ -26,7 +26,7 @@ from studio.engine.runs.folder import RunDir, RunProgress, RunRecord
 from studio.engine.runs.history import HistoryRead, MetricCurve, RunHistory, RunReader
 from studio.engine.runs.listing import RunSummary, summarise
 from studio.engine.runs.notes import RunNotes
-from tests.app.conftest import LONG_MS, click
+from tests.app.conftest import LONG_MS, click, open_sprites, sprites_of
 from tests.conftest import make_sprites
 from tests.engine.tools import train_generator
 
@@ -247,7 +247,7 @@ def test_save_a_report_of_selected_runs(
     assert saved.args[0] == [tmp_path / "logs" / run_path.name]
 
 
-def test_retrain_with_settings_or_from_model(qtbot: QtBot, own_run: Path, ready: Session) -> None:
+def test_retrain_with_settings_or_from_model(qtbot: QtBot, own_run: Path, ready: Session, sprite_folder: Path) -> None:
     actions, setup = RunActions(ready), ready.setup
     qtbot.addWidget(actions)
     qtbot.waitUntil(lambda: bool(ready.runs.runs), timeout=LONG_MS)
@@ -260,9 +260,23 @@ def test_retrain_with_settings_or_from_model(qtbot: QtBot, own_run: Path, ready:
         like.trigger()
     assert setup.recipe is not None and setup.recipe.name == "generator" and setup.config is not None
     assert setup.config.to_json() == found.record.config and setup.parents.source_for(setup.recipe) is None
+    assert setup.problem() == "Opening sprites…"
+    qtbot.waitUntil(lambda: ready.open_sprites.sprites is not None, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not setup.problem(), timeout=LONG_MS)
+    request = setup.request()
+    assert request is not None and request.sprites.fingerprint == found.record.data_fingerprint
     with qtbot.waitSignal(actions.train_requested):
         start.trigger()
     assert setup.parents.source_for(setup.recipe) == own_run
+    assert not ready.open_sprites.is_busy()
+    open_sprites(qtbot, ready, sprite_folder)
+    start.trigger()
+    assert not ready.open_sprites.is_busy()  # the model trains on the open sprites
+    with qtbot.waitSignal(ready.noticed) as noticed, qtbot.waitSignal(ready.open_sprites.imported, timeout=LONG_MS):
+        like.trigger()
+    assert "Opening the sprites" in noticed.args[0].title and sprites_of(ready).title == found.record.data_title
+    like.trigger()
+    assert not ready.open_sprites.is_busy()  # they are open
     stranger = replace(found, record=replace(found.record, recipe="unheard"))
     actions.set_runs([stranger])
     with qtbot.waitSignal(ready.failed) as failed:

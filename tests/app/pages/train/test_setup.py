@@ -270,7 +270,7 @@ def test_run_settings_include_the_parent(qtbot: QtBot, own_run: Path, ready: Ses
     setup, record = ready.setup, RunDir(own_run).record()
     recipe = ready.catalog.recipes["generator"]
     setup.choose_preset("Standard")
-    setup.use_settings(record)
+    setup.use_settings(own_run, record)
     open_sprites(qtbot, ready, sprite_folder)  # a small set, which would start from the starter
     assert setup.config is not None and setup.config.to_json() == record.config
     assert setup.parents.source_for(recipe) is None and setup.preset == ""
@@ -281,7 +281,7 @@ def test_run_settings_include_the_parent(qtbot: QtBot, own_run: Path, ready: Ses
     open_sprites(qtbot, again, sprite_folder)
     assert again.setup.parents.source_for(recipe) == STARTER
     assert again.close()
-    setup.use_settings(replace(record, ancestors=(Ancestor(STARTER, 5, "tiles", "0", "1"),)))
+    setup.use_settings(own_run, replace(record, ancestors=(Ancestor(STARTER, 5, "tiles", "0", "1"),)))
     assert setup.parents.source_for(recipe) == STARTER
     own = setup.config.to_json()
     assert own["width"] == starter_info().settings["width"] != record.config["width"]
