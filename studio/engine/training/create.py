@@ -241,12 +241,8 @@ def _schedule_notice(training: Training) -> Notice:
 def _no_validation_notice(sprites: Sprites) -> Notice:
     """Return a notice that no sprites are left for validation, with what helps for few or for many classes."""
     is_split_up = (sprites.class_counts() > 0).sum() > _MANY_CLASSES
-    remedy = (
-        "Use fewer, larger classes, such as a class per folder"
-        if is_split_up
-        else "Add different sprites to each class"
-    )
-    hint = f"Each class has a single animation or group of near duplicates. {remedy}, to measure memorization."
+    remedy = "use larger classes, such as one per folder" if is_split_up else "add different sprites to each class"
+    hint = f"Each class is one group of similar sprites. To measure memorization, {remedy}."
     return Notice("info", "No sprites are left for validation.", hint)
 
 
