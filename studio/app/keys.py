@@ -32,6 +32,8 @@ _CHANGEABLE = {  # by context: name in the settings, default keys, title
         ("page_generate", "Ctrl+3", "Show the Generate page"),
         ("page_runs", "Ctrl+4", "Show the Runs page"),
         ("page_lab", "Ctrl+5", "Show the Lab page"),
+        ("next_pane", "F6", "Focus the next part of the window"),
+        ("previous_pane", "Shift+F6", "Focus the previous part of the window"),
         ("settings", "Ctrl+,", "Settings"),
         ("guide", "F1", "Guide on this page"),
         ("keys", "Ctrl+F1", "Keyboard shortcuts"),

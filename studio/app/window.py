@@ -24,7 +24,7 @@ from studio.app.status_bar import StatusBar
 from studio.app.theme import Theme
 from studio.app.widgets import factory, pasted
 from studio.app.widgets.input import PastedImages, paste_text
-from studio.app.widgets.tab_order import focus_part, move_focus
+from studio.app.widgets.tab_order import PaneKeys, focus_part, move_focus
 
 _STORE_MS = 500
 _FRAME = QSize(8, 40)  # assumed size of the window frame in logical pixels
@@ -83,6 +83,7 @@ class Window(QMainWindow):
         self._theme.changed.connect(self._apply_stylesheet)
         self._commands.open_requested.connect(self.open_paths)
         menus.paste.triggered.connect(self._on_paste)
+        PaneKeys(self)
         PastedImages(self, pasted.can_open)
         menus.quit.triggered.connect(self.close)
         menus.messages.triggered.connect(self.messages.show_history)

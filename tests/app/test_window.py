@@ -195,6 +195,20 @@ def test_a_page_shown_by_another_way_takes_the_focus_from_the_navigation(window:
     assert window.page().isAncestorOf(window.focusWidget())
 
 
+def test_f6_moves_between_the_parts_of_the_window(window: Window) -> None:
+    window.show_page("generate")
+    visited = list[QWidget]()
+    while (focused := window.focusWidget()) not in visited:
+        visited.append(focused)
+        QTest.keyClick(focused, Qt.Key.Key_F6)
+    assert focused is visited[1]  # the first is the page
+    form, results = window.generate.choice, window.generate.results
+    assert any(map(window.rail.isAncestorOf, visited)) and any(map(results.isAncestorOf, visited))
+    assert len(visited) == len({form.parent()} | set(visited)) - 1
+    QTest.keyClick(focused, Qt.Key.Key_F6, Qt.KeyboardModifier.ShiftModifier)
+    assert window.focusWidget() is visited[-1]
+
+
 def test_disabled_menu_entries_have_a_reason(window: Window) -> None:
     menus = window.menus
     for action in (menus.undo, menus.redo, menus.pause, menus.stop, menus.checkpoint):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import (
     QAbstractButton,
     QLayout,
@@ -13,6 +13,36 @@ from PySide6.QtWidgets import (
     QTabWidget,
     QWidget,
 )
+
+from studio.app import keys
+
+
+class PaneKeys(QObject):
+    """Moves the focus between the panes of a window by keys: parts of splitters, and other parts of the window."""
+
+    def __init__(self, window: QMainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        keys.shortcut("next_pane", window, self._on_next_pane)
+        keys.shortcut("previous_pane", window, self._on_previous_pane)
+
+    @Slot()
+    def _on_next_pane(self) -> None:
+        self._move(1)
+
+    @Slot()
+    def _on_previous_pane(self) -> None:
+        self._move(-1)
+
+    def _move(self, step: int) -> None:
+        stops: dict[QWidget, list[QWidget]] = {}  # by pane
+        for stop in tab_stops(self._window):
+            stops.setdefault(_pane(stop, self._window), []).append(stop)
+        panes, focused = list(stops), self._window.focusWidget()
+        current = _pane(focused, self._window) if focused is not None else None
+        if panes:
+            pane = panes[(panes.index(current) + step) % len(panes)] if current in stops else panes[0]
+            _focus_last(pane, stops[pane])
 
 
 def tab_stops(widget: QWidget) -> Iterator[QWidget]:
@@ -37,7 +67,12 @@ def move_focus(window: QWidget, *, forward: bool) -> bool:
 
 def focus_part(part: QWidget) -> None:
     """Focus the control of a page or a pane that had the focus last, or the first control."""
-    stops, last = list(tab_stops(part)), part.focusWidget()
+    _focus_last(part, list(tab_stops(part)))
+
+
+def _focus_last(part: QWidget, stops: Sequence[QWidget]) -> None:
+    """Focus the one of `stops` that had the focus last in a part, or the first; without stops, focus the part."""
+    last = part.focusWidget()
     target = last if last in stops else next(iter(stops), part)
     target.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -51,6 +86,15 @@ def next_stop(window: QWidget, *, forward: bool) -> QWidget | None:
     if not stops or focused is None:
         return stops[0 if forward else -1] if stops else None
     return stops[(stops.index(focused) + (1 if forward else -1)) % len(stops)]
+
+
+def _pane(widget: QWidget, window: QMainWindow) -> QWidget:
+    """Return the pane that contains a widget."""
+    while (parent := widget.parentWidget()) not in (None, window, window.centralWidget()):
+        if isinstance(parent, QSplitter):
+            break
+        widget = parent
+    return widget
 
 
 def _takes_tab(widget: QWidget) -> bool:
