@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -181,6 +181,11 @@ class KeyTable(QObject):
         """Return whether the event presses a key of the command."""
         return QKeySequence(event.keyCombination()) in self.sequences(name)
 
+    def sequences_beside(self, name: str, contexts: Collection[str]) -> list[QKeySequence]:
+        """Return a command's keys without the keys of the commands in other contexts."""
+        taken = [key for other in COMMANDS if COMMANDS[other].context in contexts for key in self.sequences(other)]
+        return [key for key in self.sequences(name) if key not in taken]
+
     def is_default(self, name: str) -> bool:
         """Return whether a command has its default keys."""
         return name not in self._own
@@ -267,12 +272,18 @@ def shortcut(
     widget: QWidget,
     slot: Callable[[], object],
     context: Qt.ShortcutContext = Qt.ShortcutContext.WidgetWithChildrenShortcut,
-) -> None:
-    """Call `slot` on a command's keys while `widget`, or by default one of its children, has the focus."""
+    *,
+    yields_to: Collection[str] = (),
+) -> QShortcut:
+    """Call `slot` on a command's keys while `widget`, or by default one of its children, has the focus.
+
+    yields_to: contexts whose commands keep the keys that they share with this command.
+    """
     made = QShortcut(widget)
     made.setContext(context)
     made.activated.connect(slot)
-    bind(made, name)
+    _Binding(made, name, yields_to)
+    return made
 
 
 def fixed_shortcut(key: str, widget: QWidget, slot: Callable[[], object]) -> None:
@@ -285,15 +296,17 @@ def fixed_shortcut(key: str, widget: QWidget, slot: Callable[[], object]) -> Non
 class _Binding(QObject):
     """Sets a command's keys now and after each change."""
 
-    def __init__(self, target: QAction | QShortcut | QAbstractButton, name: str) -> None:
+    def __init__(
+        self, target: QAction | QShortcut | QAbstractButton, name: str, yields_to: Collection[str] = ()
+    ) -> None:
         super().__init__(target)
-        self._target, self._name = target, name
+        self._target, self._name, self._yields_to = target, name, yields_to
         table().changed.connect(self._apply)
         self._apply()
 
     @Slot()
     def _apply(self) -> None:
-        keys = table().sequences(self._name)
+        keys = table().sequences_beside(self._name, self._yields_to)
         if isinstance(self._target, QAction):
             self._target.setShortcuts(keys)
         elif isinstance(self._target, QShortcut):

@@ -67,6 +67,8 @@ def test_actions_and_tool_tips_follow_changed_keys(qtbot: QtBot, table: keys.Key
     button.setParent(widget)
     keys.bind(action, "redo")
     keys.shortcut("keep", widget, lambda: pressed.append("keep"))
+    eraser = keys.shortcut("eraser", widget, lambda: pressed.append("eraser"), yields_to=("Generate page",))
+    assert eraser.keys() == []
     with qtbot.waitExposed(widget):
         widget.show()
     widget.activateWindow()
@@ -76,7 +78,10 @@ def test_actions_and_tool_tips_follow_changed_keys(qtbot: QtBot, table: keys.Key
     table.set_key("redo", QKeySequence("Alt+Y"))
     table.set_key("save", QKeySequence("Ctrl+T"))
     table.set_key("keep", QKeySequence("J"))
+    table.set_key("edit", QKeySequence("F"))
     QTest.keyClick(widget, Qt.Key.Key_K)
     QTest.keyClick(widget, Qt.Key.Key_J)
-    assert action.shortcuts() == [QKeySequence("Alt+Y")] and pressed == ["keep"]
+    assert (
+        action.shortcuts() == [QKeySequence("Alt+Y")] and pressed == ["keep"] and eraser.keys() == [QKeySequence("E")]
+    )
     assert button.toolTip() == "Save the sprites. (Ctrl+T)"

@@ -33,6 +33,7 @@ class SampleMenu(QObject):
         menu.add("Copy", "Copy the sample to paste it into another program.", self._on_copy, "copy", "copy")
         edit = menu.add("Open in editor", "Edit the sample on the Generate page.", self._on_edit, "pencil")
         menu.leave_after(edit)
+        menu.in_large_view.append(edit)
         menu.addSeparator()
         menu.add("Save as…", "Save the sample as an image file.", self._on_save, "save")
         tip = "Show the file with the samples of this step in the file manager."

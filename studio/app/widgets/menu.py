@@ -22,6 +22,7 @@ class ContextMenu(QMenu):
         """Create an empty menu. name: accessible name."""
         super().__init__(widget)
         self._widget = widget
+        self.in_large_view: list[QAction] = []  # actions that a large view shows as buttons
         self.setAccessibleName(name)
         self.setToolTipsVisible(True)  # tool tips say why an action is disabled
 

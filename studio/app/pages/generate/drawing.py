@@ -47,9 +47,16 @@ class DrawController(QObject):
 
     @Slot()
     def draw_again(self) -> None:
-        """Draw the shown request with another seed. Do nothing while a model is busy."""
+        """Draw the shown request with another seed. Do nothing while a model is busy.
+
+        A tween does not depend on the seed, so after a tween draw new sprites.
+        """
         batch = self._results.content.history.current
-        if batch is not None and not self._session.inference.is_busy() and self._can_draw():
+        if batch is None or self._session.inference.is_busy():
+            return
+        if batch.request.kind == "between":
+            self.draw()
+        elif self._can_draw():
             request = batch.request
             settings = request.settings.replace(seed=self._request.next_seed())
             self._submit(settings, request.request, request.title, request.origin)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QMimeData, Qt, Signal, Slot
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from studio.app import dialogs
@@ -57,6 +57,7 @@ class EditorPanel(QWidget):
         self._size = 0  # side of the model's sprites in pixels; 0 without a model
         self._page_problem = ""
         self._can_edit = False
+        self._wants_focus = False  # a sprite was opened while the editor was hidden
         self._waiting: NamedSprite | None = None  # an image of another size, until the user answers
         self._shown = (False, False)  # is_open() and is_asking() at the last refresh
         self.draw = factory.button(_TITLES["none"], _TIPS["none"][0], "generate", "primary")
@@ -76,6 +77,7 @@ class EditorPanel(QWidget):
         self._head = factory.panel(head)
         self.setLayout(factory.column(self._head, self.question, self.editor, grows=2))
         session.editing.changed.connect(self._on_sprite_changed)
+        session.editing.opened.connect(self.focus_canvas)
         session.editing.read.connect(self._on_picture_read)
         self.editor.changed.connect(session.editing.add_step)
         self.editor.undo_requested.connect(session.generate_history.undo)
@@ -129,6 +131,18 @@ class EditorPanel(QWidget):
         else:
             self._waiting = sprite
             self._refresh()
+
+    @Slot()
+    def focus_canvas(self) -> None:
+        """Focus the canvas, for the keys of the tools; a hidden canvas gets the focus once the editor is shown."""
+        self._wants_focus = not self.editor.canvas.isVisible()
+        if not self._wants_focus:
+            self.editor.canvas.setFocus()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._wants_focus:
+            self.focus_canvas()
 
     @Slot()
     def open_blank(self) -> None:

@@ -6,10 +6,10 @@ import math
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, Qt, Slot
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QAction, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 
-from studio.app import dialogs
+from studio.app import dialogs, keys
 from studio.app.file_manager import show_in_folder
 from studio.app.pages.base import Page
 from studio.app.pages.generate.drawing import DrawController
@@ -106,7 +106,9 @@ class GeneratePage(Page):
         self._again = QAction("Generate again", self)
         self._again.triggered.connect(self.drawing.draw_again)
         set_keys(self._again, self.results, "draw_again")
+        self.editing.addAction(self._again)
         self._show_in_folder = self.results.grid.menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
+        self._editor_keys = self._make_editor_keys()
         self._lay_out()
         self._connect()
         self._refresh()
@@ -171,7 +173,14 @@ class GeneratePage(Page):
         models.generated.connect(self._on_selection_changed)
         models.generated.connect(self._drawn.show_results)
         self.drawing.edited.connect(self._drawn.show_editor)
+        self.drawing.edited.connect(self.editing.focus_canvas)
         self.session.saving.saved.connect(self._refresh_show_in_folder)
+
+    def _make_editor_keys(self) -> list[QShortcut]:
+        """Let the keys of the tools work on the whole page; outside the editor, keys of the results come first."""
+        editor, others = self.editing.editor, ("Generate page", "Lists of sprites")
+        commands = {**editor.tools.commands(), "invert": editor.invert.click}
+        return [keys.shortcut(name, self, run, yields_to=others) for name, run in commands.items()]
 
     @Slot(int)
     def _on_sprite_activated(self, number: int) -> None:
@@ -233,6 +242,8 @@ class GeneratePage(Page):
         self.request.show_editing(is_editing="vary" in capabilities and is_editing)
         self.editing.set_model(size, capabilities)
         self.editing.setVisible("vary" in capabilities and (self.editing.is_open() or self.editing.is_asking()))
+        for key in self._editor_keys:
+            key.setEnabled(not self.editing.isHidden() and not self.editing.editor.isHidden())
         self.results.set_model(capabilities, size, is_editing=self.editing.is_open())
         self._refresh_busy()
 

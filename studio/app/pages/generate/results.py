@@ -95,6 +95,7 @@ class Results(QWidget):
             set_keys(menu.add_button(button), self, name)
         edit = menu.add_button(buttons.edit)
         set_keys(edit, self, "edit")
+        menu.in_large_view += [action for action in menu.actions() if action.text() in ("Keep", "Reject", "Edit")]
         menu.leave_after(edit)
         menu.addSeparator()
         for button in (buttons.save_files, buttons.save_sheet):

@@ -51,6 +51,7 @@ class SelectionBar(QWidget):
         menu.addSeparator()
         self.class_mover = ClassMover(grid, session.open_sprites, grid.selected)
         self._exclude = menu.add("Exclude", _EXCLUDE, self._on_exclude, command="exclude")
+        menu.in_large_view += [self._open_editor, self._exclude]
         grid.selection_changed.connect(self._refresh)
         self.dragger.failed.connect(session.show_error)
         keys.table().changed.connect(self._refresh)

@@ -20,6 +20,7 @@ class SpriteEditing(QObject):
     """Holds the sprite in the editor. Edits, opening and closing a sprite are steps of the undo history."""
 
     changed = Signal()  # the sprite changed, or was opened or closed
+    opened = Signal()  # the user opened a sprite
     closed = Signal()  # the editor is empty
     read = Signal(object, object)  # Path and uint8 [H, W, 4] of an image file
     noticed = Signal(object)  # UndoOffered: a sprite with unsaved edits was closed and can be restored
@@ -52,6 +53,7 @@ class SpriteEditing(QObject):
         self._is_closed = False
         self._saved = opened.edit
         self._add_step(step)
+        self.opened.emit()
         self._offer_undo(before if unsaved else None)
 
     @Slot()

@@ -78,13 +78,18 @@ class ToolBox(QObject):
         self.layer_buttons[layer].setChecked(True)
         self.layer_chosen.emit()
 
+    @Slot()
+    def switch_layer(self) -> None:
+        """Switch from selecting to painting, or back."""
+        self.choose_layer("paint" if self.layer() == "mark" else "mark")
+
     def commands(self) -> dict[str, Callable[[], object]]:
         """Return the commands by their names in `keys.COMMANDS`."""
         tools: dict[str, Callable[[], object]] = {tool: button.click for tool, button in self.buttons.items()}
         return tools | {
             "smaller_brush": self.brush.stepDown,
             "larger_brush": self.brush.stepUp,
-            "switch_layer": lambda: self.choose_layer("paint" if self.layer() == "mark" else "mark"),
+            "switch_layer": self.switch_layer,
         }
 
     @Slot()

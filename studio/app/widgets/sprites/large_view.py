@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from PySide6.QtCore import QSize, Qt, SignalInstance, Slot
-from PySide6.QtGui import QContextMenuEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QAction, QContextMenuEvent
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from studio.app import keys
 from studio.app.widgets import factory
@@ -73,7 +73,8 @@ class LargeView(Dialog):
         self.zoom.setMinimumWidth(self.fontMetrics().horizontalAdvance("00,000 %"))
         self.zoom.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         close = factory.button("Close", "Close the large view. (Esc)", slot=self.reject)
-        foot = factory.row(self.previous, self.next, 1, self.zoom, smaller, larger, fit, close)
+        self.buttons = [_ActionButton(action) for action in source.menu.in_large_view if action.isVisible()]
+        foot = factory.row(self.previous, self.next, *self.buttons, 1, self.zoom, smaller, larger, fit, close)
         texts = factory.column(self.name, self.about, spacing=0)
         self.setLayout(factory.column(texts, self.canvas, foot, margin=2 * factory.GRID, grows=1))
         self._add_keys()
@@ -150,6 +151,27 @@ class LargeView(Dialog):
     @Slot()
     def _refresh_zoom(self) -> None:
         self.zoom.setText(f"{100 * self.canvas.zoom():,} %")
+
+
+class _ActionButton(QToolButton):
+    """A button with a text that triggers a menu's action, and is enabled while the action is."""
+
+    def __init__(self, action: QAction) -> None:
+        super().__init__()
+        self._action = action
+        self.setText(action.text())
+        self.setAccessibleName(action.text())
+        self.setIcon(action.icon())
+        self.setIconSize(QSize(18, 18))
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.clicked.connect(action.trigger)
+        action.changed.connect(self._refresh)
+        self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        self.setEnabled(self._action.isEnabled())
+        self.setToolTip(self._action.toolTip())
 
 
 class _Canvas(ZoomCanvas):

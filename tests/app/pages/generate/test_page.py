@@ -202,9 +202,34 @@ def test_keys_and_menu_of_the_results_in_the_large_view(qtbot: QtBot, page: Gene
     assert results.grid.selected() == [4] and len(page.session.kept_sprites.of_size(8)) == 1
     QTest.keyClick(view, Qt.Key.Key_X)
     assert results.grid.selected() == [5] and "5 of 63" in view.about.text()
+    assert [button.text() for button in view.buttons] == ["Keep", "Reject", "Edit"]
     QTest.keyClick(view, Qt.Key.Key_E)
     assert not view.isVisible() and page.editing.is_open()
     assert page.editing.sprite().name == results.content.sprite(5).name
+
+
+def test_tool_keys_work_on_the_whole_page_while_the_editor_is_open(qtbot: QtBot, page: GeneratePage) -> None:
+    with qtbot.waitSignal(page.session.inference.generated, timeout=LONG_MS):
+        click(page.generate)
+    results, editor, tool = page.results, page.editing.editor, page.editing.editor.tools.tool
+    results.grid.setFocus()
+    QTest.keyClick(results.grid.view, Qt.Key.Key_M)  # the editor is closed
+    assert tool() == "pencil"
+    results.grid.go_to(3)
+    QTest.keyClick(results.grid.view, Qt.Key.Key_E)
+    assert page.focusWidget() is editor.canvas
+    for widget, key, expected in (
+        (editor.canvas, Qt.Key.Key_E, "eraser"),
+        (results.grid.view, Qt.Key.Key_M, "rectangle"),
+        (page.request.classes, Qt.Key.Key_G, "bucket"),
+    ):
+        widget.setFocus()
+        QTest.keyClick(widget, key)
+        assert tool() == expected
+    results.grid.go_to(4)
+    results.grid.setFocus()
+    QTest.keyClick(results.grid.view, Qt.Key.Key_E)  # in the list, E edits
+    assert tool() == "bucket" and page.editing.sprite().name == results.content.sprite(4).name
 
 
 @pytest.mark.parametrize(

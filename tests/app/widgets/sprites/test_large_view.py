@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from studio.app.widgets.menu import set_action_enabled
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.app.widgets.sprites.large_view import LargeView
 from tests.app.widgets.tools import shown, turn_wheel
@@ -108,4 +109,17 @@ def test_view_closes_when_the_sprites_are_left(qtbot: QtBot, grid: SpriteGrid) -
     grid.menu.leave_after(edit)
     view = opened(qtbot, grid, 0)
     QTest.keyClick(view, KEY.Key_E)
+    assert not view.isVisible()
+
+
+def test_actions_of_the_menu_as_buttons(qtbot: QtBot, grid: SpriteGrid) -> None:
+    edit = grid.menu.add("Edit", "Edit.", grid.setFocus)
+    grid.menu.leave_after(edit)
+    grid.menu.in_large_view.append(edit)
+    view = opened(qtbot, grid, 0)
+    (button,) = view.buttons
+    set_action_enabled(edit, "Select a sprite first.")
+    assert button.text() == "Edit" and not button.isEnabled() and button.toolTip() == "Select a sprite first."
+    set_action_enabled(edit, "")
+    button.click()
     assert not view.isVisible()
