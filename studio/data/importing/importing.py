@@ -138,7 +138,7 @@ def _load_or_read(
     notes = [ImportIssue(each.parent[:-1] or title, each.sentence(), "split folders") for each in splits]
     result = replace(result, notes=(*result.notes, *notes))
     if not len(result.sprites):
-        raise _nothing_usable(roots, result)
+        raise _nothing_usable(roots, result, options.size)
     return (yield from _store_in_cache(entry, result)), True
 
 
@@ -329,7 +329,8 @@ def _disk_error(error: OSError, folder: Path) -> StudioError:
     return BadInputError(title, "Check the permissions of the folder.")
 
 
-def _nothing_usable(roots: Sequence[Root], result: ImportResult) -> NothingUsableError:
+def _nothing_usable(roots: Sequence[Root], result: ImportResult, canvas: int) -> NothingUsableError:
+    """Return the error for an import without a sprite. canvas: the chosen side in pixels, or 0 for Auto."""
     quarantine = result.quarantine
     name, hint = title_of_roots(roots), f"Supported files: {_FORMATS}."
     title = f"None of the {len(quarantine):,} images in {name!r} can be used."
@@ -338,6 +339,9 @@ def _nothing_usable(roots: Sequence[Root], result: ImportResult) -> NothingUsabl
         hint = "Choose a palette on the Generate page, or with generate --palette."
     elif not quarantine:
         title = f"No images found in {name!r}."
+    elif canvas and any(issue.group == "wrong size" for issue in quarantine):
+        title = f"No sprite of {name!r} fits the canvas of {canvas} × {canvas} pixels."
+        hint = "Choose a larger canvas size, or Auto."
     elif len(quarantine) == 1:
         title = f"{quarantine[0].name!r} can't be used: {quarantine[0].reason}."
     else:

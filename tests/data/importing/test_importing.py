@@ -92,7 +92,7 @@ def test_the_most_common_size_is_proposed(tmp_path: Path) -> None:
 def test_a_given_canvas_size(tmp_path: Path) -> None:
     write(tmp_path / "set" / "a.png", sprite(0, 16))
     assert imported(tmp_path / "set", size=40).sprites.size == 40
-    with pytest.raises(BadInputError, match="too large for the canvas of 8 x 8"):
+    with pytest.raises(BadInputError, match="fits the canvas of 8 × 8"):
         imported(tmp_path / "set", size=8)
     for wrong in ({"size": 257}, {"size": -1}, {"class_levels": 0}, {"other_sizes": "stretch"}):
         with pytest.raises(UsageError):

@@ -1,6 +1,7 @@
 """Saves sprites in files for the user, or in temporary files for other programs."""
 
 import hashlib
+import re
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -15,9 +16,11 @@ from studio.app.state.catalog import EngineCatalog
 from studio.app.state.settings import Settings
 from studio.core import files, pictures
 from studio.core.arrays import Rgba
+from studio.data.images.kinds import DRAWING_SUFFIXES
 from studio.exports import sheets
 from studio.exports.sprites.base import SpriteExport
 
+_SUFFIX = re.compile(rf"({'|'.join(map(re.escape, DRAWING_SUFFIXES))})(?=#|$)", re.IGNORECASE)
 _MAX_FILES = 64  # a drag waits for the files; more sprites become a sheet
 
 
@@ -87,6 +90,11 @@ def _digest(sprite: Rgba) -> bytes:
     return hashlib.blake2b(np.ascontiguousarray(sprite).data, digest_size=16).digest()
 
 
+def _stem(name: str) -> str:
+    """Return a sprite's name without the suffix of its file: 'orc.png#r1 c2' -> 'orc-r1 c2'."""
+    return _SUFFIX.sub("", name).replace("#", "-")
+
+
 class DragFiles:
     """PNG files in a temporary folder that exists until `close`."""
 
@@ -114,7 +122,7 @@ class DragFiles:
         if len(items) > _MAX_FILES:
             items = [(pictures.tile(picked.sprites, sheets.COLUMNS), "sprites", picked.texts_of(slice(None)))]
         for pixels, name, details in items:
-            written.append(files.free_path(folder / f"{files.output_name(name, 'sprite')}.png"))
+            written.append(files.free_path(folder / f"{files.output_name(_stem(name), 'sprite')}.png"))
             written[-1].write_bytes(encode_png(pixels, details))
         return written
 

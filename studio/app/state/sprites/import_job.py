@@ -152,8 +152,13 @@ def _with_shared_pixels(sprites: Sprites, before: Sprites) -> Generator[Event, N
 
 
 def _only_sheets(error: NothingUsableError, state: ImportState) -> Event:
-    """Return an event if the files contain only unsliced sheets; else raise the error."""
+    """Return an event if the files contain only unsliced sheets; else raise the error.
+
+    Sprites that are too large for a canvas that the user chose are no sheets.
+    """
     sheets = tuple(item for item in error.left_out if item.group in SHEET_GROUPS)
+    if state.options.size and any(item.group == "wrong size" for item in sheets):
+        raise error
     if not sheets or state.options.sheets != "as they are" or state.options.other_sizes == "leave out":
         raise error
     return OnlySheets(tuple(state.paths), sheets, error.sheet_summary, error.sheets)

@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from studio.app.background.model_jobs import SpriteSelection
 from studio.app.pages.sprites import selection
 from studio.app.pages.sprites.page import SpritesPage
 from tests.app.conftest import LONG_MS, open_sprites, sprites_of
@@ -74,6 +75,12 @@ def test_copy_with_the_keyboard(qtbot: QtBot, filled: SpritesPage) -> None:
     image, sprite = QGuiApplication.clipboard().image(), sprites_of(filled.session).rgba[3]
     assert (image.width(), image.height()) == (8, 8)
     assert image.pixelColor(4, 4).getRgb() == tuple(sprite[4, 4].tolist())
+    (copied,) = QGuiApplication.clipboard().mimeData().urls()
+    name = sprites_of(filled.session).names[3]
+    assert Path(copied.toLocalFile()).name == name.replace("/", "_")  # no second '.png'
+    cell = SpriteSelection(sprite[None], ["orc.PNG#r1 c2"], {})
+    (written,) = filled.session.drag_files.write(cell)
+    assert written.name == "orc-r1-c2.png"
 
 
 def test_show_in_folder(

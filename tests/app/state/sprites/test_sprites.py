@@ -206,3 +206,13 @@ def test_exclusions_and_trainings_do_not_restart_the_analysis(
     opened.change_options(opened.options.replace(size=16))  # other pixels
     qtbot.waitUntil(lambda: len(started) == 2, timeout=LONG_MS)
     assert started[1] is not started[0]
+
+
+def test_a_canvas_too_small_for_every_sprite_is_an_error(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
+    opened = session.open_sprites
+    open_sprites(qtbot, session, sprite_folder)
+    with qtbot.assertNotEmitted(opened.only_sheets), qtbot.waitSignal(session.failed, timeout=LONG_MS) as failed:
+        opened.change_options(opened.options.replace(size=2))
+    assert "fits the canvas of 2 × 2" in failed.args[0].title and "Auto" in failed.args[0].hint
+    qtbot.waitUntil(lambda: not opened.is_busy(), timeout=LONG_MS)
+    assert sprites_of(session).size == 8 and opened.history.latest is None
