@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,10 @@ from PIL import Image
 from studio.cli.messages import WRONG_USAGE
 from studio.cli.parser import parse
 from studio.core import guide, paths
+from studio.core.arrays import Rgba
+from studio.engine.quality import features
 from studio.exports.png import save_files
 from tests.cli.tools import TINY, Studio, training
-from tests.conftest import make_sprites
 
 _BLOCK = re.compile(r"^```sh\n(?P<lines>.*?)^```", re.MULTILINE | re.DOTALL)
 _TRAINING = (["train"], ["queue", "add"])
@@ -54,10 +55,12 @@ def test_commands_of_the_guide_have_known_flags(topic: str, tmp_path: Path, monk
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("topic", [name for name in guide.topic_names() if _commands(name)])
 def test_commands_of_the_guide_run(topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, studio: Studio) -> None:
     """Run a topic's commands in order, in a folder with the files that the guide speaks of, for a few steps each."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(features, "_STEPS", 5)  # a network that learns 20 to 40 s
     _make_files(tmp_path)
     for recipe, name in (("generator", "my-run"), ("generator", "other-run"), ("classifier", "my-classifier")):
         studio(*training(tmp_path / "my-sprites", paths.runs() / name, recipe))
@@ -66,18 +69,26 @@ def test_commands_of_the_guide_run(topic: str, tmp_path: Path, monkeypatch: pyte
 
 
 def _make_files(folder: Path) -> None:
-    """Write the files of the guide's commands: my-sprites, more-sprites, images, a mask, a palette."""
-    sprites = make_sprites()
-    for name in ("my-sprites", "more-sprites"):
-        for label, class_name in enumerate(("swords", "potions")):
-            save_files(folder / name / class_name, sprites.rgba[sprites.labels == label])
-    for name in ("a", "b", "c", "sprite", "shape"):
-        Image.fromarray(sprites.rgba[len(name)]).save(folder / f"{name}.png")
-    mask = np.zeros(sprites.rgba.shape[1:3], np.uint8)
+    """Write the files of the guide's commands: demo sprites in two classes, images, a mask, a palette."""
+    for name, count in (("my-sprites", 120), ("more-sprites", 120), ("few-sprites", 24)):
+        for kind in ("swords", "potions"):
+            save_files(folder / name / kind, _demo_sprites(kind, count))
+    sprites = _demo_sprites("swords", 5)
+    for name, image in zip(("a", "b", "c", "sprite", "shape"), sprites, strict=True):
+        Image.fromarray(image).save(folder / f"{name}.png")
+    mask = np.zeros(sprites.shape[1:3], np.uint8)
     mask[: len(mask) // 2] = 255
     Image.fromarray(mask).save(folder / "mask.png")
     (folder / "warm.hex").write_text("ff0000\nffcc00\n442200\n")
-    shutil.copytree(folder / "my-sprites", folder / "few-sprites")
+
+
+def _demo_sprites(kind: str, count: int) -> Rgba:
+    """The first sprites of a demo sheet: uint8 [count, S, S, 4]."""
+    folder = paths.demo_sprites()
+    frames = json.loads((folder / f"{kind}.json").read_text())["frames"][:count]
+    sheet = np.asarray(Image.open(folder / f"{kind}.png").convert("RGBA"))
+    places = [frame["frame"] for frame in frames]
+    return np.stack([sheet[at["y"] : at["y"] + at["h"], at["x"] : at["x"] + at["w"]] for at in places])
 
 
 def _shortened(words: list[str]) -> list[str]:
