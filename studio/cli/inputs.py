@@ -115,8 +115,11 @@ def print_excluded(found: SpritesImported, reporter: Reporter) -> None:
 
 def run_import(sources: Sequence[Path], options: ImportOptions, reporter: Reporter) -> SpritesImported:
     """Import sprites through the import cache, with the user's edits. Raises BadInputError."""
-    from studio.data.importing.class_moves import load_edits
+    from studio.data.importing.class_moves import load_edits, notices_on_unfollowed
     from studio.data.importing.importing import import_sprites
 
-    importing = import_sprites(sources, options, paths.cache(), load_edits(sources, options))
+    edits = load_edits(sources, options)
+    for notice in notices_on_unfollowed(edits, options):
+        reporter.show(notice)
+    importing = import_sprites(sources, options, paths.cache(), edits)
     return run_job(importing, reporter, SpritesImported)

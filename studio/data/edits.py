@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -107,15 +107,39 @@ def read_edits(folder: Path) -> Mapping[str, SpriteEdit]:
 
 def _edits_of_former_path(folder: Path) -> Mapping[str, SpriteEdit]:
     """Return the edits of a missing folder whose edited files, or most of them, are in `folder`; empty if unknown."""
-    known: list[_EditsFile] = []
-    for path in sorted(paths.edits().glob("*.json")) if folder.is_dir() else ():
-        with contextlib.suppress(OSError, ValueError):  # a damaged file is reported when its own folder is opened
-            known.append(_parse(path.read_bytes()))
-    for each in known:
+    for each in _all_files() if folder.is_dir() else ():
         edited = {folder / edit.name.partition("#")[0] for edit in each.sprites.values()}
         if not Path(each.folder).exists() and 2 * sum(file.is_file() for file in edited) > len(edited):
             return each.sprites
     return {}
+
+
+def _all_files() -> Iterator[_EditsFile]:
+    """Yield the contents of all edits files; a damaged file is reported when its own folder is opened."""
+    for path in sorted(paths.edits().glob("*.json")):
+        with contextlib.suppress(OSError, ValueError):
+            yield _parse(path.read_bytes())
+
+
+def unfollowed_edits(opened: Edits) -> dict[Path, int]:
+    """Count edits of opened sprites that were made in a folder inside or around the opened folders, by that folder.
+
+    An import follows the edits of its own folders only, because class names begin at the opened folder.
+    """
+    counts: dict[Path, int] = {}
+    own = {os.path.abspath(each.folder) for each in opened}  # noqa: PTH100 - as in resolve_roots
+    followed = {key for each in opened for key in each.sprites}
+    for each in _all_files():
+        folder = Path(each.folder)
+        if each.folder in own or not each.sprites:
+            continue
+        is_inside = any(folder.is_relative_to(here) for here in own)
+        for key, edit in each.sprites.items():
+            places = (folder / edit.name, folder.parent / edit.name)  # several folders opened at once: 'folder/name'
+            has_sprite = is_inside or any(place.is_relative_to(here) for place in places for here in own)
+            if has_sprite and key not in followed:
+                counts[folder] = counts.get(folder, 0) + 1
+    return counts
 
 
 class _NewerVersionError(ValueError):

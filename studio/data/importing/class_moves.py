@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
+from studio.core import formatting
 from studio.core.arrays import Rgba
-from studio.core.events import Event, Progress
-from studio.data.edits import Edits, FolderEdits, SpriteEdit, read_edits, with_edits
+from studio.core.events import Event, Notice, Progress
+from studio.core.names import escape_unprintable
+from studio.data.edits import Edits, FolderEdits, SpriteEdit, read_edits, unfollowed_edits, with_edits
 from studio.data.files.source_files import ImportIssue
 from studio.data.images.canvas import crop_transparent, sprite_slices, undo_upscaling
 from studio.data.import_result import Duplicate, ImportResult, ReadSprites, duplicate_reason
@@ -41,6 +43,14 @@ def load_edits(sources: Sequence[Path], options: ImportOptions) -> Edits:
         FolderEdits(folder, tuple(own), read_edits(folder) if follows else {}, whole[folder])
         for folder, own in labels.items()
     )
+
+
+def notices_on_unfollowed(edits: Edits, options: ImportOptions) -> Iterator[Notice]:
+    """Yield a notice for each other folder, inside or around the imported folders, with moves of these sprites."""
+    for folder, moves in (unfollowed_edits(edits) if options.edits == "on" else {}).items():
+        verb = "is" if moves == 1 else "are"
+        title = f"{formatting.count(moves, 'class move')} in {escape_unprintable(folder.name)!r} {verb} not followed."
+        yield Notice("info", title, f"To follow them, open {escape_unprintable(str(folder))}.")
 
 
 def content_key(rgba: Rgba) -> str:

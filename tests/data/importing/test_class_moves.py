@@ -11,7 +11,7 @@ from studio.core import paths
 from studio.core.generators import run_to_end
 from studio.data.edits import save_edits
 from studio.data.import_result import SpritesImported
-from studio.data.importing.class_moves import ClassMove, load_edits
+from studio.data.importing.class_moves import ClassMove, load_edits, notices_on_unfollowed
 from studio.data.importing.importing import import_sprites
 from studio.data.options import ImportOptions
 from tests.data.making import notes, png_of, reasons, sprite, write, zipped
@@ -115,3 +115,19 @@ def test_files_and_folders_opened_together_keep_their_own_edits(folder: Path, tm
         assert list(classes(opened(source)).values()).count("moved") == 1
     alone = opened(tmp_path / "other")
     assert set(classes(alone).values()) == {"moved"} and not notes(opened(single), "lost moves")
+
+
+def test_moves_of_a_parent_or_a_sub_folder_are_named(folder: Path) -> None:
+    move(opened(folder), "c", "a/0.png", "a/1.png", "b/2.png")
+    on = ImportOptions()
+
+    def said(*sources: Path, options: ImportOptions = on) -> list[str]:
+        return [each.title for each in notices_on_unfollowed(load_edits(sources, options), options)]
+
+    (notice,) = notices_on_unfollowed(load_edits([folder / "a"], on), on)
+    assert notice.title == "2 class moves in 'set' are not followed." and str(folder) in notice.hint
+    assert said(folder.parent) == ["3 class moves in 'set' are not followed."] and said(folder) == []
+    assert said(folder / "a", options=ImportOptions(edits="off")) == []
+    move(opened(folder / "a"), "d", "0.png")
+    assert said(folder / "a") == ["1 class move in 'set' is not followed."]
+    assert said(folder) == []  # its own move comes first

@@ -17,7 +17,7 @@ from studio.core.events import Event, Events, Notice, Progress
 from studio.data.edits import Edits, EditsError, save_edits
 from studio.data.images.canvas import sprite_slices
 from studio.data.import_result import SHEET_GROUPS
-from studio.data.importing.class_moves import ClassMove, load_edits
+from studio.data.importing.class_moves import ClassMove, load_edits, notices_on_unfollowed
 from studio.data.importing.importing import ImportOptions, NothingUsableError, SpritesImported, import_sprites
 from studio.data.importing.stored_options import StoredOptionsError, read_options, store_options
 from studio.data.sprites import Sprites
@@ -64,6 +64,7 @@ class SavedEdits:
         except EditsError as error:
             self._saved = ()
             yield Notice("warning", f"{error.title} Sprites keep their files' classes.", error.hint)
+        yield from notices_on_unfollowed(self._saved, state.options)
 
     @property
     def saved(self) -> Edits:
