@@ -26,7 +26,7 @@ _STEPS = {
     "look": _Step("Look at them", "Select a sprite, or open the Doctor.", "sprites"),
     "train": _Step("Train", "Train a model on your sprites.", "train"),
     "generate": _Step("Generate", "Generate new sprites with your model.", "generate"),
-    "export": _Step("Export", "Save your new sprites, or export the model.", "generate"),
+    "export": _Step("Save or export", "Save sprites, or export the model.", "generate"),
 }
 
 

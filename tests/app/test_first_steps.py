@@ -45,7 +45,9 @@ def test_users_with_recent_folders_know_the_steps(session: Session, tmp_path: Pa
     assert FirstSteps(session).isHidden()
 
 
-@pytest.mark.parametrize(("name", "page"), [("Look at them", "sprites"), ("Train", "train"), ("Export", "generate")])
+@pytest.mark.parametrize(
+    ("name", "page"), [("Look at them", "sprites"), ("Train", "train"), ("Save or export", "generate")]
+)
 def test_a_step_opens_its_page(qtbot: QtBot, session: Session, name: str, page: str) -> None:
     steps = shown(qtbot, FirstSteps(session), 700, 40)
     (button,) = [button for button in steps.findChildren(QPushButton) if button.accessibleName().startswith(name)]

@@ -91,8 +91,7 @@ class ConfusionPanel(QWidget):
             self._wanted = None
             if found.sprites.names != self._names:  # else keep the selection and the scroll position
                 self._names = found.sprites.names
-                captions = [name.rpartition("/")[2] for name in self._names]
-                self.grid.set_sprites(found.sprites.rgba, self._names, captions)
+                self.grid.set_sprites(found.sprites.rgba, self._names, self._names)
             self._stack.setCurrentIndex(1)
 
     def _show_note(self, note: str, title: str = "") -> None:

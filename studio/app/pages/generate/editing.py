@@ -66,7 +66,8 @@ class EditorPanel(QWidget):
         self.save = factory.tool_button("save", "Save edited sprite…", save, self._on_save_clicked)
         self.copy = factory.tool_button("copy", "Copy", copy, self._on_copy_clicked)
         self.close_editor = factory.tool_button("close", "Close", _CLOSE, session.editing.close)
-        self._title, self._class = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
+        self._title = factory.ElidedLabel("heading")
+        self._class = factory.ElidedLabel("muted", Qt.TextElideMode.ElideLeft)  # the end of a path tells the class
         self._class.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._about = factory.caption("")
         self.options = DrawOptions()

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 from studio.app import keys, theme
 from studio.app.widgets import factory
 from studio.app.widgets.menu import ContextMenu
+from studio.app.widgets.sprites.captions import elided_caption, short_captions
 from studio.app.widgets.sprites.cell_view import NO_INDEX, Index
 from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
 from studio.app.widgets.sprites.list import SpriteList
@@ -153,7 +154,7 @@ def _draw_mark(painter: QPainter, area: QRect) -> None:
 def _draw_caption(painter: QPainter, line: QRect, caption: str, selected: bool) -> None:
     colours = theme.colours()
     painter.setPen(QColor(colours.on_accent if selected else colours.muted))
-    text = painter.fontMetrics().elidedText(caption, Qt.TextElideMode.ElideMiddle, line.width())
+    text = elided_caption(caption, painter.fontMetrics(), line.width())
     painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
 
 
@@ -204,12 +205,12 @@ class SpriteGrid(QWidget):
         """Show `rgba` uint8 [N, S, S, 4], in memory or memory-mapped (not copied, so don't change the array).
 
         names, captions: empty, or a text for each sprite. labels: empty, or int64 [N] of indices into `class_names`, -1
-        for no class. Captions are shown below the sprites; name and class are the tooltip. stays: keep the
-        scroll position.
+        for no class. Captions are shown below the sprites, without folders; name and class are the tooltip. stays: keep
+        the scroll position.
         """
         top = self.view.verticalScrollBar().value() if stays else 0
         self._model.beginResetModel()
-        self._model.rgba, self._model.names, self._model.captions = np.asarray(rgba), names, captions
+        self._model.rgba, self._model.names, self._model.captions = np.asarray(rgba), names, short_captions(captions)
         self._model.labels, self._model.class_names, self._model.visible = labels, class_names, None
         self._model.marked = frozenset()
         self._model.endResetModel()

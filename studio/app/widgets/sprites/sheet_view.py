@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from studio.app import keys, theme
 from studio.app.widgets.input import ARROWS, PlaceTips
 from studio.app.widgets.menu import ContextMenu
+from studio.app.widgets.sprites.captions import elided_caption, short_captions
 from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
 from studio.app.widgets.sprites.painting import draw_sprite, side_for
 from studio.core.arrays import Rgba
@@ -85,6 +86,7 @@ class SpriteSheetView(QWidget):
         self._current = -1  # index of the current sprite; -1 for none
         self._rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
         self._captions: tuple[str, ...] = ()
+        self._short: list[str] = []  # the captions as shown
         self._originals: Rgba | None = None
         self._placeholder = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -107,6 +109,7 @@ class SpriteSheetView(QWidget):
         originals: uint8 [N, S, S, 4], a sprite to show on the left of each, for reconstructions.
         """
         self._rgba, self._captions, self._originals = rgba, tuple(captions), originals
+        self._short = short_captions(captions)
         self._current = min(self._current, len(rgba) - 1)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if len(rgba) else Qt.FocusPolicy.NoFocus)
         self._refresh()
@@ -120,7 +123,7 @@ class SpriteSheetView(QWidget):
         fill = partial(SheetLayout.fill, area, self.devicePixelRatioF(), count, size, has_pairs=has_pairs)
         if not (self._captions and count):
             return fill(caption=none)
-        longest = max(map(metrics.horizontalAdvance, self._captions))
+        longest = max(map(metrics.horizontalAdvance, self._short))
         found = fill(caption=QSize(longest, metrics.height()))
         readable = min(longest, _READABLE * metrics.averageCharWidth())
         has_room = found.boxes[0].width() >= readable and found.boxes[-1].bottom() < area.height()
@@ -232,8 +235,7 @@ class SpriteSheetView(QWidget):
                 draw_sprite(painter, QRect(left + apart, top, side, side), self._rgba[number])
             if height:
                 line = QRect(box.x() - 2, box.bottom() + 1 - height, box.width() + 4, height)
-                elide = Qt.TextElideMode.ElideMiddle
-                text = painter.fontMetrics().elidedText(self._captions[number], elide, line.width())
+                text = elided_caption(self._short[number], painter.fontMetrics(), line.width())
                 painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
         if self._originals is not None:
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, _PAIRS)
