@@ -18,6 +18,7 @@ from PySide6.QtGui import (
     QTextCharFormat,
     QTextCursor,
     QTextDocument,
+    QTextOption,
 )
 from PySide6.QtWidgets import (
     QLineEdit,
@@ -42,8 +43,10 @@ p, li {{ line-height: 130%; }}
 li {{ margin-bottom: 4px; }}
 a {{ color: {accent}; text-decoration: none; }}
 code, pre {{ font-family: monospace; background: {window}; }}
+pre {{ white-space: pre-wrap; }}
+table {{ border-collapse: collapse; margin-bottom: 12px; }}
 th {{ text-align: left; color: {muted}; }}
-th, td {{ padding: 4px 10px 4px 0; vertical-align: top; }}
+th, td {{ padding: 4px 14px 4px 0; vertical-align: top; border-bottom: 1px solid {border}; }}
 """
 _HTML = QTextDocument.ResourceType.HtmlResource
 _MARGIN_PX = 24  # around the text
@@ -59,6 +62,7 @@ class GuideView(QTextBrowser):
         self._pictures: dict[Path, QImage] = {}  # in full size
         self._words: Sequence[str] = ()
         self.setOpenLinks(False)
+        self.setWordWrapMode(QTextOption.WrapMode.WordWrap)  # never inside a word: wide tables scroll sideways
         factory.set_name_and_tip(self, "Topic of the guide", "Links open other topics.")
         self.document().setDocumentMargin(_MARGIN_PX)
         self._apply_theme()
@@ -121,6 +125,10 @@ class GuideView(QTextBrowser):
         for token, following in itertools.pairwise(tokens):
             if token.type == "heading_open":
                 token.attrSet("id", guide.anchor_of(following.content))
+            elif token.type == "paragraph_open" and following.children and following.children[0].type == "image":
+                token.attrSet("style", "line-height: 100%")  # else a third of the picture's height stays empty
+            elif token.type == "fence":
+                token.content = token.content.rstrip("\n")  # Qt would show an empty line
         return str(self._markdown.renderer.render(tokens, self._markdown.options, {}))
 
     @Slot()

@@ -45,6 +45,12 @@ def test_links_and_pictures_of_a_topic_exist(name: str) -> None:
             guide.section_text(f"{target.stem}#{anchor}")
 
 
+@pytest.mark.parametrize("name", TOPICS)
+def test_sections_of_a_topic_have_different_anchors(name: str) -> None:
+    anchors = [section.anchor for section in guide.sections_of(guide.topic_text(name))]
+    assert len(set(anchors)) == len(anchors)
+
+
 @pytest.fixture(scope="module")
 def window_texts() -> set[str]:
     """All quoted texts of the source, and its fields as labels: 'Batch size' is batch_size. Numbers are '0'."""
