@@ -4,6 +4,7 @@ from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from studio.core import paths
@@ -18,9 +19,10 @@ from studio.data.sprites import Sprites
 from studio.engine.devices import detection
 from studio.engine.devices.types import Device
 from studio.engine.quality.evaluate import MIN_SPRITES
-from studio.engine.quality.features import learn_features
+from studio.engine.quality.features import TrainedFeatures, learn_features
 from studio.engine.runs.split import split_by_group
 from studio.engine.steps.batches import subsample
+from studio.engine.steps.cpu_threads import with_tuned_threads
 
 Floats = NDArray[np.float32]
 
@@ -42,18 +44,24 @@ def find_outliers(analysis: Analysis, config: TrainingConfig, device: Device) ->
         if (learned := analysis.learned) is not None:
             training = yield from _training_sprites(learned, config)
             if training is not None:
-                analysis.encoder = yield from learn_features(training, target, precision)
+                analysis.encoder = yield from _learn_features(training, target, precision)
             analysis.learned = None
         checked = None
         while checked is not analysis.compared:
             checked = analysis.compared
             yield (yield from _check(checked, analysis.encoder))
             if learned is not checked and (training := (yield from _training_sprites(checked, config))) is not None:
-                for event in learn_features(training, target, precision):
+                for event in _learn_features(training, target, precision):
                     if checked is not analysis.compared:
                         break
                     if isinstance(event, Progress):
                         yield replace(event, what=f"{event.what} for trainings")
+
+
+def _learn_features(training: Sprites, device: torch.device, precision: str) -> Generator[Event, None, TrainedFeatures]:
+    """Return features for these training sprites; on busy cores, train them with fewer CPU threads."""
+    learning = learn_features(training, device, precision)
+    return (yield from with_tuned_threads(learning, may_change=device.type == "cpu"))
 
 
 def _training_sprites(sprites: Sprites, config: TrainingConfig) -> Generator[Event, None, Sprites | None]:

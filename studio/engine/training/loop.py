@@ -21,8 +21,8 @@ from studio.engine.devices.memory import MemoryMeter
 from studio.engine.devices.types import Device
 from studio.engine.distributed.ranks import ALONE, Group, Ranks, StartCommand, TickCommand
 from studio.engine.runs.folder import MAX_ROLLBACKS
+from studio.engine.steps.cpu_threads import ThreadTuner
 from studio.engine.steps.timing import Speedometer, Stopwatch
-from studio.engine.training.cpu_threads import ThreadTuner
 from studio.engine.training.create import NewRun, new_training, resumed_training, worker_training
 from studio.engine.training.live_samples import live_samples
 from studio.engine.training.maintenance import Maintenance

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from studio.core.events import LossChunk, Notice
+from studio.core.events import Event, LossChunk, Notice, Progress
+from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
-from studio.engine.training.cpu_threads import ThreadTuner
+from studio.engine.steps.cpu_threads import ThreadTuner, with_tuned_threads
 from studio.engine.training.loop import train_new
 from studio.recipes.classifier import Classifier
 from tests.engine.tools import CPU, small_classifier
@@ -132,3 +133,22 @@ def test_only_runs_by_minutes_change_threads(
             notices += [event] if isinstance(event, Notice) else []
     assert told == ([1, 2, 1, 2] if adapts else [1, 2, 2])
     assert len(notices) == adapts and all("more would be slower" in notice.title for notice in notices)
+
+
+def test_steps_that_other_programs_slow_down_get_fewer_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, used, before = [0.0], list[int](), torch.get_num_threads()
+
+    def steps() -> Generator[Event, None, str]:
+        for step in range(60):
+            used.append(torch.get_num_threads())
+            clock[0] += 0.1 if used[-1] == 1 else 1.0
+            yield Progress(step + 1, 60, "steps")
+        return "done"
+
+    monkeypatch.setattr("studio.engine.steps.cpu_threads.time.monotonic", lambda: clock[0])
+    torch.set_num_threads(2)
+    try:
+        assert run_to_end(with_tuned_threads(steps(), may_change=True)) == "done"
+        assert used[0] == 2 and set(used[-40:]) == {1} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

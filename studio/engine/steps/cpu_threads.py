@@ -5,12 +5,17 @@ takes ten times as long as the work, and a single thread is several times faster
 """
 
 import statistics
+import time
 from collections import deque
+from collections.abc import Generator
+from typing import TypeVar
 
 import torch
 
-from studio.core.events import Events, Notice
+from studio.core.events import Event, Events, Notice, Progress
 from studio.core.formatting import count
+
+T = TypeVar("T")
 
 _WINDOW_S, _FEWEST_TICKS = 2.0, 3  # window for the usual time of a step
 _TRIAL_S = 0.5  # window for a trial
@@ -55,14 +60,18 @@ class ThreadTuner:
         else:
             self._observe()
 
+    def adjust(self, steps: int, duration_s: float) -> None:
+        """Record the duration of `steps` training steps, and set torch's number of threads."""
+        self.add(steps, duration_s)
+        if torch.get_num_threads() != self.threads:
+            torch.set_num_threads(self.threads)
+
     def tick(self, steps: int, duration_s: float) -> Events:
         """Record the duration of `steps` training steps, and set torch's number of threads.
 
         Yields a Notice when torch first gets fewer than all threads. Call this between steps, on the engine thread.
         """
-        self.add(steps, duration_s)
-        if torch.get_num_threads() != self.threads:
-            torch.set_num_threads(self.threads)
+        self.adjust(steps, duration_s)
         if self.uses_fewer() and not self.is_reported:
             self.is_reported = True
             title = f"Training uses {count(self.threads, 'CPU thread')} for now, because more would be slower."
@@ -124,3 +133,25 @@ class ThreadTuner:
 
     def _step_s(self) -> float:
         return statistics.median(step_s for step_s, _ in self._ticks)
+
+
+def with_tuned_threads(steps: Generator[Event, None, T], *, may_change: bool) -> Generator[Event, None, T]:
+    """Yield the events of `steps` and return its result, with the number of CPU threads that makes it fastest.
+
+    steps: yields a Progress after each step. may_change: whether the steps compute on the CPU.
+    """
+    before = torch.get_num_threads()
+    tuner = ThreadTuner(before, may_change=may_change)
+    try:
+        while True:
+            start_s = time.monotonic()
+            try:
+                event = next(steps)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            if may_change and isinstance(event, Progress):
+                tuner.adjust(1, time.monotonic() - start_s)
+            yield event
+    finally:
+        steps.close()
+        torch.set_num_threads(before)
