@@ -135,7 +135,7 @@ class RunActions(QWidget):
         self._prepare(partial(self._session.setup.use_settings, run.path, run.record))
         if opened.sprites is not None and opened.latest.paths != opened.paths:
             hint = "To train other sprites with these settings, open their folder."
-            self._session.notify(f"Opening the sprites of '{run.title}'.", hint)
+            self._session.notify(f"The sprites of '{run.title}' replace the open sprites.", hint)
 
     @Slot()
     def _on_retrain_from_model(self) -> None:

@@ -274,7 +274,7 @@ def test_retrain_with_settings_or_from_model(qtbot: QtBot, own_run: Path, ready:
     assert not ready.open_sprites.is_busy()  # the model trains on the open sprites
     with qtbot.waitSignal(ready.noticed) as noticed, qtbot.waitSignal(ready.open_sprites.imported, timeout=LONG_MS):
         like.trigger()
-    assert "Opening the sprites" in noticed.args[0].title and sprites_of(ready).title == found.record.data_title
+    assert "replace the open sprites" in noticed.args[0].title and sprites_of(ready).title == found.record.data_title
     like.trigger()
     assert not ready.open_sprites.is_busy()  # they are open
     stranger = replace(found, record=replace(found.record, recipe="unheard"))
