@@ -11,6 +11,7 @@ from studio.app.background.worker import JobState
 from studio.app.state.feature_training import TITLE
 from studio.app.state.late import outliers
 from studio.app.state.session import Session
+from studio.core import paths
 from studio.core.events import Events, JobFailed, Notice, Progress
 from studio.data.doctor import checks
 from studio.data.doctor.findings import SpritesChecked
@@ -216,3 +217,13 @@ def test_a_canvas_too_small_for_every_sprite_is_an_error(qtbot: QtBot, session: 
     assert "fits the canvas of 2 × 2" in failed.args[0].title and "Auto" in failed.args[0].hint
     qtbot.waitUntil(lambda: not opened.is_busy(), timeout=LONG_MS)
     assert sprites_of(session).size == 8 and opened.history.latest is None
+
+
+def test_options_that_cannot_be_stored_are_reported(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
+    opened, noticed = session.open_sprites, list[Notice]()
+    session.job_queue.noticed.connect(noticed.append)
+    paths.import_settings().write_text("in the way")
+    with qtbot.waitSignal(opened.imported, timeout=LONG_MS):
+        opened.open_paths([sprite_folder], ImportOptions(size=16))
+    assert sprites_of(session).size == 16
+    assert "can't be stored" in noticed[-1].title and str(paths.import_settings()) in noticed[-1].hint
