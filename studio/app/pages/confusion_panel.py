@@ -44,7 +44,7 @@ class ConfusionPanel(QWidget):
         )
         right.setMinimumWidth(160)
         splitter = QSplitter(Qt.Orientation.Horizontal)
-        factory.fill_splitter(splitter, (self.matrix, right), (380, 480), QByteArray(), stretch=1)
+        factory.fill_splitter(splitter, (self.matrix, right), (480, 480), QByteArray())
         self.setLayout(factory.column(splitter))
         self.matrix.matrix.cell_chosen.connect(self._on_cell_chosen)
         session.runs.confused_found.connect(self._on_found)

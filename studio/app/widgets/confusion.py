@@ -20,7 +20,7 @@ _READS_NUMBERS = 28  # smallest side of a cell that shows its count
 _TO_GREY = np.array([11, 16, 5]) / 32  # the weights of Qt's qGray
 _CHOOSE = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 _EMPTY = "The confusion matrix appears after the first validation."
-_HOW_TO_READ = "Rows: true class. Columns: predicted. Click a cell to see its sprites."
+_HOW_TO_READ = "Rows: true class. Columns: predicted."
 
 
 class ConfusionMatrix(QWidget):

@@ -85,10 +85,10 @@ def test_cell_colours(view: ConfusionView, qapp: QApplication, scheme: theme.Sch
 
 
 def test_empty_matrix_shows_a_hint(view: ConfusionView) -> None:
-    assert "Click a cell" in _words(view)
+    assert "Rows: true class" in _words(view)
     view.matrix.point_at((2, 2))
     view.set_confusion(COUNTS[:2, :2], ["potion", "sword"])  # the cell no longer exists
-    assert "Click a cell" in _words(view)
+    assert "Rows: true class" in _words(view)
     view.clear()
     assert "first validation" in _words(view)
     assert view.matrix.cell_at(QPoint(90, 20)) is None and not view.grab().isNull()

@@ -210,7 +210,7 @@ class Results(QWidget):
         has_room = not self._is_editing or self.height() >= _LOWEST_WITH_PANEL
         self._neighbours.setVisible(not is_narrow or has_room or self._neighbours.is_playing())
         rows = _ROWS_BESIDE_EDITOR if self._is_editing else 1
-        self._stack.setMinimumHeight(min(rows * self.grid.cell_height() + _FRAME, _HIGHEST_ROWS))
+        self._stack.setMinimumHeight(min(rows * self.grid.view.cell.height() + _FRAME, _HIGHEST_ROWS))
 
     @Slot()
     def _on_tab_clicked(self) -> None:

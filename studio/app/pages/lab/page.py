@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Slot
-from PySide6.QtWidgets import QComboBox, QListWidget, QListWidgetItem, QSplitter, QTabWidget
+from PySide6.QtWidgets import QComboBox, QListWidget, QListWidgetItem, QSplitter, QTabWidget, QWidget
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
@@ -56,7 +56,7 @@ class LabPage(Page):
         tip = "Save the shown results as a single HTML file."
         self.report = factory.button("Save report…", tip, "save", slot=self._on_save_report_clicked)
         self.findings = ResultView()
-        self._scroll = factory.scroll_area(self.findings)
+        self._scroll = factory.scroll_area(self._right())
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
         lab = session.lab
@@ -102,18 +102,20 @@ class LabPage(Page):
         self.progress.hide()
         self.cancel.hide()
         left = factory.column(factory.title("Lab"), factory.caption(_ABOUT), self.experiments, margin=2 * factory.GRID)
-        buttons = factory.row(self.start, self.cancel, 1, self.report)
-        choices = factory.row(factory.labelled("Result", self.result), factory.labelled("Compare with", self.compared))
         self.run_choice.hide()
-        start = factory.column(buttons, self.about, spacing=factory.GRID // 2)
-        head = factory.column(self.title, self.question, self.run_choice, start, self.progress, choices)
-        right = factory.column(head, self._scroll, margin=2 * factory.GRID, grows=1)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # for wide tables
-        parts = factory.panel(left), factory.panel(right)
+        parts = factory.panel(left), self._scroll
         factory.fill_splitter(self._splitter, parts, (300, 900), self.session.settings.layout("lab"), stretch=1)
         self.tabs.addTab(self._splitter, "Experiments")
         self.tabs.addTab(self.map, "Sprite map")
         self.setLayout(factory.column(self.tabs))
+
+    def _right(self) -> QWidget:
+        """Return the chosen experiment with its result; all of it scrolls, so that a low window has room for plots."""
+        buttons = factory.row(self.start, self.cancel, 1, self.report)
+        choices = factory.row(factory.labelled("Result", self.result), factory.labelled("Compare with", self.compared))
+        start = factory.column(buttons, self.about, spacing=factory.GRID // 2)
+        parts = (self.title, self.question, self.run_choice, start, self.progress, choices, self.findings)
+        return factory.panel(factory.column(*parts, margin=2 * factory.GRID, grows=len(parts) - 1))
 
     @Slot()
     def _on_catalog_ready(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Collapsible
@@ -139,8 +139,8 @@ def _others(compared: Outcome | None, plot: Plot, name: str) -> tuple[Line, ...]
     return tuple(Line(f"{line.name}, {name}", line.x, line.y, line.dots) for other in found for line in other.lines)
 
 
-def _grid(table: Table) -> QWidget:
-    """Return a table as a grid of labels."""
+def _grid(table: Table) -> QScrollArea:
+    """Return a table as a grid of labels, which scrolls sideways where it is too wide."""
     grid = QGridLayout()
     grid.setHorizontalSpacing(3 * factory.GRID)
     grid.setVerticalSpacing(factory.GRID // 2)
@@ -150,4 +150,10 @@ def _grid(table: Table) -> QWidget:
         for row, texts in enumerate(table.rows, 1):
             grid.addWidget(factory.text(texts[column], wrap=False), row, column, side)
     grid.setColumnStretch(len(table.columns), 1)
-    return factory.panel(grid)
+    area = factory.scroll_area(factory.panel(grid))
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+    area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    factory.set_name_and_tip(area, "Table of results", "Scroll sideways with Left and Right.")
+    area.setFixedHeight(grid.sizeHint().height() + area.horizontalScrollBar().sizeHint().height())
+    return area

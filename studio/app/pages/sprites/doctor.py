@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QSignalBlocker, Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices, QShowEvent
+from PySide6.QtGui import QDesktopServices, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QButtonGroup,
     QHeaderView,
     QListWidget,
@@ -32,6 +33,8 @@ from studio.data.import_result import SHEET_GROUPS
 from studio.data.sprites import Sprites
 
 _MOST_FIXES = 2
+_NARROW, _UNLIMITED = 440, 16_777_215  # logical pixels
+_LEAST_HEIGHT = 160  # of the sprites, in logical pixels; in a low window the view scrolls
 _MOST_SHOWN = 2_000  # more sprites would block the window
 _FIX = "Fix the training data. Your files are not changed, and Undo reverts the fix."
 _UNDO = "Nothing to undo."
@@ -56,7 +59,6 @@ class DoctorView(QWidget):
         self._is_listing = False
         self.groups = QListWidget()
         self.groups.setMinimumWidth(150)
-        self.groups.setMaximumWidth(216)
         self.groups.setWordWrap(True)
         self.groups.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         factory.set_name_and_tip(self.groups, "Findings", "Choose a finding to see its files or sprites.")
@@ -73,8 +75,11 @@ class DoctorView(QWidget):
         self._empty = factory.text("", "muted")
         self._pages = factory.stack(self.grid, self.files)
         buttons = FlowLayout(factory.GRID, factory.GRID, *self.fixes, self.preview_slicing, self.exclude, self.undo)
-        side = factory.panel(factory.column(self._title, self._advice, buttons, self.preview, self._pages, grows=4))
-        found = factory.panel(factory.row(self.groups, side, spacing=2 * factory.GRID))
+        parts = (self._title, self._advice, buttons, self.preview, self._pages)
+        side = factory.scroll_area(factory.panel(factory.column(*parts, grows=4)))
+        self._pages.setMinimumHeight(_LEAST_HEIGHT)
+        self._halves = factory.row(self.groups, side, grows=1)
+        found = factory.panel(self._halves)
         self._stack = factory.stack(factory.panel(factory.column(self._empty, 1)), found)
         self.setLayout(factory.column(self._stack, margin=factory.GRID))
         self.groups.currentItemChanged.connect(self._on_finding_chosen)
@@ -91,6 +96,14 @@ class DoctorView(QWidget):
         for part in (*self.fixes, self.preview_slicing, self.exclude):
             part.hide()  # until a finding needs them
         self._refresh_undo()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a narrow view, place the findings above their details, else beside them."""
+        super().resizeEvent(event)
+        is_narrow = self.width() < _NARROW
+        directions = QBoxLayout.Direction
+        self._halves.setDirection(directions.TopToBottom if is_narrow else directions.LeftToRight)
+        self.groups.setMaximumSize(_UNLIMITED if is_narrow else 216, 104 if is_narrow else _UNLIMITED)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -113,7 +126,6 @@ class DoctorView(QWidget):
                     heading = finding.left_out
                     self.groups.addItem(factory.list_heading("Skipped" if heading else "Worth a look"))
                 item = QListWidgetItem(f"{finding.title.capitalize()} ({number(len(finding.items))})", self.groups)
-                item.setToolTip(item.text())
                 item.setData(_GROUP, (finding.group, finding.left_out, index))
         self._empty.setText("Checking the sprites…" if self._doctor.is_checking else "No problems found.")
         self._stack.setCurrentIndex(1 if self._doctor.findings else 0)

@@ -44,7 +44,7 @@ class SpritesPage(Page):
         self.reopened = ReopenedLine(session.open_sprites)
         self.tabs = QTabWidget()
         factory.name_tabs(self.tabs, "Sprite tabs", "Switch between the sprites and their problems.")
-        self.changed_settings = ChangedSettingsBar(session.import_preview)
+        self.changed_settings = ChangedSettingsBar(self.summary, session.open_sprites, session.import_preview)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._stack = factory.stack(self.drop_zone, self.waiting, self._splitter, self.cutting)
         self._shown_paths: tuple[Path, ...] = ()
@@ -69,12 +69,9 @@ class SpritesPage(Page):
         self.summary.reopen.clicked.connect(self._on_browse_requested)
         self.summary.train.clicked.connect(self._on_train_clicked)
         self.selection.edit_requested.connect(self._on_edit_requested)
-        self.summary.options_edited.connect(self._refresh_changed_settings)
-        self.changed_settings.applied.connect(self._on_settings_applied)
-        self.changed_settings.discarded.connect(self._on_settings_discarded)
         self.summary.filtered.connect(self._on_filtered)
         self.summary.classes.accept_drops_from(self.grid.view)
-        self.summary.classes.sprites_dropped.connect(self._on_sprites_dropped)
+        self.summary.classes.sprites_dropped.connect(self.selection.move_to_class)
         self.browser.filtered.connect(self._on_browser_filtered)
         self.browser.all_requested.connect(self.summary.show_all)
         keys.fixed_shortcut("Esc", self._splitter, self._on_escape)
@@ -104,15 +101,6 @@ class SpritesPage(Page):
     @Slot()
     def _on_filtered(self) -> None:
         self.browser.choose(self.summary.indices)
-
-    @Slot(str)
-    def _on_sprites_dropped(self, class_name: str) -> None:
-        """Move the dragged sprites, which are the selected ones, or say why that is impossible."""
-        reason = self.selection.class_mover.why_not()
-        if reason:
-            self.session.notify("Sprites can't be moved now.", reason)
-        else:
-            self.selection.class_mover.move(class_name)
 
     @Slot()
     def _on_browser_filtered(self) -> None:
@@ -146,32 +134,11 @@ class SpritesPage(Page):
 
     @Slot()
     def _on_import_ended(self) -> None:
-        self._refresh_changed_settings()
         if self.cutting.is_open:
             self._stack.setCurrentIndex(_CUTTING)
             return
         self._stack.setCurrentIndex(_OPEN if self.session.open_sprites.sprites is not None else _EMPTY)
         self.before_show()
-
-    @Slot()
-    def _refresh_changed_settings(self) -> None:
-        """Show the bar while the settings of the form differ from the options of the latest import."""
-        options = self.summary.edited_options()
-        if options == self.session.open_sprites.latest.options:
-            self.changed_settings.close_bar()
-        else:
-            self.changed_settings.show_change(options, self.summary.form.problem())
-
-    @Slot()
-    def _on_settings_applied(self) -> None:
-        self.summary.apply_options()
-        if self.session.open_sprites.is_busy():
-            self.changed_settings.close_bar()
-
-    @Slot()
-    def _on_settings_discarded(self) -> None:
-        self.summary.form.set_config(self.session.open_sprites.options)
-        self.changed_settings.close_bar()
 
     @Slot(object)
     def _on_imported(self, result: SpritesImported) -> None:

@@ -86,6 +86,15 @@ class SelectionBar(QWidget):
         classes = [sprites.class_names[sprites.labels[index]] for index in chosen]
         return SpriteSelection(sprites.rgba[chosen], names, {}, classes)
 
+    @Slot(str)
+    def move_to_class(self, class_name: str) -> None:
+        """Move the selected sprites to a class, or say why that is impossible."""
+        reason = self.class_mover.why_not()
+        if reason:
+            self._session.notify("Sprites can't be moved now.", reason)
+        else:
+            self.class_mover.move(class_name)
+
     @Slot()
     def _on_edit(self) -> None:
         sprites = self._session.open_sprites.sprites

@@ -1,12 +1,14 @@
 """The bar for changed import settings: a preview of sprites before and after, Apply and Discard."""
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame
 
 from studio.app import theme
 from studio.app.pages.sprites.fix_preview import BeforeAfter
+from studio.app.pages.sprites.summary import ImportSummary
 from studio.app.state.sprites.import_preview import ImportPreviewer
+from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.core.formatting import count, number
 from studio.data.doctor.preview import describe_change
@@ -22,20 +24,17 @@ _COMPARING = "Comparing sprites…"
 class ChangedSettingsBar(QFrame):
     """Shown while the import settings of the form differ from those of the open sprites."""
 
-    applied = Signal()
-    discarded = Signal()
-
-    def __init__(self, previewer: ImportPreviewer) -> None:
+    def __init__(self, summary: ImportSummary, open_sprites: OpenSprites, previewer: ImportPreviewer) -> None:
         super().__init__()
-        self._previewer = previewer
+        self._summary, self._open_sprites, self._previewer = summary, open_sprites, previewer
         self._examples = 0  # pairs to show, if there is room
         theme.set_role(self, "card")
         self.pairs = tuple(BeforeAfter() for _ in range(MOST_EXAMPLES))
         self._title, self._facts = factory.text("Changed settings", "heading"), factory.text("", "muted")
         tip = "Import again with these settings. Your files are not changed."
-        self.apply = factory.button("Apply", tip, role="primary", slot=self.applied.emit)
+        self.apply = factory.button("Apply", tip, role="primary", slot=self._on_apply_clicked)
         self.discard = factory.button(
-            "Discard", "Show the settings of the open sprites again.", slot=self.discarded.emit
+            "Discard", "Show the settings of the open sprites again.", slot=self._on_discard_clicked
         )
         self._facts.setMinimumHeight(2 * self._facts.fontMetrics().lineSpacing())  # the height stays with one line
         words = factory.panel(factory.column(self._title, self._facts, 1, factory.row(self.apply, self.discard, 1)))
@@ -43,10 +42,21 @@ class ChangedSettingsBar(QFrame):
         self.setLayout(factory.row(words, *self.pairs, spacing=2 * factory.GRID, margin=factory.GRID, grows=0))
         for pair in self.pairs:
             pair.set_side(_SIDE)
+        summary.options_edited.connect(self._refresh)
+        open_sprites.ended.connect(self._refresh)
         previewer.previewed.connect(self._on_previewed)
         self.hide()
 
-    def show_change(self, options: ImportOptions | None, problem: str) -> None:
+    @Slot()
+    def _refresh(self) -> None:
+        """Show the bar while the settings of the form differ from the options of the latest import."""
+        options = self._summary.edited_options()
+        if options == self._open_sprites.latest.options:
+            self._close()
+        else:
+            self._show_change(options, self._summary.form.problem())
+
+    def _show_change(self, options: ImportOptions | None, problem: str) -> None:
         """Show the bar for changed options, and preview them; None for an invalid value, described by `problem`."""
         factory.set_enabled(self.apply, problem)
         self._show_pairs(0)
@@ -61,10 +71,21 @@ class ChangedSettingsBar(QFrame):
         """Return the line about the preview."""
         return self._facts.text()
 
-    def close_bar(self) -> None:
+    def _close(self) -> None:
         """Hide the bar and cancel its preview."""
         self._previewer.cancel()
         self.hide()
+
+    @Slot()
+    def _on_apply_clicked(self) -> None:
+        self._summary.apply_options()
+        if self._open_sprites.is_busy():
+            self._close()
+
+    @Slot()
+    def _on_discard_clicked(self) -> None:
+        self._summary.form.set_config(self._open_sprites.options)
+        self._close()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

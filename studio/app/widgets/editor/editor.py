@@ -115,7 +115,8 @@ class SpriteEditor(QWidget):
         self.canvas.released.connect(self._on_released)
         self.tools.layer_chosen.connect(self._on_layer_chosen)
         self.tools.tool_chosen.connect(self._on_tool_chosen)
-        KeyCommands(self, self._commands(), self._fixed_commands())
+        own = {"undo": self.undo.click, "redo": self.redo.click, "invert": self.invert.click}
+        KeyCommands(self, {**self.tools.commands(), **own}, self._fixed_commands())
         self._on_layer_chosen()
         self._on_tool_chosen()
         self.refresh()
@@ -189,10 +190,6 @@ class SpriteEditor(QWidget):
         self._box.addWidget(self._right)
         self._box.setContentsMargins(0, 0, 0, 0)
         self.setLayout(self._box)
-
-    def _commands(self) -> dict[str, Callable[[], object]]:
-        own = {"undo": self.undo.click, "redo": self.redo.click, "invert": self.invert.click}
-        return {**self.tools.commands(), **own}
 
     def _fixed_commands(self) -> dict[str, Callable[[], object]]:
         zoom_in, zoom_out = self.canvas.zoom_in, self.canvas.zoom_out

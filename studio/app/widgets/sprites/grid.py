@@ -304,10 +304,6 @@ class SpriteGrid(QWidget):
             rows = np.flatnonzero(np.isin(self._model.visible, wanted))
         self.view.select_rows(rows)
 
-    def cell_height(self) -> int:
-        """Return the height of a row in logical pixels."""
-        return self._delegate.cell(self.view.fontMetrics()).height()
-
     @Slot()
     def open_menu(self) -> None:
         """Open the context menu at the current sprite, which is selected unless it already is."""

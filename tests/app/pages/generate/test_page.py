@@ -257,5 +257,5 @@ def test_results_are_at_the_editors_side_where_there_is_room(qtbot: QtBot, page:
         page.resize(width, height)
         qtbot.waitUntil(lambda: page._drawn.width() == view.width())  # nothing to scroll sideways
         assert (results.x() > editing.geometry().right()) == is_beside, width
-        assert results.grid.height() >= 3 * results.grid.cell_height()
+        assert results.grid.height() >= 3 * results.grid.view.cell.height()
         assert results.buttons.height() == results.buttons.sizeHint().height()

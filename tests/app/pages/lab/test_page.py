@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -158,6 +158,15 @@ def test_suggestion_is_applied_once(page: LabPage) -> None:
     assert not use.isEnabled() and "'classifier'" in use.toolTip()
     show(page, result(page, "As they are."))
     assert not use.isVisible()
+
+
+def test_wide_table_leaves_the_sentences_in_view(page: LabPage) -> None:
+    page.resize(640, 440)
+    found = result(page, "A long sentence that wraps. " * 9)
+    wide = Table(("layer",) * 20, (("16 x 16 x 3 x 3",) * 20,))
+    show(page, dataclasses.replace(found, outcome=dataclasses.replace(found.outcome, tables=(wide,))))
+    page.grab()
+    assert page.findings.width() <= page.rect().right() - page.findings.mapTo(page, QPoint()).x()
 
 
 def test_compare_two_results(page: LabPage) -> None:

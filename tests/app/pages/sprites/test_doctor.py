@@ -77,6 +77,15 @@ def test_findings_are_listed_with_fixes(looked_over: SpritesPage) -> None:
     assert view.grid.visible_count() == 2 * len(finding.items) and not view.preview.isVisible()
 
 
+def test_nothing_overlaps_in_a_low_window(qtbot: QtBot, looked_over: SpritesPage) -> None:
+    looked_over.resize(700, 320)
+    view = choose(looked_over, "Semi-transparent")
+    pages = view.grid.parentWidget()
+    assert pages is not None
+    qtbot.waitUntil(lambda: view.undo.geometry().bottom() < view.preview.y())
+    assert view.preview.geometry().bottom() < pages.y() and pages.height() >= 160
+
+
 def test_alpha_threshold_preview_fix_and_undo(qtbot: QtBot, in_window: Window) -> None:
     page = in_window.sprites
     view, open_sprites = choose(page, "Semi-transparent"), page.session.open_sprites
