@@ -37,6 +37,7 @@ _TIPS = {  # without and with 'Keep shape'
 }
 _SHAPELESS = "The sprite is empty, so it has no shape to keep."
 _EMPTY = "The sprite is empty. Paint some rough colours first."
+_FORM = "Show the model, the seed and the other settings beside the editor."
 _CLOSE = "Close the editor. Undo reopens the sprite."
 _OTHER_MODEL = "Choose a generator under Model."
 _SIDE, _ZOOM = 144, 4  # logical pixels, and zoom, of the preview
@@ -65,6 +66,8 @@ class EditorPanel(QWidget):
         save, copy = "Save the edited sprite as a PNG file.", "Copy the edited sprite to the clipboard."
         self.save = factory.tool_button("save", "Save edited sprite…", save, self._on_save_clicked)
         self.copy = factory.tool_button("copy", "Copy", copy, self._on_copy_clicked)
+        self.show_form = factory.tool_button("settings", "Model and settings", _FORM)
+        self.show_form.setCheckable(True)
         self.close_editor = factory.tool_button("close", "Close", _CLOSE, session.editing.close)
         self._title = factory.ElidedLabel("heading")
         self._class = factory.ElidedLabel("muted", Qt.TextElideMode.ElideLeft)  # the end of a path tells the class
@@ -73,7 +76,7 @@ class EditorPanel(QWidget):
         self.options = DrawOptions()
         self.editor = SpriteEditor(self.options, factory.panel(factory.column(self._about, self.draw)))
         self.question = ResizePrompt()
-        head = factory.row(self._title, self._class, self.save, self.copy, self.close_editor, grows=0)
+        head = factory.row(self._title, self._class, self.save, self.copy, self.show_form, self.close_editor, grows=0)
         head.setStretch(1, 1)
         self._head = factory.panel(head)
         self.setLayout(factory.column(self._head, self.question, self.editor, grows=2))

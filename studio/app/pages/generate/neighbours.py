@@ -19,6 +19,7 @@ _BAR = 16  # width of the scroll bar in logical pixels
 _UNLIMITED = (1 << 24) - 1  # Qt's largest size of a widget
 _LAID_OUT = "All 16 tiles laid out so that neighbours match; the image repeats at its edges."
 _TIP = "A training sprite close to the selected sprite."
+_TILED = "Selected sprite, tiled"
 _HINT = "Select a sprite to see it tiled and its nearest training sprites."
 
 
@@ -27,6 +28,7 @@ class NeighboursPanel(QWidget):
 
     def __init__(self, inference: Inference) -> None:
         super().__init__()
+        self._is_editing = False
         self.player = Player()
         self.tiled = tiled()
         self.laid_out = Preview("Laid out", _LAID_OUT, zoom=2, side=_WIDTH)
@@ -75,7 +77,16 @@ class NeighboursPanel(QWidget):
     def show_tiled(self, sprite: Rgba) -> None:
         """Show a sprite, uint8 [S, S, 4], tiled. Its nearest training sprites appear once found."""
         self.tiled.show_sprite(sprite)
-        self._show_only("Selected sprite, tiled", self.tiled)
+        self._show_only(_TILED, self.tiled)
+        self.set_editing(self._is_editing)
+
+    def set_editing(self, is_editing: bool) -> None:
+        """Leave out the tiled sprite while the editor is open, which shows the edited sprite tiled."""
+        self._is_editing = is_editing
+        if not self._about.isHidden():
+            self.tiled.setHidden(is_editing)
+            self._caption.setText("" if is_editing else _TILED)
+            self._refresh_caption()
 
     def show_corner_tiles(self, tiles: Rgba) -> None:
         """Show a set of corner tiles, uint8 [16, S, S, 4], laid out as a map."""
@@ -98,7 +109,7 @@ class NeighboursPanel(QWidget):
 
     @Slot(object)
     def _on_neighbours_found(self, found: NearestSprites) -> None:
-        if self.tiled.isHidden():  # the selection has changed since the request
+        if self._about.isHidden():  # the selection has changed since the request
             return
         for index, preview in enumerate(self.previews):
             preview.setVisible(index < len(found.sprites))

@@ -31,7 +31,9 @@ _SPLITS = {  # settings key and sizes of editor and results
     Qt.Orientation.Vertical: ("generate_editor", (500, 360)),
     Qt.Orientation.Horizontal: ("generate_editor_side", (548, 252)),
 }
+_ROOM_FOR_ALL = 1400  # logical pixels; a narrower page hides its form while the editor is open
 _THUMBNAIL = "generate_thumbnail"  # settings key: side of a thumbnail in logical pixels
+_EDITOR_HEIGHT = 440  # logical pixels of the editor above the results, if the window is as high
 _STRETCHES = (2, 1)  # of editor and results side by side
 _MODEL = "generate_model"  # settings key: the last used run
 
@@ -66,6 +68,8 @@ class EditorSplitter(QSplitter):
         super().resizeEvent(event)
         is_wide = self.width() >= _SIDE_BY_SIDE
         orientation = Qt.Orientation.Horizontal if is_wide else Qt.Orientation.Vertical
+        height = 0 if is_wide else min(self.area.viewport().height(), _EDITOR_HEIGHT)
+        self.widget(0).setMinimumHeight(height)
         if orientation != self.orientation():
             self.save_state()
             self.setOrientation(orientation)
@@ -162,6 +166,7 @@ class GeneratePage(Page):
         self.results.grid.selection_changed.connect(self._on_selection_changed)
         self.editing.draw.clicked.connect(self.drawing.draw_from_sprite)
         self.editing.changed.connect(self._refresh)
+        self.editing.show_form.toggled.connect(self._fold_form)
         self.session.editing.closed.connect(self.results.grid.setFocus)  # the focused widget is hidden
         self.request.colours.changed.connect(self.drawing.recolour)
         self.request.edited.connect(self._refresh_busy)
@@ -230,6 +235,20 @@ class GeneratePage(Page):
         for action in self.results.actions() if shared != (self._again in self._form.actions()) else ():
             (self._form.addAction if shared else self._form.removeAction)(action)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fold_form()
+
+    @Slot()
+    def _fold_form(self) -> None:
+        """Hide the form while the editor is open and needs the room, unless the user wants to see it."""
+        is_narrow, is_editing = self.width() < _ROOM_FOR_ALL, self._is_editor_shown()
+        self.editing.show_form.setVisible(is_narrow)
+        self._form.setVisible(not (is_narrow and is_editing) or self.editing.show_form.isChecked())
+
+    def _is_editor_shown(self) -> bool:
+        return not self.editing.isHidden() and not self.editing.editor.isHidden()
+
     @Slot()
     def _refresh(self) -> None:
         record, capabilities, predicts = self.choice.record(), self.choice.capabilities(), self._predicts()
@@ -243,7 +262,8 @@ class GeneratePage(Page):
         self.editing.set_model(size, capabilities)
         self.editing.setVisible("vary" in capabilities and (self.editing.is_open() or self.editing.is_asking()))
         for key in self._editor_keys:
-            key.setEnabled(not self.editing.isHidden() and not self.editing.editor.isHidden())
+            key.setEnabled(self._is_editor_shown())
+        self._fold_form()
         self.results.set_model(capabilities, size, is_editing=self.editing.is_open())
         self._refresh_busy()
 

@@ -125,6 +125,7 @@ class Results(QWidget):
         """Enable what the chosen model can do. size: its sprites' side in pixels. is_editing: the editor is open."""
         is_other, self.content.size, self._is_editing = size != self.content.size, size, is_editing
         self.buttons.set_abilities(capabilities)
+        self._neighbours.set_editing(is_editing)
         self._edit_action.setVisible("vary" in capabilities)
         if is_other:
             self._refresh_grid()
@@ -247,7 +248,11 @@ class Results(QWidget):
         selected = self.grid.selected_count() if has_sprites else 0
         to_save = selected or (len(content.remaining()) if has_sprites else 0)
         no_sprites, is_new = "" if has_sprites else empty, content.shows_new
-        self.buttons.refresh(no_sprites, selected, to_save, is_new=is_new, is_editing=self._is_editing)
+        batch, is_editing = content.batch(), self._is_editing
+        is_animation = batch is not None and batch.shown.is_animation
+        self.buttons.refresh(
+            no_sprites, selected, to_save, is_new=is_new, is_animation=is_animation, is_editing=is_editing
+        )
         count = len(content.kept.of_size(content.size))
         self.kept_tab.setText(f"Kept ({count:,})" if count else "Kept")
         factory.set_enabled(self.back, "" if content.history.can_go(-1) else "No previous batch.")
@@ -290,17 +295,21 @@ class ResultButtons(OverflowBar):
         for button in (self.between, self.like):
             self.set_offered(button, "blend" in can)
 
-    def refresh(self, no_sprites: str, selected: int, to_save: int, *, is_new: bool, is_editing: bool) -> None:
+    def refresh(
+        self, no_sprites: str, selected: int, to_save: int, *, is_new: bool, is_animation: bool, is_editing: bool
+    ) -> None:
         """Enable each button, or disable it and show the reason as its tooltip.
 
         no_sprites: why the grid is empty; '' for a filled grid. selected, to_save: numbers of sprites. is_new: the grid
-        shows new sprites, not kept ones. is_editing: the editor holds a sprite, which can start a tween.
+        shows new sprites, not kept ones. is_animation: the sprites are frames. is_editing: the editor holds a sprite,
+        which can start a tween.
         """
         none = no_sprites or ("" if selected else "Select some sprites first.")
         factory.set_enabled(self.keep, none or ("" if is_new else "Already kept."))
         factory.set_enabled(self.reject, none)
         factory.set_enabled(self.copy, none)
-        which = "selected sprite" if selected else "sprite"
+        what = "frame" if is_animation else "sprite"
+        which = f"selected {what}" if selected else what
         sprites, files = formatting.count(to_save, which), formatting.count(to_save, "PNG file")
         factory.set_enabled(self.save_files, no_sprites, f"Save {files}, one for each {which}.")
         factory.set_enabled(self.save_sheet, no_sprites, f"Save {sprites} as one file: {_KINDS}. ({{save}})")

@@ -132,7 +132,7 @@ def test_tween_and_similar_sprites(
 
     monkeypatch.setattr(dialogs, "choose_save_sprites", name)
     results.grid.select([])
-    assert results.buttons.save_sheet.toolTip().startswith("Save 6 sprites as one file: ")
+    assert results.buttons.save_sheet.toolTip().startswith("Save 6 frames as one file: ")
     with qtbot.waitSignal(page.session.saving.saved, timeout=LONG_MS):
         click(results.buttons.save_sheet)
     with Image.open(tmp_path / "film.gif") as film:
@@ -157,11 +157,14 @@ def test_nearest_training_sprites_are_shown(qtbot: QtBot, page: GeneratePage) ->
     drawn(qtbot, page, page.editing.draw.click)
     with qtbot.waitSignal(page.session.inference.neighbours_found, timeout=LONG_MS) as found:
         page.results.grid.select([2])
-    assert neighbours.tiled.isVisible() and len(found.args[0].sprites) == 3 == len(found.args[0].names)
+    assert neighbours.previews[0].isVisible() and len(found.args[0].sprites) == 3 == len(found.args[0].names)
+    assert not neighbours.tiled.isVisible()  # the editor shows tiles
     learnt = data.names[4] in found.args[0].names  # unless in the validation set
     assert neighbours.verdict.text().startswith("A copy" if learnt else "Not a copy")
     if learnt:
         assert found.args[0].names[0] == data.names[4] == neighbours.previews[0].toolTip()
+    page.session.editing.close()
+    assert neighbours.tiled.isVisible()
     page.results.grid.select([2, 3])
     assert not neighbours.tiled.isVisible() and not neighbours.previews[0].isVisible()
 
