@@ -69,6 +69,26 @@ class WheelFilter(QObject):
         return super().eventFilter(watched, event)
 
 
+class FocusWhenShown(QObject):
+    """Focuses a widget on request: at once, or a hidden widget when it is shown."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self._widget, self._is_waiting = widget, False
+        widget.installEventFilter(self)
+
+    @Slot()
+    def request(self) -> None:
+        self._is_waiting = not self._widget.isVisible()
+        if not self._is_waiting:
+            self._widget.setFocus()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show and self._is_waiting:
+            self.request()
+        return super().eventFilter(watched, event)
+
+
 class ListSearch(QObject):
     """Lets typed letters search the open list of a list box, where a page has commands with these letters as keys."""
 

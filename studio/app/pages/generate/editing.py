@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QMimeData, Qt, Signal, Slot
-from PySide6.QtGui import QGuiApplication, QShowEvent
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from studio.app import dialogs
@@ -16,6 +16,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory, pasted
 from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.editor.previews import Preview
+from studio.app.widgets.input import FocusWhenShown
 from studio.app.widgets.layout import SteadyWidth
 from studio.app.widgets.sprites.painting import as_image
 from studio.core.arrays import Rgba
@@ -58,7 +59,6 @@ class EditorPanel(QWidget):
         self._size = 0  # side of the model's sprites in pixels; 0 without a model
         self._page_problem = ""
         self._can_edit = False
-        self._wants_focus = False  # a sprite was opened while the editor was hidden
         self._waiting: NamedSprite | None = None  # an image of another size, until the user answers
         self._shown = (False, False)  # is_open() and is_asking() at the last refresh
         self.draw = factory.button(_TITLES["none"], _TIPS["none"][0], "generate", "primary")
@@ -75,13 +75,14 @@ class EditorPanel(QWidget):
         self._about = factory.caption("")
         self.options = DrawOptions()
         self.editor = SpriteEditor(self.options, factory.panel(factory.column(self._about, self.draw)))
+        self.canvas_focus = FocusWhenShown(self.editor.canvas)  # for the keys of the tools
         self.question = ResizePrompt()
         head = factory.row(self._title, self._class, self.save, self.copy, self.show_form, self.close_editor, grows=0)
         head.setStretch(1, 1)
         self._head = factory.panel(head)
         self.setLayout(factory.column(self._head, self.question, self.editor, grows=2))
         session.editing.changed.connect(self._on_sprite_changed)
-        session.editing.opened.connect(self.focus_canvas)
+        session.editing.opened.connect(self.canvas_focus.request)
         session.editing.read.connect(self._on_picture_read)
         self.editor.changed.connect(session.editing.add_step)
         self.editor.undo_requested.connect(session.generate_history.undo)
@@ -135,18 +136,6 @@ class EditorPanel(QWidget):
         else:
             self._waiting = sprite
             self._refresh()
-
-    @Slot()
-    def focus_canvas(self) -> None:
-        """Focus the canvas, for the keys of the tools; a hidden canvas gets the focus once the editor is shown."""
-        self._wants_focus = not self.editor.canvas.isVisible()
-        if not self._wants_focus:
-            self.editor.canvas.setFocus()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        if self._wants_focus:
-            self.focus_canvas()
 
     @Slot()
     def open_blank(self) -> None:

@@ -22,6 +22,7 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.widgets import factory
+from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.input import ListSearch
 from studio.app.widgets.menu import set_action_enabled, set_keys
 from studio.core import formatting
@@ -43,7 +44,7 @@ class EditorSplitter(QSplitter):
 
     def __init__(self, settings: Settings, editing: QWidget, results: QWidget) -> None:
         super().__init__(Qt.Orientation.Vertical)
-        self._settings = settings
+        self._settings, self._editing = settings, editing
         key, sizes = _SPLITS[self.orientation()]
         factory.fill_splitter(self, (editing, results), sizes, settings.layout(key))
         self.area = factory.scroll_area(self)
@@ -69,7 +70,7 @@ class EditorSplitter(QSplitter):
         is_wide = self.width() >= _SIDE_BY_SIDE
         orientation = Qt.Orientation.Horizontal if is_wide else Qt.Orientation.Vertical
         height = 0 if is_wide else min(self.area.viewport().height(), _EDITOR_HEIGHT)
-        self.widget(0).setMinimumHeight(height)
+        self._editing.setMinimumHeight(height)
         if orientation != self.orientation():
             self.save_state()
             self.setOrientation(orientation)
@@ -112,7 +113,7 @@ class GeneratePage(Page):
         set_keys(self._again, self.results, "draw_again")
         self.editing.addAction(self._again)
         self._show_in_folder = self.results.grid.menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
-        self._editor_keys = self._make_editor_keys()
+        self._editor_keys = _editor_keys(self, self.editing.editor)
         self._lay_out()
         self._connect()
         self._refresh()
@@ -178,14 +179,8 @@ class GeneratePage(Page):
         models.generated.connect(self._on_selection_changed)
         models.generated.connect(self._drawn.show_results)
         self.drawing.edited.connect(self._drawn.show_editor)
-        self.drawing.edited.connect(self.editing.focus_canvas)
+        self.drawing.edited.connect(self.editing.canvas_focus.request)
         self.session.saving.saved.connect(self._refresh_show_in_folder)
-
-    def _make_editor_keys(self) -> list[QShortcut]:
-        """Let the keys of the tools work on the whole page; outside the editor, keys of the results come first."""
-        editor, others = self.editing.editor, ("Generate page", "Lists of sprites")
-        commands = {**editor.tools.commands(), "invert": editor.invert.click}
-        return [keys.shortcut(name, self, run, yields_to=others) for name, run in commands.items()]
 
     @Slot(int)
     def _on_sprite_activated(self, number: int) -> None:
@@ -242,12 +237,9 @@ class GeneratePage(Page):
     @Slot()
     def _fold_form(self) -> None:
         """Hide the form while the editor is open and needs the room, unless the user wants to see it."""
-        is_narrow, is_editing = self.width() < _ROOM_FOR_ALL, self._is_editor_shown()
+        is_narrow, is_editing = self.width() < _ROOM_FOR_ALL, _is_editor_shown(self.editing)
         self.editing.show_form.setVisible(is_narrow)
         self._form.setVisible(not (is_narrow and is_editing) or self.editing.show_form.isChecked())
-
-    def _is_editor_shown(self) -> bool:
-        return not self.editing.isHidden() and not self.editing.editor.isHidden()
 
     @Slot()
     def _refresh(self) -> None:
@@ -262,7 +254,7 @@ class GeneratePage(Page):
         self.editing.set_model(size, capabilities)
         self.editing.setVisible("vary" in capabilities and (self.editing.is_open() or self.editing.is_asking()))
         for key in self._editor_keys:
-            key.setEnabled(self._is_editor_shown())
+            key.setEnabled(_is_editor_shown(self.editing))
         self._fold_form()
         self.results.set_model(capabilities, size, is_editing=self.editing.is_open())
         self._refresh_busy()
@@ -323,3 +315,17 @@ class GeneratePage(Page):
         folder = dialogs.choose_save_folder(self, settings, title)
         if folder is not None:
             saving.save_files(folder, selection)
+
+
+def _editor_keys(page: QWidget, editor: SpriteEditor) -> list[QShortcut]:
+    """Let the keys of the tools work on the whole page; outside the editor, keys of the results come first."""
+    commands = {**editor.tools.commands(), "invert": editor.invert.click}
+    return [
+        keys.shortcut(name, page, run, yields_to=("Generate page", "Lists of sprites"))
+        for name, run in commands.items()
+    ]
+
+
+def _is_editor_shown(editing: EditorPanel) -> bool:
+    """Return whether the editor shows a sprite, unless its page is hidden."""
+    return not editing.isHidden() and not editing.editor.isHidden()

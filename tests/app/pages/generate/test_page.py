@@ -219,7 +219,7 @@ def test_tool_keys_work_on_the_whole_page_while_the_editor_is_open(qtbot: QtBot,
     QTest.keyClick(results.grid.view, Qt.Key.Key_E)
     assert page.focusWidget() is editor.canvas
     assert not page.request.isVisible() and page.editing.show_form.isVisible()  # the editor needs the form's room
-    click(page.editing.show_form)
+    page.editing.show_form.click()
     assert page.request.isVisible()
     for widget, key, expected in (
         (editor.canvas, Qt.Key.Key_E, "eraser"),
