@@ -19,7 +19,12 @@ def short_captions(captions: Sequence[str]) -> list[str]:
     return [short[caption] if counts[short[caption]] == 1 else caption for caption in captions]
 
 
-def elided_caption(caption: str, metrics: QFontMetrics, width: int) -> str:
-    """Return the caption in `width` logical pixels: a path without its start, or a name without its middle."""
+def fitting_caption(caption: str, short: str, metrics: QFontMetrics, width: int) -> str:
+    """Return the caption if it fits into `width` logical pixels, else its short form, elided if need be."""
+    return caption if metrics.horizontalAdvance(caption) <= width else _elided(short, metrics, width)
+
+
+def _elided(caption: str, metrics: QFontMetrics, width: int) -> str:
+    """Elide the start of a path, or the middle of a name."""
     elide = Qt.TextElideMode.ElideLeft if "/" in caption else Qt.TextElideMode.ElideMiddle
     return metrics.elidedText(caption, elide, width)

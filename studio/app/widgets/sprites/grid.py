@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 from studio.app import keys, theme
 from studio.app.widgets import factory
 from studio.app.widgets.menu import ContextMenu
-from studio.app.widgets.sprites.captions import elided_caption, short_captions
+from studio.app.widgets.sprites.captions import fitting_caption, short_captions
 from studio.app.widgets.sprites.cell_view import NO_INDEX, Index
 from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
 from studio.app.widgets.sprites.list import SpriteList
@@ -47,6 +47,7 @@ class SpriteModel(QAbstractListModel):
         self.rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
         self.names: Sequence[str] = ()
         self.captions: Sequence[str] = ()
+        self.short_captions: Sequence[str] = ()  # where the captions have no room
         self.labels: NDArray[np.int64] = _NO_LABELS
         self.class_names: Sequence[str] = ()
         self.visible: NDArray[np.int64] | None = None
@@ -128,7 +129,7 @@ class SpriteDelegate(QStyledItemDelegate):
             _draw_mark(painter, area)
         if model.captions:
             line = QRect(area.x() + 2, top + side, area.width() - 4, area.bottom() - top - side)
-            _draw_caption(painter, line, model.captions[number], bool(state & _SELECTED))
+            _draw_caption(painter, line, model.captions[number], model.short_captions[number], bool(state & _SELECTED))
 
 
 def _draw_state(painter: QPainter, area: QRect, state: int) -> None:
@@ -151,10 +152,10 @@ def _draw_mark(painter: QPainter, area: QRect) -> None:
     painter.drawPolygon(QPolygon(points))
 
 
-def _draw_caption(painter: QPainter, line: QRect, caption: str, selected: bool) -> None:
+def _draw_caption(painter: QPainter, line: QRect, caption: str, short: str, selected: bool) -> None:
     colours = theme.colours()
     painter.setPen(QColor(colours.on_accent if selected else colours.muted))
-    text = elided_caption(caption, painter.fontMetrics(), line.width())
+    text = fitting_caption(caption, short, painter.fontMetrics(), line.width())
     painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
 
 
@@ -205,12 +206,13 @@ class SpriteGrid(QWidget):
         """Show `rgba` uint8 [N, S, S, 4], in memory or memory-mapped (not copied, so don't change the array).
 
         names, captions: empty, or a text for each sprite. labels: empty, or int64 [N] of indices into `class_names`, -1
-        for no class. Captions are shown below the sprites, without folders; name and class are the tooltip. stays: keep
-        the scroll position.
+        for no class. Captions are shown below the sprites, without folders where room is short; name and class are the
+        tooltip. stays: keep the scroll position.
         """
         top = self.view.verticalScrollBar().value() if stays else 0
         self._model.beginResetModel()
-        self._model.rgba, self._model.names, self._model.captions = np.asarray(rgba), names, short_captions(captions)
+        self._model.rgba, self._model.names, self._model.captions = np.asarray(rgba), names, captions
+        self._model.short_captions = short_captions(captions)
         self._model.labels, self._model.class_names, self._model.visible = labels, class_names, None
         self._model.marked = frozenset()
         self._model.endResetModel()

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from studio.app import keys, theme
 from studio.app.widgets.input import ARROWS, PlaceTips
 from studio.app.widgets.menu import ContextMenu
-from studio.app.widgets.sprites.captions import elided_caption, short_captions
+from studio.app.widgets.sprites.captions import fitting_caption, short_captions
 from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
 from studio.app.widgets.sprites.painting import draw_sprite, side_for
 from studio.core.arrays import Rgba
@@ -86,7 +86,7 @@ class SpriteSheetView(QWidget):
         self._current = -1  # index of the current sprite; -1 for none
         self._rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
         self._captions: tuple[str, ...] = ()
-        self._short: list[str] = []  # the captions as shown
+        self._short: list[str] = []  # the captions where the whole ones have no room
         self._originals: Rgba | None = None
         self._placeholder = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -235,7 +235,8 @@ class SpriteSheetView(QWidget):
                 draw_sprite(painter, QRect(left + apart, top, side, side), self._rgba[number])
             if height:
                 line = QRect(box.x() - 2, box.bottom() + 1 - height, box.width() + 4, height)
-                text = elided_caption(self._short[number], painter.fontMetrics(), line.width())
+                metrics = painter.fontMetrics()
+                text = fitting_caption(self._captions[number], self._short[number], metrics, line.width())
                 painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
         if self._originals is not None:
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, _PAIRS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QApplication
 
-from studio.app.widgets.sprites.captions import elided_caption, short_captions
+from studio.app.widgets.sprites.captions import fitting_caption, short_captions
 
 
 def test_captions_leave_out_folders_unless_two_would_be_equal() -> None:
@@ -15,8 +15,11 @@ def test_captions_leave_out_folders_unless_two_would_be_equal() -> None:
     assert short_captions([]) == []
 
 
-def test_long_captions_keep_the_end_of_a_path_and_both_ends_of_a_name(qapp: QApplication) -> None:
+def test_captions_are_whole_then_short_then_elided(qapp: QApplication) -> None:
     metrics = QFontMetrics(QFont())
-    for caption, start in (("characters/Mage-Red", "…"), ("Assassin-Commander-Red", "A")):
-        text = elided_caption(caption, metrics, metrics.horizontalAdvance(caption) - 10)
+    whole, short = "characters/Mage-Red", "Mage-Red"
+    assert fitting_caption(whole, short, metrics, metrics.horizontalAdvance(whole)) == whole
+    assert fitting_caption(whole, short, metrics, metrics.horizontalAdvance(whole) - 1) == short
+    for caption, start in ((whole, "…"), ("Assassin-Commander-Red", "A")):
+        text = fitting_caption(caption, caption, metrics, metrics.horizontalAdvance(caption) - 10)
         assert text != caption and text.startswith(start) and text.endswith("Red")
