@@ -44,7 +44,7 @@ class EditorSplitter(QSplitter):
 
     def __init__(self, settings: Settings, editing: QWidget, results: QWidget) -> None:
         super().__init__(Qt.Orientation.Vertical)
-        self._settings, self._editing = settings, editing
+        self._settings, self._editing, self._results = settings, editing, results
         key, sizes = _SPLITS[self.orientation()]
         factory.fill_splitter(self, (editing, results), sizes, settings.layout(key))
         self.area = factory.scroll_area(self)
@@ -57,9 +57,8 @@ class EditorSplitter(QSplitter):
 
     @Slot()
     def show_results(self) -> None:
-        """Scroll to the results."""
-        bar = self.area.verticalScrollBar()
-        bar.setValue(bar.maximum())
+        """Scroll to the top of the results, with their buttons."""
+        self.area.verticalScrollBar().setValue(self._results.y())
 
     def save_state(self) -> None:
         """Store the sizes of the parts for the current orientation."""
