@@ -66,12 +66,24 @@ def _print_summary(found: SpritesImported, reporter: Reporter) -> None:
     reporter.print("Sizes: " + ", ".join(f"{w} x {h} ({number(total)})" for (w, h), total in sizes) + more)
     if "cut sheet" in found.note_groups:
         reporter.print(f"Sheets: a class per {found.sheet_summary.classes}; --sheet-classes changes this")
+    _print_sets(found, reporter)
     counts = sorted(zip(sprites.class_counts().tolist(), sprites.class_names, strict=True), key=lambda pair: -pair[0])
     reporter.print()
     reporter.print_table(("class", ">sprites"), [(name, number(total)) for total, name in counts[:_MOST_CLASSES]])
     if len(counts) > _MOST_CLASSES:
         reporter.print(f"and {count(len(counts) - _MOST_CLASSES, 'more class', 'more classes')}")
     _print_numbers(reporter, sprites)
+
+
+def _print_sets(found: SpritesImported, reporter: Reporter) -> None:
+    """Print the views and frames of characters that were found, or that slicing would give."""
+    sets = found.sprites.sets
+    if sets:
+        gaps = f"; {count(sets.gaps, 'cell')} missing" if sets.gaps else ""
+        more = "" if sets.chosen else f"; --sets {sets.kind} holds them out whole, --sets off ignores them"
+        reporter.print(f"Sets: {sets.describe()}{gaps}{more}")
+    elif found.proposed_sets is not None:
+        reporter.print(f"Sets: looks like {found.proposed_sets.describe()}; --sets sheets slices them")
 
 
 def _print_numbers(reporter: Reporter, sprites: Sprites) -> None:

@@ -70,7 +70,8 @@ def _summary(sprites: Sprites) -> dict[str, Any]:
     about = {"title": sprites.title, "count": len(sprites), "size": sprites.size}
     classes = dict(zip(sprites.class_names, counts, strict=True))
     named = dict(zip(sprites.target_names, numbers, strict=True))
-    return {**about, "classes": classes, "numbers": named, "fingerprint": sprites.fingerprint}
+    sets = {"sets": sprites.sets.summary()} if sprites.sets else {}
+    return {**about, "classes": classes, "numbers": named, **sets, "fingerprint": sprites.fingerprint}
 
 
 def _key(key: Any) -> str:

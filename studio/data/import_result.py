@@ -14,6 +14,7 @@ from studio.core.events import NOT_IN_JSON, Event
 from studio.data.edits import Edits
 from studio.data.files.source_files import ImportIssue
 from studio.data.options import SheetGrid
+from studio.data.sets.layout import SetProposal
 from studio.data.sprites import Sprites
 
 IssueGroups = Mapping[str, tuple[ImportIssue, ...]]
@@ -53,6 +54,7 @@ NOTE_GROUPS = (
     "sizes",  # the largest of several sizes in an icon file was read
     "turned",  # rotated by the EXIF orientation
     "labels",  # unusable lines of a labels.csv, and sprites without a line
+    "sets",  # unusable lines of a sets.csv
     "ambiguous numbers",  # columns of a labels.csv that fit decimal points and decimal commas
     "no classes",  # labels missing for a file with many sprites
     "split folders",  # folders train, val and test of a data set
@@ -104,6 +106,7 @@ class Duplicate:
     first: int  # index of the kept sprite
     class_name: str  # class of the duplicate
     numbers: tuple[float, ...]  # its targets in the order of Sprites.target_names, NaN if missing
+    place: tuple[int, int] | None = None  # set and cell of Sprites.sets that the kept sprite fills for it
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +121,7 @@ class ImportResult:
     duplicates: tuple[Duplicate, ...]  # sprites left out because of equal pixels, sorted by file name
     sheets: tuple[DetectedSheet, ...] = ()
     sheet_summary: SheetSummary = NO_SHEETS
+    proposed_sets: SetProposal | None = None
     rows: NDArray[np.int64] | None = None  # ReadSprites.rows after fixes; None before
 
 
@@ -150,6 +154,7 @@ class SpritesImported(Event):
     edits: Edits = field(metadata=NOT_IN_JSON)  # of the imported folders; the notes name the moved sprites
     sheets: tuple[DetectedSheet, ...] = ()  # images that look like sheets, sliced or not, sorted by name
     sheet_summary: SheetSummary = field(default=NO_SHEETS, metadata=NOT_IN_JSON)
+    proposed_sets: SetProposal | None = None  # sets that slicing the sheets with --sets sheets would give
     quarantine_groups: IssueGroups = field(init=False)
     note_groups: IssueGroups = field(init=False)
 

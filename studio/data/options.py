@@ -68,6 +68,21 @@ class ReadOptions(Config):
         "several folders hold sheets, else the sheet.",
         choices=("auto", "folder", "sheet", "row"), label="Classes of sheets", legacy_default="sheet",
     )  # fmt: skip
+    sets: str = _advanced(
+        "auto", "Which sprites are views and frames of one character. auto: sets.csv, or what names and sliced sheets "
+        "clearly say. folders: a folder for each view, with equal file names. sheets: a sheet for each character, "
+        "sliced by one grid. names: words in names of files, frames and Aseprite tags, as in knight_walk_left_2. csv: "
+        "sets.csv with the columns file, set, cell. Sets chosen here are held out whole.",
+        choices=("auto", "folders", "sheets", "names", "csv", "off"), label="Views and frames", legacy_default="off",
+    )  # fmt: skip
+    rows: str = _advanced(
+        "", "Names of the views, separated by commas: for sheets from the top row down, else the words in names and "
+        "folders. Example: down,up,left,right", label="Names of views", legacy_default="",
+    )  # fmt: skip
+    columns: str = _advanced(
+        "", "Names of the frames of a view, separated by commas: for sheets from the left column on. Example: "
+        "stand,step,stand2,step2", label="Names of frames", legacy_default="",
+    )  # fmt: skip
     decimal_mark: str = _advanced(
         AUTO, "Decimal mark in labels.csv files; auto decides for each column of numbers.", choices=MARKS
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.former_names import alias
 from studio.data.files.scratch import copy_rows
+from studio.data.sets.layout import NO_SETS, SetLayout
 
 _HASHED_BYTES = 32 << 20  # per step of `compute_fingerprint`
 
@@ -31,6 +32,7 @@ class Sprites:
 
     groups: The split into training and validation set keeps sprites of a group together. By default each sprite is its
     own group; the import groups the sprites of a file, `data.similarity.groups` adds near-duplicates.
+    sets: Which sprites are views and frames of one character.
     is_test: True in the data set's own test set. Training uses test sprites only if there are no others.
     """
 
@@ -45,6 +47,7 @@ class Sprites:
     origin: Mapping[str, Any] = field(default_factory=dict)  # JSON: paths, import options, rights; not fingerprinted
     groups: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # [N]
     is_test: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))  # [N]
+    sets: SetLayout = NO_SETS
 
     def __post_init__(self) -> None:
         if not self.target_names:
@@ -60,6 +63,7 @@ class Sprites:
         assert self.targets.shape == (count, len(self.target_names)) and self.targets.dtype == np.float32
         assert self.groups.shape == (count,) and self.groups.dtype == np.int64
         assert self.is_test.shape == (count,) and self.is_test.dtype == np.bool_
+        assert not len(self.sets) or self.sets.table.max() < count
 
     def __len__(self) -> int:
         return len(self.rgba)
@@ -118,4 +122,4 @@ class Sprites:
         names = tuple(self.names[i] for i in chosen)
         rgba = copy_rows(self.rgba, chosen, self.stored.path.parent if self.stored else None)
         rows = {name: getattr(self, name)[chosen] for name in ("labels", "targets", "groups", "is_test")}
-        return replace(self, rgba=rgba, names=names, stored=None, **rows)
+        return replace(self, rgba=rgba, names=names, stored=None, sets=self.sets.take(chosen, len(self)), **rows)

@@ -197,3 +197,26 @@ def test_it_prints_the_flags_of_the_window(folder: Path, studio: Studio) -> None
     flags = " ".join(first.err.partition("To use them here: ")[2].split())
     second = studio("inspect", folder, *shlex.split(flags))
     assert "The window" not in second.err and "23 sprites" in second.out
+
+
+def test_sets_are_named(tmp_path: Path, studio: Studio) -> None:
+    for number, who in enumerate(("elf", "imp", "orc")):
+        write(tmp_path / "views" / f"{who}_left.png", sprite(number))
+        write(tmp_path / "views" / f"{who}_right.png", sprite(10 + number))
+        cells = [[sprite(20 * number + 4 * row + column, 16) for column in range(4)] for row in range(4)]
+        write(tmp_path / "sheets" / f"{who}.png", np.concatenate([np.concatenate(row, axis=1) for row in cells]))
+    (tmp_path / "views" / "imp_right.png").unlink()
+    out = studio("inspect", tmp_path / "views").out
+    assert "Sets: 2 characters" not in out  # too few to be sure
+    out = studio("inspect", tmp_path / "views", "--sets", "names").out
+    assert "Sets: 2 characters with 2 views: left, right\n" in out
+    sheets = ("inspect", tmp_path / "sheets")
+    line = "Sets: looks like 3 characters with 4 views x 4 frames: row1, row2, row3, row4; --sets sheets slices them\n"
+    assert line in studio(*sheets).out
+    flags = ("--sets", "sheets", "--rows", "down,up,left,right", "--columns", "stand")
+    last = next(line for line in studio(*sheets, *flags, "--json").objects() if "quarantine" in line)
+    rows = ["down", "up", "left", "right"]
+    assert last["sprites"]["sets"] == {
+        "kind": "sheets", "chosen": True, "count": 3, "rows": rows, "columns": [4, 4],
+        "cells": [f"{row}/{column}" for row in rows for column in ("stand", 2, 3, 4)], "gaps": 0,
+    }  # fmt: skip

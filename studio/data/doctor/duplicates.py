@@ -25,6 +25,18 @@ def swap_excluded(imported: ImportResult, is_excluded: Callable[[str], bool]) ->
     return _with_duplicates(imported, why_not)
 
 
+def clear_excluded_cells(imported: ImportResult, is_excluded: Callable[[str], bool]) -> ImportResult:
+    """Empty the cells of sets whose sprite, or left-out duplicate, has an excluded name."""
+    sprites = imported.sprites
+    if not sprites.sets:
+        return imported
+    of_duplicates = {each.place: each.item.name for each in imported.duplicates if each.place is not None}
+    table = sprites.sets.table
+    names = {(row, column): sprites.names[table[row, column]] for row, column in np.argwhere(table >= 0).tolist()}
+    excluded = [at for at, name in (names | of_duplicates).items() if is_excluded(name)]
+    return dataclasses.replace(imported, sprites=dataclasses.replace(sprites, sets=sprites.sets.without(excluded)))
+
+
 def swap_small_classes(imported: ImportResult, minimum: int, is_excluded: Callable[[str], bool]) -> ImportResult:
     """Replace sprites in classes below `minimum` sprites with their first duplicate in a larger class."""
     classes, labels = imported.sprites.class_names, imported.sprites.labels.tolist()

@@ -175,6 +175,11 @@ def _slice(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
         yield Fix("Slice at transparent gaps", {"sheets": "packed"})
 
 
+def _keep_whole(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
+    sets: Mapping[str, Value] = {"sets": "auto"} if case.options.sets == "sheets" else {}
+    yield Fix("Don't slice", {"sheets": "as they are", "sheet_grids": "", **sets})
+
+
 def _own_grid(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
     if case.options.tile:
         yield replace(slice_fix(case.options), title="Use each sheet's own grid")
@@ -208,6 +213,7 @@ _TITLES = {
     "off palette": "colours outside the palette",
     "partly described": "partly described sheet",
     "refused": "skipped files",
+    "sets": "sets.csv problems",
     "sizes": "icons of several sizes",
     "smooth": "blurry",
     "soft alpha": "semi-transparent",
@@ -235,8 +241,7 @@ _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
 }
 
 _KEPT: Mapping[str, tuple[str, _Fixes]] = {
-    "cut sheet": ("The sheets were sliced into sprites.",
-                  Fix("Don't slice", {"sheets": "as they are", "sheet_grids": ""})),
+    "cut sheet": ("The sheets were sliced into sprites.", _keep_whole),
     "looks like a sheet": (_SLICING, _slice),
     "left over": ("The sheet's last column or row does not fit the grid. Change the tile size, spacing or margin, or "
                   "use each sheet's own grid.", _own_grid),
@@ -254,6 +259,7 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "sizes": ("These icons hold several sizes. The studio read the largest.", None),
     "turned": ("The studio rotated these pictures by their EXIF entry.", None),
     "labels": ("labels.csv has invalid lines, or lacks lines for sprites.", None),
+    "sets": ("sets.csv has invalid lines. The sprites are imported without a place in a set.", None),
     "ambiguous numbers": ("A dot or comma in these numbers may separate decimals or thousands.", lambda items, case:
                           [Fix(f"Read as decimal {mark}s", {"decimal_mark": mark}) for mark in (POINT, COMMA)]),
     "split folders": ("Sibling folders named train, val and test are the splits of a data set, not classes. Sprites in "

@@ -22,13 +22,14 @@ from studio.data.colour.colour_counts import colours_per_sprite
 from studio.data.colour.palette import MOST_COLOURS, Palette, dominant_colours, extract_palette, sampling_step
 from studio.data.colour.quantizing import map_to_palette, merge_near_colours
 from studio.data.doctor.class_spelling import merge_spellings, preferred_spellings, spelling_key
-from studio.data.doctor.duplicates import EXCLUDED_BY_NAME, swap_excluded, swap_small_classes
+from studio.data.doctor.duplicates import EXCLUDED_BY_NAME, clear_excluded_cells, swap_excluded, swap_small_classes
 from studio.data.files.scratch import ScratchBuffer
 from studio.data.files.source_files import ImportIssue
 from studio.data.images.canvas import OPAQUE, as_rgba, as_uint32, clear_hidden, sprite_slices
 from studio.data.import_result import ImportResult, small_class_reason
 from studio.data.options import ImportOptions
 from studio.data.palettes.files import load_palette
+from studio.data.sets.layout import GAP
 from studio.data.similarity.near_duplicates import find_similar
 from studio.data.sprites import Sprites
 
@@ -55,7 +56,7 @@ def apply_fixes(
     if options.merge_classes:
         imported = _with_merged_classes(imported)
     if options.leave_out:
-        imported = swap_excluded(imported, is_excluded)
+        imported = swap_excluded(clear_excluded_cells(imported, is_excluded), is_excluded)
     if options.class_minimum > 1:
         imported = swap_small_classes(imported, options.class_minimum, is_excluded)
     sprites = yield from _change_pixels(imported.sprites, options, folder)
@@ -245,6 +246,7 @@ class _Selection:
     def __init__(self, sprites: Sprites) -> None:
         self._all = sprites
         self._kept = np.ones(len(sprites), np.bool_)
+        self._equal = np.arange(len(sprites))  # an earlier sprite with the same pixels, or the sprite itself
         self.left_out: list[ImportIssue] = []
 
     def exclude_named(self, names: str) -> None:
@@ -264,15 +266,18 @@ class _Selection:
                 continue
             earlier = first.setdefault(hashlib.blake2b(pixels, digest_size=16).digest(), index)
             if earlier != index and not keep_equal:
+                self._equal[index] = earlier
                 self._drop(index, "duplicate", f"the same pixels as {self._all.names[earlier]} after the changes")
 
     def exclude_similar(self) -> Generator[Event, None, None]:
-        """Exclude sprites similar to an earlier kept sprite. Yields Progress."""
+        """Exclude sprites similar to an earlier kept sprite, except cells of chosen sets. Yields Progress."""
         indices = np.flatnonzero(self._kept)
+        sets = self._all.sets
+        of_sets = set(sets.table.ravel().tolist()) if sets.chosen else set()
         similar = yield from find_similar(self._all.rgba[indices])
         pairs = zip(indices[similar.first].tolist(), indices[similar.second].tolist(), strict=True)
         for number, (first, second) in enumerate(pairs):
-            if self._kept[first] and self._kept[second]:
+            if self._kept[first] and self._kept[second] and second not in of_sets:
                 self._drop(second, "similar", similar.describe(number, self._all.names[first]))
 
     def exclude_small_classes(self, minimum: int) -> None:
@@ -287,7 +292,8 @@ class _Selection:
 
     def sprites(self) -> Sprites:
         """The kept sprites, with empty classes removed."""
-        kept = self._all.take(self.rows())
+        every = dataclasses.replace(self._all, sets=self._all.sets.renumbered(np.append(self._equal, GAP)))
+        kept = every.take(self.rows())
         used, labels = np.unique(kept.labels, return_inverse=True)
         names = tuple(kept.class_names[label] for label in used)
         return dataclasses.replace(kept, labels=labels.astype(np.int64), class_names=names)

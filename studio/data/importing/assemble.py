@@ -25,10 +25,12 @@ from studio.data.images.canvas import (
 )
 from studio.data.import_result import SHEET_GROUPS, DetectedSheet, Duplicate, ImportResult, duplicate_reason
 from studio.data.importing.import_buffer import ImportBuffer
+from studio.data.importing.set_places import add_sets, propose_unsliced
 from studio.data.importing.sheet_summary import folder_class, sheet_class, summarize_sheets
 from studio.data.labels.lookup import LabelLookup, names_in_file
 from studio.data.options import ImportOptions
 from studio.data.reading.read import DecodedSprite, ReadResult
+from studio.data.sets.table import SetTables
 from studio.data.sheets.leftover import leftover_strips
 from studio.data.sheets.recognising import SheetCandidate
 from studio.data.similarity.groups import groups_by_file
@@ -51,12 +53,13 @@ def assemble(
     labels: LabelLookup,
     sheets: Mapping[int, SheetCandidate],
     folder: Path | None,
+    tables: SetTables,
 ) -> Generator[int, None, ImportResult]:
     """Build the sprites and issues of an import from the read results in `buffer`, and close the buffer.
 
     Yields the current file number after each sprite. problems: issues of unreadable files, for the quarantine. sheets:
-    detected sheets by file number, sliced or not. folder: where large pixel data go to a scratch file. Raises
-    BadInputError for too many sprites or too little disk space, and OSError for a full disk.
+    detected sheets by file number, sliced or not. folder: where large pixel data go to a scratch file. tables: sets.csv
+    files. Raises BadInputError for too many sprites or too little disk space, and OSError for a full disk.
     """
     proposed = propose_canvas_size(buffer.sizes)
     size = options.size or proposed
@@ -74,13 +77,15 @@ def assemble(
             detected.append(DetectedSheet(file.name, sheet.grid, tiles or sheet.sprites))
         for _ in assembler.add_file(file, result, sheet):
             yield number
+    proposed_sets = propose_unsliced(buffer, options, sheets)
     buffer.close()
     quarantine = tuple(sorted([*problems, *assembler.quarantine], key=lambda issue: issue.name))
     sprites = assembler.sprites(title)
     notes = tuple(sorted([*assembler.notes, *labels.notes()], key=lambda issue: issue.name))
     sizes, duplicates = dict(buffer.sizes), tuple(assembler.duplicates)
     summary = replace(summary, hidden=assembler.hidden_folders())
-    return ImportResult(sprites, quarantine, notes, sizes, proposed, duplicates, tuple(detected), summary)
+    about = (quarantine, notes, sizes, proposed, duplicates, tuple(detected), summary, proposed_sets)
+    return (yield from add_sets(ImportResult(sprites, *about), options, tables, len(buffer.files)))
 
 
 def _check_disk_space(count: int, size: int, folder: Path) -> None:

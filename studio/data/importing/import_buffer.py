@@ -98,6 +98,12 @@ class ImportBuffer:
         fits = (sides == size).all(1) if exactly else sides.max(1) <= size
         return int((has_pixels & fits).sum())
 
+    def picture_sizes(self) -> dict[int, tuple[int, int]]:
+        """Return the (width, height) of the picture in each file with a single picture, by file number."""
+        numbers, first, counts = np.unique(np.array(self._file_of), return_index=True, return_counts=True)
+        single = zip(numbers[counts == 1].tolist(), first[counts == 1].tolist(), strict=True)
+        return {number: self._sides(self._size, row) for number, row in single if number != _NO_FILE}
+
     def count_by_fit(
         self, size: int, sheets: Collection[int], *, exactly: bool
     ) -> tuple[int, tuple[tuple[int, int, int], ...]]:

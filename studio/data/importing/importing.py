@@ -37,6 +37,7 @@ from studio.data.import_result import (
 from studio.data.importing.assemble import assemble
 from studio.data.importing.class_moves import apply_edits, moved_by_class
 from studio.data.importing.import_buffer import ImportBuffer
+from studio.data.importing.set_places import notices_on_sets, options_of_sets, share_grid
 from studio.data.importing.sheet_grids import match_sheet_grids, parse_sheet_grids
 from studio.data.labels.lookup import read_labels
 from studio.data.options import ImportOptions, SheetGrid
@@ -45,6 +46,7 @@ from studio.data.reading.finding import FoundFiles, Root, resolve_roots, title_o
 from studio.data.reading.read import all_sources
 from studio.data.reading.reader_pool import read_files
 from studio.data.reading.splits import SplitFolders, remove_split_folders
+from studio.data.sets.table import read_set_tables
 from studio.data.sheets.recognising import SheetCandidate, most_likely_grid, vote_on_sheets
 from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sources.base import Source
@@ -77,7 +79,7 @@ def import_sprites(
     """
     started = time.perf_counter()
     yield Progress(0, 0, "files found")
-    roots, options = resolve_roots(paths), with_palette(options)
+    roots, options = resolve_roots(paths), options_of_sets(with_palette(options))
     title = title_of_roots(roots)
     if options.sheet_grids:
         parse_sheet_grids(options.sheet_grids)  # raises for a bad list before files are read
@@ -106,6 +108,7 @@ def import_sprites(
         yield Notice("warning", f"No sprite matches {unknown[0]!r} to exclude.", hint)
     if is_new:
         yield from _notices(fixed)
+    yield from notices_on_sets(result, options)
     origin: dict[str, Any] = {"paths": [str(root.path) for root in roots], **before}
     origin["options"] = {**dict(before.get("options", {})), **_decided(options, result)}
     if moved := [note.name for note in fixed.notes if note.group == "moved"]:
@@ -114,7 +117,7 @@ def import_sprites(
     yield SpritesImported(
         fixed.sprites.with_origin(origin), fixed.quarantine, fixed.notes, fixed.sizes, fixed.proposed_size,
         time.perf_counter() - started, from_cache=not is_new, read=ReadSprites(result.sprites, rows),
-        edits=edits, sheets=fixed.sheets, sheet_summary=fixed.sheet_summary,
+        edits=edits, sheets=fixed.sheets, sheet_summary=fixed.sheet_summary, proposed_sets=fixed.proposed_sets,
     )  # fmt: skip
 
 
@@ -208,13 +211,15 @@ def _read_and_assemble(
 ) -> Generator[Event, None, ImportResult]:  # fmt: skip
     """Read the files, slice the sheets and build the sprites. Raises OSError if the disk of `folder` is full."""
     labels, unreadable = yield from read_labels(files, options.decimal_mark)
+    tables, problems_of_tables = yield from read_set_tables(files if options.sets in ("auto", "csv") else [])
     buffer = ImportBuffer(files, folder)
     yield from read_files(files, sources, options, buffer.put)
     sheets, grids = yield from _choose_grids(buffer, files, options)
     if grids:
         buffer.drop(grids.keys())
         yield from read_files(files, sources, options, buffer.put, grids)
-    assembling = assemble(buffer, options, title, [*problems, *unreadable], labels, sheets, folder)
+    issues = [*problems, *unreadable, *problems_of_tables]
+    assembling = assemble(buffer, options, title, issues, labels, sheets, folder, tables)
     return (yield from run_in_thread(assembling, len(files), "files assembled"))
 
 
@@ -226,6 +231,8 @@ def _choose_grids(
     sheets = vote_on_sheets(buffer.candidates, twins)
     if options.uses_detected_grids:
         sheets |= _further_sheets(buffer, sheets, options.size)
+    if options.sets == "sheets" and options.uses_detected_grids:
+        sheets = share_grid(buffer, options, sheets)
     own = yield from _grids_from_options(files, options.sheet_grids)
     sheets |= {number: replace(sheets[number], grid=grid) for number, grid in own.items() if number in sheets}
     detected = {number: sheet.grid for number, sheet in sheets.items()} if options.uses_detected_grids else {}

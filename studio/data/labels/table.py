@@ -11,25 +11,23 @@ separate the columns. Each column of numbers has either decimal points or decima
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.names import escape_unprintable, nfc
+from studio.core.names import escape_unprintable
 from studio.data.decimal_marks import AUTO, COMMA, POINT, ColumnMarks, decide_marks, is_number, parse_number
 from studio.data.files.source_files import UnreadableFile
+from studio.data.labels.csv_rows import Problems, csv_rows, file_key, read_text_head, why_outside
 
 MAX_NUMBERS = 64  # number columns
-_MAX_PROBLEMS = 100  # listed problems; further problems are only counted
 _SAMPLE_ROWS = 1000  # the first rows decide the type of a column
 _YIELD_ROWS = 2000  # rows between two yields
 _MAX_NAME = 200  # characters of a class or a heading
@@ -38,32 +36,8 @@ _FILE_HEADINGS = frozenset({"file", "filename", "file_name", "file name", "name"
 _CAPTION_HEADINGS = frozenset({"text", "caption", "description", "prompt"})  # data sets of captioned images
 _CLASS_HEADINGS = frozenset({"class", "class_name", "class name", "label", "category", "tag"})
 _ONE_COLUMN = "only one column: add a column with classes or numbers"
-_UNCLOSED = "a quotation mark is not closed, or stands in the middle of a text"
 _MISSING = frozenset({"", "nan"})
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_SEPARATOR_LINE = re.compile(rb"\A(?:\xef\xbb\xbf)?sep=.(?=[\r\n])", re.IGNORECASE)  # the first line for Excel: sep=;
-_ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
-
-
-@dataclass(eq=False, slots=True)
-class Problems:
-    """Unusable lines of a labels file as (line number, reason). more: number of further problems, not listed."""
-
-    lines: list[tuple[int, str]] = field(default_factory=list)
-    more: int = 0
-
-    def add(self, line: int, reason: str) -> None:
-        if len(self.lines) < _MAX_PROBLEMS:
-            self.lines.append((line, reason))
-        else:
-            self.more += 1
-
-    def sentences(self) -> Iterator[str]:
-        """Yield a sentence for each problem, sorted by line."""
-        for line, reason in sorted(self.lines):
-            yield f"line {line:,}: {reason}"
-        if self.more:
-            yield f"{self.more:,} more lines can't be used"
 
 
 @dataclass(eq=False, slots=True)
@@ -89,25 +63,23 @@ def read_table(
     COMMA for all columns; AUTO decides for each column by all its cells. Raises UnreadableFile for an unusable file;
     unusable lines become problems of the table.
     """
-    data = _SEPARATOR_LINE.sub(b"", data)
-    first = _first_line(data)
-    problems = Problems()
-    delimiter = next((mark for mark in "\t;," if mark in re.sub(r'"[^"]*"', "", first)), "")
+    data, delimiter = read_text_head(data)
     if not delimiter:
         raise UnreadableFile("unreadable", _ONE_COLUMN)
-    head = list(islice(_rows(data, delimiter, problems), _SAMPLE_ROWS))
+    problems = Problems()
+    head = list(islice(csv_rows(data, delimiter, problems), _SAMPLE_ROWS))
     if not head:
         raise UnreadableFile("unreadable", f"no readable line: {next(problems.sentences(), 'all are empty')}")
     file_column = _file_column(head, names_file)
-    head = list(islice(_rows(data, delimiter, Problems(), file_column), _SAMPLE_ROWS))
+    head = list(islice(csv_rows(data, delimiter, Problems(), file_column), _SAMPLE_ROWS))
     problems = Problems()  # the second pass reports the problems of these rows again
     layout = _layout(head, file_column, names_file, problems)
     counts = [ColumnMarks() for _ in layout.number_columns]
     if decimal_mark == AUTO:
-        yield from _count_marks(layout, counts, _rows(data, delimiter, Problems(), file_column))
+        yield from _count_marks(layout, counts, csv_rows(data, delimiter, Problems(), file_column))
     marks = decide_marks(counts, delimiter) if decimal_mark == AUTO else [decimal_mark] * len(counts)
     builder = _TableBuilder(layout, marks, names_file, problems)
-    rows = islice(_rows(data, delimiter, problems, file_column), layout.has_headings, None)
+    rows = islice(csv_rows(data, delimiter, problems, file_column), layout.has_headings, None)
     for count, (line, cells) in enumerate(rows):
         builder.add(line, cells)
         if count % _YIELD_ROWS == 0:
@@ -134,39 +106,6 @@ def _ambiguity(name: str, example: str, mark: str) -> str:
     return f"the numbers of {name!r} fit two notations: {example} was read as {read:g}, but may mean {other:g}"
 
 
-def _first_line(data: bytes) -> str:
-    """Return the first non-blank line. Raises UnreadableFile for empty data, and data other than UTF-8 text."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        reason = f"line {line:,} is not UTF-8 text: save it from the spreadsheet as 'CSV UTF-8'"
-        raise UnreadableFile("unreadable", reason) from None
-    if "\0" in text:
-        raise UnreadableFile("unreadable", "not a text file")
-    first = next((line for line in io.StringIO(text[: 1 << 20]) if line.strip()), "")
-    if not first:
-        raise UnreadableFile("unreadable", "empty: the file has no text")
-    return first
-
-
-def _rows(data: bytes, delimiter: str, problems: Problems, file_column: int = 0) -> Iterator[tuple[int, list[str]]]:
-    """Parse a CSV; yields (line number, cells) for every non-blank row, with `file_column` moved to the front."""
-    text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
-    reader = csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True)
-    while True:
-        line = reader.line_num + 1
-        try:
-            cells = [cell.strip() for cell in next(reader)]
-        except StopIteration:
-            return
-        except csv.Error:
-            problems.add(line, _UNCLOSED)
-            continue
-        if any(cells):
-            yield line, [*cells[file_column : file_column + 1], *cells[:file_column], *cells[file_column + 1 :]]
-
-
 @dataclass(frozen=True)
 class _Layout:
     """Which columns of a labels file hold the class and the numbers. Column 0 holds the file names."""
@@ -181,10 +120,10 @@ class _Layout:
 def _file_column(head: Sequence[tuple[int, list[str]]], names_file: Callable[[str], bool]) -> int:
     """Return the column with file names: with a heading like 'file' and the name of a known file; 0 if unclear."""
     first = head[0][1]
-    if first[0].lower() in _FILE_HEADINGS or names_file(_key(first[0])):
+    if first[0].lower() in _FILE_HEADINGS or names_file(file_key(first[0])):
         return 0
     named = [column for column in range(1, len(first)) if first[column].lower() in _FILE_HEADINGS]
-    found = (c for c in named if any(len(cells) > c and names_file(_key(cells[c])) for _, cells in head[1:]))
+    found = (c for c in named if any(len(cells) > c and names_file(file_key(cells[c])) for _, cells in head[1:]))
     return next(found, 0)
 
 
@@ -238,7 +177,7 @@ def _are_headings(
     about_files = first[0].lower() in _FILE_HEADINGS
     if about_files and not with_numbers:
         return True  # even if a file 'sprite.png' exists
-    if names_file(_key(first[0])):
+    if names_file(file_key(first[0])):
         return False
     if about_files or any(cell.lower() in _CLASS_HEADINGS for cell in first[1:]):
         return True
@@ -265,11 +204,6 @@ def _unique_names(headings: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _key(cell: str) -> str:
-    """Convert the file name in a cell to a key of LabelsTable.rows."""
-    return nfc("/".join(part for part in cell.replace("\\", "/").split("/") if part not in ("", ".")))
-
-
 class _TableBuilder:
     """Builds a LabelsTable row by row. marks: POINT or COMMA for each number column."""
 
@@ -284,7 +218,7 @@ class _TableBuilder:
 
     def add(self, line: int, cells: list[str]) -> None:
         """Add a row of cells; an unusable row becomes a problem with its line number."""
-        key = _key(cells[0])
+        key = file_key(cells[0])
         problem = self._problem(key, cells)
         if problem:
             self._problems.add(line, problem)
@@ -306,11 +240,9 @@ class _TableBuilder:
         width = self._layout.width
         if len(cells) < width or any(cells[width:]):
             return f"{len(cells)} columns instead of {width}"
-        name, path = escape_unprintable(cells[0][:_MAX_NAME]), cells[0].replace("\\", "/")
-        if _ABSOLUTE.match(path):
-            return f"{name!r} is an absolute path: write the path relative to the folder of this table"
-        if ".." in path.split("/"):
-            return f"{name!r} leads out of the folder of this table"
+        name = escape_unprintable(cells[0][:_MAX_NAME])
+        if outside := why_outside(cells[0]):
+            return outside
         if not key:
             return "no file name"
         if key in self._rows:

@@ -69,7 +69,7 @@ def group_near_duplicates(sprites: Sprites, cache_dir: Path | None) -> Generator
 
     Sprites from a file already share a group (see `groups_by_file`). Copies are joined first, then sprites that differ
     in a few pixels, most similar first. No group grows beyond a tenth of its class: long chains are cut at the weakest
-    link. cache_dir: folder where the pairs are stored for later calls.
+    link. A set that the user chose counts as one sprite. cache_dir: folder where the pairs are stored for later calls.
     """
     groups = _Groups(sprites)
     if len(sprites) <= MOST_COMPARED:
@@ -133,10 +133,14 @@ class _Groups:
         _, first, group = np.unique(sprites.groups, return_index=True, return_inverse=True)
         self._parent = first[group].astype(np.int64)  # at first the first sprite of each sprite's group
         self._sizes = np.bincount(self._parent, minlength=len(sprites))
+        cells = np.unique(sprites.sets.table) if sprites.sets.chosen else np.zeros(0, np.int32)
+        cells = cells[cells >= 0]
+        self._units = np.ones(len(sprites), np.int64)  # sprites that count as one
+        self._units[cells] = self._sizes[self._parent[cells]]
 
     def join(self, pairs: Pairs, always: int) -> None:
         """Join the two groups of every pair, int64 [P, 2], in order, up to a tenth of the class or `always` sprites."""
-        largest = np.maximum(always, self._tenth)
+        largest = np.maximum(always * self._units, self._tenth)
         for one, other in pairs.tolist():
             low, high = sorted((self._root(one), self._root(other)))
             size = self._sizes[low] + self._sizes[high]

@@ -18,9 +18,10 @@ from studio.data.files.source_files import ImportIssue, SourceFile
 from studio.data.import_result import DetectedSheet, Duplicate, ImportResult, SheetSummary
 from studio.data.options import ReadOptions, SheetGrid, settings_of_reading
 from studio.data.reading.finding import Root
+from studio.data.sets.layout import SetProposal
 from studio.data.store import packed
 
-_VERSION = 14  # increase when imports of the same files change
+_VERSION = 15  # increase when imports of the same files change
 _MOST_ENTRIES = 20
 _MOST_BYTES = 2 << 30  # total without the newest entry, which may be mapped
 _PROGRESS_EVERY = 4096  # files
@@ -51,11 +52,11 @@ def load_import(entry: Path) -> Generator[int, None, ImportResult | None]:
         sprites, extra = yield from packed.load_in_slices(entry)
         sizes = {(int(width), int(height)): int(count) for width, height, count in extra["sizes"]}
         quarantine, notes = (tuple(_items_from(extra[key])) for key in ("quarantine", "notes"))
-        twins = ((*_items_from([row]), first, name, tuple(numbers)) for row, first, name, numbers in extra["twins"])
-        duplicates = tuple(Duplicate(*twin) for twin in twins)
+        duplicates = tuple(_duplicate_from(*row) for row in extra["twins"])
         sheets = tuple(DetectedSheet(str(name), SheetGrid(*grid), int(count)) for name, grid, count in extra["sheets"])
         proposed, summary = int(extra["proposed_size"]), _summary_from(extra["sheet_summary"])
-        imported = ImportResult(sprites, quarantine, notes, sizes, proposed, duplicates, sheets, summary)
+        proposal = _proposal_from(extra["proposed_sets"])
+        imported = ImportResult(sprites, quarantine, notes, sizes, proposed, duplicates, sheets, summary, proposal)
     except (BadInputError, KeyError, ValueError, TypeError, OverflowError):
         return None
     with contextlib.suppress(OSError):
@@ -75,7 +76,8 @@ def save_import(entry: Path, imported: ImportResult) -> Generator[int, None, Imp
         "sheets": [[sheet.name, astuple(sheet.grid), sheet.sprites] for sheet in imported.sheets],
         "sheet_summary": asdict(imported.sheet_summary),
         "proposed_size": imported.proposed_size,
-        "twins": [[_row(one.item), one.first, one.class_name, one.numbers] for one in imported.duplicates],
+        "proposed_sets": asdict(imported.proposed_sets) if imported.proposed_sets else None,
+        "twins": [[_row(one.item), one.first, one.class_name, one.numbers, one.place] for one in imported.duplicates],
     }
     yield from packed.save_in_slices(imported.sprites, entry, extra)
     _evict(entry)
@@ -89,6 +91,20 @@ def _row(item: ImportIssue) -> list[str]:
 def _items_from(rows: Sequence[Sequence[str]]) -> Iterator[ImportIssue]:
     for name, reason, group, path in rows:
         yield ImportIssue(name, reason, group, Path(path) if path else None)
+
+
+def _duplicate_from(
+    row: Sequence[str], first: int, name: str, numbers: Sequence[float], place: Sequence[int] | None
+) -> Duplicate:
+    (item,) = _items_from([row])
+    return Duplicate(item, first, name, tuple(numbers), None if place is None else (place[0], place[1]))
+
+
+def _proposal_from(values: Mapping[str, Any] | None) -> SetProposal | None:
+    if values is None:
+        return None
+    low, high = values["columns"]
+    return SetProposal(int(values["count"]), tuple(values["rows"]), (int(low), int(high)))
 
 
 def _summary_from(values: Mapping[str, Any]) -> SheetSummary:

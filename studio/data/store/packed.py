@@ -23,6 +23,7 @@ from studio.core.errors import BadInputError
 from studio.core.files import atomic_path, read_into
 from studio.core.generators import run_to_end
 from studio.data.files import scratch
+from studio.data.sets.layout import NO_SETS, SetLayout
 from studio.data.sprites import MappedFile, Sprites
 
 _FORMAT = "sprites 3"
@@ -46,6 +47,7 @@ class PackedTexts:
     class_names: list[str]
     names: list[str]
     target_names: list[str]
+    sets: Any  # JSON of SetLayout; None without sets
     extra: dict[str, Any]  # values saved with the sprites
 
 
@@ -66,6 +68,8 @@ def save_in_slices(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None
     arrays["texts"] = ("U8", (len(texts),), len(texts))
     about = {"format": _FORMAT, "fingerprint": sprites.fingerprint, "groups": _hash_of_split(sprites)}
     about["sha256"] = _checksum(sprites, texts)
+    if sprites.sets:
+        about["sets"] = sprites.sets.digest
     step = max(1, _SLICE // max(1, sprites.rgba[:1].nbytes))
     with atomic_path(path) as temporary:
         with temporary.open("wb") as stream:
@@ -89,7 +93,8 @@ def link_or_save(sprites: Sprites, path: Path) -> Generator[int, None, None]:
         with contextlib.suppress(OSError, DamagedFile):
             with sprites.stored.path.open("rb") as stream:
                 about = _header(_contents(stream))[1]
-            if (about.get("fingerprint"), about.get("groups")) == (sprites.fingerprint, _hash_of_split(sprites)):
+            own = (sprites.fingerprint, _hash_of_split(sprites), sprites.sets.digest)
+            if (about.get("fingerprint"), about.get("groups"), about.get("sets", "")) == own:
                 os.link(sprites.stored.path, path)
                 return
     yield from save_in_slices(sprites, path)
@@ -176,7 +181,11 @@ def _sprites_from(
         raise DamagedFile("numbers and sprites don't match")
     names, class_names, target_names = tuple(texts.names), tuple(texts.class_names), tuple(texts.target_names)
     about = (rgba, labels, class_names, names, texts.title, targets, target_names, stored)
-    return Sprites(*about, groups=groups, is_test=is_test)
+    try:
+        sets = NO_SETS if texts.sets is None else SetLayout.from_json(texts.sets, len(labels))
+    except ValueError as error:
+        raise DamagedFile(str(error)) from None
+    return Sprites(*about, groups=groups, is_test=is_test, sets=sets)
 
 
 def _header_bytes(about: Mapping[str, str], arrays: Mapping[str, tuple[str, tuple[int, ...], int]]) -> bytes:
@@ -249,6 +258,8 @@ def _lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield all texts for a packed file as JSON lines [key, value]; a long list takes several lines."""
     texts: dict[str, Any] = {"title": sprites.title, "class_names": sprites.class_names, "names": sprites.names}
     texts["target_names"] = sprites.target_names
+    if sprites.sets:
+        texts["sets"] = sprites.sets.to_json()
     for key, value in {**texts, **{_EXTRA + name: value for name, value in extra.items()}}.items():
         starts = range(0, max(1, len(value)), _A_LINE) if isinstance(value, list | tuple) else ()
         for piece in [value[start : start + _A_LINE] for start in starts] or (value,):
@@ -271,7 +282,8 @@ def _texts_in(lines: bytes) -> PackedTexts:
     title, *lists = (found.get(key) for key in ("title", "class_names", "names", "target_names"))
     if not (isinstance(title, str) and all(map(_all_texts, lists))):
         raise DamagedFile("names are not texts")
-    return PackedTexts(title, found["class_names"], found["names"], found["target_names"], extra)
+    named = (found["class_names"], found["names"], found["target_names"])
+    return PackedTexts(title, *named, found.get("sets"), extra)
 
 
 def _all_texts(values: object) -> bool:

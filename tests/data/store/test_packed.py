@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from studio.core.errors import BadInputError
 from studio.core.generators import run_to_end
 from studio.data.files import scratch
+from studio.data.sets.layout import NO_SETS, SetLayout
 from studio.data.sprites import Sprites
 from studio.data.store import packed as packed_module
 from studio.data.store.packed import link_or_save, load, load_in_slices, map_saved, save, save_in_slices
@@ -235,3 +236,21 @@ def test_nothing_is_ever_unpickled(tmp_path: Path) -> None:
             path.write_bytes(pickle.dumps(Canary(canary)))
         assert_refused(path)
     assert not canary.exists()
+
+
+def test_sets_are_saved_and_not_linked_to_others(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = np.array([[0, -1], [4, 0]], np.int32)
+    with_sets = dataclasses.replace(sprites, sets=SetLayout(("down", "up"), ("orc", "elf"), table, "csv", chosen=True))
+    save(with_sets, path)
+    assert load(path).sets.digest == with_sets.sets.digest and load(path).fingerprint == sprites.fingerprint
+    monkeypatch.setattr(scratch, "MEMORY_LIMIT", 0)
+    mapped = load(path)
+    for sets, links in ((mapped.sets, 2), (NO_SETS, 1)):
+        other = path.with_name(f"{links}.safetensors")
+        run_to_end(link_or_save(dataclasses.replace(mapped, sets=sets), other))
+        assert other.stat().st_nlink == links and load(other).sets.digest == sets.digest
+    wrong = dataclasses.replace(with_sets.sets, kind="")
+    monkeypatch.setattr(SetLayout, "to_json", lambda layout: {"cells": 1})
+    save(dataclasses.replace(sprites, sets=wrong), path)
+    with pytest.raises(BadInputError, match="damaged"):
+        load(path)

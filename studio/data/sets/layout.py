@@ -1,0 +1,192 @@
+"""`SetLayout`: which sprite is which cell (view and frame) of which set (a character)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.formatting import count
+
+_MOST_NAMED = 12  # rows in a description
+GAP = -1  # in SetLayout.table
+
+
+class Place(NamedTuple):
+    """The place of a sprite: its set, and the row (view) and column (frame) of its cell. column: '' without frames."""
+
+    name: str
+    row: str
+    column: str
+
+    @property
+    def cell(self) -> str:
+        """The name of the cell: 'down/step', or 'down' without a column."""
+        return f"{self.row}/{self.column}" if self.column else self.row
+
+
+@dataclass(frozen=True, eq=False)
+class SetLayout:
+    """Sets of sprites as a table: a row for each set, a column for each cell.
+
+    The import keeps one of several sprites with equal pixels: a sprite may fill several cells, also of several sets.
+    """
+
+    cells: tuple[str, ...] = ()  # cell names, 'down/step' or 'down', row by row
+    sets: tuple[str, ...] = ()  # names of the sets
+    table: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), np.int32))  # [S, C], sprite or GAP
+    kind: str = ""  # how the sets were recognised: 'folders', 'names', 'sheets' or 'csv'
+    chosen: bool = False  # whether the user chose the sets; a chosen set is never split between training and validation
+
+    def __post_init__(self) -> None:
+        assert self.table.shape == (len(self.sets), len(self.cells)) and self.table.dtype == np.int32
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    @cached_property
+    def rows(self) -> tuple[str, ...]:
+        """The names of the rows (views), in order."""
+        return tuple(dict.fromkeys(cell.partition("/")[0] for cell in self.cells))
+
+    @cached_property
+    def columns(self) -> tuple[int, int]:
+        """The smallest and largest number of columns (frames) of a set."""
+        widths = self._widths()
+        return (int(widths.min()), int(widths.max())) if len(widths) else (0, 0)
+
+    @cached_property
+    def gaps(self) -> int:
+        """The number of missing cells; a set with fewer columns than other sets does not miss the further columns."""
+        expected = self._column_numbers() < self._widths()[:, None]
+        return int(np.count_nonzero(expected & (self.table < 0)))
+
+    @property
+    def digest(self) -> str:
+        """Hash of the layout, 16 hex digits; '' without sets."""
+        if not self.sets:
+            return ""
+        digest = hashlib.sha256(repr((self.cells, self.sets, self.kind, self.chosen)).encode("utf-8", "surrogatepass"))
+        digest.update(np.ascontiguousarray(self.table).data)
+        return digest.hexdigest()[:16]
+
+    def find_cell(self, name: str) -> int:
+        """Return the index of a cell by name; a row's name alone means the row's first column. -1 for unknown names."""
+        if name in self.cells:
+            return self.cells.index(name)
+        return next((index for index, cell in enumerate(self.cells) if cell.partition("/")[0] == name), -1)
+
+    def take(self, indices: NDArray[np.int64], total: int) -> SetLayout:
+        """Return the layout of the sprites at `indices` among `total`; drops sets without a sprite."""
+        if not self.sets:
+            return self
+        becomes = np.full(total + 1, GAP, np.int64)  # the last entry: a gap stays a gap
+        becomes[indices[::-1]] = np.arange(len(indices))[::-1]  # the first of equal indices counts
+        return self.renumbered(becomes)
+
+    def renumbered(self, becomes: NDArray[np.int64]) -> SetLayout:
+        """Return the layout with new sprite indices; drops sets without a sprite.
+
+        becomes: int64 [N + 1], new index of each sprite, or GAP; the last entry is GAP.
+        """
+        table = becomes[self.table].astype(np.int32)
+        return replace(self, table=table)._without_empty_sets() if self.sets else self
+
+    def without(self, places: Iterable[tuple[int, int]]) -> SetLayout:
+        """Return the layout with gaps at (set, cell) indices; drops sets without a sprite."""
+        table = self.table.copy()
+        for at in places:
+            table[at] = GAP
+        return replace(self, table=table)._without_empty_sets()
+
+    def joined_groups(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return groups for the split with each set in one group: int64 [N]. Sets that share a sprite share a group."""
+        numbers, index = np.unique(groups, return_inverse=True)
+        parent = list(range(len(numbers)))
+
+        def root(number: int) -> int:
+            while parent[number] != number:
+                parent[number] = parent[parent[number]]
+                number = parent[number]
+            return number
+
+        for members in self.table:
+            own = [root(number) for number in np.unique(index[members[members >= 0]]).tolist()]
+            for number in own:
+                parent[root(number)] = root(own[0])
+        return numbers[np.array([root(number) for number in range(len(numbers))], np.int64)[index]]
+
+    def describe(self, noun: str = "character") -> str:
+        """Describe the sets for users: '83 characters with 4 views x 4 frames: down, up, left, right'."""
+        return describe_sets(len(self.sets), self.rows, self.columns, noun)
+
+    def summary(self) -> dict[str, Any]:
+        """Return a summary for programs: number of sets, names of cells, and number of missing cells."""
+        cells = {"rows": list(self.rows), "columns": list(self.columns), "cells": list(self.cells)}
+        return {"kind": self.kind, "chosen": self.chosen, "count": len(self.sets), **cells, "gaps": self.gaps}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields as JSON values."""
+        about = {"cells": list(self.cells), "sets": list(self.sets), "kind": self.kind, "chosen": self.chosen}
+        return {**about, "table": self.table.tolist()}
+
+    @classmethod
+    def from_json(cls, values: Any, total: int) -> SetLayout:
+        """Create a layout of `total` sprites from `to_json`. Raises ValueError for invalid values."""
+        try:
+            cells, sets = tuple(values["cells"]), tuple(values["sets"])
+            table = np.array(values["table"], np.int64).reshape(len(sets), len(cells))
+            kind, chosen = values["kind"], values["chosen"]
+        except (TypeError, KeyError, ValueError, OverflowError) as error:
+            raise ValueError("no sets") from error
+        texts = all(isinstance(text, str) for text in (*cells, *sets, kind)) and isinstance(chosen, bool)
+        if not texts or len({*cells}) < len(cells) or not ((table >= GAP) & (table < total)).all():
+            raise ValueError("sets of other sprites")
+        return cls(cells, sets, table.astype(np.int32), kind, chosen)
+
+    def _column_numbers(self) -> NDArray[np.int64]:
+        """Return the position of each cell in its row, from 0: int64 [C]."""
+        rows = [cell.partition("/")[0] for cell in self.cells]
+        return np.array([rows[:index].count(row) for index, row in enumerate(rows)], np.int64)
+
+    def _widths(self) -> NDArray[np.int64]:
+        """Return each set's number of columns, up to the last filled column: int64 [S]."""
+        widths: NDArray[np.int64] = np.where(self.table >= 0, self._column_numbers() + 1, 0).max(axis=1, initial=0)
+        return widths
+
+    def _without_empty_sets(self) -> SetLayout:
+        used = self.table.max(axis=1, initial=GAP) >= 0
+        if used.all():
+            return self
+        sets = tuple(name for name, is_used in zip(self.sets, used.tolist(), strict=True) if is_used)
+        return replace(self, sets=sets, table=self.table[used]) if sets else NO_SETS
+
+
+NO_SETS = SetLayout()
+
+
+@dataclass(frozen=True)
+class SetProposal:
+    """Sets that other import options would give: unsliced sheets with equal rows."""
+
+    count: int
+    rows: tuple[str, ...]
+    columns: tuple[int, int]  # smallest and largest number
+
+    def describe(self, noun: str = "character") -> str:
+        """Describe the sets for users, as SetLayout.describe."""
+        return describe_sets(self.count, self.rows, self.columns, noun)
+
+
+def describe_sets(total: int, rows: Sequence[str], columns: tuple[int, int], noun: str) -> str:
+    """Describe sets for users: number of sets, views and frames, and the names of the views."""
+    frames = "" if columns[1] <= 1 else f" x {columns[0]} to {columns[1]} frames"
+    if columns[0] == columns[1] > 1:
+        frames = f" x {columns[0]} frames"
+    more = f" and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
+    return f"{count(total, noun)} with {count(len(rows), 'view')}{frames}: {', '.join(rows[:_MOST_NAMED])}{more}"

@@ -1,0 +1,148 @@
+"""Find the sets in imported sprites: by sets.csv, names, folders or tiles, as the options say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.errors import BadInputError
+from studio.core.names import escape_unprintable
+from studio.data.options import ReadOptions
+from studio.data.sets.layout import GAP, NO_SETS, Place, SetLayout
+from studio.data.sets.naming import Places, folder_order, places_by_folders, places_by_words
+from studio.data.sets.sheets import places_by_sheets
+from studio.data.sets.table import SetTables
+from studio.data.sets.words import SpriteName, Words, natural
+
+_FEWEST_SETS = 3  # found without being asked for
+_MOSTLY = 0.5  # smallest share: of sprites in sets, and of sets with the most common row
+_MOST_CELLS = 1024
+_AT_ONCE = 4096  # names between two yields
+
+_Order = Callable[[Place], Any]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Places by position of the sprite's name, and the sort key of cells."""
+
+    kind: str
+    places: Places
+    order: _Order
+
+
+class FoundSets(NamedTuple):
+    """The sets of imported sprites, and the (set, cell) indices of names, by position of the name."""
+
+    layout: SetLayout = NO_SETS
+    places: Mapping[int, tuple[int, int]] = MappingProxyType({})
+
+
+def parse_cell_names(text: str, label: str) -> tuple[str, ...]:
+    """Parse names of rows or columns, separated by commas. label: of the setting. Raises BadInputError."""
+    names = tuple(escape_unprintable(name.strip()) for name in text.split(",")) if text.strip() else ()
+    if "" in names:
+        raise BadInputError(f"{label}: a name between two commas is missing.", "Example: down,up,left,right")
+    if wrong := next((name for name in names if "/" in name), ""):
+        raise BadInputError(f"{label}: {wrong!r} holds a slash.", "A slash separates row and column: down/step.")
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise BadInputError(f"{label}: {twice!r} is there twice.", "Number equal names: step, step2.")
+    return names
+
+
+def find_sets(
+    names: Sequence[str], sprite_of: NDArray[np.int64], options: ReadOptions, tables: SetTables
+) -> Generator[int, None, FoundSets]:
+    """Find the sets in imported sprites; yields the number of processed names.
+
+    names: names of the sprites and of left-out duplicates. sprite_of: int64 [names], index of each name's sprite.
+    """
+    if options.sets == "off":
+        return FoundSets()
+    rows, columns = parse_cell_names(options.rows, "Rows"), parse_cell_names(options.columns, "Columns")
+    split = []
+    for number, name in enumerate(names):
+        split.append(SpriteName.of(name))
+        if not number % _AT_ONCE:
+            yield number
+    listed = tables.places(names)
+    if options.sets == "csv" or (options.sets == "auto" and listed):
+        return _layout(_by_table(listed, rows), sprite_of, chosen=True)
+    if options.sets != "auto":
+        return _layout(_of_kind(options.sets, split, rows, columns), sprite_of, chosen=True)
+    for kind in ("names", "sheets"):
+        found = _of_kind(kind, split, rows, columns, certain=False)
+        yield len(names)
+        if _are_sets(found, len(names)):
+            by_folders = _of_kind("folders", split, rows, columns)
+            found = by_folders if by_folders.places == found.places else found
+            return _layout(found, sprite_of, chosen=False)
+    return FoundSets()
+
+
+def _of_kind(
+    kind: str, names: Sequence[SpriteName], rows: Sequence[str], columns: Sequence[str], *, certain: bool = True
+) -> _Found:
+    """Return the places by one kind of naming."""
+    if kind == "sheets":
+        places = places_by_sheets(names, rows, columns, certain=certain)
+        return _Found(kind, places, _listed_order(rows, columns))
+    words = Words.of(rows, columns, names)
+    places = places_by_words(names, words, only_folders=kind == "folders")
+    if kind == "folders" and not places and not rows:
+        places = places_by_folders(names)
+        return _Found(kind, places, _listed_order(folder_order(places, rows), columns))
+    typed = {row.lower(): row for row in rows}
+    spelt = {number: place._replace(row=typed.get(place.row, place.row)) for number, place in places.items()}
+    return _Found(kind, spelt, words.order)
+
+
+def _by_table(places: Places, rows: Sequence[str]) -> _Found:
+    listed = [*rows, *dict.fromkeys(place.row for place in places.values())]
+    return _Found("csv", places, _listed_order(listed, tuple(dict.fromkeys(place.column for place in places.values()))))
+
+
+def _listed_order(rows: Sequence[str], columns: Sequence[str]) -> _Order:
+    """Return a sort key: cells in the order of the listed rows and columns, then by name."""
+    row_rank, column_rank = (
+        {name: rank for rank, name in reversed([*enumerate(listed)])} for listed in (rows, columns)
+    )
+
+    def order(place: Place) -> Any:
+        row, column = (rank.get(name, len(rank)) for rank, name in ((row_rank, place.row), (column_rank, place.column)))
+        return row, natural(place.row), column, natural(place.column)
+
+    return order
+
+
+def _are_sets(found: _Found, total: int) -> bool:
+    """Whether places are surely sets: many sets, of most sprites, with a common row. total: number of sprites."""
+    cells = Counter(place.name for place in found.places.values())
+    rows = Counter(row for row, _ in {(place.row, place.name) for place in found.places.values()})
+    is_common = bool(rows) and rows.most_common(1)[0][1] >= _MOSTLY * len(cells)
+    return len(cells) >= _FEWEST_SETS and is_common and len(found.places) >= _MOSTLY * total
+
+
+def _layout(found: _Found, sprite_of: NDArray[np.int64], *, chosen: bool) -> FoundSets:
+    """Build the table of sets and cells."""
+    first: Mapping[str, Place] = {place.cell: place for place in found.places.values()}
+    cells = tuple(sorted(first, key=lambda cell: found.order(first[cell])))[:_MOST_CELLS]
+    sets = tuple(sorted({place.name for place in found.places.values()}, key=natural))
+    if not sets:
+        return FoundSets()
+    cell_index, set_index = ({name: index for index, name in enumerate(listed)} for listed in (cells, sets))
+    at = {
+        number: (set_index[place.name], cell_index[place.cell])
+        for number, place in found.places.items()
+        if place.cell in cell_index
+    }
+    table = np.full((len(sets), len(cells)), GAP, np.int32)
+    for number, cell in at.items():
+        table[cell] = sprite_of[number]
+    return FoundSets(SetLayout(cells, sets, table, found.kind, chosen), at)

@@ -1,0 +1,171 @@
+"""Parse names of sprites: which words name a view or an animation, and which name the set.
+
+'knight_walk_left_2.png' is set 'knight', view 'left', frame 'walk2'; 'left/12.png' is set '12', view 'left'.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from studio.data.images.kinds import DRAWING_SUFFIXES
+from studio.data.sets.layout import Place
+
+_DOWN, _UP, _LEFT, _RIGHT = ("down", "front", "south"), ("up", "back", "north"), ("left", "west"), ("right", "east")
+_DIAGONAL = ("downleft", "downright", "upleft", "upright", "southwest", "southeast", "northwest", "northeast")
+VIEWS = (*_DOWN, *_UP, *_LEFT, *_RIGHT, "side", *_DIAGONAL, "sw", "se", "nw", "ne")  # in the order of rows
+_LETTERS = ("s", "n", "w", "e"), ("d", "u", "l", "r")  # views if all four occur
+ACTIONS = (
+    "stand", "standing", "idle", "step", "walk", "walking", "run", "running", "jump", "jumping", "fall", "attack",
+    "attacking", "cast", "shoot", "hit", "hurt", "die", "dying", "death", "dead",
+)  # fmt: skip
+_COUNTERS = frozenset({"frame", "frames"})  # words before a frame's number that say no more
+_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_SEPARATORS = " _-.,()[]+"
+_TAGGED = (".ase", ".aseprite")
+_PART = re.compile(
+    rf"(.*?)({'|'.join(map(re.escape, sorted(DRAWING_SUFFIXES, key=len, reverse=True)))})(?:#(.*))?", re.I
+)
+_FRAME = re.compile(r"(?:frame\W*)?(\d+)", re.IGNORECASE)
+_NUMBER = re.compile(r"(\d+)")
+_TILE = re.compile(r"r(\d+) c(\d+)")
+
+
+class SpriteName(NamedTuple):
+    """A sprite's name in pieces. suffix: of the file, in lower case, with its dot. part: name in the file, or ''."""
+
+    folders: tuple[str, ...]
+    stem: str
+    suffix: str
+    part: str
+
+    @classmethod
+    def of(cls, name: str) -> SpriteName:
+        """Split 'mon/orc.png#walk 2' at folders, suffix and part."""
+        found = _PART.fullmatch(name)
+        path, suffix, part = found.groups(default="") if found else (name, "", "")
+        *folders, stem = path.split("/")
+        return cls(tuple(folders), stem, suffix.lower(), part)
+
+    @property
+    def path(self) -> str:
+        """The file's path without suffix."""
+        return "/".join((*self.folders, self.stem))
+
+    @property
+    def tile(self) -> tuple[int, int] | None:
+        """Row and column, from 0, of a tile in a grid; None for other sprites."""
+        found = _TILE.fullmatch(self.part)
+        return (int(found[1]) - 1, int(found[2]) - 1) if found else None
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words that name cells, in lower case and in the order of rows and columns."""
+
+    views: tuple[str, ...] = VIEWS
+    actions: tuple[str, ...] = ACTIONS
+
+    @classmethod
+    def of(cls, rows: Sequence[str], columns: Sequence[str], names: Iterable[SpriteName]) -> Words:
+        """Return the user's words, or the usual words; single letters are views if all four directions occur."""
+        views = tuple(row.lower() for row in rows)
+        if not views:
+            used = {token.lower() for name in names for text in _texts(name) for token in _TOKEN.findall(text)}
+            letters = [several for several in _LETTERS if used.issuperset(several)]
+            views = (*VIEWS, *(letter for several in letters for letter in several))
+        return cls(views, tuple(column.lower() for column in columns) or ACTIONS)
+
+    def order(self, place: Place) -> tuple[object, ...]:
+        """Return the sort key of a cell: rows as in `views`, then columns as in `actions`, then frame numbers."""
+        row = [
+            self.views.index(word) if word in self.views else len(self.views)
+            for word in (place.row.lower(), *place.row.lower().split("-"))
+        ]
+        action = place.column.rstrip("0123456789.")
+        known = self.actions.index(action) if action in self.actions else len(self.actions)
+        return row[0], len(row), row, natural(place.row), known if action else -1, natural(place.column)
+
+
+def natural(text: str) -> list[tuple[int, str]]:
+    """Return a sort key by which 'walk2' comes before 'walk10'."""
+    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in _NUMBER.split(text)]
+
+
+class _Found(NamedTuple):
+    """The words of a text that name a cell, and the rest of the text, which names the set."""
+
+    rest: str
+    views: list[str]
+    actions: list[str]
+    number: str
+
+
+def parse(
+    name: SpriteName, words: Words, *, numbers_are_frames: bool = True, only_folders: bool = False
+) -> Place | None:
+    """Return the place that a sprite's name tells; None for a name without words for views or animations.
+
+    numbers_are_frames: whether a file named by a number alone is a frame, not a set. only_folders: ignore the words in
+    names of files and frames.
+    """
+    folders = [_find(folder, words) for folder in name.folders]
+    folders = [
+        one if not one.rest else _Found(folder, [], [], "") for one, folder in zip(folders, name.folders, strict=True)
+    ]
+    stem = _Found(name.stem, [], [], "") if only_folders else _find(name.stem, words)
+    if stem.rest.isdigit() and numbers_are_frames and any(one.views or one.actions for one in folders):
+        stem = _Found("", [], [], str(int(stem.rest)))
+    part = [_Found(name.part, [], [], "")] if only_folders else _parts(name, words)
+    found = [*folders, stem, *part]
+    views = [view for one in found for view in one.views]
+    actions = [action for one in found for action in one.actions]
+    numbers = [one.number for one in found if one.number]
+    key = "/".join(one.rest for one in found if one.rest)
+    if not key or not (views or actions):
+        return None
+    action, number = "".join(actions), ".".join(numbers)
+    return Place(key, "-".join(views), action + number) if views else Place(key, action, number)
+
+
+def _parts(name: SpriteName, words: Words) -> Iterator[_Found]:
+    """Yield the findings in the parts of a frame name; a tag of an Aseprite file names an animation."""
+    for part in name.part.split("/") if name.part else ():
+        if (counted := _FRAME.fullmatch(part)) is not None:
+            yield _Found("", [], [], str(int(counted[1])))
+            continue
+        one = _find(part, words)
+        if name.suffix in _TAGGED and one.rest:
+            tag = one.rest.rstrip("0123456789").strip(_SEPARATORS)
+            number = one.number or one.rest[len(one.rest.rstrip("0123456789")) :]
+            one = _Found("", one.views, [*one.actions, *([] if tag.lower() in _COUNTERS else [tag])], number)
+        yield one
+
+
+def _find(text: str, words: Words) -> _Found:
+    """Find the words for a view and an animation in a text; a number behind such a word is the frame."""
+    if text.lower() in words.views:
+        return _Found("", [text.lower()], [], "")
+    views, actions, number, rest, end = list[str](), list[str](), "", list[str](), 0
+    tokens = list(_TOKEN.finditer(text))
+    for token in tokens:
+        word = token[0].lower()
+        is_frame = word.isdigit() and bool(views or actions)
+        if word not in words.views and word not in words.actions and not is_frame and not (word in _COUNTERS and end):
+            continue
+        rest.append(text[end : token.start()])
+        end = token.end()
+        if is_frame:
+            number = f"{number}.{int(word)}" if number else str(int(word))
+        elif word in words.views:
+            views.append(word)
+        elif word in words.actions:
+            actions.append(word)
+    rest.append(text[end:])
+    return _Found("_".join(filter(None, (piece.strip(_SEPARATORS) for piece in rest))), views, actions, number)
+
+
+def _texts(name: SpriteName) -> Collection[str]:
+    return (*name.folders, name.stem, name.part)
