@@ -9,6 +9,7 @@ go to a temporary folder. Without QT_QPA_PLATFORM the window is drawn off screen
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import sys
@@ -34,6 +35,14 @@ from studio.data.sprites import Sprites
 HERE = Path(__file__).resolve().parent
 LONGEST_WAIT_S = 120.0
 SCHEMES: tuple[theme.Scheme, ...] = ("light", "dark")
+SCREEN = {
+    "name": "pictures",
+    "x": 0,
+    "y": 0,
+    "width": 1600,
+    "height": 1200,
+    "dpr": 1.0,
+}  # of a window that is drawn off screen
 WALK = "ghosts.png#ghosts_000", "slimes.png#slimes_001"
 
 
@@ -200,9 +209,11 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--without-training", action="store_true", help="the pictures of the Sprites page alone")
     chosen = parser.parse_args()
-    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     with tempfile.TemporaryDirectory() as home:
         os.environ["STUDIO_HOME"] = home
+        screen = Path(home) / "screen.json"
+        screen.write_text(json.dumps({"screens": [SCREEN]}))
+        os.environ.setdefault("QT_QPA_PLATFORM", f"offscreen:configfile={screen}")
         app = QApplication(sys.argv[:1])
         studio = Studio(app, sprites=[])
         studio.window.resize(1280, 800)
