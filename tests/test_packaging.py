@@ -15,12 +15,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 
 import studio
 from studio.app.application import DESKTOP_ENTRY
 from studio.core import paths
 from studio.data.importing.importing import SpritesImported
+from studio.data.rights import Rights
 from tests.data.making import imported
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,7 +41,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 def test_the_wheel_holds_the_studio_and_what_it_shows(wheel: zipfile.ZipFile) -> None:
     names = {name for name in wheel.namelist() if name.startswith("studio/")}
     shown = {path for path in paths.assets().glob("icons/*") if path.suffix in (".svg", ".ico", ".icns")}
-    shown |= {*paths.demo_sprites().iterdir(), paths.assets() / "demo" / "LICENSE"}
+    shown |= {*paths.demo_sprites().iterdir(), *paths.demo_characters().iterdir(), paths.assets() / "demo" / "LICENSE"}
     shown |= {*paths.assets().glob("guide/*.md"), *paths.assets().glob("screenshots/*.png")}
     starter = paths.assets() / "starter"
     shown |= {paths.assets() / name for name in ("features.safetensors", "web/engine.wasm", "icons/example.png")}
@@ -134,15 +136,54 @@ def test_the_script_draws_the_demo_sprites_that_are_bundled(tmp_path: Path, monk
     folder = paths.assets() / "demo"
     monkeypatch.syspath_prepend(folder)
     _draw(folder / "make_demo_sprites.py", tmp_path)
-    bundled = sorted(path.name for path in paths.demo_sprites().iterdir())
-    assert sorted(path.name for path in tmp_path.iterdir()) == bundled
-    for name in bundled:
-        ours, drawn = paths.demo_sprites() / name, tmp_path / name
-        if name.endswith(".json"):
-            assert json.loads(ours.read_text()) == json.loads(drawn.read_text())
-        else:  # pixels, not bytes: compression may differ between versions of zlib
-            assert np.array_equal(np.asarray(Image.open(ours)), np.asarray(Image.open(drawn)))
+    for folder in (paths.demo_sprites(), paths.demo_characters()):
+        bundled = sorted(path.name for path in folder.iterdir())
+        assert sorted(path.name for path in (tmp_path / folder.name).iterdir()) == bundled
+        for name in bundled:
+            ours, drawn = folder / name, tmp_path / folder.name / name
+            if name.endswith(".json"):
+                assert json.loads(ours.read_text()) == json.loads(drawn.read_text())
+            else:  # pixels, not bytes: compression may differ between versions of zlib
+                assert np.array_equal(np.asarray(Image.open(ours)), np.asarray(Image.open(drawn)))
     assert "demo_art" in sys.modules
+
+
+@pytest.fixture(scope="module")
+def characters() -> NDArray[np.uint8]:
+    """All demo characters: their number, 4 directions, 4 frames, rows, columns, RGBA."""
+    sheets = [np.asarray(Image.open(path)) for path in sorted(paths.demo_characters().iterdir())]
+    return np.stack(sheets).reshape(-1, 4, 16, 4, 16, 4).swapaxes(2, 3)
+
+
+def test_the_demo_characters_are_many_and_small(characters: NDArray[np.uint8]) -> None:
+    assert len(characters) >= 120
+    assert len({sheet[..., 3].tobytes() for sheet in characters}) >= 80
+    assert sum(path.stat().st_size for path in paths.demo_characters().iterdir()) < 200_000
+    alpha = characters[..., 3]
+    assert set(np.unique(alpha)) == {0, 255} and not characters[alpha == 0].any()
+    colours = [len(np.unique(sheet[sheet[..., 3] > 0], axis=0)) for sheet in characters]
+    assert min(colours) >= 4 and max(colours) <= 16
+
+
+def test_the_demo_characters_come_with_their_licence() -> None:
+    rights = Rights.for_sources([paths.demo_characters()])
+    assert rights.licence == "CC0 1.0" and rights == Rights.for_sources([paths.demo_sprites()])
+
+
+def test_the_demo_characters_walk_on_one_line(characters: NDArray[np.uint8]) -> None:
+    inked = np.asarray(characters[..., 3].any(axis=4))
+    lowest = 15 - inked[..., ::-1].argmax(axis=3)
+    assert (lowest == lowest[:, :, :1]).all()
+    stand, step, again, other = characters.transpose(2, 0, 1, 3, 4, 5)
+    assert np.array_equal(stand, again)
+    for one, two in ((stand, step), (stand, other), (step, other)):
+        assert (one != two).any(axis=4).sum(axis=(2, 3)).min() >= 4
+
+
+def test_most_demo_characters_look_left_as_they_look_right(characters: NDArray[np.uint8]) -> None:
+    _, _, left, right = characters.transpose(1, 0, 2, 3, 4, 5)
+    mirrored = (left == right[:, :, :, ::-1]).all(axis=(1, 2, 3, 4))
+    assert 0.5 < mirrored.mean() < 1
 
 
 def _draw(script: Path, folder: Path) -> None:

@@ -1,4 +1,6 @@
-"""Draws the demo sprites: for every class one sheet and, beside it, a list of its frames.
+"""Draws the demo sprites and the demo characters.
+
+Sprites: for every class one sheet and, beside it, a list of its frames. Characters: one sheet each.
 
 The same seed gives the same bytes: run it again after a change to the drawings and commit what it writes.
 """
@@ -28,6 +30,7 @@ from demo_art import (
     trees,
 )
 from demo_art.canvas import Canvas
+from demo_art.characters.cast import characters
 from demo_art.finish import Pixels, is_clean, is_new, limit_colours
 from numpy.random import Generator
 from PIL import Image
@@ -35,7 +38,8 @@ from PIL import Image
 SEED = 20240607
 PER_CLASS = 240
 COLUMNS = 16
-OUT = Path(__file__).resolve().parent / "demo sprites"
+OUT = Path(__file__).resolve().parent
+SPRITES, CHARACTERS = "demo sprites", "demo characters"
 Draw = Callable[[Generator], Canvas]
 CLASSES: dict[str, tuple[int, Draw]] = {
     "bats": (bats.SIZE, bats.draw),
@@ -93,7 +97,7 @@ def write_class(name: str, size: int, sprites: list[Pixels]) -> None:
         x, y = column * size, row * size
         sheet[y : y + size, x : x + size] = pixels
         frames.append({"filename": f"{name}_{index:03d}", "frame": {"x": x, "y": y, "w": size, "h": size}})
-    Image.fromarray(sheet).save(OUT / f"{name}.png", optimize=True)
+    Image.fromarray(sheet).save(OUT / SPRITES / f"{name}.png", optimize=True)
     meta = {
         "app": "make_demo_sprites.py",
         "image": f"{name}.png",
@@ -101,16 +105,26 @@ def write_class(name: str, size: int, sprites: list[Pixels]) -> None:
         "scale": "1",
     }
     text = json.dumps({"frames": frames, "meta": meta}, separators=(",", ":"))
-    (OUT / f"{name}.json").write_text(text + "\n", encoding="utf-8", newline="\n")
+    (OUT / SPRITES / f"{name}.json").write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def write_characters() -> int:
+    """Writes a sheet a character and returns how many there are."""
+    (OUT / CHARACTERS).mkdir(exist_ok=True)
+    sheets = characters()
+    for name, sheet in sheets.items():
+        Image.fromarray(sheet).save(OUT / CHARACTERS / f"{name}.png", optimize=True)
+    return len(sheets)
 
 
 def main() -> None:
-    """Draws and writes every class."""
-    OUT.mkdir(exist_ok=True)
+    """Draws and writes every class and every character."""
+    (OUT / SPRITES).mkdir(exist_ok=True)
     seen: set[bytes] = set()
     for seed, (name, (size, draw)) in enumerate(CLASSES.items()):
         write_class(name, size, draw_class(seed, draw, seen))
-    sys.stdout.write(f"{len(seen)} sprites in {len(CLASSES)} classes written to {OUT}\n")
+    count = write_characters()
+    sys.stdout.write(f"{len(seen)} sprites in {len(CLASSES)} classes and {count} characters written to {OUT}\n")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,11 @@ def demo_sprites() -> Path:
     return assets() / "demo" / "demo sprites"
 
 
+def demo_characters() -> Path:
+    """Return the folder of the bundled demo characters: one sheet each, rows of directions by frames of a walk."""
+    return assets() / "demo" / "demo characters"
+
+
 def home() -> Path:
     """Return the folder of all the studio's data: STUDIO_HOME, or the user's data folder."""
     chosen = os.environ.get("STUDIO_HOME")

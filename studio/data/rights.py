@@ -21,9 +21,9 @@ class Rights(Config):
 
     @classmethod
     def for_sources(cls, sources: Sequence[Path]) -> Rights:
-        """Return licence and credits of the bundled demo sprites if all `sources` are among them, else empty texts."""
-        demo = paths.demo_sprites().resolve()
-        is_demo = bool(sources) and all(path.resolve().is_relative_to(demo) for path in sources)
+        """Return licence and credits of the bundled demo art if all `sources` are among it, else empty texts."""
+        demo = [folder.resolve() for folder in (paths.demo_sprites(), paths.demo_characters())]
+        is_demo = bool(sources) and all(any(map(path.resolve().is_relative_to, demo)) for path in sources)
         return cls("CC0 1.0", "drawn by Sprite Training Studio's own scripts") if is_demo else cls()
 
     @classmethod

@@ -1,0 +1,1 @@
+"""Characters drawn in four directions with a walk of four frames."""

@@ -1,0 +1,320 @@
+"""Heads of animals, bones, vegetables and machines, from the front, from behind and facing right."""
+
+from __future__ import annotations
+
+from .cells import Part, part
+
+MASKS: dict[str, Part] = {
+    "skull": part(
+        2,
+        """
+        ....SsssSs....|....SsssSs....|....SSssss....
+        ...SSssssss...|...SSssssss...|...SSssssss...
+        ..SSssssssst..|..SSssssssss..|..SSssssssss..
+        ..SskksskkSt..|..SssssssssS..|..Sssssssskk..
+        ..sskksskkst..|..ssssssssst..|..stssssskkks.
+        ...ssskkstt...|...ssssssst...|...ttsssssst..
+        ....skskst....|....tttttt....|.....tkskst...
+        """,
+    ),
+    "pumpkin": part(
+        1,
+        """
+        ......lL......|......lL......|.....lL.......
+        ...cdClLdcc...|...cdClLdcc...|...cCclCccd...
+        ..cCdCCcdccd..|..cCdCCcdccd..|..cCdCCccdcd..
+        .cCckCccckcdd.|.cCcdCcccdcdd.|.cCdcCcccckdd.
+        .cCkyCcckykdd.|.cCcdCcccdcdd.|.cCdcCccckykd.
+        .ccdccyycdccd.|.cccdccccdccd.|.ccdcccccccyd.
+        .ckyykyykyykd.|.dccdccccdccd.|.dcdcccckyyyd.
+        ..dkkykkykkd..|..dcdccccdcd..|..ddccccdkkk..
+        """,
+    ),
+    "cactus": part(
+        0,
+        """
+        ..............|..............|..............
+        .....aAa......|.....aAa......|.....aAa......
+        ....bcCcc.....|....bcCcc.....|....bcCcc.....
+        ...cCcdCcwd...|...cCcdCcwd...|...cCcdCcwd...
+        ..cwcCdcCcdd..|..cwcCdcCcdd..|..cwcCdcCcdd..
+        ..cCckccckdw..|..cCcCdcCcdw..|..cCcCdcckdd..
+        ..wCckccckdd..|..wCcCdwCcdd..|..wCcCdcckdw..
+        ..cCccqqccdd..|..cCwCdcCcdd..|..cCwCdccqqd..
+        ...cccccddd...|...ccCdcddd...|...ccCdcddd...
+        """,
+    ),
+    "mushroom": part(
+        1,
+        """
+        ....ccCCcc....|....ccCCcc....|....ccCCcc....
+        ..ccwwCCccwd..|..cwCCCwwccd..|..ccCCwwcccd..
+        .ccwwwcccwwwd.|.cccCcwwwwccd.|.cwwCwwwwcccd.
+        cccwwccwcccwdd|wwcccccwwcccwd|wwwcccwwccwwdd
+        ccccccwwwccddd|wwccwccccccwwd|ccccwccccccwdd
+        .dddddddddddd.|.dddddddddddd.|.dddddddddddd.
+        ...sskssksst..|...sssssssst..|...sssssskst..
+        ...sskssksst..|...sssssssst..|...sssssskst..
+        ....sssssst...|....ssssstt...|....ssssssst..
+        """,
+    ),
+    "cat": part(
+        1,
+        """
+        ..s........s..|..s........s..|....s...s.....
+        ..ss......ss..|..ss......ss..|....ss..ss....
+        ..sasSsssSas..|..sssSsssSss..|...SsasSsas...
+        ..SSssttssss..|..SSststtsts..|..SSsstsstss..
+        .SssssttsssSs.|.SsststststsS.|..Ssttssssss..
+        .ssyksssskyst.|.sssssssssssst|..sssssssyks..
+        .tssssaassst..|.tssssssssst..|..tsssssssswa.
+        ..twwwkkwwt...|..tsssssssst..|...tsssswwwk..
+        ...ttwwwtt....|...tttttttt...|....tttwww....
+        """,
+    ),
+    "rabbit": part(
+        0,
+        """
+        ..............|..............|..............
+        ..ss......ss..|..ss......ss..|..sss.........
+        ..sa......as..|..st......ts..|..sasss.......
+        ..sas....sas..|..sss....sss..|...tsass......
+        ...saSsssas...|...stSssSts...|...Sstssss....
+        ..SSssssssss..|..SSssssssss..|..SSssssssss..
+        ..SskssssksS..|..SsssssssssS.|..Ssssssskss..
+        ..sskssssksst.|..sssssssssst.|..tsssssskssa.
+        ..tsswaawsst..|..tsssssssst..|..ttssssswww..
+        ...ttwwwwtt...|...tttttttt...|....ttttwww...
+        """,
+    ),
+    "wolf": part(
+        1,
+        """
+        ..s........s..|..s........s..|...s...s......
+        ..ss......ss..|..ss......ss..|...ss..ss.....
+        ..skSssssSks..|..ssSsssSsss..|..SsksSsks....
+        ..SSssssssss..|..SSssssssss..|..SSssssssss..
+        .SssyksskyssS.|.SsssttttsssS.|.SSssssyksss..
+        .sswwwsswwwst.|.ssssttttsssst|.Ssssswwwssskk
+        ..tswwkkwwst..|..ssssttssst..|..tssswwwwwwkk
+        ..ttwwkkwwtt..|..tsssssssst..|..tttswwkkkk..
+        ...ttkwwktt...|...tttttttt...|....tttwww....
+        """,
+    ),
+    "pig": part(
+        2,
+        """
+        .tss......sst.|.tss......sst.|....sss.......
+        ..sSSsssssss..|..sSSsssssss..|...tSSssss....
+        ..SSssssssss..|..SSssssssss..|..SSssssssss..
+        ..SskssssksS..|..Sssssssssss.|..Sssssskssaa.
+        ..sskaaaakss..|..ssssssssssst|..ssssssksaaka
+        ..tsakaakast..|..tssssssssst.|..tsssssssaaka
+        ...taaaaaat...|...tttttttt...|....ttssssaa..
+        """,
+    ),
+    "frog": part(
+        1,
+        """
+        ..ww......ww..|..ss......ss..|.......www....
+        .swkw....wkws.|.sSss....sSss.|......swkws...
+        .SsSSssssSsss.|.SsSSssssSsss.|...sSSssssss..
+        .SssssssssssS.|.SssssssssssS.|..SSssssssss..
+        .sssksssskssst|.ssststststst.|..Sssstssssks.
+        .kkkkkkkkkkkk.|.sssssssssstt.|..sssskkkkkkk.
+        .twwwwwwwwwwt.|.tsssssssssst.|..tssswwwwww..
+        ..ttwwwwwwtt..|..tttttttttt..|...tttwwww....
+        """,
+    ),
+    "fish": part(
+        1,
+        """
+        ......aa......|......aa......|....aaAa......
+        .....aAab.....|.....aAab.....|...aAaabss....
+        ...SSsaasss...|...SSsaasss...|..SSsabsssss..
+        ..SSsssssssst.|..SSststtsts..|.SSssssssssss.
+        .bwkwssswkwsb.|..SstststtsSb.|.SststssswkwS.
+        bawwwssswwwsab|.bsststststsab|.ssttstsswwws.
+        .bsssskksssst.|..bstststststb|.tstsasbsssskk
+        ..tsskkkksst..|..tsststststt.|..ttsaabssskk.
+        ...ttssstt....|...tttttttt...|....ttbtttt...
+        """,
+    ),
+    "bird": part(
+        1,
+        """
+        .....aAa......|......aAa.....|....aaA.......
+        ....aAaab.....|.....aAaab....|...aAaaa......
+        ...SSssssss...|...SSssssss...|...SSsaasss...
+        ..SSssssssss..|..SSssssssss..|..SSssssssss..
+        ..wwksssskww..|..Sssssssssss.|..Sssssswkss..
+        ..wkksyyskkw..|..sssssssssst.|..ssssssskkyy.
+        ..sssyyyysss..|..sststsstst..|..tsssssssyyyy
+        ...tsseests...|...tststtst...|...tsssssseee.
+        ....ttttt.....|....tttttt....|....tttsss....
+        """,
+    ),
+    "lizard": part(
+        1,
+        """
+        .....a..a.....|.....aaaa.....|...a.a.a......
+        ....aSaaSa....|....aAaaAa....|..aaaaaaaa....
+        ...SSsaasss...|...SSsaasss...|.aaSSsssss....
+        ..SSssssssss..|..SSssaassss..|..aSssssssss..
+        ..SykssssykS..|..SsssaasssS..|.aaSsssssyks..
+        ..sykssssyks..|..ssssaassst..|..sssssssykssS
+        ..tsskssksst..|..tsssaassst..|.aatssssssssk.
+        ...kkkkkkkk...|...ttsaastt...|...ttskkkkkkk.
+        ....wSssSw....|....ttaatt....|....ttsswsws..
+        """,
+    ),
+    "goblin": part(
+        2,
+        """
+        ....SSssss....|....SSssss....|....SSssss....
+        s..SSssssss..s|s..SSssssss..s|...SSssssss...
+        ssSSssssssssst|ssSSsssssssst.|..ssSsssssss..
+        .ssyksssskyss.|.ssssssssssst.|ssaatsssykss..
+        ..tykssssykt..|..tsssssssst..|.ttassssyksss.
+        ...tsssssst...|...tsssssst...|...tsssssssst.
+        ....kwkkwk....|....tttttt....|....ttskwkk...
+        """,
+    ),
+    "orc": part(
+        2,
+        """
+        ....jHhhhj....|....jHhhhj....|....jHhhh.....
+        ...SShhhhss...|...SShhhhss...|...hHhhssss...
+        ..SSkkssskks..|..SSshhhhsss..|..hhSssskkss..
+        .sSsykssskyst.|.sSsshhhhsssst|..hSstsssykss.
+        ..sssssssssst.|..ssssjhhsst..|..hsstssssss..
+        ..twssttsswt..|..tsssjhssst..|...tsssswstt..
+        ..twkkkkkkwt..|...ttttttttt..|....ttswkkk...
+        """,
+    ),
+    "demon": part(
+        1,
+        """
+        .w..........w.|.w..........w.|.....w........
+        .wE........Ew.|.wE........Ew.|....wE........
+        ..EESssssSEE..|..EESssssSEE..|....EESsss....
+        ..SSsstsssss..|..SSssssssss..|..SSssEsssss..
+        ..SkkssskkSs..|..Sssssssssss.|..Sssssskkss..
+        ..sykssskyst..|..sssssssssst.|..sssssssykss.
+        ..tsssttssst..|..tsssssssst..|..tsssssssst..
+        ..ttkwkkwktt..|...tttttttt...|...ttsskwkk...
+        ....tttttt....|..............|.....tttt.....
+        """,
+    ),
+    "television": part(
+        0,
+        """
+        ..............|..............|..............
+        ...k......k...|...k......k...|...k...k......
+        ....k....k....|....k....k....|....k.k.......
+        .eEEEEEEEEEer.|.eEEEEEEEEEer.|..eEEEEEEEEr..
+        .eaAAaaaaaaer.|.eeeeeeeeeeer.|..eEeeeeeeaa..
+        .eAakaaaakber.|.eerrrrrrreer.|..eEeererebak.
+        .eAakaaaakber.|.eeeeeeeeeeer.|..eeeererebak.
+        .eabakkkkaber.|.eerrrrrrreer.|..eeeererebab.
+        .eebbbbbbbber.|.eeeeeeeeeeer.|..eeeeeeeebb..
+        ..rrrrrrrrrr..|..rrrrrrrrrr..|...rrrrrrrr...
+        """,
+    ),
+    "robot": part(
+        0,
+        """
+        ..............|..............|..............
+        ......yy......|......yy......|......yy......
+        ......rr......|......rr......|......rr......
+        ..eEEEEEEeer..|..eEEEEEEeer..|..eEEEEEEeer..
+        ..eEeeeeeeer..|..eEeeeeeeer..|..eEeeeeeeer..
+        .aekkkkkkkker.|.aeEeeeeeeera.|..eEeaaekkkk..
+        .akkyykkyyka..|.beeerrrreera.|..eeaAabkkyy..
+        .bekkkkkkkker.|.beeeeeeeeerb.|..eeeabekkkk..
+        ..reerkrkrrr..|..reerrrreer..|..reeeeeerkr..
+        """,
+    ),
+    "flame": part(
+        0,
+        """
+        ..............|..............|..............
+        ......c...c...|...c...c......|....c..c......
+        ...c..cc.cc...|...cc.cc..c...|.c..cc.cc.....
+        ..cc.cCc.cCc..|..cCc.cCc.cc..|.cc.cCccCc....
+        ..cCcCCccCCc..|..cCCccCCcCc..|..cCcCCcCCcc..
+        .ccCyykCkyCcc.|.ccCCCyyCCCcc.|.ccCCCCyykycc.
+        .cCyyykykyyCc.|.cCCyyyyyyCCc.|.cCCCyyyykyyc.
+        .dcyyyyyyyycd.|.dcCyyyyyyCcd.|.dcCCyyyyyyc..
+        ..dcCykkyCcd..|..dccCyyCccd..|..dccCyyykc...
+        ...ddcccdd....|...ddccccdd...|....ddcccd....
+        """,
+    ),
+    "egg": part(
+        1,
+        """
+        .....SSss.....|.....SSss.....|.....SSss.....
+        ....SSssss....|....SSssss....|....SSssss....
+        ...SSssssss...|...SSssssss...|...SSssssss...
+        ...Ssssssss...|...Ssssssss...|...Ssssssss...
+        ..SskssssksS..|..Sssssssssst.|..Sssssskssss.
+        ..sskssssksst.|..sssssssssst.|..ssssssksst..
+        ..tssskkssst..|..tsssssssst..|..tsssssssk...
+        ..tctctctctt..|..tctctctctt..|..tctctctctt..
+        ...cccccccc...|...cccccccc...|...cccccccc...
+        """,
+    ),
+    "yeti": part(
+        1,
+        """
+        ....HHhhhh....|....HHhhhh....|....HHhhhh....
+        ..hHHhhhhhhh..|..hHHhhhhhhh..|..hHHhhhhhhh..
+        .hHhssssssshj.|.hHhhhhhhhhhj.|.hHhhhhhssss..
+        .hhsskkkksshj.|.hhhhhhhhhhhj.|.hhhhhhsskks..
+        .hhsskssksshj.|.hhhjhhhhjhhj.|.hhhhhhssksst.
+        .hhtssttssthj.|.hhhhhjhhhhhj.|.hhjhhhtsssst.
+        ..htkwkkwkth..|..jhhhhhhhhj..|..hhhhhttkwk..
+        ..jhhttttthj..|..jjhjhhjhjj..|..jjhhhhhtt...
+        """,
+    ),
+    "bear": part(
+        1,
+        """
+        .ss........ss.|.ss........ss.|....ss........
+        .sas.SSss.sas.|.stsSSsss.sts.|...sast.......
+        ..SSSssssssss.|..SSSssssssss.|..SSsssssss...
+        ..SSssssssss..|..SSssssssss..|..SSssssssss..
+        ..SskssssksS..|..SsssssssssS.|..Sssssskssss.
+        ..sskaaaakss..|..sssssssssst.|..ssssssksaak.
+        ..tsaakkaast..|..tsssssssst..|..tssssssaaaa.
+        ...taaaaaat...|...tttttttt...|....ttttaaa...
+        """,
+    ),
+    "eye": part(
+        1,
+        """
+        ....SSssss....|....SSssss....|....SSssss....
+        ..SSwwwwwwss..|..SSssssssss..|..SSsssswwws..
+        ..SwwwaawwwS..|..Sssssssssst.|..Sssssswwwww.
+        .sswwaAkawwss.|.Sssstsstsssst|.SssssswwwaAk.
+        .sswwakkawwst.|.ssssstssssst.|.sssssswwwakk.
+        ..tewwaawwet..|..tssssssstst.|..tssssswwwww.
+        ..tteewweett..|..ttsssssstt..|..ttssssteee..
+        ....ttttss....|....tttttt....|....tttttt....
+        """,
+    ),
+    "tree": part(
+        0,
+        """
+        ..............|..............|..............
+        ...cCCcc.cc...|...cc.cCCcc...|...cCCccc.....
+        .ccCCcccCCcc..|..ccCCCcCCccc.|.ccCCccCCcc...
+        .cCccdcCCccdc.|.ccCCccdcCCcd.|.cCccdcCCccdc.
+        cccdccccdcccdd|ccccdccccdccdd|cccdccccdccddd
+        .ddssddddsddd.|.ddcdcddcdddd.|.ddccdddssddd.
+        ..Ssksssskst..|..dSsddssdst..|..dSsssstkst..
+        ..Ssksssskst..|..Ssstssstst..|..Sstsssskst..
+        ..tsstkkstst..|..tssstsstst..|..tssstsskkt..
+        """,
+    ),
+}
