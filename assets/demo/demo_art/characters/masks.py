@@ -53,9 +53,9 @@ MASKS: dict[str, Part] = {
         cccwwccwcccwdd|wwcccccwwcccwd|wwwcccwwccwwdd
         ccccccwwwccddd|wwccwccccccwwd|ccccwccccccwdd
         .dddddddddddd.|.dddddddddddd.|.dddddddddddd.
-        ...sskssksst..|...sssssssst..|...sssssskst..
-        ...sskssksst..|...sssssssst..|...sssssskst..
-        ....sssssst...|....ssssstt...|....ssssssst..
+        ...ssksskss...|...ssssssss...|...sssssskst..
+        ...ssksskss...|...ssssssss...|...sssssskst..
+        ....ssssss....|....ssssst....|....ssssssst..
         """,
     ),
     "cat": part(
@@ -66,10 +66,10 @@ MASKS: dict[str, Part] = {
         ..sasSsssSas..|..sssSsssSss..|...SsasSsas...
         ..SSssttssss..|..SSststtsts..|..SSsstsstss..
         .SssssttsssSs.|.SsststststsS.|..Ssttssssss..
-        .ssyksssskyst.|.sssssssssssst|..sssssssyks..
-        .tssssaassst..|.tssssssssst..|..tsssssssswa.
-        ..twwwkkwwt...|..tsssssssst..|...tsssswwwk..
-        ...ttwwwtt....|...tttttttt...|....tttwww....
+        .ssyksssskyst.|.ssssssssssss.|..sssssssyks..
+        ..ssssaassst..|..ssssssssst..|..tsssssssswa.
+        ...wwwkkwwt...|..tsssssssst..|...tsssswwwk..
+        ....twwwtt....|...tttttttt...|....tttwww....
         """,
     ),
     "rabbit": part(
@@ -81,8 +81,8 @@ MASKS: dict[str, Part] = {
         ..sas....sas..|..sss....sss..|...tsass......
         ...saSsssas...|...stSssSts...|...Sstssss....
         ..SSssssssss..|..SSssssssss..|..SSssssssss..
-        ..SskssssksS..|..SsssssssssS.|..Ssssssskss..
-        ..sskssssksst.|..sssssssssst.|..tsssssskssa.
+        ..SskssssksS..|..Ssssssssss..|..Ssssssskss..
+        ..ssksssskss..|..ssssssssss..|..tsssssskssa.
         ..tsswaawsst..|..tsssssssst..|..ttssssswww..
         ...ttwwwwtt...|...tttttttt...|....ttttwww...
         """,
@@ -95,7 +95,7 @@ MASKS: dict[str, Part] = {
         ..skSssssSks..|..ssSsssSsss..|..SsksSsks....
         ..SSssssssss..|..SSssssssss..|..SSssssssss..
         .SssyksskyssS.|.SsssttttsssS.|.SSssssyksss..
-        .sswwwsswwwst.|.ssssttttsssst|.Ssssswwwssskk
+        .sswwwsswwwst.|.ssssttttssss.|.Ssssswwwssskk
         ..tswwkkwwst..|..ssssttssst..|..tssswwwwwwkk
         ..ttwwkkwwtt..|..tsssssssst..|..tttswwkkkk..
         ...ttkwwktt...|...tttttttt...|....tttwww....
@@ -107,9 +107,9 @@ MASKS: dict[str, Part] = {
         .tss......sst.|.tss......sst.|....sss.......
         ..sSSsssssss..|..sSSsssssss..|...tSSssss....
         ..SSssssssss..|..SSssssssss..|..SSssssssss..
-        ..SskssssksS..|..Sssssssssss.|..Sssssskssaa.
-        ..sskaaaakss..|..ssssssssssst|..ssssssksaaka
-        ..tsakaakast..|..tssssssssst.|..tsssssssaaka
+        ..SskssssksS..|..Ssssssssss..|..Sssssskssaa.
+        ..sskaaaakss..|..ssssssssss..|..ssssssksaaka
+        ..tsakaakast..|..tsssssssss..|..tsssssssaaka
         ...taaaaaat...|...tttttttt...|....ttssssaa..
         """,
     ),
@@ -120,7 +120,7 @@ MASKS: dict[str, Part] = {
         .swkw....wkws.|.sSss....sSss.|......swkws...
         .SsSSssssSsss.|.SsSSssssSsss.|...sSSssssss..
         .SssssssssssS.|.SssssssssssS.|..SSssssssss..
-        .sssksssskssst|.ssststststst.|..Sssstssssks.
+        .ssskssssksss.|.ssststststst.|..Sssstssssks.
         .kkkkkkkkkkkk.|.sssssssssstt.|..sssskkkkkkk.
         .twwwwwwwwwwt.|.tsssssssssst.|..tssswwwwww..
         ..ttwwwwwwtt..|..tttttttttt..|...tttwwww....
@@ -132,26 +132,26 @@ MASKS: dict[str, Part] = {
         ......aa......|......aa......|....aaAa......
         .....aAab.....|.....aAab.....|...aAaabss....
         ...SSsaasss...|...SSsaasss...|..SSsabsssss..
-        ..SSsssssssst.|..SSststtsts..|.SSssssssssss.
-        .bwkwssswkwsb.|..SstststtsSb.|.SststssswkwS.
-        bawwwssswwwsab|.bsststststsab|.ssttstsswwws.
-        .bsssskksssst.|..bstststststb|.tstsasbsssskk
-        ..tsskkkksst..|..tsststststt.|..ttsaabssskk.
-        ...ttssstt....|...tttttttt...|....ttbtttt...
+        ..SSssssssss..|..SSststtsts..|.SSssssssssss.
+        .bwkwssswkwsb.|..SstststtsS..|.SststssswkwS.
+        bawwwssswwwsab|.bsststststsa.|.ssttstsswwws.
+        .bsssskksssst.|..bststststs..|.tstsasbsssskk
+        ..tsskkkksst..|..tsstststst..|..ttsaabssskk.
+        ....tssstt....|...tttttttt...|....ttbtttt...
         """,
     ),
     "bird": part(
         1,
         """
-        .....aAa......|......aAa.....|....aaA.......
-        ....aAaab.....|.....aAaab....|...aAaaa......
+        ......Aa......|......aA......|....aaA.......
+        .....Aaab.....|.....aAaa.....|...aAaaa......
         ...SSssssss...|...SSssssss...|...SSsaasss...
         ..SSssssssss..|..SSssssssss..|..SSssssssss..
-        ..wwksssskww..|..Sssssssssss.|..Sssssswkss..
-        ..wkksyyskkw..|..sssssssssst.|..ssssssskkyy.
+        ..wwksssskww..|..Ssssssssss..|..Sssssswkss..
+        ..wkksyyskkw..|..ssssssssss..|..ssssssskkyy.
         ..sssyyyysss..|..sststsstst..|..tsssssssyyyy
         ...tsseests...|...tststtst...|...tsssssseee.
-        ....ttttt.....|....tttttt....|....tttsss....
+        .....tttt.....|....tttttt....|....tttsss....
         """,
     ),
     "lizard": part(
@@ -173,7 +173,7 @@ MASKS: dict[str, Part] = {
         """
         ....SSssss....|....SSssss....|....SSssss....
         s..SSssssss..s|s..SSssssss..s|...SSssssss...
-        ssSSssssssssst|ssSSsssssssst.|..ssSsssssss..
+        ssSSssssssssst|.sSSsssssssst.|..ssSsssssss..
         .ssyksssskyss.|.ssssssssssst.|ssaatsssykss..
         ..tykssssykt..|..tsssssssst..|.ttassssyksss.
         ...tsssssst...|...tsssssst...|...tsssssssst.
@@ -186,10 +186,10 @@ MASKS: dict[str, Part] = {
         ....jHhhhj....|....jHhhhj....|....jHhhh.....
         ...SShhhhss...|...SShhhhss...|...hHhhssss...
         ..SSkkssskks..|..SSshhhhsss..|..hhSssskkss..
-        .sSsykssskyst.|.sSsshhhhsssst|..hSstsssykss.
-        ..sssssssssst.|..ssssjhhsst..|..hsstssssss..
+        .sSsykssskyst.|.sSsshhhhssss.|..hSstsssykss.
+        ..ssssssssss..|..ssssjhhsst..|..hsstssssss..
         ..twssttsswt..|..tsssjhssst..|...tsssswstt..
-        ..twkkkkkkwt..|...ttttttttt..|....ttswkkk...
+        ..twkkkkkkwt..|...tttttttt...|....ttswkkk...
         """,
     ),
     "demon": part(
@@ -199,8 +199,8 @@ MASKS: dict[str, Part] = {
         .wE........Ew.|.wE........Ew.|....wE........
         ..EESssssSEE..|..EESssssSEE..|....EESsss....
         ..SSsstsssss..|..SSssssssss..|..SSssEsssss..
-        ..SkkssskkSs..|..Sssssssssss.|..Sssssskkss..
-        ..sykssskyst..|..sssssssssst.|..sssssssykss.
+        ..SkkssskkSs..|..Ssssssssss..|..Sssssskkss..
+        ..sykssskyst..|..ssssssssss..|..sssssssykss.
         ..tsssttssst..|..tsssssssst..|..tsssssssst..
         ..ttkwkkwktt..|...tttttttt...|...ttsskwkk...
         ....tttttt....|..............|.....tttt.....
@@ -229,9 +229,9 @@ MASKS: dict[str, Part] = {
         ......rr......|......rr......|......rr......
         ..eEEEEEEeer..|..eEEEEEEeer..|..eEEEEEEeer..
         ..eEeeeeeeer..|..eEeeeeeeer..|..eEeeeeeeer..
-        .aekkkkkkkker.|.aeEeeeeeeera.|..eEeaaekkkk..
-        .akkyykkyyka..|.beeerrrreera.|..eeaAabkkyy..
-        .bekkkkkkkker.|.beeeeeeeeerb.|..eeeabekkkk..
+        .aekkkkkkkkea.|.aeEeeeeeeera.|..eEeaaekkkk..
+        .akkyykkyykka.|.beeerrrreera.|..eeaAabkkyy..
+        .bekkkkkkkkeb.|.beeeeeeeeerb.|..eeeabekkkk..
         ..reerkrkrrr..|..reerrrreer..|..reeeeeerkr..
         """,
     ),
@@ -257,8 +257,8 @@ MASKS: dict[str, Part] = {
         ....SSssss....|....SSssss....|....SSssss....
         ...SSssssss...|...SSssssss...|...SSssssss...
         ...Ssssssss...|...Ssssssss...|...Ssssssss...
-        ..SskssssksS..|..Sssssssssst.|..Sssssskssss.
-        ..sskssssksst.|..sssssssssst.|..ssssssksst..
+        ..SskssssksS..|..Ssssssssss..|..Sssssskssss.
+        ..ssksssskss..|..ssssssssss..|..ssssssksst..
         ..tssskkssst..|..tsssssssst..|..tsssssssk...
         ..tctctctctt..|..tctctctctt..|..tctctctctt..
         ...cccccccc...|...cccccccc...|...cccccccc...
@@ -282,10 +282,10 @@ MASKS: dict[str, Part] = {
         """
         .ss........ss.|.ss........ss.|....ss........
         .sas.SSss.sas.|.stsSSsss.sts.|...sast.......
-        ..SSSssssssss.|..SSSssssssss.|..SSsssssss...
+        ..SSSsssssss..|..SSSsssssss..|..SSsssssss...
         ..SSssssssss..|..SSssssssss..|..SSssssssss..
-        ..SskssssksS..|..SsssssssssS.|..Sssssskssss.
-        ..sskaaaakss..|..sssssssssst.|..ssssssksaak.
+        ..SskssssksS..|..Ssssssssss..|..Sssssskssss.
+        ..sskaaaakss..|..ssssssssss..|..ssssssksaak.
         ..tsaakkaast..|..tsssssssst..|..tssssssaaaa.
         ...taaaaaat...|...tttttttt...|....ttttaaa...
         """,
@@ -295,10 +295,10 @@ MASKS: dict[str, Part] = {
         """
         ....SSssss....|....SSssss....|....SSssss....
         ..SSwwwwwwss..|..SSssssssss..|..SSsssswwws..
-        ..SwwwaawwwS..|..Sssssssssst.|..Sssssswwwww.
-        .sswwaAkawwss.|.Sssstsstsssst|.SssssswwwaAk.
+        ..SwwwaawwwS..|..Ssssssssss..|..Sssssswwwww.
+        .sswwaAkawwss.|.Sssstsstssss.|.SssssswwwaAk.
         .sswwakkawwst.|.ssssstssssst.|.sssssswwwakk.
-        ..tewwaawwet..|..tssssssstst.|..tssssswwwww.
+        ..tewwaawwet..|..tsssssssts..|..tssssswwwww.
         ..tteewweett..|..ttsssssstt..|..ttssssteee..
         ....ttttss....|....tttttt....|....tttttt....
         """,
