@@ -65,7 +65,7 @@ class ReadOptions(Config):
     )
     sheet_classes: str = _advanced(
         "auto", "Class of sliced sprites: the sheet's folder, the sheet, or the row of the sheet. auto: the folder if "
-        "several folders hold sheets, else the sheet.",
+        "several folders hold sheets, or if sheets are sets; else the sheet.",
         choices=("auto", "folder", "sheet", "row"), label="Classes of sheets", legacy_default="sheet",
     )  # fmt: skip
     sets: str = _advanced(

@@ -23,7 +23,8 @@ def summarize_sheets(
     own = [buffer.files[number] for number in numbers]
     folders = {folder_class(file, options.class_levels) for file in own}
     names = {sheet_class(file, escape_unprintable(file.stem), options.class_levels) for file in own}
-    auto = "folder" if len(folders) > 1 else "sheet"
+    # A set is held out whole: no class may consist of a single set.
+    auto = "folder" if len(folders) > 1 or options.sets == "sheets" else "sheet"
     decided = auto if options.sheet_classes == "auto" else options.sheet_classes
     if not buffer.sliced and options.shrink != 1:  # tiles shrink
         return SheetSummary(decided, len(folders), len(names))

@@ -131,9 +131,9 @@ class SetLayout:
         return {"kind": self.kind, "chosen": self.chosen, "count": len(self.sets), **cells, "gaps": self.gaps}
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields as JSON values."""
+        """Return all fields as JSON values; the table as a flat list."""
         about = {"cells": list(self.cells), "sets": list(self.sets), "kind": self.kind, "chosen": self.chosen}
-        return {**about, "table": self.table.tolist()}
+        return {**about, "table": self.table.ravel().tolist()}
 
     @classmethod
     def from_json(cls, values: Any, total: int) -> SetLayout:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,7 +22,9 @@ from studio.data.sets.words import SpriteName, Words, natural
 
 _FEWEST_SETS = 3  # found without being asked for
 _MOSTLY = 0.5  # smallest share: of sprites in sets, and of sets with the most common row
-_MOST_CELLS = 1024
+_MOST_CELLS, _LARGEST_TABLE = 1024, 1 << 22  # entries; rarer cells are left out
+_LONGEST = 80  # characters of a row's or column's name
+_SAMPLE, _FEWEST = 4096, 0.4  # names of a large import looked at first, and the share of names with words for cells
 _AT_ONCE = 4096  # names between two yields
 
 _Order = Callable[[Place], Any]
@@ -46,7 +48,7 @@ class FoundSets(NamedTuple):
 
 def parse_cell_names(text: str, label: str) -> tuple[str, ...]:
     """Parse names of rows or columns, separated by commas. label: of the setting. Raises BadInputError."""
-    names = tuple(escape_unprintable(name.strip()) for name in text.split(",")) if text.strip() else ()
+    names = tuple(escape_unprintable(name.strip())[:_LONGEST] for name in text.split(",")) if text.strip() else ()
     if "" in names:
         raise BadInputError(f"{label}: a name between two commas is missing.", "Example: down,up,left,right")
     if wrong := next((name for name in names if "/" in name), ""):
@@ -66,23 +68,24 @@ def find_sets(
     if options.sets == "off":
         return FoundSets()
     rows, columns = parse_cell_names(options.rows, "Rows"), parse_cell_names(options.columns, "Columns")
+    listed = tables.places(names)
+    if options.sets == "csv" or (options.sets == "auto" and listed):
+        return _layout(_by_table(listed, rows), sprite_of, chosen=True)
+    if options.sets == "auto" and not rows and not _may_be_sets(names, Words()):
+        return FoundSets()
     split = []
     for number, name in enumerate(names):
         split.append(SpriteName.of(name))
         if not number % _AT_ONCE:
             yield number
-    listed = tables.places(names)
-    if options.sets == "csv" or (options.sets == "auto" and listed):
-        return _layout(_by_table(listed, rows), sprite_of, chosen=True)
     if options.sets != "auto":
         return _layout(_of_kind(options.sets, split, rows, columns), sprite_of, chosen=True)
     for kind in ("names", "sheets"):
         found = _of_kind(kind, split, rows, columns, certain=False)
         yield len(names)
         if _are_sets(found, len(names)):
-            by_folders = _of_kind("folders", split, rows, columns)
-            found = by_folders if by_folders.places == found.places else found
-            return _layout(found, sprite_of, chosen=False)
+            is_by_folders = places_by_words(split, Words.of(rows, columns, split), only_folders=True) == found.places
+            return _layout(replace(found, kind="folders") if is_by_folders else found, sprite_of, chosen=False)
     return FoundSets()
 
 
@@ -121,6 +124,12 @@ def _listed_order(rows: Sequence[str], columns: Sequence[str]) -> _Order:
     return order
 
 
+def _may_be_sets(names: Sequence[str], words: Words) -> bool:
+    """Whether enough names may name cells: a quick test on some names before a million names are taken apart."""
+    some = names[:: max(1, len(names) // _SAMPLE)]
+    return sum("#r" in name or words.hint.search(name) is not None for name in some) >= _FEWEST * len(some)
+
+
 def _are_sets(found: _Found, total: int) -> bool:
     """Whether places are surely sets: many sets, of most sprites, with a common row. total: number of sprites."""
     cells = Counter(place.name for place in found.places.values())
@@ -132,10 +141,12 @@ def _are_sets(found: _Found, total: int) -> bool:
 def _layout(found: _Found, sprite_of: NDArray[np.int64], *, chosen: bool) -> FoundSets:
     """Build the table of sets and cells."""
     first: Mapping[str, Place] = {place.cell: place for place in found.places.values()}
-    cells = tuple(sorted(first, key=lambda cell: found.order(first[cell])))[:_MOST_CELLS]
     sets = tuple(sorted({place.name for place in found.places.values()}, key=natural))
     if not sets:
         return FoundSets()
+    counts = Counter(place.cell for place in found.places.values())
+    common = [cell for cell, _ in counts.most_common(max(1, min(_MOST_CELLS, _LARGEST_TABLE // len(sets))))]
+    cells = tuple(sorted(common, key=lambda cell: found.order(first[cell])))
     cell_index, set_index = ({name: index for index, name in enumerate(listed)} for listed in (cells, sets))
     at = {
         number: (set_index[place.name], cell_index[place.cell])

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from studio.data.images.kinds import DRAWING_SUFFIXES
@@ -29,6 +31,7 @@ _PART = re.compile(
     rf"(.*?)({'|'.join(map(re.escape, sorted(DRAWING_SUFFIXES, key=len, reverse=True)))})(?:#(.*))?", re.I
 )
 _FRAME = re.compile(r"(?:frame\W*)?(\d+)", re.IGNORECASE)
+_SAMPLE = 10_000  # names searched for single letters
 _NUMBER = re.compile(r"(\d+)")
 _TILE = re.compile(r"r(\d+) c(\d+)")
 
@@ -73,7 +76,8 @@ class Words:
         """Return the user's words, or the usual words; single letters are views if all four directions occur."""
         views = tuple(row.lower() for row in rows)
         if not views:
-            used = {token.lower() for name in names for text in _texts(name) for token in _TOKEN.findall(text)}
+            some = islice(names, _SAMPLE)
+            used = {token.lower() for name in some for text in _texts(name) for token in _TOKEN.findall(text)}
             letters = [several for several in _LETTERS if used.issuperset(several)]
             views = (*VIEWS, *(letter for several in letters for letter in several))
         return cls(views, tuple(column.lower() for column in columns) or ACTIONS)
@@ -88,19 +92,38 @@ class Words:
         known = self.actions.index(action) if action in self.actions else len(self.actions)
         return row[0], len(row), row, natural(place.row), known if action else -1, natural(place.column)
 
+    @cached_property
+    def all(self) -> frozenset[str]:
+        """All words that name cells."""
+        return frozenset((*self.views, *self.actions))
+
+    @cached_property
+    def hint(self) -> re.Pattern[str]:
+        """Matches somewhere in every name that may name a cell, and in others: a quick test."""
+        lower = [*self.all, *(letter for several in _LETTERS for letter in several)]
+        alone = "|".join(re.escape(form) for word in lower for form in (word, word.upper()))
+        after_others = "|".join(re.escape(word.title()) for word in lower)
+        return re.compile(rf"(?<![A-Za-z])(?:{alone})(?![a-z])|(?:{after_others})(?![a-z])|\.ase(?:prite)?#")
+
 
 def natural(text: str) -> list[tuple[int, str]]:
     """Return a sort key by which 'walk2' comes before 'walk10'."""
-    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in _NUMBER.split(text)]
+    pieces = ((piece, _plain(piece)) for piece in _NUMBER.split(text))
+    return [(len(number), number) if piece.isdecimal() else (-1, piece) for piece, number in pieces]
+
+
+def _plain(number: str) -> str:
+    """Return digits without leading zeros."""
+    return number.lstrip("0") or "0"
 
 
 class _Found(NamedTuple):
     """The words of a text that name a cell, and the rest of the text, which names the set."""
 
-    rest: str
-    views: list[str]
-    actions: list[str]
-    number: str
+    rest: str = ""
+    views: Sequence[str] = ()
+    actions: Sequence[str] = ()
+    number: str = ""
 
 
 def parse(
@@ -112,13 +135,11 @@ def parse(
     names of files and frames.
     """
     folders = [_find(folder, words) for folder in name.folders]
-    folders = [
-        one if not one.rest else _Found(folder, [], [], "") for one, folder in zip(folders, name.folders, strict=True)
-    ]
-    stem = _Found(name.stem, [], [], "") if only_folders else _find(name.stem, words)
-    if stem.rest.isdigit() and numbers_are_frames and any(one.views or one.actions for one in folders):
-        stem = _Found("", [], [], str(int(stem.rest)))
-    part = [_Found(name.part, [], [], "")] if only_folders else _parts(name, words)
+    folders = [one if not one.rest else _Found(folder) for one, folder in zip(folders, name.folders, strict=True)]
+    stem = _Found(name.stem) if only_folders else _find(name.stem, words)
+    if stem.rest.isdecimal() and numbers_are_frames and any(one.views or one.actions for one in folders):
+        stem = _Found(number=_plain(stem.rest))
+    part = [_Found(name.part)] if only_folders else _parts(name, words)
     found = [*folders, stem, *part]
     views = [view for one in found for view in one.views]
     actions = [action for one in found for action in one.actions]
@@ -134,7 +155,7 @@ def _parts(name: SpriteName, words: Words) -> Iterator[_Found]:
     """Yield the findings in the parts of a frame name; a tag of an Aseprite file names an animation."""
     for part in name.part.split("/") if name.part else ():
         if (counted := _FRAME.fullmatch(part)) is not None:
-            yield _Found("", [], [], str(int(counted[1])))
+            yield _Found(number=_plain(counted[1]))
             continue
         one = _find(part, words)
         if name.suffix in _TAGGED and one.rest:
@@ -144,21 +165,21 @@ def _parts(name: SpriteName, words: Words) -> Iterator[_Found]:
         yield one
 
 
+@lru_cache(maxsize=4096)  # folders recur
 def _find(text: str, words: Words) -> _Found:
     """Find the words for a view and an animation in a text; a number behind such a word is the frame."""
     if text.lower() in words.views:
         return _Found("", [text.lower()], [], "")
     views, actions, number, rest, end = list[str](), list[str](), "", list[str](), 0
-    tokens = list(_TOKEN.finditer(text))
-    for token in tokens:
+    for token in _TOKEN.finditer(text):
         word = token[0].lower()
-        is_frame = word.isdigit() and bool(views or actions)
-        if word not in words.views and word not in words.actions and not is_frame and not (word in _COUNTERS and end):
+        is_frame = word.isdecimal() and bool(views or actions)
+        if word not in words.all and not is_frame and not (word in _COUNTERS and end):
             continue
         rest.append(text[end : token.start()])
         end = token.end()
         if is_frame:
-            number = f"{number}.{int(word)}" if number else str(int(word))
+            number = f"{number}.{_plain(word)}" if number else _plain(word)
         elif word in words.views:
             views.append(word)
         elif word in words.actions:

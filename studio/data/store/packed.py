@@ -32,7 +32,7 @@ _LARGEST_SIDE = 4096
 _SLICE = 32 << 20  # bytes written at a time
 _BYTES = {"U8": 1, "F32": 4, "I64": 8}
 _A_LINE = 4096  # list entries per line
-_EXTRA = "extra."
+_EXTRA, _SETS = "extra.", "sets."
 
 
 class DamagedFile(Exception):  # noqa: N818
@@ -47,7 +47,7 @@ class PackedTexts:
     class_names: list[str]
     names: list[str]
     target_names: list[str]
-    sets: Any  # JSON of SetLayout; None without sets
+    sets: dict[str, Any]  # SetLayout.to_json; empty without sets
     extra: dict[str, Any]  # values saved with the sprites
 
 
@@ -182,7 +182,7 @@ def _sprites_from(
     names, class_names, target_names = tuple(texts.names), tuple(texts.class_names), tuple(texts.target_names)
     about = (rgba, labels, class_names, names, texts.title, targets, target_names, stored)
     try:
-        sets = NO_SETS if texts.sets is None else SetLayout.from_json(texts.sets, len(labels))
+        sets = NO_SETS if not texts.sets else SetLayout.from_json(texts.sets, len(labels))
     except ValueError as error:
         raise DamagedFile(str(error)) from None
     return Sprites(*about, groups=groups, is_test=is_test, sets=sets)
@@ -259,7 +259,7 @@ def _lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:
     texts: dict[str, Any] = {"title": sprites.title, "class_names": sprites.class_names, "names": sprites.names}
     texts["target_names"] = sprites.target_names
     if sprites.sets:
-        texts["sets"] = sprites.sets.to_json()
+        texts |= {_SETS + name: value for name, value in sprites.sets.to_json().items()}
     for key, value in {**texts, **{_EXTRA + name: value for name, value in extra.items()}}.items():
         starts = range(0, max(1, len(value)), _A_LINE) if isinstance(value, list | tuple) else ()
         for piece in [value[start : start + _A_LINE] for start in starts] or (value,):
@@ -278,12 +278,15 @@ def _texts_in(lines: bytes) -> PackedTexts:
                 found[key] = value
     except (ValueError, TypeError, RecursionError):
         raise DamagedFile("unreadable names") from None
-    extra = {key.removeprefix(_EXTRA): value for key, value in found.items() if key.startswith(_EXTRA)}
+    extra, sets = (
+        {key.removeprefix(prefix): value for key, value in found.items() if key.startswith(prefix)}
+        for prefix in (_EXTRA, _SETS)
+    )
     title, *lists = (found.get(key) for key in ("title", "class_names", "names", "target_names"))
     if not (isinstance(title, str) and all(map(_all_texts, lists))):
         raise DamagedFile("names are not texts")
     named = (found["class_names"], found["names"], found["target_names"])
-    return PackedTexts(title, *named, found.get("sets"), extra)
+    return PackedTexts(title, *named, sets, extra)
 
 
 def _all_texts(values: object) -> bool:

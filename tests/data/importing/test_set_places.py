@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from studio.core.errors import BadInputError
 from studio.core.events import Notice
 from studio.core.generators import run_to_end
+from studio.data.doctor.findings import list_findings
 from studio.data.importing.importing import SpritesImported
+from studio.data.options import ImportOptions
 from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sprites import Sprites
 from tests.data.making import events_of, everything, imported, notes, sprite, write
@@ -64,13 +67,18 @@ def test_unsliced_sheets_are_proposed(sheets: Path, tmp_path: Path) -> None:
 
 
 def test_sheets_are_sliced_and_repeated_frames_keep_their_cells(sheets: Path, tmp_path: Path) -> None:
-    options = {"sets": "sheets", "rows": "down,up,left,right", "columns": "stand,step,stand2"}
+    options: dict[str, Any] = {"sets": "sheets", "rows": "down,up,left,right", "columns": "stand,step,stand2"}
     found = imported(sheets, cache=tmp_path / "cache", **options)
     assert len(found.sprites) == 32 and len(found.quarantine) == 16  # equal pixels are imported once
     assert found.sprites.sets.gaps == 0 and found.sprites.sets.chosen and found.proposed_sets is None
     stand, step, again = cell_names(found.sprites)["elf"][:3]
     assert stand == again == "elf.png#r1 c1" and step == "elf.png#r1 c2"
     assert found.sprites.origin["options"]["sheets"] == "grid"
+    assert found.sprites.class_names == ("all",)  # with a class per sheet, no sheet could be held out
+    (sliced,) = (each for each in list_findings(found, ImportOptions(**options)) if each.group == "cut sheet")
+    assert imported(sheets, **{**options, **sliced.fixes[0].changes}).sprites.names == tuple(
+        f"{who}.png" for who in WHO
+    )
     second = imported(sheets, cache=tmp_path / "cache", **options)
     assert second.from_cache and second.sprites.sets.digest == found.sprites.sets.digest
 

@@ -10,9 +10,11 @@ import pytest
 from studio.core.errors import BadInputError
 from studio.core.generators import run_to_end
 from studio.data.options import ReadOptions
+from studio.data.sets import recognising
 from studio.data.sets.layout import SetLayout
 from studio.data.sets.recognising import find_sets, parse_cell_names
 from studio.data.sets.table import SetTables
+from studio.data.sets.words import SpriteName
 
 WHO, VIEWS = ("orc", "elf", "imp"), ("down", "up", "left", "right")
 
@@ -91,3 +93,15 @@ def test_the_first_sprite_of_a_cell_counts() -> None:
 def test_unusable_names_of_cells(text: str, says: str) -> None:
     with pytest.raises(BadInputError, match=says):
         parse_cell_names(text, "Rows")
+
+
+def test_rare_cells_are_left_out_of_a_huge_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognising, "_LARGEST_TABLE", 7)
+    names = [f"{who}_{view}.png" for who in WHO for view in VIEWS]
+    assert layout([*names[1:], "orc_side.png"]).cells == ("up", "left")
+
+
+def test_a_large_import_without_words_is_not_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognising, "_SAMPLE", 10)
+    monkeypatch.setattr(SpriteName, "of", None)
+    assert not layout([f"undead/upper_{number}.png" for number in range(100)])

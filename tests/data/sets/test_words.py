@@ -20,7 +20,7 @@ from studio.data.sets.words import SpriteName, Words, natural, parse
         ("hero.aseprite#walk left 2", ("hero", "left", "walk2")),
         ("hero.aseprite#spin 2", ("hero", "spin", "2")),
         ("hero_left.ase#frame 3", ("hero", "left", "3")),
-        ("hero_left.gif#frame 3", ("hero", "left", "3")),
+        ("hero_left.gif#frame 03", ("hero", "left", "3")),
         ("all.png#orc/left_2", ("all/orc", "left", "2")),
         ("upper_back_alley/backpack.png", None),
         ("brick_brown_3.png", None),
@@ -64,6 +64,15 @@ def test_cells_are_sorted_by_direction_action_and_number() -> None:
         "up-left",
     ]
     assert sorted(["b10", "b9", "a"], key=natural) == ["a", "b9", "b10"]
+
+
+def test_odd_names() -> None:
+    digits = "9" * 5000
+    odd = ["²_left_²/³.png", "left/²", "\udce9_left_٣.png", "#", "//left//", ".png#", "a.png#"]
+    for text in (f"{digits}_left_{digits}.png", *odd):
+        place = parse(SpriteName.of(text), Words())
+        assert place is None or Words().order(place)
+    assert parse(SpriteName.of("left/²"), Words()) == ("²", "left", "")
 
 
 def test_names_are_split() -> None:
