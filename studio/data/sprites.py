@@ -103,6 +103,11 @@ class Sprites:
         """Return a copy with another `origin` (paths, options, rights)."""
         return self._with_fingerprint(replace(self, origin=origin))
 
+    def with_chosen_sets(self) -> Sprites:
+        """Return a copy whose split keeps every set whole, as for sets that the user chose."""
+        groups = self.sets.joined_groups(self.groups)
+        return self._with_fingerprint(replace(self, sets=replace(self.sets, chosen=True), groups=groups))
+
     moved_to = alias("Sprites.moved_to", "with_pixels")
     read_from = alias("Sprites.read_from", "with_origin")
 

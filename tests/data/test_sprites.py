@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from studio.data.sets.layout import SetLayout
 from studio.data.sprites import Sprites
 from tests.data.making import sprite
 
@@ -55,3 +56,14 @@ def test_the_fingerprint_covers_the_training_data() -> None:
 def test_labels_must_fit(labels: list[int]) -> None:
     with pytest.raises(AssertionError):
         Sprites(np.zeros((3, 8, 8, 4), np.uint8), np.array(labels), ("a", "b", "c"), ("0", "1", "2"), "set")
+
+
+def test_chosen_sets_are_groups_and_follow_taken_sprites() -> None:
+    layout = SetLayout(("left", "right"), ("a", "b"), np.array([[0, 2], [3, -1]], np.int32), "names")
+    sprites = dataclasses.replace(made(), sets=layout)
+    assert sprites.groups.tolist() == [0, 1, 2, 3] and not sprites.sets.chosen
+    chosen = sprites.with_chosen_sets()
+    assert chosen.groups.tolist() == [0, 1, 0, 3] and chosen.sets.chosen and chosen.fingerprint == made().fingerprint
+    assert chosen.take([2, 1]).sets.sets == ("a",) and chosen.take([2, 1]).sets.table.tolist() == [[-1, 0]]
+    with pytest.raises(AssertionError):
+        dataclasses.replace(sprites, sets=dataclasses.replace(layout, table=layout.table + 1))

@@ -53,10 +53,12 @@ def add_sets(
     notes = tuple(sorted([*imported.notes, *tables.notes()], key=lambda issue: issue.name))
     if not len(layout):
         return replace(imported, notes=notes)
-    groups = layout.joined_groups(sprites.groups) if layout.chosen else sprites.groups
+    sprites = replace(sprites, sets=layout)
+    if options.sets != "auto" or layout.kind == "csv":
+        sprites = sprites.with_chosen_sets()
     placed = (replace(each, place=places.get(len(sprites) + number)) for number, each in enumerate(duplicates))
     return replace(
-        imported, sprites=replace(sprites, sets=layout, groups=groups), notes=notes, duplicates=tuple(placed),
+        imported, sprites=sprites, notes=notes, duplicates=tuple(placed),
         proposed_sets=None,
     )  # fmt: skip
 

@@ -145,7 +145,12 @@ class SetLayout:
         except (TypeError, KeyError, ValueError, OverflowError) as error:
             raise ValueError("no sets") from error
         texts = all(isinstance(text, str) for text in (*cells, *sets, kind)) and isinstance(chosen, bool)
-        if not texts or len({*cells}) < len(cells) or not ((table >= GAP) & (table < total)).all():
+        if (
+            not texts
+            or len({*cells}) < len(cells)
+            or bool(cells) != bool(sets)
+            or not ((table >= GAP) & (table < total)).all()
+        ):
             raise ValueError("sets of other sprites")
         return cls(cells, sets, table.astype(np.int32), kind, chosen)
 

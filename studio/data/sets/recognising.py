@@ -70,7 +70,7 @@ def find_sets(
     rows, columns = parse_cell_names(options.rows, "Rows"), parse_cell_names(options.columns, "Columns")
     listed = tables.places(names)
     if options.sets == "csv" or (options.sets == "auto" and listed):
-        return _layout(_by_table(listed, rows), sprite_of, chosen=True)
+        return _layout(_by_table(listed, rows), sprite_of)
     if options.sets == "auto" and not rows and not _may_be_sets(names, Words()):
         return FoundSets()
     split = []
@@ -79,13 +79,13 @@ def find_sets(
         if not number % _AT_ONCE:
             yield number
     if options.sets != "auto":
-        return _layout(_of_kind(options.sets, split, rows, columns), sprite_of, chosen=True)
+        return _layout(_of_kind(options.sets, split, rows, columns), sprite_of)
     for kind in ("names", "sheets"):
         found = _of_kind(kind, split, rows, columns, certain=False)
         yield len(names)
         if _are_sets(found, len(names)):
             is_by_folders = places_by_words(split, Words.of(rows, columns, split), only_folders=True) == found.places
-            return _layout(replace(found, kind="folders") if is_by_folders else found, sprite_of, chosen=False)
+            return _layout(replace(found, kind="folders") if is_by_folders else found, sprite_of)
     return FoundSets()
 
 
@@ -138,7 +138,7 @@ def _are_sets(found: _Found, total: int) -> bool:
     return len(cells) >= _FEWEST_SETS and is_common and len(found.places) >= _MOSTLY * total
 
 
-def _layout(found: _Found, sprite_of: NDArray[np.int64], *, chosen: bool) -> FoundSets:
+def _layout(found: _Found, sprite_of: NDArray[np.int64]) -> FoundSets:
     """Build the table of sets and cells."""
     first: Mapping[str, Place] = {place.cell: place for place in found.places.values()}
     sets = tuple(sorted({place.name for place in found.places.values()}, key=natural))
@@ -156,4 +156,4 @@ def _layout(found: _Found, sprite_of: NDArray[np.int64], *, chosen: bool) -> Fou
     table = np.full((len(sets), len(cells)), GAP, np.int32)
     for number, cell in at.items():
         table[cell] = sprite_of[number]
-    return FoundSets(SetLayout(cells, sets, table, found.kind, chosen), at)
+    return FoundSets(SetLayout(cells, sets, table, found.kind), at)

@@ -51,9 +51,9 @@ def test_auto_changes_nothing_but_the_places(views: Path) -> None:
     plain, found = imported(views, sets="off"), imported(views)
     assert everything(plain) == everything(found) and not plain.sprites.sets
     assert plain.sprites.groups.tolist() == found.sprites.groups.tolist()
-    assert (
-        found.sprites.sets.describe() == "4 characters with 3 views: up, left, right" and found.sprites.sets.gaps == 1
-    )
+    sets = found.sprites.sets
+    assert sets.describe() == "4 characters with 3 views: up, left, right" and sets.gaps == 1
+    assert not sets.chosen and imported(views, sets="names").sprites.sets.chosen
     assert cell_names(found.sprites)["pig"] == ["pig_up.png", "pig_left.png", ""]
 
 

@@ -45,7 +45,8 @@ def test_json() -> None:
     values = made().to_json()
     wrong = [
         None, {}, values | {"table": [[0]]}, values | {"table": [["a"] * 5] * 2}, values | {"cells": ["down/1"] * 5},
-        values | {"chosen": 1}, values | {"sets": ["orc", 2]}, values | {"table": [[2**70] * 5] * 2},
+        values | {"chosen": 1}, values | {"cells": [], "table": []},
+        values | {"sets": ["orc", 2]}, values | {"table": [[2**70] * 5] * 2},
     ]  # fmt: skip
     for broken in [*wrong, values | {"table": [[5, 0, 0, 0, 0]] * 2}, values | {"table": [[-2, 0, 0, 0, 0]] * 2}]:
         with pytest.raises(ValueError, match="sets"):

@@ -43,10 +43,10 @@ def test_auto_finds_sets_in_names(pattern: str, kind: str, cells: Sequence[str])
         for view in VIEWS
     ]
     found = layout(names)
-    assert (found.kind, len(found), found.gaps, found.chosen) == (kind, 3, 0, False)
+    assert (found.kind, len(found), found.gaps) == (kind, 3, 0)
     assert found.cells[: len(cells)] == tuple(cells)
     assert sorted(found.table.ravel().tolist()) == list(range(len(names)))
-    assert not layout(names, sets="off") and layout(names, sets=kind).chosen
+    assert not layout(names, sets="off") and layout(names, sets=kind)
 
 
 def test_auto_leaves_other_names_alone() -> None:
@@ -76,7 +76,7 @@ def test_rows_and_columns_name_order_and_choose_cells() -> None:
     assert layout(names).cells == ("row1/1", "row1/2", "row1/3", "row2/1", "row2/2", "row2/3")
     named = layout(names, rows="down, up", columns="stand,step")
     assert named.cells == ("down/stand", "down/step", "down/3", "up/stand", "up/step", "up/3")
-    assert named.kind == "sheets" and not named.chosen and layout(names, sets="sheets").chosen
+    assert named.kind == layout(names, sets="sheets").kind == "sheets"
     views = [f"{who}_{view}.png" for who in WHO for view in VIEWS]
     assert layout(views, rows="left,Down").cells == ("left", "Down")
 
