@@ -277,7 +277,7 @@ class ResultButtons(OverflowBar):
         self.save_sheet = make("save", "Save as…", "Save as one file.")
         self.frame_counts = QMenu(self.between)
         for count in _FRAME_COUNTS:
-            self.frame_counts.addAction(f"{count} frames").setData(count)
+            self.frame_counts.addAction(f"{count} frames between").setData(count)
         for button in (self.keep, self.reject, self.edit, self.between, self.like, self.open, self.new_sprite):
             button.setText(button.accessibleName())
         for button, text in ((self.copy, "Copy"), (self.save_files, "Save files…"), (self.save_sheet, "Save as…")):
