@@ -225,7 +225,10 @@ _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
     "unsupported": ("The studio can't read these file types. Save drawings as PNG; unpack archives.", None),
     "refused": ("The files are too large, or not regular files (links, pipes or devices).", None),
     "no access": ("The studio has no read access. Check permissions and drive, then open the folder again.", None),
-    "duplicate": ("Duplicates are skipped so that no validation sprite is also trained on.", None),
+    "duplicate": (
+        "Duplicates are skipped so that no validation sprite is also trained on. Cells of sets stay filled.",
+        None,
+    ),
     "wrong size": ("These pictures don't fit the canvas.", _larger_canvas),
     "looks like a sheet": (_SLICING, _slice),
     "empty": ("The pictures have no visible pixels.", None),

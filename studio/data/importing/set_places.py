@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -12,9 +13,10 @@ from studio.data.import_result import ImportResult
 from studio.data.importing.import_buffer import ImportBuffer
 from studio.data.options import ImportOptions, ReadOptions
 from studio.data.sets.layout import SetProposal
-from studio.data.sets.recognising import find_sets, parse_cell_names
+from studio.data.sets.recognising import FoundSets, find_sets, parse_cell_names
 from studio.data.sets.sheets import SheetShape, propose_sets, with_common_grid
 from studio.data.sets.table import SetTables
+from studio.data.sets.words import SpriteName
 from studio.data.sheets.recognising import SheetCandidate
 
 _HINTS = {
@@ -38,18 +40,15 @@ def add_sets(
 ) -> Generator[int, None, ImportResult]:
     """Return an import with the places of its sprites and duplicates; yields `total`.
 
-    The split never divides a set that the user chose.
+    The split never divides a set that the user chose. Whole sheets are no cells: a proposal to slice them comes first.
     """
     sprites, duplicates = imported.sprites, imported.duplicates
-    names = [*sprites.names, *(each.item.name for each in duplicates)]
-    first = np.array([each.first for each in duplicates], np.int64)
-    finding = find_sets(names, np.concatenate([np.arange(len(sprites)), first]), options, tables)
-    try:
-        while True:
-            next(finding)
-            yield total
-    except StopIteration as end:
-        layout, places = end.value
+    layout, places = FoundSets()
+    if imported.proposed_sets is None or tables:
+        names = [*sprites.names, *(each.item.name for each in duplicates)]
+        first = np.array([each.first for each in duplicates], np.int64)
+        finding = find_sets(names, np.concatenate([np.arange(len(sprites)), first]), options, tables)
+        layout, places = yield from _counting(finding, total)
     notes = tuple(sorted([*imported.notes, *tables.notes()], key=lambda issue: issue.name))
     if not len(layout):
         return replace(imported, notes=notes)
@@ -63,6 +62,16 @@ def add_sets(
     )  # fmt: skip
 
 
+def _counting(finding: Generator[int, None, FoundSets], total: int) -> Generator[int, None, FoundSets]:
+    """Run `finding` and return its result, but yield `total`, the count of an import whose files are all read."""
+    while True:
+        try:
+            next(finding)
+        except StopIteration as end:
+            return cast(FoundSets, end.value)
+        yield total
+
+
 def propose_unsliced(
     buffer: ImportBuffer, options: ImportOptions, sheets: Mapping[int, SheetCandidate]
 ) -> SetProposal | None:
@@ -71,7 +80,8 @@ def propose_unsliced(
         return None
     sizes = buffer.picture_sizes()
     shapes = with_common_grid(_shapes(buffer, sheets), sizes)
-    return propose_sets(list(shapes.values()), len(sizes), parse_cell_names(options.rows, "Rows"))
+    named = {SpriteName.of(buffer.files[number].name): shape for number, shape in sorted(shapes.items())}
+    return propose_sets(named, len(sizes), parse_cell_names(options.rows, "Rows"))
 
 
 def share_grid(

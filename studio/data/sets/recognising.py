@@ -18,7 +18,7 @@ from studio.data.sets.layout import GAP, NO_SETS, Place, SetLayout
 from studio.data.sets.naming import Places, folder_order, places_by_folders, places_by_words
 from studio.data.sets.sheets import places_by_sheets
 from studio.data.sets.table import SetTables
-from studio.data.sets.words import SpriteName, Words, natural
+from studio.data.sets.words import VIEWS, SpriteName, Words, natural
 
 _FEWEST_SETS = 3  # found without being asked for
 _MOSTLY = 0.5  # smallest share: of sprites in sets, and of sets with the most common row
@@ -95,7 +95,7 @@ def _of_kind(
     """Return the places by one kind of naming."""
     if kind == "sheets":
         places = places_by_sheets(names, rows, columns, certain=certain)
-        return _Found(kind, places, _listed_order(rows, columns))
+        return _Found(kind, places, _listed_order(rows or VIEWS, columns))
     words = Words.of(rows, columns, names)
     places = places_by_words(names, words, only_folders=kind == "folders")
     if kind == "folders" and not places and not rows:

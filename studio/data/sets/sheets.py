@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from studio.data.options import SheetGrid
 from studio.data.sets.layout import Place, SetProposal
 from studio.data.sets.naming import Places
-from studio.data.sets.words import SpriteName
+from studio.data.sets.words import VIEWS, SpriteName, Words, parse
 
 _FEWEST_SHEETS, _MOST_ROWS, _MOST_COLUMNS = 3, 16, 16  # of sets recognised without being asked for
 _MOSTLY = 0.5  # share of sheets with equal rows
@@ -67,17 +67,27 @@ def with_common_grid(shapes: Mapping[int, SheetShape], sizes: Mapping[int, tuple
     return found | {number: shape for number, shape in further.items() if number not in alike}
 
 
-def propose_sets(shapes: Sequence[SheetShape], pictures: int, rows: Sequence[str]) -> SetProposal | None:
+def propose_sets(shapes: Mapping[SpriteName, SheetShape], pictures: int, rows: Sequence[str]) -> SetProposal | None:
     """Return the sets after slicing; None unless most pictures are sheets with equal rows.
 
-    pictures: number of all pictures, sheets or not.
+    shapes: shapes of the sheets by name. pictures: number of all pictures, sheets or not. rows: names of rows.
     """
-    common = common_shape(shapes)
-    own = [one for one in shapes if common and one.kind == common.kind]
-    if common is None or not looks_like_sets(len(own), pictures, common.rows, max(one.columns for one in own)):
+    common = common_shape(shapes.values())
+    if common is None:
         return None
-    columns = [one.columns for one in own]
-    return SetProposal(len(own), tuple(row_name(row, rows) for row in range(common.rows)), (min(columns), max(columns)))
+    sheets = {sheet: shape for sheet, shape in shapes.items() if shape.kind == common.kind}
+    places = _places_of_sheets(list(sheets), rows)
+    views = tuple(row_name(row, rows) for row in range(common.rows))
+    if common.rows == 1 and all(place.row for place in places.values()):
+        words = Words((*rows, *VIEWS))
+        views = tuple(dict.fromkeys(place.row for place in sorted(places.values(), key=words.order)))
+    columns = Counter[tuple[str, str]]()  # by set and strip
+    for sheet, shape in sheets.items():
+        columns[places[sheet].name, places[sheet].row if common.rows == 1 else ""] += shape.columns
+    if not looks_like_sets(len(sheets), pictures, len(views), max(columns.values())):
+        return None
+    total = len({place.name for place in places.values()})
+    return SetProposal(total, views, (min(columns.values()), max(columns.values())))
 
 
 def looks_like_sets(sheets: int, pictures: int, rows: int, columns: int) -> bool:
@@ -92,25 +102,52 @@ def places_by_sheets(
     """Return the places of tiles, in sheets with the most common number of rows.
 
     rows, columns: names from the options; further rows are named 'row5', further columns '5'. certain: whether the user
-    calls the sheets sets.
+    calls the sheets sets. Several sheets of a character, 'orc_walk.png' and 'orc_idle.png', are one set.
     """
-    tiles: dict[str, dict[int, tuple[int, int]]] = {}
+    tiles: dict[SpriteName, dict[int, tuple[int, int]]] = {}
     for number, name in enumerate(names):
         if (at := name.tile) is not None:
-            tiles.setdefault(name.path, {})[number] = at
-    heights = {sheet: 1 + max(row for row, _ in own.values()) for sheet, own in tiles.items()}
+            tiles.setdefault(name._replace(part=""), {})[number] = at
     if not tiles:
         return {}
+    heights = {sheet: 1 + max(row for row, _ in own.values()) for sheet, own in tiles.items()}
     usual = Counter(heights.values()).most_common(1)[0][0]
     sets = {sheet: own for sheet, own in tiles.items() if heights[sheet] == usual and 1 < len(own) <= _MOST_CELLS}
+    places = _places_of_sheets(list(sets), rows)
+    views = usual if usual > 1 else len({place.row for place in places.values()})
     widest = 1 + max((column for own in sets.values() for _, column in own.values()), default=0)
-    if not certain and not looks_like_sets(len(sets), len(tiles), usual, widest):
+    if not certain and not looks_like_sets(len(sets), len(tiles), views, widest):
         return {}
     return {
-        number: Place(sheet, row_name(row, rows), column_name(column, columns))
+        number: _place_of_tile(places[sheet], at, usual, rows, columns)
         for sheet, own in sets.items()
-        for number, (row, column) in own.items()
+        for number, at in own.items()
     }
+
+
+def _places_of_sheets(sheets: Sequence[SpriteName], rows: Sequence[str]) -> dict[SpriteName, Place]:
+    """Return the set of each sheet, with the view or animation in its name if several sheets make up most sets."""
+    words = Words((*(row.lower() for row in rows), *Words.of((), (), sheets).views))
+    named = {sheet: parse(sheet, words) or Place(sheet.path, "", "") for sheet in sheets}
+    if len({place.name for place in named.values()}) <= _MOSTLY * len(sheets):
+        return named
+    stems = {sheet.stem for sheet in sheets}
+    by_folder = len(stems) == 1 < len(sheets)  # 'orc/sheet.png', 'elf/sheet.png'
+    return {sheet: Place("/".join(sheet.folders) if by_folder else sheet.path, "", "") for sheet in sheets}
+
+
+def _place_of_tile(
+    sheet: Place, at: tuple[int, int], height: int, rows: Sequence[str], columns: Sequence[str]
+) -> Place:
+    """Return the place of the tile in row and column `at`.
+
+    sheet: the set, and the view or animation in the sheet's name. height: rows of the sheet; a strip is a single view.
+    """
+    is_strip = height == 1 and sheet.row != ""
+    action = sheet.column if is_strip else f"{sheet.row}{sheet.column}"
+    action += "." if action[-1:].isdecimal() else ""
+    column = f"{action}{at[1] + 1}" if action else column_name(at[1], columns)
+    return Place(sheet.name, sheet.row if is_strip else row_name(at[0], rows), column)
 
 
 def row_name(row: int, names: Sequence[str]) -> str:

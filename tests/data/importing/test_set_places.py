@@ -64,6 +64,11 @@ def test_unsliced_sheets_are_proposed(sheets: Path, tmp_path: Path) -> None:
     again = imported(sheets, cache=tmp_path / "cache")
     assert again.from_cache and again.proposed_sets == found.proposed_sets
     assert imported(sheets, sets="off").proposed_sets is None
+    (sheets / "sets.csv").write_text("file,set,cell\n../x.png,a,b\n")
+    broken = imported(sheets)
+    assert broken.proposed_sets == found.proposed_sets and "line 2" in notes(broken, "sets")["sets.csv"]
+    (sheets / "sets.csv").write_text("elf.png,a,left\nimp.png,a,right")
+    assert imported(sheets).sprites.sets.kind == "csv"
 
 
 def test_sheets_are_sliced_and_repeated_frames_keep_their_cells(sheets: Path, tmp_path: Path) -> None:
