@@ -63,7 +63,7 @@ def add_sets(
 
 
 def _counting(finding: Generator[int, None, FoundSets], total: int) -> Generator[int, None, FoundSets]:
-    """Run `finding` and return its result, but yield `total`, the count of an import whose files are all read."""
+    """Run `finding` and return its result, but yield `total`, the number of files."""
     while True:
         try:
             next(finding)

@@ -99,7 +99,7 @@ class Words:
 
     @cached_property
     def hint(self) -> re.Pattern[str]:
-        """Matches somewhere in every name that may name a cell, and in others: a quick test."""
+        """A pattern in all names of cells, and in a few other names: a quick test."""
         lower = [*self.all, *(letter for several in _LETTERS for letter in several)]
         alone = "|".join(re.escape(form) for word in lower for form in (word, word.upper()))
         after_others = "|".join(re.escape(word.title()) for word in lower)
@@ -129,7 +129,7 @@ class _Found(NamedTuple):
 def parse(
     name: SpriteName, words: Words, *, numbers_are_frames: bool = True, only_folders: bool = False
 ) -> Place | None:
-    """Return the place that a sprite's name tells; None for a name without words for views or animations.
+    """Return the place in a sprite's name; None for a name without words for views or animations.
 
     numbers_are_frames: whether a file named by a number alone is a frame, not a set. only_folders: ignore the words in
     names of files and frames.
