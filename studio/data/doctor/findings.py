@@ -291,5 +291,5 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "off palette": ("Nearly all sprites share a palette; these use further colours.", lambda items, case:
                     [Fix(f"Map to its {case.palette_colours} colours", {"colours_all": case.palette_colours})]),
     "outlier": ("These sprites look unlike all other sprites.", _exclude),
-    "wrong class": ("These sprites may belong to another class.", _exclude),
+    "wrong class": ("These sprites may belong to another class: most sprites like them do.", _exclude),
 }  # fmt: skip

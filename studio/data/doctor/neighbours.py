@@ -67,7 +67,7 @@ class SpriteNeighbours:
         ]
 
     def wrong_classes(self, sprites: Sprites) -> list[ImportIssue]:
-        """Return an issue for each sprite whose neighbours agree on another class."""
+        """Return an issue for each sprite whose neighbours agree on another class. twin: the nearest of that class."""
         compared, wanted = self.near.shape
         own, neighbours = sprites.labels[:compared], sprites.labels[self.near]
         is_certain = (sprites.class_counts()[own] > wanted) & (self.apart <= _FAR_FACTOR)
@@ -76,8 +76,7 @@ class SpriteNeighbours:
             votes = np.bincount(neighbours[index])  # neighbours per class
             other = int(votes.argmax())
             if votes[other] >= _MIN_VOTES:
-                agreeing = f"{votes[other]} of the {wanted} most similar sprites"
-                words = f"{agreeing} belong to class {sprites.class_names[other]!r}"
-                twin = sprites.names[self.near[index, 0]]
+                words = f"{sprites.class_names[own[index]]}, looks like {sprites.class_names[other]}"
+                twin = sprites.names[self.near[index, neighbours[index].tolist().index(other)]]
                 items.append(ImportIssue(sprites.names[index], words, "wrong class", twin=twin))
         return items

@@ -222,7 +222,7 @@ class ImportIssue:
     reason: str  # a plain sentence without the name ('cut off: the file ends too early')
     group: str  # one of QUARANTINE_GROUPS or NOTE_GROUPS
     path: Path | None = None  # path of the file, to show it to the user
-    twin: str = ""  # name of the similar sprite, for near-duplicates
+    twin: str = ""  # name of the similar sprite, for near-duplicates and wrong classes
 
 
 @contextmanager

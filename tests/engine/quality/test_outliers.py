@@ -40,7 +40,7 @@ def found_among(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
     monkeypatch.setattr(outliers, "learn_features", learn_features)
     *_, examined = find_outliers(Analysis(sprites), TrainingConfig(), CPU)
     assert isinstance(examined, SpritesChecked) and examined.sprites is sprites
-    return {item.name: item.group for item in examined.items}
+    return {item.name: item.reason if item.group == "wrong class" else item.group for item in examined.items}
 
 
 def test_nearest_neighbours_equal_brute_force() -> None:
@@ -64,7 +64,7 @@ def test_finds_a_wrong_class_and_an_outlier(monkeypatch: pytest.MonkeyPatch) -> 
     warm = [tuple(row) for row in rng.integers(10, 40, (30, 2)).tolist()]
     cold = [tuple(row) for row in rng.integers(200, 230, (30, 2)).tolist()]
     sprites = put([*warm, *cold, (25, 25), (25, 250)], [0] * 30 + [1] * 30 + [1, 0])
-    assert found_among(sprites, monkeypatch) == {"60.png": "wrong class", "61.png": "outlier"}
+    assert found_among(sprites, monkeypatch) == {"60.png": "cold, looks like warm", "61.png": "outlier"}
 
 
 def test_very_few_sprites_have_no_outliers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,8 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QListWidget,
     QListWidgetItem,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTableView,
     QWidget,
 )
@@ -22,6 +24,7 @@ from studio.app.state.sprites.doctor import SpriteDoctor
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
+from studio.app.widgets.sprites.captions import elide_mode
 from studio.app.widgets.sprites.cell_view import Index
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core.arrays import Rgba
@@ -35,6 +38,7 @@ from studio.data.sprites import Sprites
 _MOST_FIXES = 2
 _NARROW, _UNLIMITED = 440, 16_777_215  # logical pixels
 _LEAST_HEIGHT = 160  # of the sprites, in logical pixels; in a low window the view scrolls
+_CAPTION = 200  # logical pixels, for two classes below a sprite
 _MOST_SHOWN = 2_000  # more sprites would block the window
 _FIX = "Fix the training data. Your files are not changed, and Undo reverts the fix."
 _UNDO = "Nothing to undo."
@@ -69,7 +73,7 @@ class DoctorView(QWidget):
         tip = "Preview the sheet's cells and adjust them."
         self.preview_slicing = factory.button("Preview slicing…", tip, slot=self._on_preview_clicked)
         self.undo = factory.button("Undo", _UNDO, slot=open_sprites.history.undo)
-        self.grid, self.files, self.preview = SpriteGrid(), FileTable(), FixPreview(doctor)
+        self.grid, self.files, self.preview = SpriteGrid(caption=_CAPTION), FileTable(), FixPreview(doctor)
         self._class_mover = ClassMover(self.grid, open_sprites, self._selected_indices)
         self._title, self._advice = factory.text("", "heading"), factory.caption("")
         self._empty = factory.text("", "muted")
@@ -183,7 +187,13 @@ class DoctorView(QWidget):
         indices = self._indices = np.array([index for index, _ in rows], np.int64)
         self._shown = sprites.rgba[indices]
         self._names, reasons = [sprites.names[index] for index in indices], [reason for _, reason in rows]
-        self.grid.set_sprites(self._shown, self._names, labels=np.arange(len(rows)), class_names=reasons)
+        captions: list[str] = []
+        if finding.group == "wrong class":  # below a similar sprite, its class
+            classes = [sprites.class_names[label] for label in sprites.labels[indices].tolist()]
+            wrong = {item.name: item.reason for item in shown}
+            captions = [wrong.get(name, own) for name, own in zip(self._names, classes, strict=True)]
+        labels = np.arange(len(rows))
+        self.grid.set_sprites(self._shown, self._names, captions, labels=labels, class_names=reasons)
 
     @Slot()
     def _refresh_buttons(self) -> None:
@@ -231,6 +241,7 @@ class DoctorView(QWidget):
 
 
 _HEADERS = ("File", "Problem")
+_MEASURED = 100  # rows; measuring a million would block the window
 
 
 class _FileModel(QAbstractTableModel):
@@ -256,6 +267,17 @@ class _FileModel(QAbstractTableModel):
         return _HEADERS[section] if role == Qt.ItemDataRole.DisplayRole and side == Qt.Orientation.Horizontal else None
 
 
+class _Elider(QStyledItemDelegate):
+    """Delegate that keeps the end of a path in sight: it names the file."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        super().initStyleOption(option, index)
+        if index.column() == 0:
+            option.textElideMode = elide_mode(option.text)
+        elif "/" in option.text:  # 'duplicate of orcs/mage.png'
+            option.textElideMode = Qt.TextElideMode.ElideMiddle
+
+
 class FileTable(QTableView):
     """A table of files. A double click previews a sheet's slicing, or opens another file's folder."""
 
@@ -267,11 +289,13 @@ class FileTable(QTableView):
         self.setModel(self._model)
         self.verticalHeader().hide()
         self.setShowGrid(False)
+        self.setWordWrap(False)  # a row has one line, and a path would end after its folder
+        self.setItemDelegate(_Elider(self))
         self.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
         self.horizontalHeader().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        self.horizontalHeader().setResizeContentsPrecision(_MEASURED)
         self.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.horizontalHeader().setHighlightSections(False)
-        self.setColumnWidth(0, 200)
         tip = "Double-click a sheet to preview its slicing, or a file to open its folder."
         factory.set_name_and_tip(self, "Files", tip)
         self.activated.connect(self._on_activated)
@@ -280,6 +304,16 @@ class FileTable(QTableView):
         self._model.beginResetModel()
         self._model.rows = items
         self._model.endResetModel()
+        self._share_width()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_width()
+
+    def _share_width(self) -> None:
+        """Give the files all the width that the problems leave, or what they need up to three fifths."""
+        free, file, problem = self.viewport().width(), self.sizeHintForColumn(0), self.sizeHintForColumn(1)
+        self.setColumnWidth(0, max(free - problem, min(file, free * 3 // 5)))
 
     @Slot()
     def open_chosen(self) -> None:

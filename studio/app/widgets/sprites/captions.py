@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
 
-_FOLDERS = re.compile(r"(^|✗ |\(is |; )[^✗;()]*/")  # of the classes in a caption: '✗ orcs/Mage (is orcs/Grunt)'
+# The folders of the classes in a caption: '✗ orcs/Mage (is orcs/Grunt)', 'orcs/Mage, looks like elves/Mage'.
+_FOLDERS = re.compile(r"(^|✗ |\(is |; |, looks like )(?:(?!, looks like )[^✗;()])*/")
 
 
 def short_captions(captions: Sequence[str]) -> list[str]:
@@ -21,10 +22,10 @@ def short_captions(captions: Sequence[str]) -> list[str]:
 
 def fitting_caption(caption: str, short: str, metrics: QFontMetrics, width: int) -> str:
     """Return the caption if it fits into `width` logical pixels, else its short form, elided if need be."""
-    return caption if metrics.horizontalAdvance(caption) <= width else _elided(short, metrics, width)
+    fits = metrics.horizontalAdvance(caption) <= width
+    return caption if fits else metrics.elidedText(short, elide_mode(short), width)
 
 
-def _elided(caption: str, metrics: QFontMetrics, width: int) -> str:
-    """Elide the start of a path, or the middle of a name."""
-    elide = Qt.TextElideMode.ElideLeft if "/" in caption else Qt.TextElideMode.ElideMiddle
-    return metrics.elidedText(caption, elide, width)
+def elide_mode(name: str) -> Qt.TextElideMode:
+    """Return where to elide: at the start of a path, whose end tells the file or class, or in the middle of a name."""
+    return Qt.TextElideMode.ElideLeft if "/" in name else Qt.TextElideMode.ElideMiddle

@@ -76,9 +76,10 @@ class SpriteModel(QAbstractListModel):
 class SpriteDelegate(QStyledItemDelegate):
     """Delegate that draws a sprite with caption, selection and mark."""
 
-    def __init__(self, model: SpriteModel, parent: QWidget) -> None:
+    def __init__(self, model: SpriteModel, parent: QWidget, caption: int) -> None:
+        """Create a delegate. caption: see SpriteGrid."""
         super().__init__(parent)
-        self._model = model
+        self._model, self._caption = model, caption
         self.zoom = 1.0
         self._shrunk: dict[int, Rgba] = {}  # thumbnails of large sprites by sprite index, oldest first
         self._divisor = 1  # of the sprites in `_shrunk`
@@ -88,7 +89,7 @@ class SpriteDelegate(QStyledItemDelegate):
         """Return the size of a cell with caption, in logical pixels."""
         side = self._side() + 2 * _MARGIN
         text = metrics.height() if self._model.captions else 0
-        return QSize(max(side, 20 if not text else 64), max(side, 20) + text)
+        return QSize(max(side, self._caption if text else 20), max(side, 20) + text)
 
     def _side(self) -> int:
         """Return the side of a drawn sprite in logical pixels."""
@@ -169,12 +170,12 @@ class SpriteGrid(QWidget):
     activated = Signal(int)
     selection_changed = Signal()
 
-    def __init__(self, thumbnail: int = 64) -> None:
-        """Create an empty grid. thumbnail: see GridZoom."""
+    def __init__(self, thumbnail: int = 64, caption: int = 64) -> None:
+        """Create an empty grid. thumbnail: see GridZoom. caption: least width of a sprite's caption, logical pixels."""
         super().__init__()
         self.zoom = GridZoom(self, thumbnail)
         self._model = SpriteModel(self)
-        self._delegate = SpriteDelegate(self._model, self)
+        self._delegate = SpriteDelegate(self._model, self, caption)
         self.view = SpriteList(self._model, self._delegate)
         self.menu = ContextMenu(self, "Selected sprites")
         self.setFocusProxy(self.view)

@@ -10,9 +10,10 @@ import pytest
 from PIL import Image
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 from pytestqt.qtbot import QtBot
 
-from studio.app.pages.sprites.doctor import DoctorView
+from studio.app.pages.sprites.doctor import DoctorView, FileTable
 from studio.app.pages.sprites.page import SpritesPage
 from studio.app.state.session import Session
 from studio.app.window import Window
@@ -143,10 +144,33 @@ def test_later_findings_keep_the_selection(looked_over: SpritesPage) -> None:
     view.grid.select([1])
     assert view.exclude.isEnabled() and "selected sprites" in view.exclude.toolTip()
     odd = ImportIssue(sprites.names[0], "odd", "outlier")
+    wrong = ImportIssue(sprites.names[0], "class0, looks like class1", "wrong class", twin=sprites.names[-1])
     neighbours = SpriteNeighbours(np.zeros((0, 10), np.int64), np.zeros(0, np.float32))
-    looked_over.session.doctor.add(SpritesChecked(sprites, (odd,), 1, neighbours=neighbours))
+    looked_over.session.doctor.add(SpritesChecked(sprites, (odd, wrong), 1, neighbours=neighbours))
     assert "Outlier" in groups(looked_over) and "Similar" in view.groups.currentItem().text()
     assert view.grid.selected() == [1]
+    model = choose(looked_over, "Wrong class").grid.view.model()
+    assert [model.index(row, 0).data() for row in range(2)] == ["class1", wrong.reason]
+    assert model.index(1, 0).data(Qt.ItemDataRole.ToolTipRole) == f"{wrong.name} – {wrong.reason}"
+
+
+def test_files_have_the_width_and_keep_the_end_of_their_paths(qtbot: QtBot) -> None:
+    path, table, option = f"{'monsters/' * 8}green/orc.png#r1 c4", FileTable(), QStyleOptionViewItem()
+    qtbot.addWidget(table)
+    table.show_items([ImportIssue(path, "excluded by name", "chosen")] * 300)
+    elider = table.itemDelegate()
+    assert isinstance(elider, QStyledItemDelegate)
+    file, problem = table.model().index(0, 0), table.model().index(0, 1)
+    for width in (900, 300):
+        table.resize(width, 200)
+        table.show()
+        elider.initStyleOption(option, file)
+        metrics, file_width = table.fontMetrics(), table.columnWidth(0)
+        fits = metrics.horizontalAdvance(path) < file_width
+        assert fits == (width == 900) and file_width > table.columnWidth(1) > 0
+        assert metrics.elidedText(path, option.textElideMode, file_width).endswith("orc.png#r1 c4")
+        assert file.data(Qt.ItemDataRole.ToolTipRole) == path
+        assert metrics.horizontalAdvance(problem.data()) < table.columnWidth(1) or width == 300
 
 
 def test_fix_selects_the_next_finding(qtbot: QtBot, looked_over: SpritesPage, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ def test_captions_leave_out_folders_unless_two_would_be_equal() -> None:
     assert short_captions(["orcs/red/Mage", "orcs/Grunt", "gem"]) == ["Mage", "Grunt", "gem"]
     assert short_captions(["orcs/Mage", "elves/Mage", "elves/Archer"]) == ["orcs/Mage", "elves/Mage", "Archer"]
     assert short_captions(["✗ big orcs/Mage (is elves/Archer)"]) == ["✗ Mage (is Archer)"]
+    assert short_captions(["big orcs/Mage, looks like elves/Archer"]) == ["Mage, looks like Archer"]
     assert short_captions([]) == []
 
 
