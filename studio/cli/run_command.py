@@ -17,6 +17,7 @@ from studio.core import logs
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import JobFailed
 from studio.core.formatting import describe_error
+from studio.core.guide import MORE
 from studio.core.shell import command_line
 
 _log = logging.getLogger(__name__)
@@ -90,5 +91,5 @@ def _failed(title: str, hint: str, args: argparse.Namespace, code: int, topic: s
     if hint:
         sys.stderr.write(f"{hint}\n")
     if topic:
-        sys.stderr.write(f"More: studio help {topic}\n")
+        sys.stderr.write(f"{MORE}{topic}\n")
     return code

@@ -14,6 +14,7 @@ from studio.core import paths
 from studio.core.errors import UsageError
 
 INDEX = "index"
+MORE = "More: studio help "  # begins the last line of a failed command's output, before its topic
 _LINK = re.compile(r"\]\((?P<name>[\w-]+)\.md\)")
 _HEADING = re.compile(r"^(?P<level>#{1,3}) +(?P<title>.+)$")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from studio.core import worker_process
 from studio.core.errors import RunError, StudioError
+from studio.core.guide import MORE
 from studio.engine.runs.folder import PROCESS_LOG, RunDir, wrap_read_errors, wrap_write_errors
 
 _RESTARTS = 3  # restarts by torchrun after a process has died
@@ -82,4 +83,5 @@ def last_output_lines(log: str) -> str:
     verdicts = [number for number, line in enumerate(lines) if _VERDICT in line]
     before = lines[: verdicts[-1]] if verdicts else lines
     said = [line.strip() for line in before if line.strip() and not _OWN_WORDS.match(line)]
+    said = [line for line in said if not line.startswith(MORE)]
     return " ".join(said[-2:])

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from studio.core.errors import RunError, UnwritableError, UsageError
+from studio.core.guide import MORE
 from studio.core.shell import command_line
 from studio.core.versions import versions_in, versions_line
 
@@ -244,7 +245,10 @@ def command_error(target: RemoteTarget, stderr: str) -> RunError:
 
 
 def _error_line(text: str) -> str:
-    """Return a program's last line of output, ended with a period, without rsync's summary; '' for no output."""
+    """Return a program's last line of output, ended with a period; '' for no output.
+
+    Leaves out rsync's summary and the studio's line about its guide.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if not line.startswith("rsync error:")] or lines
+    errors = [line for line in lines if not line.startswith(("rsync error:", MORE))] or lines
     return f"{errors[-1].rstrip('.')}." if errors else ""

@@ -84,4 +84,5 @@ def test_torchruns_lines_are_not_the_last_output() -> None:
         "Traceback (most recent call last):\n  File 'run.py'\n=====\n"
     )
     assert last_output_lines(log) == "There is no run 'far'. 'studio runs' lists all."
+    assert last_output_lines("It broke.\nMend it.\nMore: studio help troubleshooting\n") == "It broke. Mend it."
     assert last_output_lines("No module named torch\n") == "No module named torch" and last_output_lines("") == ""
