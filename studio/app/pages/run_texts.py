@@ -152,7 +152,8 @@ def result(training: CurrentTraining) -> tuple[str, str] | None:
     headline = f"{how}: {figures(training.heldout)} after {trained}" if has_result else f"{how}: {trained}"
     if advice is None:
         return headline, "Too short to judge. Look at the samples."
-    best = f" {formatting.best_checkpoint(advice.best_step)}" if advice.best_step < end.step else ""
+    is_older = end.best_step is not None and end.best_step < end.step
+    best = f" {formatting.best_checkpoint(end.best_step)}" if end.best_step is not None and is_older else ""
     return headline, f"{formatting.VERDICTS[advice.verdict]}: {_lower(advice.why)}{best}"
 
 

@@ -11,7 +11,7 @@ from studio.engine.runs.history import read_history
 from studio.engine.steps.timing import Stopwatch, Throttle
 from studio.engine.training.live_samples import live_samples
 from studio.engine.training.meter import QualityMeter
-from studio.engine.training.saving import save, validate, write_state
+from studio.engine.training.saving import best_saved_step, save, validate, write_state
 from studio.engine.training.state import Training
 
 MAX_UNVALIDATED_S = 60.0
@@ -53,15 +53,17 @@ class Maintenance:
         training, control = self._training, self._control
         advice = self.stop_advice()
         yield from training.ranks.with_all_threads(self._last_work())
+        best = best_saved_step(training)
         if advice is not None:
             title = f"Training stopped early at step {number(training.step)}: {VERDICTS[advice.verdict].lower()}."
-            hint = f"{advice.why} {best_checkpoint(advice.best_step)} To continue, train it longer."
+            told = f" {best_checkpoint(best)}" if best is not None else ""
+            hint = f"{advice.why}{told} To continue, train it longer."
             yield Notice("info", title, hint)
         reason: Literal["stopped", "finished"] = "finished" if advice or training.budget_share() >= 1 else "stopped"
         training.elapsed_s = self._clock.now_s()
         why = f"Ended early. {advice.why}" if advice else ""
         yield from retry_until_writable(control, write_state, training, reason, why)
-        yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
+        yield RunFinished(reason, training.step, training.elapsed_s, training.run.path, best)
 
     def close(self) -> None:
         """Stop measuring quality, which would keep the training in memory."""

@@ -10,9 +10,11 @@ import pytest
 
 from studio.core.events import Advised, Event, LossChunk, Notice, RunFinished
 from studio.engine.control.control import Control
+from studio.engine.runs.checkpoints import best_checkpoint, list_checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.training import maintenance
 from studio.engine.training.loop import train_resumed
+from studio.recipes.classifier import Classifier
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, own_clock, train_classifier, train_toy
 
@@ -52,7 +54,11 @@ def test_early_stop_waits_for_a_share_of_the_budget(run_path: Path, monkeypatch:
     own_clock(monkeypatch)
     monkeypatch.setattr(maintenance, "MIN_BUDGET_SHARE", 0.9)
     events = list(train_classifier(run_path, make_sprites(), steps=60, stop_early=True))
-    assert of_kind(events, Advised)[-1].step < 54 == of_kind(events, RunFinished)[0].step
+    finished = of_kind(events, RunFinished)[0]
+    assert of_kind(events, Advised)[-1].step < 54 == finished.step
+    saved = list_checkpoints(run_path / "checkpoints")
+    best = best_checkpoint(saved, Classifier().best_by)
+    assert best in [path for path, info in saved if info.step == finished.best_step]  # what 'best' loads
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,10 @@ def page(qtbot: QtBot, session: Session, tmp_path: Path) -> TrainPage:
     return made
 
 
-def end(page: TrainPage, *events: Event, reason: str = "finished") -> None:
+def end(page: TrainPage, *events: Event, reason: str = "finished", best: int | None = 40) -> None:
     """End the training after these events."""
     training = page.session.training
-    finished = RunFinished(reason, 40, 200.0, page.session.training.path)  # type: ignore[arg-type]
+    finished = RunFinished(reason, 40, 200.0, page.session.training.path, best)  # type: ignore[arg-type]
     for event in (chunk(0, 40), CheckpointSaved(40, Path("40")), SAMPLES, *events, finished):
         training._receive(event)
     training._set_state("idle")
@@ -50,7 +50,7 @@ def offered(page: TrainPage) -> list[str]:
 
 def test_the_card_tells_the_result_and_the_next_steps(page: TrainPage) -> None:
     assert page.card.text.text() == "Training" and not page.card.headline.isVisible()
-    end(page, Advised(40, "good enough", "New sprites match your sprites.", 30))
+    end(page, Advised(40, "good enough", "New sprites match your sprites.", 30), best=30)
     assert page.card.headline.text() == "Finished: 40 steps in 3 min 20 s"
     text = "Good enough: new sprites match your sprites. Best checkpoint so far: step 30."
     assert page.card.text.text() == text and page.card.samples.isVisible()
@@ -59,8 +59,9 @@ def test_the_card_tells_the_result_and_the_next_steps(page: TrainPage) -> None:
 
 
 def test_a_run_that_still_improves_is_first_trained_longer(page: TrainPage, monkeypatch: pytest.MonkeyPatch) -> None:
-    end(page, Advised(40, "improving", "New sprites still improve.", 40), reason="stopped")
+    end(page, Advised(3, "improving", "New sprites still improve.", 3), reason="stopped")  # told before the last save
     page.grab()
+    assert page.card.text.text() == "Still improving: new sprites still improve."
     assert page.card.headline.text().startswith("Stopped: 40 steps")
     assert offered(page) == ["Resume", "Train longer", "Generate", "Export…"]
     resumed = list[tuple[Path, float]]()
