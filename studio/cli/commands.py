@@ -171,7 +171,7 @@ COMMANDS = {
             "sprite"
         ),
         _flag("--format", "format of --out by name, for example indexed_sheet", "NAME", default=""),
-        _flag("--columns", "columns of a sheet (default: 8)", "N", type=int, default=8),
+        _flag("--columns", "columns of a sheet (default: 8; an animation is one row)", "N", type=int),
         _flag("--palette", "palette file to draw with (default: the run's palette)", "FILE", type=Path),
         _switch("--dither", "with --palette: mix the colours of the palette in a dither pattern"),
         _flag("--no-texts", "don't write model, seed and settings into the files ('studio verify' reads them)",

@@ -47,7 +47,7 @@ def generate(args: argparse.Namespace) -> int:
     reporter = reporter_for(args)
     settings = edit_settings(args)
     choice = _colour_choice(settings, args)
-    if args.columns < 1:
+    if args.columns is not None and args.columns < 1:
         raise UsageError(f"--columns must be at least 1, not {args.columns}.")
     path = find_run(args.run_name)
     what = settings.class_name.rpartition("/")[2] or "sprites"
@@ -91,7 +91,7 @@ def _format_for(out: Path, name: str) -> SpriteExport | None:
 
 
 def to_sprite_set(
-    made: SpritesGenerated, model: TrainedModel, about: Mapping[str, Any], columns: int,
+    made: SpritesGenerated, model: TrainedModel, about: Mapping[str, Any], columns: int | None,
     palette: NDArray[np.uint8] | None = None,
 ) -> SpriteSet:  # fmt: skip
     """Return generated sprites with their names, classes and metadata, for saving. palette: uint8 [K, 3]."""

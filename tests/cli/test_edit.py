@@ -94,6 +94,10 @@ def test_between_and_like(generator_run: Path, folder: Path, tmp_path: Path, stu
     ends = _cells(tmp_path / "x.png", 6)[[0, -1]]
     np.testing.assert_array_equal(ends, [np.asarray(Image.open(path).convert("RGBA")) for path in files[:2]])
     assert "16 new sprites" in studio(*words, "--like", *files).out
+    strip = tmp_path / "walk_strip10.png"
+    studio(*words[:-1], strip, "--between", files[0], files[1], "--count", 8)
+    with Image.open(strip) as row:
+        assert row.size == (10 * SIZE, SIZE)
     studio(*words[:-1], tmp_path / "film.gif", "--between", files[0], files[1], "--count", 4)
     with Image.open(tmp_path / "film.gif") as film:
         assert film.n_frames == 6  # type: ignore[attr-defined]

@@ -316,7 +316,7 @@ def save_film(run: Path, path: Path, form: SpriteExport, saves_details: bool) ->
 
 
 def save_samples(
-    run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int,
+    run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int | None,
     drawing_recipes: Collection[str],
 ) -> Generator[Event, None, list[Path]]:  # fmt: skip
     """Write samples of a run from `step` and return the files; with their provenance if the model drew them.
@@ -332,7 +332,7 @@ def save_samples(
 
 
 def save_sprites(
-    path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
+    path: Path, form: SpriteExport, picked: SpriteSelection, columns: int | None
 ) -> Generator[Event, None, list[Path]]:
     """Write all sprites in one format and return the files."""
     sprites = SpriteSet(

@@ -21,6 +21,7 @@ from studio.core.errors import ExportError
 from studio.exports import sheets
 
 _ANIMATION = "animation"
+_WIDEST = 16_384  # pixels of a row; game engines load no wider textures
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class SpriteSet:
     tags: Sequence[tuple[str, int, int, int]] = ()  # name, first frame, last frame, direction (Aseprite's number)
     is_animation: bool = False  # whether the sprites are the frames of one animation
     about: Mapping[str, Any] = field(default_factory=dict)  # metadata about the model, the seed and the settings
-    columns: int = sheets.COLUMNS  # of a sprite sheet
+    columns: int | None = None  # of a sprite sheet; None: as `sheet_columns` chooses
 
     def __post_init__(self) -> None:
         assert self.sprites.dtype == np.uint8 and self.sprites.ndim == 4 and self.sprites.shape[3] == 4
@@ -48,6 +49,12 @@ class SpriteSet:
 
     def __len__(self) -> int:
         return len(self.sprites)
+
+    def sheet_columns(self) -> int:
+        """Return the chosen columns of a sheet; without a choice, an animation is one row of at most _WIDEST pixels."""
+        if self.columns is not None:
+            return self.columns
+        return max(1, min(len(self), _WIDEST // self.sprites.shape[2])) if self.is_animation else sheets.COLUMNS
 
     def named(self) -> list[str]:
         """Return a name per sprite. Without `names`, the names are numbered by class: 'sword 001'."""

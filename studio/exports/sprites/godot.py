@@ -29,7 +29,7 @@ class GodotFrames(SpriteExport):
     has_note = True
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        grid = sheet_layout(sprites.sprites, sprites.columns)
+        grid = sheet_layout(sprites.sprites, sprites.sheet_columns())
         sheet = target.with_suffix(self.companions[0])
         head = f'[gd_resource type="SpriteFrames" load_steps={len(sprites) + 2} format=3]'
         lines = [head, "", f'[ext_resource type="Texture2D" path={_quoted(sheet.name)} id="1"]', ""]

@@ -29,7 +29,7 @@ class IndexedSheet(SpriteExport):
     order = 2
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        grid = sheet_layout(sprites.sprites, sprites.columns)
+        grid = sheet_layout(sprites.sprites, sprites.sheet_columns())
         found = index_colours(sprites.sprites, sprites.palette)
         if found is None:
             colours = len(visible_colours(sprites.sprites))

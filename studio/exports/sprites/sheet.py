@@ -19,6 +19,6 @@ class Sheet(SpriteExport):
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
         return sheet_files(
-            target, sprites.sprites, sprites.columns, sprites.names, sprites.classes, sprites.about,
+            target, sprites.sprites, sprites.sheet_columns(), sprites.names, sprites.classes, sprites.about,
             sprites.durations_ms(),
         )  # fmt: skip

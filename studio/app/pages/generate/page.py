@@ -148,7 +148,8 @@ class GeneratePage(Page):
         title = f"Save {formatting.count(len(selection.sprites), what)} as one file"
         chosen = dialogs.choose_save_sprites(self, self.session.settings, title, name)
         if chosen is not None:
-            self.session.saving.save_sprites(*chosen, selection, max(1, math.isqrt(len(selection.sprites))))
+            columns = None if selection.is_animation else max(1, math.isqrt(len(selection.sprites)))
+            self.session.saving.save_sprites(*chosen, selection, columns)
         return True
 
     def _connect(self) -> None:

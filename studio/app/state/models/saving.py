@@ -46,15 +46,15 @@ class SpriteSaving(QObject):
         """Write the first sprite of the selection as the PNG file `path`."""
         self._save("Saving the sprite", partial(model_jobs.save_file, path, self._with_details(picked)), picked)
 
-    def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> None:
-        """Write all sprites in the format `form`. columns: columns of a sheet."""
+    def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int | None) -> None:
+        """Write all sprites in the format `form`. columns: of a sheet, or None."""
         write = partial(model_jobs.save_sprites, path, form, self._with_details(picked), columns)
         self._save("Saving sprites", write, picked)
 
     def save_samples(
-        self, run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
+        self, run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int | None
     ) -> None:
-        """Write a run's samples from `step` in the format `form`. columns: columns of a sheet."""
+        """Write a run's samples from `step` in the format `form`. columns: of a sheet, or None."""
         if self._settings.saves_details():
             drawing = [name for name, recipe in self._catalog.recipes.items() if recipe.makes == "sprites"]
             write = partial(model_jobs.save_samples, run, step, path, form, picked, columns, drawing)
