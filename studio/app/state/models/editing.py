@@ -4,6 +4,7 @@ import errno
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from filelock import BaseFileLock
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -111,9 +112,11 @@ class SpriteEditing(QObject):
             self.closed.emit()
 
     def _is_unsaved(self) -> bool:
-        """Return whether the sprite in the editor has unsaved changes."""
+        """Return whether the sprite in the editor has unsaved pixels. A selection alone is not worth a warning."""
         current = self.current
-        return current is not None and (self._saved is None or not current.edit.equals(self._saved))
+        if current is None:
+            return False
+        return self._saved is None or not np.array_equal(current.edit.sprite, self._saved.sprite)
 
     def _offer_undo(self, unsaved: SavedEdit | None) -> None:
         """Offer to undo the latest step, which closed this sprite without saving; None makes no offer."""
