@@ -10,7 +10,7 @@ from studio.core.config import Value, settings_of
 from studio.core.events import NOT_IN_JSON, Event, Notice
 from studio.core.formatting import count
 from studio.data.decimal_marks import COMMA, POINT
-from studio.data.doctor.fixes import as_patterns
+from studio.data.doctor.fixes import as_patterns, exclusion_filter, patterns_without
 from studio.data.doctor.neighbours import SpriteNeighbours
 from studio.data.files.source_files import ImportIssue
 from studio.data.images.canvas import COMMON_SIZES, upscaling_factor
@@ -129,6 +129,18 @@ def exclude_fix(names: Sequence[str], options: ImportOptions) -> Fix:
     before = [options.leave_out] if options.leave_out else []
     leave_out = ";".join([*before, as_patterns(list(names))])
     return Fix("Exclude", {"leave_out": leave_out}, f"exclude {count(len(names), 'sprite')}")
+
+
+def include_fix(names: Sequence[str], excluded: Iterable[str], options: ImportOptions) -> Fix:
+    """Return a fix that includes these excluded sprites again. excluded: the names of all excluded sprites.
+
+    A pattern such as 'old_*' that matches one of the sprites is replaced by the other names that it excludes.
+    """
+    wanted, kept = set(names), patterns_without(options.leave_out, set(names))
+    is_excluded = exclusion_filter(kept)
+    others = [name for name in excluded if name not in wanted and not is_excluded(name)]
+    leave_out = ";".join(filter(None, (kept, as_patterns(others))))
+    return Fix("Include", {"leave_out": leave_out}, f"include {count(len(names), 'sprite')}")
 
 
 def slice_fix(options: ImportOptions) -> Fix:

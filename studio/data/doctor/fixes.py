@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import hashlib
 import re
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Set
 from fnmatch import translate
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ from studio.data.sprites import Sprites
 _BATCH_PIXELS = 1 << 18  # pixels
 _OWN_PALETTE = 0.98  # share of pixels in the most used colours, for a set with a palette of that size
 _SEPARATOR = ";"
+_WILDCARDS = set("*?[")
 _EVERY_COLOUR = 1 << 20  # no limit in practice
 
 # Options that change pixels after reading, in the order of their application.
@@ -98,7 +99,7 @@ def _with_merged_classes(imported: ImportResult) -> ImportResult:
 def exclusion_filter(names: str) -> Callable[[str], bool]:
     """Return whether a sprite's name matches, as a function. names: patterns like 'item/old_*', separated by ';'."""
     patterns = _patterns(names)
-    plain = {pattern for pattern in patterns if not set(pattern) & set("*?[")}
+    plain = {pattern for pattern in patterns if not set(pattern) & _WILDCARDS}
     others = "|".join(translate(pattern) for pattern in patterns if pattern not in plain)
     matches = re.compile(others).fullmatch if others else (lambda name: None)
     return lambda name: name in plain or matches(name) is not None
@@ -110,6 +111,13 @@ def unmatched_patterns(names: str, sprites: Iterable[str]) -> list[str]:
     plain = set(known)
     typed = [pattern for pattern in _patterns(names) if re.sub(r"\[(.)\]", r"\1", pattern) not in plain]
     return [pattern for pattern in typed if not any(map(exclusion_filter(pattern), known))]
+
+
+def patterns_without(names: str, sprites: Set[str]) -> str:
+    """Return the patterns that match none of these sprites, separated by ';'. names: patterns separated by ';'."""
+    others = [pattern for pattern in _patterns(names) if pattern not in sprites]
+    wild = {pattern for pattern in others if set(pattern) & _WILDCARDS and any(map(exclusion_filter(pattern), sprites))}
+    return _SEPARATOR.join(pattern for pattern in others if pattern not in wild)
 
 
 def _patterns(names: str) -> list[str]:

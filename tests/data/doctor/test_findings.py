@@ -11,7 +11,8 @@ from PIL import Image
 
 from studio.data.doctor import findings
 from studio.data.doctor.checks import run_checks
-from studio.data.doctor.findings import Finding, SpritesChecked, exclude_fix, list_findings, slice_fix
+from studio.data.doctor.findings import Finding, SpritesChecked, exclude_fix, include_fix, list_findings, slice_fix
+from studio.data.doctor.fixes import exclusion_filter
 from studio.data.files.source_files import ImportIssue
 from studio.data.import_result import NOTE_GROUPS, QUARANTINE_GROUPS
 from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
@@ -170,6 +171,23 @@ def test_sheets_and_large_sprites_have_fixes(tmp_path: Path) -> None:
 def test_exclude_fix_adds_to_excluded_sprites() -> None:
     options = ImportOptions(leave_out="mon/*")
     assert exclude_fix(["a.png", "b[1].png"], options).changes == {"leave_out": "mon/*;a.png;b[[]1].png"}
+
+
+@pytest.mark.parametrize(
+    ("leave_out", "names", "expected"),
+    [
+        ("mon/*;a.png;b[[]1].png", ["a.png"], "mon/*;b[[]1].png"),
+        ("mon/*;a.png;b[[]1].png", ["b[1].png"], "mon/*;a.png"),
+        ("mon/*;a.png", ["mon/1.png", "a.png"], "mon/2.png"),
+        ("mon/*;mon/2*", ["mon/1.png"], "mon/2*"),
+        ("a.png", ["a.png"], ""),
+    ],
+)
+def test_include_fix_brings_back_only_some_sprites(leave_out: str, names: list[str], expected: str) -> None:
+    options = ImportOptions(leave_out=leave_out)
+    known = ["mon/1.png", "mon/2.png", "a.png", "b[1].png"]
+    excluded = [name for name in known if exclusion_filter(leave_out)(name)]
+    assert include_fix(names, excluded, options).changes == {"leave_out": expected}
 
 
 def test_every_group_has_advice() -> None:

@@ -70,6 +70,8 @@ class DoctorView(QWidget):
         self._fix_group = QButtonGroup(self)
         tip = "Exclude the selected sprites from training."
         self.exclude = factory.button("Exclude selected", tip, slot=self._on_exclude_clicked)
+        tip = "Include only the selected sprites again."
+        self.include = factory.button("Include selected", tip, slot=self._on_include_clicked)
         tip = "Preview the sheet's cells and adjust them."
         self.preview_slicing = factory.button("Preview slicing…", tip, slot=self._on_preview_clicked)
         self.undo = factory.button("Undo", _UNDO, slot=open_sprites.history.undo)
@@ -78,7 +80,9 @@ class DoctorView(QWidget):
         self._title, self._advice = factory.text("", "heading"), factory.caption("")
         self._empty = factory.text("", "muted")
         self._pages = factory.stack(self.grid, self.files)
-        buttons = FlowLayout(factory.GRID, factory.GRID, *self.fixes, self.preview_slicing, self.exclude, self.undo)
+        buttons = FlowLayout(
+            factory.GRID, factory.GRID, *self.fixes, self.include, self.preview_slicing, self.exclude, self.undo
+        )
         parts = (self._title, self._advice, buttons, self.preview, self._pages)
         side = factory.scroll_area(factory.panel(factory.column(*parts, grows=4)))
         self._pages.setMinimumHeight(_LEAST_HEIGHT)
@@ -91,13 +95,14 @@ class DoctorView(QWidget):
             self._fix_group.addButton(button, index)
         self._fix_group.idClicked.connect(self._on_fix_clicked)
         self.files.slice_requested.connect(self.slice_requested)
+        self.files.selectionModel().selectionChanged.connect(self._refresh_buttons)
         self.preview.pixels_changed.connect(self.grid.replace_pixels)
         self.grid.selection_changed.connect(self._on_selection_changed)
         self.grid.activated.connect(self.grid.open_large)
         self._stale = False
         doctor.changed.connect(self._refresh)
         open_sprites.history.changed.connect(self._refresh_undo)
-        for part in (*self.fixes, self.preview_slicing, self.exclude):
+        for part in (*self.fixes, self.include, self.preview_slicing, self.exclude):
             part.hide()  # until a finding needs them
         self._refresh_undo()
 
@@ -203,6 +208,8 @@ class DoctorView(QWidget):
             if fix is not None:
                 factory.set_button_text(button, fix.title)
         self.preview_slicing.setVisible(self._finding is not None and self._finding.group in SHEET_GROUPS)
+        self.include.setVisible(self._finding is not None and self._finding.group == "chosen")
+        factory.set_enabled(self.include, "" if self.files.selected() else "Select some rows first.")
         self.exclude.setVisible(self._pages.currentWidget() is self.grid)
         factory.set_enabled(self.exclude, "" if self.grid.selected_count() else "Select some sprites first.")
 
@@ -238,6 +245,11 @@ class DoctorView(QWidget):
     @Slot()
     def _on_exclude_clicked(self) -> None:
         self._doctor.exclude([self._names[index] for index in self.grid.selected()])
+
+    @Slot()
+    def _on_include_clicked(self) -> None:
+        assert self._finding is not None
+        self._doctor.include(self.files.selected(), [item.name for item in self._finding.items])
 
 
 _HEADERS = ("File", "Problem")
@@ -314,6 +326,10 @@ class FileTable(QTableView):
         """Give the files all the width that the problems leave, or what they need up to three fifths."""
         free, file, problem = self.viewport().width(), self.sizeHintForColumn(0), self.sizeHintForColumn(1)
         self.setColumnWidth(0, max(free - problem, min(file, free * 3 // 5)))
+
+    def selected(self) -> list[str]:
+        """Return the names in the selected rows."""
+        return [self._model.rows[index.row()].name for index in self.selectionModel().selectedRows()]
 
     @Slot()
     def open_chosen(self) -> None:

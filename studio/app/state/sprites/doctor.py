@@ -13,7 +13,7 @@ from studio.core import paths
 from studio.core.arrays import Rgba
 from studio.core.events import Event
 from studio.data.doctor import checks
-from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
+from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, include_fix, list_findings
 from studio.data.doctor.preview import FixPreviewed, preview_fix
 from studio.data.options import ImportOptions
 
@@ -72,6 +72,10 @@ class SpriteDoctor(QObject):
     def exclude(self, names: list[str]) -> None:
         """Exclude sprites from the import."""
         self.apply(exclude_fix(names, self._open_sprites.latest.options))
+
+    def include(self, names: list[str], excluded: list[str]) -> None:
+        """Include some of the excluded sprites again."""
+        self.apply(include_fix(names, excluded, self._open_sprites.latest.options))
 
     @Slot()
     def _on_imported(self) -> None:

@@ -212,6 +212,22 @@ def test_delete_key_excludes_selected_sprites(qtbot: QtBot, in_window: Window) -
     assert sprites_of(page.session).names == names
 
 
+def test_one_of_the_excluded_sprites_comes_back(qtbot: QtBot, looked_over: SpritesPage) -> None:
+    session, names = looked_over.session, sprites_of(looked_over.session).names
+    with qtbot.waitSignal(session.open_sprites.imported, timeout=LONG_MS):
+        session.doctor.exclude(list(names[:3]))
+    view = choose(looked_over, "Excluded")
+    assert view.include.isVisible() and not view.include.isEnabled() and view.fixes[0].text() == "Include them"
+    view.files.selectRow(1)
+    with qtbot.waitSignal(session.open_sprites.imported, timeout=LONG_MS):
+        click(view.include)
+    assert sprites_of(session).names == (names[1], *names[3:])
+    latest = session.open_sprites.history.latest
+    assert latest is not None and latest.title == "include 1 sprite"
+    choose(looked_over, "Unreadable")
+    assert not view.include.isVisible()
+
+
 def test_failed_exclusion_changes_nothing(qtbot: QtBot, looked_over: SpritesPage) -> None:
     """Excluding all sprites fails; open sprites and undo history stay."""
     open_sprites = looked_over.session.open_sprites
