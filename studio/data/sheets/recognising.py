@@ -43,6 +43,9 @@ _BORDERS, _ENOUGH_BORDERS = 0.15, 20.0  # weight and limit of clear borders
 _MOST_SEEN = 12  # grids per picture in the vote
 _HALF = 3.0  # number of votes for half of the largest support
 _ENOUGH_TWINS, _MOST_TWINS = 4, 0.5  # fewest sheets of equal size and grid; their least share of these pictures
+# Pixels that touch in the middle of tiles with two sprites: shares of the usual number, and relative to the borders.
+_FEW_TOUCH, _AS_AT_BORDERS = np.array([0.25, 0.5]), 2.0
+_LESS_LIKELY = 7.0  # log-odds against an added grid: more than the largest support
 _SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # largest support, log-odds, of equal tiles and of equal widths or heights
 
 
@@ -56,6 +59,7 @@ class SheetCandidate:
     sheet: float  # log-odds that the picture is a sheet
     strip: bool = False  # single row or column: a side of its tiles may include margins
     rest: tuple[int, int] = (0, 0)  # width and height in pixels of the strips behind the last tiles
+    halved: bool = False  # halves the tiles of the picture's first grid, which may hold two sprites each
 
 
 def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
@@ -82,7 +86,8 @@ def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
     penalties = [_CUT * (cut.get(number, fewest) - fewest) for number in range(len(found))]
     pairs = zip(found, penalties, strict=True)
     weighed = [replace(one, score=round(one.score - penalty, 2)) for one, penalty in pairs]
-    return tuple(sorted(weighed, key=lambda one: -one.score)[:_MOST_SEEN])
+    most_likely = sorted(weighed, key=lambda one: -one.score)[:_MOST_SEEN]
+    return tuple(_with_halves(most_likely, foreground)) if most_likely else ()
 
 
 def _alternating(filled: NDArray[np.bool_]) -> float:
@@ -149,6 +154,41 @@ def _cut_through(cells: GridCells, crossings: _Crossings) -> float | None:
     columns = cells.lefts[:, None] + np.arange(cells.grid.tile_width)
     goes_on = crossings.touching[cells.tops[1:]][:, columns].any(2)
     return float(np.count_nonzero(both & goes_on) / np.count_nonzero(both))
+
+
+def _with_halves(most_likely: list[SheetCandidate], foreground: SummedAreaTable) -> list[SheetCandidate]:
+    """Mark or add the grids that halve the tiles of the first grid, if these tiles may each hold two sprites.
+
+    Frames of a walk are alike in pairs. If they also touch, a picture alone suggests a grid with pairs as tiles.
+    """
+    best = most_likely[0]
+    grid, found = _plain(best.grid), {_plain(one.grid): one for one in most_likely}
+    high, wide = replace(grid, tile_height=grid.tile_height // 2), replace(grid, tile_width=grid.tile_width // 2)
+    down = (high, foreground.sums, grid.top, grid.tile_height)
+    across = (wide, foreground.sums.T, grid.left, grid.tile_width)
+    for half, sums, start, side in () if grid.spacing else (down, across):
+        if _holds_two(sums, start, side):
+            sprites = find_cells(half, foreground).sprites
+            added = replace(best, grid=half, sprites=sprites, score=round(best.score - _LESS_LIKELY, 2))
+            found[half] = replace(found.get(half, added), halved=True)
+    return [one for one in found.values() if one.sprites <= MAX_SHEET_SPRITES]
+
+
+def _plain(grid: SheetGrid) -> SheetGrid:
+    return replace(grid, confidence=1.0)
+
+
+def _holds_two(sums: NDArray[np.uint32], start: int, side: int) -> bool:
+    """Whether drawings hardly touch in the middle of tiles, or as little as at their borders, along one side.
+
+    sums: uint32 [n + 1, m + 1], summed-area table, by lines. start: first line of the first tile. side: tile size.
+    """
+    if side % 2 or side < 2 * _SMALLEST_TILE or len(sums) - 1 < start + 2 * side:
+        return False
+    touches = np.count_nonzero(_Crossings.of(SummedAreaTable(sums)).touching, axis=1)
+    few, many = _FEW_TOUCH * np.quantile(touches, 0.75)
+    borders = touches[start + side :: side].mean()
+    return bool(touches[start + side // 2 :: side].mean() <= min(max(few, _AS_AT_BORDERS * borders), many))
 
 
 def _may_hold_several(rgba: Rgba) -> bool:
@@ -273,17 +313,23 @@ def vote_on_sheets(
 def _like_twins(
     seen: Mapping[int, Sequence[SheetCandidate]], sheets: Mapping[int, SheetCandidate], twins: Mapping[int, Hashable]
 ) -> dict[int, SheetCandidate]:
-    """Return further sheets: pictures with the likely grid of most pictures of equal size in their folder."""
+    """Return the pictures that should have the grid of most pictures of equal size in their folder, with this grid.
+
+    They are not in `sheets`, but the grid is likely for them; or it halves the tiles that they have there.
+    """
     totals = Counter(twins.values())
-    grids = Counter((twins[number], replace(one.grid, confidence=1.0)) for number, one in sheets.items() if twins)
-    further: dict[int, SheetCandidate] = {}
+    grids = Counter((twins[number], _plain(one.grid)) for number, one in sheets.items() if twins)
+    changed: dict[int, SheetCandidate] = {}
     for number, several in seen.items():
-        for one in several if number in twins and number not in sheets else ():
-            count = grids[twins[number], replace(one.grid, confidence=1.0)]
+        own = sheets.get(number)
+        for one in several if number in twins else ():
+            count = grids[twins[number], _plain(one.grid)]
             share = count / totals[twins[number]]
-            if count >= _ENOUGH_TWINS and share > _MOST_TWINS and one.rest == (0, 0) and one.score >= _LIKELY:
-                further[number] = replace(one, grid=replace(one.grid, confidence=round(share, 3)))
-    return further
+            likely = own is None and one.score >= _LIKELY and one.rest == (0, 0)
+            fits = likely or (own is not None and one.halved and _plain(own.grid) == _plain(several[0].grid))
+            if count >= _ENOUGH_TWINS and share > _MOST_TWINS and fits:
+                changed[number] = replace(one, grid=replace(one.grid, confidence=round(share, 3)))
+    return changed
 
 
 def _border_weight(one: SheetCandidate) -> float:

@@ -156,6 +156,28 @@ def test_pictures_like_most_of_their_folder_share_its_grid() -> None:
     assert 4 not in vote_on_sheets(seen, dict.fromkeys(seen, ("npc", (64, 64))))
 
 
+def test_pairs_of_touching_frames_are_parted_like_most_of_their_folder() -> None:
+    others = {number: (SheetCandidate(SheetGrid(16, 16), 16, 8.0, 15.0),) for number in range(1, 6)}
+    twins = dict.fromkeys(range(6), ("npc", (64, 64)))
+    for width, parted in ((16, True), (32, False)):  # frames in pairs, and wide frames
+        looks = [_ball(number, width) for number in range(8)]
+        frames = [looks[row * 2 + column % 2] for row in range(4) for column in range(64 // width)]
+        seen = {0: sheet_candidates(laid(frames, SheetGrid(width, 16), 64 // width)), **others}
+        assert vote_on_sheets(seen)[0].grid.tile_width == 32
+        grid = vote_on_sheets(seen, twins)[0].grid
+        assert grid.tile_width == (16 if parted else 32) and (grid.confidence == 0.833) == parted
+
+
+def _ball(number: int, width: int) -> Pixels:
+    """Return a ball as wide as its cell, with an outline, in a colour of its own."""
+    y, x = np.mgrid[:16, :width]
+    away = np.hypot((y - 8) / 7, (x - (width - 1) / 2) / (width / 2))
+    rgba = np.zeros((16, width, 4), np.uint8)
+    rgba[away <= 0.98] = (20, 20, 20, 255)
+    rgba[away <= 0.8] = (60 + 60 * (number % 2), 30 * number, 90, 255)
+    return rgba
+
+
 def test_upscaled_strips_are_sliced_at_whole_blocks(sprites: list[Pixels]) -> None:
     small = laid(animated(trimmed(sprites[3]), 8, 24, 24, np.random.default_rng(0)), SheetGrid(24, 24), 8)
     (grid,) = (one.grid for one in vote_on_sheets({0: sheet_candidates(small.repeat(3, 0).repeat(3, 1))}).values())
