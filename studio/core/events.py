@@ -202,7 +202,7 @@ class RunFinished(Event):
     step: int
     elapsed_s: float
     path: Path
-    best_step: int | None = None  # step of the best checkpoint; None if the run trained in another process
+    best_step: int | None = None  # step of the best checkpoint; None without one
 
 
 # Using a model

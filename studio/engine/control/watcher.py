@@ -157,13 +157,20 @@ class RunWatcher:
             return False
         return self._has_lock or self._silent_s() > _DEAD_S  # a lock that was seen and is free now: the process died
 
+    def _best_step(self) -> int | None:
+        from studio.engine import catalog  # imports torch, which the start of the program does not wait for
+        from studio.engine.runs.checkpoints import best_step
+
+        recipe = catalog.recipes().get(self.record.recipe)  # None if its plug-in is not installed
+        return best_step(self._run.checkpoints, recipe.best_by if recipe else None)
+
     def _end(self) -> RunFinished | TrainingLost:
         """Return the event that says how the training ended, from state.json. The training may start again later."""
         self._live = None
         progress = self._run.progress()
         match progress.state:
             case "finished" | "stopped" as reason:
-                return RunFinished(reason, progress.step, progress.elapsed_s, self._run.path)
+                return RunFinished(reason, progress.step, progress.elapsed_s, self._run.path, self._best_step())
             case "failed":
                 return TrainingLost(f"{self._run.path.name} has failed.", progress.message)
         title = f"The training of {self._run.path.name} no longer responds."

@@ -233,6 +233,16 @@ def best_checkpoint(found: Checkpoints, best_by: Metric | None) -> Path | None:
     return min(newest_first, key=lambda entry: _excess_copies(entry[1]), default=(None, None))[0]
 
 
+def best_step(folder: Path, best_by: Metric | None) -> int | None:
+    """Return the step of the best checkpoint in a folder; None without one, or if the folder can't be read."""
+    try:
+        found = list_checkpoints(folder)
+    except OSError:
+        return None
+    best = best_checkpoint(found, best_by)
+    return next((info.step for path, info in found if path == best), None)
+
+
 def from_lowest_loss(found: Checkpoints) -> Checkpoints:
     """Return the checkpoint with the lowest validation loss and all later ones; all checkpoints if no loss is known."""
     losses = [info.metrics.get(LOSS.name, math.inf) for _, info in found]

@@ -7,11 +7,12 @@ from studio.core.events import Advised, Events, Notice, RunFinished, SamplesSpac
 from studio.core.formatting import VERDICTS, best_checkpoint, number
 from studio.engine.control.control import Control, retry_until_writable
 from studio.engine.runs.analysis.advice import MIN_BUDGET_SHARE, Adviser
+from studio.engine.runs.checkpoints import best_step
 from studio.engine.runs.history import read_history
 from studio.engine.steps.timing import Stopwatch, Throttle
 from studio.engine.training.live_samples import live_samples
 from studio.engine.training.meter import QualityMeter
-from studio.engine.training.saving import best_saved_step, save, validate, write_state
+from studio.engine.training.saving import save, validate, write_state
 from studio.engine.training.state import Training
 
 MAX_UNVALIDATED_S = 60.0
@@ -53,7 +54,7 @@ class Maintenance:
         training, control = self._training, self._control
         advice = self.stop_advice()
         yield from training.ranks.with_all_threads(self._last_work())
-        best = best_saved_step(training)
+        best = best_step(training.run.checkpoints, training.recipe.best_by)
         if advice is not None:
             title = f"Training stopped early at step {number(training.step)}: {VERDICTS[advice.verdict].lower()}."
             told = f" {best_checkpoint(best)}" if best is not None else ""

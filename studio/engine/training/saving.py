@@ -95,16 +95,6 @@ def write_state(training: Training, state: RunState, message: str = "") -> None:
     ))  # fmt: skip
 
 
-def best_saved_step(training: Training) -> int | None:
-    """Return the step of the best checkpoint; None without one, or if the folder can't be read."""
-    try:
-        found = checkpoints.list_checkpoints(training.run.checkpoints)
-    except OSError:
-        return None
-    best = checkpoints.best_checkpoint(found, training.recipe.best_by)
-    return next((info.step for path, info in found if path == best), None)
-
-
 def set_headline(training: Training, metrics: Mapping[str, float]) -> None:
     """Store the recipe's headline metric in the training; lists of runs show it."""
     training.headline = {name: value for name, value in metrics.items() if name == training.recipe.headline.name}
