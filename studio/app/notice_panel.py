@@ -1,19 +1,24 @@
-"""The widgets that show messages: a card, the list of all cards, and a one-line label."""
+"""The widgets that show messages: a card, the list of all cards, a one-line label, and the dialog of past messages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from html import escape
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication, QHideEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QSizePolicy, QTextEdit, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
+from studio.app.widgets.dialog import Dialog
 from studio.app.widgets.layout import SteadyWidth
 from studio.core.events import Notice
 
 _EXPIRY_MS = {"info": 4_000, "warning": 10_000}  # errors and messages with a button stay
 _CUT_MS = 60_000  # more time for a message that the line does not show in full
 _READING_MS = 75  # per character, for slow readers
+_LEVELS = {"error": "Error", "warning": "Warning"}
+_MESSAGE = '<p style="margin-bottom: 12px"><span style="color: {muted}">{heading}</span><br><b>{title}</b> {hint}</p>'
 
 
 class NoticeCard(QFrame):
@@ -192,3 +197,30 @@ class NoticeLabel(QWidget):
         font = QFont(self.font())
         font.setWeight(QFont.Weight.DemiBold)
         return font
+
+
+class MessageHistory(Dialog):
+    """A list of messages with their times, newest first."""
+
+    def __init__(self, messages: Iterable[tuple[datetime, Notice]], parent: QWidget) -> None:
+        """Create the dialog. messages: oldest first."""
+        super().__init__("Messages", parent)
+        self.text = QTextEdit(readOnly=True)
+        self.text.document().setDocumentMargin(2 * factory.GRID)
+        self.text.setPlaceholderText("No messages yet.")
+        factory.set_name_and_tip(self.text, "Messages", "The messages of this session, newest first.")
+        self.text.setHtml("".join(map(_as_html, reversed(list(messages)))))
+        close = factory.button("Close", "Close this list.", slot=self.reject)
+        close.setDefault(True)
+        self.setLayout(factory.column(self.text, factory.row(1, close), margin=2 * factory.GRID, grows=0))
+        close.setFocus()
+
+    def sizeHint(self) -> QSize:
+        return QSize(640, 480)
+
+
+def _as_html(message: tuple[datetime, Notice]) -> str:
+    time, notice = message
+    heading = " · ".join(filter(None, (f"{time:%H:%M:%S}", _LEVELS.get(notice.level))))
+    title, hint = escape(notice.title), escape(notice.hint)
+    return _MESSAGE.format(muted=theme.colours().muted, heading=heading, title=title, hint=hint)

@@ -15,8 +15,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QWidget
 from studio.app import theme
 from studio.app.background.job_events import FilesSaved, StateNotice, UndoOffered
 from studio.app.file_manager import show_in_folder
-from studio.app.message_history import MessageHistory
-from studio.app.notice_panel import NoticeCard, NoticeLabel, NoticePanel
+from studio.app.notice_panel import MessageHistory, NoticeCard, NoticeLabel, NoticePanel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import SteadyWidth

@@ -70,7 +70,9 @@ class Progress(Event):
     what: str
 
     def text(self) -> str:
-        """Return '1,200 of 19,200 sprites read'."""
+        """Return '1,200 of 19,200 sprites read', or only `what` before anything is counted."""
+        if not self.done and not self.total:
+            return self.what
         of = f" of {self.total:,}" if self.total else ""
         return f"{self.done:,}{of} {self.what}"
 

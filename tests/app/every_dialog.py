@@ -15,7 +15,7 @@ import studio.app
 from studio.app import dialogs, theme
 from studio.app.background.model_jobs import SavedModel
 from studio.app.guide_window import GuideWindow
-from studio.app.message_history import MessageHistory
+from studio.app.notice_panel import MessageHistory
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.runs.free_dialog import FreeSpaceDialog
 from studio.app.pages.sprites.class_menu import ClassDialog

@@ -12,8 +12,7 @@ from PySide6.QtGui import QEnterEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from studio.app.message_history import MessageHistory
-from studio.app.notice_panel import NoticePanel
+from studio.app.notice_panel import MessageHistory, NoticePanel
 from studio.app.notifications import NoticeBar, UncaughtErrors
 from studio.app.state.session import Session
 from studio.app.status_bar import StatusBar

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 
@@ -13,7 +14,6 @@ from PySide6.QtWidgets import QBoxLayout, QGridLayout, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.editor.canvas import PixelCanvas
-from studio.app.widgets.editor.gestures import Gesture, MoveGesture, StrokeGesture
 from studio.app.widgets.editor.previews import Preview, tiled
 from studio.app.widgets.editor.tool_box import ToolBox
 from studio.app.widgets.input import KeyCommands
@@ -30,6 +30,46 @@ _BAR = 16  # width of a scroll bar in logical pixels
 _STEP, _TOOL_COLUMNS = factory.GRID // 2, 2
 _CLEAR = np.zeros(4, np.uint8)
 _FIRST_COLOUR = np.array([0, 0, 0, 255], np.uint8)
+
+
+class Gesture(ABC):
+    """An unfinished gesture that will change the sprite."""
+
+    @abstractmethod
+    def drag_to(self, place: Point) -> Mask | None:
+        """Continue to a pixel. Return the pixels whose look changes, bool [S, S]; None for any pixels."""
+
+    @abstractmethod
+    def apply(self, edit: EditedSprite) -> EditedSprite:
+        """Return the sprite as changed so far."""
+
+
+class StrokeGesture(Gesture):
+    """A stroke of a drawing tool. use: selects, deselects, paints or erases the covered pixels."""
+
+    def __init__(self, stroke: Stroke, use: Callable[[EditedSprite, Mask], EditedSprite]) -> None:
+        self.stroke, self._use = stroke, use
+
+    def drag_to(self, place: Point) -> Mask:
+        before, self.stroke = self.stroke.covered, self.stroke.drag_to(place)
+        differs: Mask = before ^ self.stroke.covered
+        return differs
+
+    def apply(self, edit: EditedSprite) -> EditedSprite:
+        return self._use(edit, self.stroke.covered)
+
+
+class MoveGesture(Gesture):
+    """A move of the selected pixels, or of the whole sprite."""
+
+    def __init__(self, start: Point) -> None:
+        self._start = self._last = start
+
+    def drag_to(self, place: Point) -> None:
+        self._last = place
+
+    def apply(self, edit: EditedSprite) -> EditedSprite:
+        return edit.move((self._last[0] - self._start[0], self._last[1] - self._start[1]))
 
 
 class PaintColours(Swatches):
