@@ -28,9 +28,9 @@ from studio.data.palettes.files import load_palette
 from studio.data.pixels import corner_tiles
 from studio.engine.sampling.settings import GenerateSettings
 from studio.exports.model_cards import provenance_metadata
-from studio.exports.png import save_files
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.formats import sprite_export_for, sprite_exports
+from studio.exports.sprites.png_files import save_png_files
 
 if TYPE_CHECKING:
     from studio.engine.models.model import TrainedModel
@@ -110,10 +110,7 @@ def _save(sprites: SpriteSet, out: Path, form: SpriteExport | None, reporter: Re
         for note in form.notes(sprites):
             reporter.show(Notice("info", note))
         return written
-    digits = len(str(len(sprites)))
-    stems = [label.rpartition("/")[2] or "sprite" for label in sprites.classes]
-    names = sprites.names or [f"{stem}-{place:0{digits}d}" for place, stem in enumerate(stems, 1)]
-    return save_files(out, sprites.sprites, [files.output_name(name) for name in names], sprites.about)
+    return save_png_files(out, sprites)
 
 
 def _is_file(out: Path) -> bool:

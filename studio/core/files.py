@@ -244,13 +244,15 @@ def output_name(text: str, fallback: str = "unnamed") -> str:
     return re.sub(r"\s+", "-", safe_name(text, fallback))
 
 
-def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
+def free_path(path: Path, beside: Sequence[str] = (), endings: Sequence[str] = ("",)) -> Path:
     """Return the first unused path: `path`, 'name-2.ext', 'name-3.ext', ... Suffixes in `beside` must be unused too.
 
-    The number follows a blank, as in 'my name 2.ext', if the name contains blanks.
+    The number follows a blank, as in 'my name 2.ext', if the name contains blanks. endings: the files to write, by what
+    follows the stem: with '-down', 'name-down.ext' must be unused instead of `path`.
     """
     candidate, number, gap = path, 2, " " if " " in path.stem else "-"
-    while any(map(os.path.lexists, (candidate, *map(candidate.with_suffix, beside)))):
+    ends = [f"{ending}{suffix}" for ending in endings for suffix in (path.suffix, *beside)]
+    while any(os.path.lexists(candidate.with_name(candidate.stem + end)) for end in ends):
         candidate = path.with_name(f"{path.stem}{gap}{number}{path.suffix}")
         number += 1
     return candidate
@@ -271,9 +273,9 @@ def why_unwritable(target: Path) -> str:
     return "" if can_write else f"You may not write in {folder}: choose another folder."
 
 
-def output_path(path: Path, beside: Sequence[str] = (), *, replace: bool) -> Path:
+def output_path(path: Path, *, replace: bool) -> Path:
     """Return `path` if `replace` (the user agreed to replace the file), else a free path, as `free_path` does."""
-    return path if replace else free_path(path, beside)
+    return path if replace else free_path(path)
 
 
 def _replace(source: Path, target: Path) -> None:

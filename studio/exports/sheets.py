@@ -21,10 +21,12 @@ class SheetLayout:
     width: int
     height: int
     columns: int
+    filled: tuple[int, ...] | None = None  # numbers of the cells with a frame, in the frames' order; None: all cells
 
     def positions(self) -> list[tuple[int, int]]:
-        """Return the position (x, y) of each sprite, in pixels."""
-        cells = (divmod(number, self.columns) for number in range(self.count))
+        """Return the position (x, y) of each frame, in pixels."""
+        numbers = range(self.count) if self.filled is None else self.filled
+        cells = (divmod(number, self.columns) for number in numbers)
         return [(column * self.width, row * self.height) for row, column in cells]
 
 
@@ -48,12 +50,13 @@ def sprite_names(names: Sequence[str], classes: Sequence[str], count: int) -> li
 
 def sheet_json(
     image: str, grid: SheetLayout, names: Sequence[str], classes: Sequence[str], metadata: Mapping[str, Any],
-    durations_ms: Sequence[int], pixels: Literal["RGBA8888", "I8"] = "RGBA8888",
+    durations_ms: Sequence[int], pixels: Literal["RGBA8888", "I8"] = "RGBA8888", *,
+    tags: Sequence[tuple[str, int, int]] = (),
 ) -> bytes:  # fmt: skip
     """Return the JSON of a sheet in the format that Aseprite calls 'Array'. image: file name of the sheet.
 
-    names, durations_ms: one per sprite. classes: one per sprite, or empty; they become folders in the frame names,
-    without '..', because other programs use the names as paths.
+    names, durations_ms: one per frame. classes: one per frame, or empty; they become folders in the frame names,
+    without '..', because other programs use the names as paths. tags: animations: name, first and last frame.
     """
     if classes:
         folders = ([part for part in re.split(r"[/\\]", label) if part.strip(" .")] for label in classes)
@@ -65,6 +68,11 @@ def sheet_json(
         for name, (x, y), duration_ms in zip(names, grid.positions(), durations_ms, strict=True)
     ]
     whole = {"w": grid.columns * grid.width, "h": -(-grid.count // grid.columns) * grid.height}
-    meta = {"app": "Sprite Training Studio", "image": image, "format": pixels, "size": whole, "scale": "1"}
+    meta: dict[str, Any] = {"app": "Sprite Training Studio", "image": image, "format": pixels, "size": whole}
+    meta["scale"] = "1"
+    if tags:
+        meta["frameTags"] = [
+            {"name": name, "from": first, "to": last, "direction": "forward"} for name, first, last in tags
+        ]
     about = {"frames": frames, "meta": {**{str(key): value for key, value in metadata.items()}, **meta}}
     return (json.dumps(about, indent=1) + "\n").encode()

@@ -11,6 +11,7 @@ import pytest
 from studio.core.arrays import Rgba
 from studio.core.errors import ExportError
 from studio.exports.sprites.base import SpriteExport, SpriteSet
+from studio.exports.sprites.cells import GAP, Cells
 from studio.exports.sprites.formats import sprite_exports
 from tests.data.making import imported
 
@@ -121,6 +122,17 @@ def test_fault_12_names_are_kept_from_doing_harm(form: SpriteExport, tmp_path: P
     assert read_back(form, given, tmp_path / "art") == different(sprites)
     assert [path.name for path in tmp_path.iterdir()] == ["art"]
     assert {path.stem for path in (tmp_path / "art").iterdir()} == {"art"}
+
+
+@pytest.mark.parametrize("sets", [NAMES[:2], ()])
+def test_fault_12_cells_of_sets_are_held_whole(form: SpriteExport, sets: tuple[str, ...], tmp_path: Path) -> None:
+    sprites = noise(12, colours=200)
+    table = np.full((2, len(NAMES)), GAP, np.int32)
+    table[0, :6], table[1, 4:] = range(6), range(6, 12)
+    given = SpriteSet(sprites, cells=Cells(NAMES, table, sets), about={"model": "trial"})
+    assert read_back(form, given, tmp_path / "art") == different(sprites)
+    assert [path.name for path in tmp_path.iterdir()] == ["art"]
+    assert all(path.is_file() and path.stem.startswith("art") for path in (tmp_path / "art").iterdir())
 
 
 def test_no_sprites_are_refused(form: SpriteExport, tmp_path: Path) -> None:

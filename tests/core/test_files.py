@@ -190,6 +190,9 @@ def test_free_path_does_not_exist(tmp_path: Path) -> None:
         assert free_path(target) == tmp_path / "sheet-3.png"
     (tmp_path / "pair.json").touch()
     assert free_path(tmp_path / "pair.png", (".json", ".txt")) == tmp_path / "pair-2.png"
+    (tmp_path / "pair-up.json").touch()
+    assert free_path(tmp_path / "pair.png", (".json",), ("-down", "-up")) == tmp_path / "pair-2.png"
+    assert free_path(tmp_path / "pair.png", (), ("-down", "-up")) == tmp_path / "pair.png"
 
 
 def test_numbers_of_file_names_follow_a_blank_only_in_names_with_blanks(tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ from studio.engine.sampling.settings import GenerateSettings
 from studio.exports import png
 from studio.exports.model_cards import provenance_metadata
 from studio.exports.sprites.base import SpriteExport, SpriteSet
+from studio.exports.sprites.cells import Cells
+from studio.exports.sprites.png_files import save_png_files
 
 if TYPE_CHECKING:
     from studio.engine.models import loading
@@ -146,6 +148,7 @@ class SpriteSelection:
     is_animation: bool = False  # the sprites are frames
     sources: Sequence[str] = ()  # provenance of each sprite as JSON, or empty
     duration_ms: int = 100  # of each frame
+    cells: Cells | None = None  # views and frames of characters
 
     def without_details(self) -> SpriteSelection:
         """Return the selection without generation details."""
@@ -286,7 +289,10 @@ def distil(source: SavedModel, device: Device) -> Events:
 
 
 def save_files(folder: Path, picked: SpriteSelection) -> Generator[Event, None, list[Path]]:
-    """Write a PNG file for each sprite and return the files."""
+    """Write a PNG file for each sprite, or with cells for each filled cell, and return the files."""
+    if picked.cells is not None:
+        texts = picked.texts_of(slice(None))
+        return save_png_files(folder, SpriteSet(picked.sprites, about=texts, cells=picked.cells))
     paths: list[Path] = []
     for index in range(len(picked.sprites)):
         one = slice(index, index + 1)
@@ -337,7 +343,7 @@ def save_sprites(
     """Write all sprites in one format and return the files."""
     sprites = SpriteSet(
         picked.sprites, picked.names, picked.classes, picked.palette, is_animation=picked.is_animation,
-        about=picked.texts_of(slice(None)), columns=columns, duration_ms=picked.duration_ms,
+        about=picked.texts_of(slice(None)), columns=columns, duration_ms=picked.duration_ms, cells=picked.cells,
     )  # fmt: skip
     return (yield from _write(sprites, path, form))
 

@@ -23,6 +23,7 @@ ACTIONS = (
     "stand", "standing", "idle", "step", "walk", "walking", "run", "running", "jump", "jumping", "fall", "attack",
     "attacking", "cast", "shoot", "hit", "hurt", "die", "dying", "death", "dead",
 )  # fmt: skip
+_POSES = ("stand", "standing", "step")  # frames of one walk: stand, step, stand2, step2
 _COUNTERS = frozenset({"frame", "frames"})  # words before a frame's number that say no more
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _SEPARATORS = " _-.,()[]+"
@@ -83,14 +84,21 @@ class Words:
         return cls(views, tuple(column.lower() for column in columns) or ACTIONS)
 
     def order(self, place: Place) -> tuple[object, ...]:
-        """Return the sort key of a cell: rows as in `views`, then columns as in `actions`, then frame numbers."""
+        """Return the sort key of a cell: rows as in `views`, then columns as in `actions`, then frame numbers.
+
+        The poses of a walk take turns: 'stand', 'step', 'stand2', 'step2'.
+        """
         row = [
             self.views.index(word) if word in self.views else len(self.views)
             for word in (place.row.lower(), *place.row.lower().split("-"))
         ]
         action = place.column.rstrip("0123456789.")
         known = self.actions.index(action) if action in self.actions else len(self.actions)
-        return row[0], len(row), row, natural(place.row), known if action else -1, natural(place.column)
+        column: tuple[object, ...] = (known if action else -1, natural(place.column))
+        if action in _POSES:
+            poses = (self.actions.index(pose) for pose in _POSES if pose in self.actions)
+            column = (min(poses, default=known), natural(place.column[len(action) :] or "1"), known)
+        return row[0], len(row), row, natural(place.row), *column
 
     @cached_property
     def all(self) -> frozenset[str]:
@@ -152,17 +160,27 @@ def parse(
 
 
 def _parts(name: SpriteName, words: Words) -> Iterator[_Found]:
-    """Yield the findings in the parts of a frame name; a tag of an Aseprite file names an animation."""
-    for part in name.part.split("/") if name.part else ():
-        if (counted := _FRAME.fullmatch(part)) is not None:
-            yield _Found(number=_plain(counted[1]))
-            continue
-        one = _find(part, words)
-        if name.suffix in _TAGGED and one.rest:
-            tag = one.rest.rstrip("0123456789").strip(_SEPARATORS)
-            number = one.number or one.rest[len(one.rest.rstrip("0123456789")) :]
-            one = _Found("", one.views, [*one.actions, *([] if tag.lower() in _COUNTERS else [tag])], number)
-        yield one
+    """Yield the findings in the parts of a frame name; a tag of an Aseprite file names an animation.
+
+    A numbered folder is a set, as for files: '2/down/step' is a cell of set '2'.
+    """
+    *folders, last = name.part.split("/")
+    for part in folders:
+        yield _Found(part) if part.isdecimal() else _part(part, name, words)
+    if last:
+        yield _part(last, name, words)
+
+
+def _part(part: str, name: SpriteName, words: Words) -> _Found:
+    """Find the words for a cell in one part of a frame name."""
+    if (counted := _FRAME.fullmatch(part)) is not None:
+        return _Found(number=_plain(counted[1]))
+    one = _find(part, words)
+    if name.suffix in _TAGGED and one.rest:
+        tag = one.rest.rstrip("0123456789").strip(_SEPARATORS)
+        number = one.number or one.rest[len(one.rest.rstrip("0123456789")) :]
+        one = _Found("", one.views, [*one.actions, *([] if tag.lower() in _COUNTERS else [tag])], number)
+    return one
 
 
 @lru_cache(maxsize=4096)  # folders recur

@@ -1,4 +1,4 @@
-"""Save sprites as an animated PNG that loops forever, with exact pixels.
+"""Save sprites as an animated PNG that loops forever, with exact pixels. Sets have a file for each animation.
 
 The encoder is our own, because Pillow merges equal frames and crops frames to the changed area. Here, frames are full
 RGBA images, and readers need no blending.
@@ -14,6 +14,7 @@ from pathlib import Path
 from studio.core.pictures import png_chunk
 from studio.exports.png import add_checksum, encode_without_checksum
 from studio.exports.sprites.base import SpriteExport, SpriteSet
+from studio.exports.sprites.splitting import split_rows
 
 _MAGIC_BYTES = 8
 _AROUND_BYTES = 12  # length, type and CRC of a chunk
@@ -27,6 +28,9 @@ class Apng(SpriteExport):
     help = "An animation for browsers and many programs, with exact colours and alpha."
     order = 11
     plays = True
+
+    def split(self, sprites: SpriteSet) -> Mapping[str, SpriteSet]:
+        return split_rows(sprites)
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
         height, width = sprites.sprites.shape[1:3]

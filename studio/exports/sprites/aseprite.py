@@ -1,5 +1,7 @@
 """Save sprites as an Aseprite file: a frame per sprite in one layer, and a tag per class or animation.
 
+Each set of cells has a file of its own, with a tag per row.
+
 Follows the specification docs/ase-file-specs.md of github.com/aseprite/aseprite. The colour mode is indexed if the
 sprites have at most 255 opaque colours and no semi-transparency, otherwise RGBA. The palette is included in both modes;
 index 0 is transparent.
@@ -20,6 +22,7 @@ from studio.core.errors import ExportError
 from studio.core.formatting import count
 from studio.exports.provenance_note import HEADING, add_checksum, format_note
 from studio.exports.sprites.base import SpriteExport, SpriteSet
+from studio.exports.sprites.cells import GAP
 from studio.exports.sprites.indexing import (
     MOST_COLOURS,
     add_opaque_alpha,
@@ -27,6 +30,7 @@ from studio.exports.sprites.indexing import (
     unpack_colours,
     visible_colours,
 )  # fmt: skip
+from studio.exports.sprites.splitting import split_sets
 
 _MAGIC, _FRAME_MAGIC = 0xA5E0, 0xF1FA
 _HEADER_BYTES, _FRAME_BYTES, _CHUNK_BYTES = 128, 16, 6
@@ -40,26 +44,31 @@ class Aseprite(SpriteExport):
     name = "aseprite"
     title = "Aseprite file"
     suffix = ".aseprite"
-    help = "A file to edit in Aseprite, with a frame per sprite, a tag per class, and the palette."
+    help = "A file to edit in Aseprite, with a frame per sprite, a tag per class or view, and the palette."
     order = 3
     plays = True
     has_note = True
 
+    def split(self, sprites: SpriteSet) -> Mapping[str, SpriteSet]:
+        return split_sets(sprites)
+
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        if len(sprites) > _MOST:
-            title = f"An Aseprite file has room for {_MOST:,} frames, not {len(sprites):,}."
+        order = _order(sprites)
+        if len(order) > _MOST:
+            title = f"An Aseprite file has room for {_MOST:,} frames, not {len(order):,}."
             raise ExportError(title, "Save fewer sprites.")
-        order = [index for indices in sprites.by_class().values() for index in indices]
         found = None if sprites.soft_pixels() else index_colours(sprites.sprites, sprites.palette)
         pixels = sprites.sprites if found is None else found.indices
         table = _swatches(sprites) if found is None else found.table
         chunks = [_PROFILE, _palette(table), *_about(sprites.about), _LAYER, _tags(sprites)]  # of the first frame
         durations, frames = sprites.durations_ms(), []
         for index in order:
-            frames.append(_frame([*chunks, _cel(pixels[index])], durations[index]))
+            cels = [_cel(pixels[index])] if index != GAP else []
+            frames.append(_frame([*chunks, *cels], durations[index] if cels else sprites.duration_ms))
             chunks = []
         body = b"".join(frames)
-        return {target: add_checksum(_header(sprites, len(body), 32 if found is None else 8, len(table)) + body)}
+        header = _header(sprites, len(order), len(body), 32 if found is None else 8, len(table))
+        return {target: add_checksum(header + body)}
 
     def note_in(self, data: bytes) -> str:
         start = data.find(HEADING.encode())
@@ -71,7 +80,8 @@ class Aseprite(SpriteExport):
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
         if soft := sprites.soft_pixels():
             return (f"Saved as RGBA, not indexed: {count(soft, 'semi-transparent pixel')}.",)
-        if (colours := len(visible_colours(sprites.sprites))) > MOST_COLOURS:
+        colours = max(len(visible_colours(part.sprites)) for part in self.split(sprites).values())
+        if colours > MOST_COLOURS:
             return (f"Saved as RGBA, not indexed: {colours:,} colours.",)
         return ()
 
@@ -84,9 +94,9 @@ def _swatches(sprites: SpriteSet) -> Rgba:
     return np.concatenate([clear, unpack_colours(visible_colours(sprites.sprites)[:MOST_COLOURS])])
 
 
-def _header(sprites: SpriteSet, body_bytes: int, depth: int, colours: int) -> bytes:
+def _header(sprites: SpriteSet, frames: int, body_bytes: int, depth: int, colours: int) -> bytes:
     height, width = sprites.sprites.shape[1:3]
-    size = (len(sprites), width, height, depth, _OPACITY_VALID, sprites.duration_ms)
+    size = (frames, width, height, depth, _OPACITY_VALID, sprites.duration_ms)
     head = struct.pack("<IHHHHHIH", _HEADER_BYTES + body_bytes, _MAGIC, *size)
     return (head + struct.pack("<8xB3xHBB", 0, colours, 1, 1)).ljust(_HEADER_BYTES, b"\0")
 
@@ -119,12 +129,26 @@ def _tags(sprites: SpriteSet) -> bytes:
     return _chunk(_TAGS, struct.pack("<H8x", len(tags)) + entries)
 
 
+def _order(sprites: SpriteSet) -> list[int]:
+    """Return the sprite of each frame: row by row, GAP for a missing cell of a row; without cells, class by class."""
+    groups = sprites.by_class().values() if sprites.cells is None else [row.sprites for row in sprites.cells.rows()]
+    return [index for indices in groups for index in indices]
+
+
 def _runs(sprites: SpriteSet) -> Iterator[tuple[str, int, int, int]]:
-    """Yield the sprites' tags, or else a tag per class: name, first frame, last frame, direction."""
+    """Yield a tag per row of cells, or the sprites' tags, or else a tag per class.
+
+    A tag is (name, first frame, last frame, direction).
+    """
+    first = 0
+    if sprites.cells is not None:
+        for row in sprites.cells.rows():
+            yield row.label, first, first + len(row.sprites) - 1, _FORWARD
+            first += len(row.sprites)
+        return
     if sprites.tags:
         yield from sprites.tags
         return
-    first = 0
     for label, indices in sprites.by_class().items():
         if label:
             yield label, first, first + len(indices) - 1, _FORWARD

@@ -2,15 +2,18 @@
 
 To add a format, add a module with a subclass of `SpriteExport` to this folder, or list a module of your package in the
 entry-point group 'studio.exports.sprites'. The contract tests find it.
+
+`SpriteSet.cells` groups sprites into characters with views and frames. A format that ignores them saves the sprites
+alone; `SheetPlan` arranges cells in a sheet, and `split` gives each character or animation a file of its own.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +22,11 @@ from studio.core import files
 from studio.core.arrays import Rgba
 from studio.core.errors import ExportError
 from studio.exports import sheets
+from studio.exports.sprites.cells import GAP, Cells
 
 _ANIMATION = "animation"
-_WIDEST = 16_384  # pixels of a row; game engines load no wider textures
+T = TypeVar("T")
+LONGEST_SIDE = 16_384  # pixels of a sheet; game engines load no larger textures
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,22 +44,32 @@ class SpriteSet:
     is_animation: bool = False  # whether the sprites are the frames of one animation
     about: Mapping[str, Any] = field(default_factory=dict)  # metadata about the model, the seed and the settings
     columns: int | None = None  # of a sprite sheet; None: as `sheet_columns` chooses
+    cells: Cells | None = None  # views and frames of characters; formats then ignore names, classes, tags and columns
 
     def __post_init__(self) -> None:
         assert self.sprites.dtype == np.uint8 and self.sprites.ndim == 4 and self.sprites.shape[3] == 4
         assert len(self.names) in (0, len(self)) and len(self.classes) in (0, len(self))
         assert self.palette is None or (self.palette.dtype == np.uint8 and self.palette.shape[1:] == (3,))
         assert len(self.own_durations_ms) in (0, len(self))
+        assert self.cells is None or self.cells.table.max(initial=GAP) < len(self)
         assert 1 <= self.duration_ms <= self.duration_ms + self.hold_ms < 2**16
 
     def __len__(self) -> int:
         return len(self.sprites)
 
     def sheet_columns(self) -> int:
-        """Return the chosen columns of a sheet; without a choice, an animation is one row of at most _WIDEST pixels."""
+        """Return the chosen columns of a sheet; without a choice, an animation is one row of at most LONGEST_SIDE."""
         if self.columns is not None:
             return self.columns
-        return max(1, min(len(self), _WIDEST // self.sprites.shape[2])) if self.is_animation else sheets.COLUMNS
+        return max(1, min(len(self), LONGEST_SIDE // self.sprites.shape[2])) if self.is_animation else sheets.COLUMNS
+
+    def take(self, indices: Sequence[int]) -> SpriteSet:
+        """Return the sprites at `indices`, without cells and tags."""
+        return replace(
+            self, sprites=self.sprites[list(indices)], names=_pick(self.names, indices),
+            classes=_pick(self.classes, indices), own_durations_ms=_pick(self.own_durations_ms, indices),
+            tags=(), cells=None,
+        )  # fmt: skip
 
     def named(self) -> list[str]:
         """Return a name per sprite. Without `names`, the names are numbered by class: 'sword 001'."""
@@ -89,6 +104,11 @@ class SpriteSet:
         return indices
 
 
+def _pick(values: Sequence[T], indices: Sequence[int]) -> list[T]:
+    """Return the values at `indices`; empty if there are no values."""
+    return [values[index] for index in indices] if values else []
+
+
 class SpriteExport(ABC):
     """A file format for sprites. Formats have no state. suffix: of the main file."""
 
@@ -105,15 +125,24 @@ class SpriteExport(ABC):
         """Write `sprites`, either all files or none; return their paths, the main file first.
 
         Appends the format's suffix to `target` if necessary. If a file exists, use a numbered name, or overwrite the
-        files with `replace`. Raises ExportError, also for sprites that this format can't hold.
+        files with `replace`: `target` and its companions, no other files. Raises ExportError, also for sprites that
+        this format can't hold.
         """
-        if not len(sprites):
+        if not len(sprites) or (sprites.cells is not None and not sprites.cells.rows()):
             raise ExportError("There are no sprites to save.", "Generate some first.")
         wanted = target if target.suffix.lower() == self.suffix else target.with_name(f"{target.name}{self.suffix}")
-        chosen = files.output_path(wanted, self.companions, replace=replace)
-        contents = self.contents(sprites, chosen)
+        parts = self.split(sprites)
+        if not replace or [*parts] != [""]:
+            wanted = files.free_path(wanted, self.companions, [*parts])
+        contents: dict[Path, bytes] = {}
+        for ending, part in parts.items():
+            contents |= self.contents(part, wanted.with_name(f"{wanted.stem}{ending}{wanted.suffix}"))
         files.export_together(contents)
         return list(contents)
+
+    def split(self, sprites: SpriteSet) -> Mapping[str, SpriteSet]:
+        """Return the sprites of each file by the ending of the file's stem: '' for one file, '-hero' and so on."""
+        return {"": sprites}
 
     @abstractmethod
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:

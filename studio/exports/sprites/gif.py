@@ -1,4 +1,4 @@
-"""Save sprites as an animated GIF that loops forever.
+"""Save sprites as an animated GIF that loops forever. Sets have a file for each animation.
 
 The encoder is our own, because Pillow merges equal frames. Frames are full images, cleared before the next frame
 (disposal 2). Frames share a palette of up to 255 colours if possible; otherwise every frame has its own. Index 0
@@ -27,6 +27,7 @@ from studio.exports.sprites.indexing import (
     unpack_colours,
     visible_colours,
 )  # fmt: skip
+from studio.exports.sprites.splitting import split_rows
 
 _OPAQUE_FROM = 128  # alpha
 _CODE_BITS = 8  # per palette index
@@ -45,6 +46,9 @@ class Gif(SpriteExport):
     order = 10
     plays = True
     has_note = True
+
+    def split(self, sprites: SpriteSet) -> Mapping[str, SpriteSet]:
+        return split_rows(sprites)
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
         shared, frames = _in_tables(sprites)

@@ -1,4 +1,4 @@
-"""Save sprites as Godot 4 SpriteFrames (for AnimatedSprite2D) with a sheet, an animation per class.
+"""Save sprites as Godot 4 SpriteFrames (for AnimatedSprite2D) with a sheet, an animation per class or per view.
 
 The resource names the sheet without a folder, so that Godot finds it next to the resource in any folder.
 """
@@ -6,13 +6,14 @@ The resource names the sheet without a folder, so that Godot finds it next to th
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from studio.core import pictures
-from studio.exports.png import encode_png, sheet_layout
+from studio.exports.png import encode_png
 from studio.exports.provenance_note import add_checksum, format_note
 from studio.exports.sprites.base import SpriteExport, SpriteSet
+from studio.exports.sprites.cells import free_label
+from studio.exports.sprites.sheet_plan import SheetPlan
 
 _NOTE_KEY = "metadata/note = "
 _NOTE = re.compile(rf'^{_NOTE_KEY}"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
@@ -24,16 +25,17 @@ class GodotFrames(SpriteExport):
     title = "Godot sprite frames (.tres and PNG)"
     suffix = ".tres"
     companions = (".png",)
-    help = "For Godot 4: a sheet and its SpriteFrames, an animation per class. Keep the two files together."
+    help = "For Godot 4: a sheet and its SpriteFrames, an animation per class or view. Keep the two files together."
     order = 4
     has_note = True
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        grid = sheet_layout(sprites.sprites, sprites.sheet_columns())
+        plan = SheetPlan.of(sprites)
+        grid = plan.grid
         sheet = target.with_suffix(self.companions[0])
-        head = f'[gd_resource type="SpriteFrames" load_steps={len(sprites) + 2} format=3]'
+        head = f'[gd_resource type="SpriteFrames" load_steps={len(plan.names) + 2} format=3]'
         lines = [head, "", f'[ext_resource type="Texture2D" path={_quoted(sheet.name)} id="1"]', ""]
-        for number, ((x, y), name) in enumerate(zip(grid.positions(), sprites.named(), strict=True)):
+        for number, ((x, y), name) in enumerate(zip(grid.positions(), plan.paths(), strict=True)):
             lines += [
                 f'[sub_resource type="AtlasTexture" id="AtlasTexture_{number}"]',
                 f"resource_name = {_quoted(name)}",
@@ -41,8 +43,8 @@ class GodotFrames(SpriteExport):
                 f"region = Rect2({x}, {y}, {grid.width}, {grid.height})",
                 "",
             ]
-        lines += ["[resource]", f"animations = [{', '.join(_animations(sprites))}]", *_note(sprites.about), ""]
-        picture = pictures.tile(sprites.sprites, grid.columns)
+        lines += ["[resource]", f"animations = [{', '.join(_animations(sprites, plan))}]", *_note(sprites.about), ""]
+        picture = plan.picture(sprites.sprites)
         return {target: add_checksum("\n".join(lines).encode()), sheet: encode_png(picture, sprites.about)}
 
     def note_in(self, data: bytes) -> str:
@@ -50,11 +52,18 @@ class GodotFrames(SpriteExport):
         return re.sub(r"\\(.)", lambda pair: "\n" if pair[1] == "n" else pair[1], found[1]) if found else ""
 
 
-def _animations(sprites: SpriteSet) -> list[str]:
-    """Return an animation per class in Godot's dictionary notation. Frame durations are relative to duration_ms."""
-    durations = sprites.durations_ms()
+def _animations(sprites: SpriteSet, plan: SheetPlan) -> list[str]:
+    """Return an animation per class, or with cells per row, in Godot's dictionary notation.
+
+    Frame durations are relative to duration_ms.
+    """
+    durations = plan.durations_ms
+    groups: Iterable[tuple[str, Iterable[int]]] = sprites.by_class().items()
+    if sprites.cells is not None:
+        groups = [(label, range(first, last + 1)) for label, first, last in plan.tags]
+    loops = sprites.is_animation or sprites.cells is not None
     found: dict[str, str] = {}
-    for label, indices in sprites.by_class().items():
+    for label, indices in groups:
         name = _free_name(label, found)
         frames = [
             f'{{\n"duration": {round(durations[index] / sprites.duration_ms, 6)},\n'
@@ -62,7 +71,7 @@ def _animations(sprites: SpriteSet) -> list[str]:
             for index in indices
         ]
         found[name] = (
-            f'{{\n"frames": [{", ".join(frames)}],\n"loop": {str(sprites.is_animation).lower()},\n'
+            f'{{\n"frames": [{", ".join(frames)}],\n"loop": {str(loops).lower()},\n'
             f'"name": &{_quoted(name)},\n"speed": {round(1000 / sprites.duration_ms, 6)}\n}}'
         )
     return list(found.values())
@@ -76,10 +85,7 @@ def _note(about: Mapping[str, object]) -> list[str]:
 
 def _free_name(label: str, used: Collection[str]) -> str:
     """Return an unused animation name without slashes and commas, which Godot's editor rejects."""
-    name = re.sub(r"[/,]", "_", label) or _UNNAMED
-    while name in used:
-        name += "_"
-    return name
+    return free_label(re.sub(r"[/,]", "_", label) or _UNNAMED, used)
 
 
 def _quoted(text: str) -> str:

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from studio.core import pictures
 from studio.core.errors import ExportError
 from studio.core.formatting import count
-from studio.exports import sheets
-from studio.exports.png import encode_indexed_png, sheet_layout
+from studio.exports.png import encode_indexed_png
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.indexing import MOST_COLOURS, index_colours, visible_colours
+from studio.exports.sprites.sheet_plan import SheetPlan
 
 
 class IndexedSheet(SpriteExport):
@@ -29,16 +28,14 @@ class IndexedSheet(SpriteExport):
     order = 2
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        grid = sheet_layout(sprites.sprites, sprites.sheet_columns())
         found = index_colours(sprites.sprites, sprites.palette)
         if found is None:
             colours = len(visible_colours(sprites.sprites))
             title = f"The sprites have {colours:,} colours; an indexed image has room for {MOST_COLOURS}."
             raise ExportError(title, "Reduce the colours first, or save a sheet that is not indexed.")
-        picture = pictures.tile(found.indices[..., None], grid.columns)[..., 0]
-        about = sheets.sheet_json(
-            target.name, grid, sprites.named(), sprites.classes, sprites.about, sprites.durations_ms(), "I8"
-        )
+        plan = SheetPlan.of(sprites)
+        picture = plan.picture(found.indices[..., None])[..., 0]
+        about = plan.json(target.name, sprites.about, "I8")
         return {target: encode_indexed_png(picture, found.table, sprites.about), target.with_suffix(".json"): about}
 
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:

@@ -1,12 +1,13 @@
-"""Save sprites as a PNG sheet with exact pixels, and their positions as JSON."""
+"""Save sprites as a PNG sheet with exact pixels, and their positions as JSON. Sets have a row for each view."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from studio.exports.png import sheet_files
+from studio.exports.png import encode_png
 from studio.exports.sprites.base import SpriteExport, SpriteSet
+from studio.exports.sprites.sheet_plan import SheetPlan
 
 
 class Sheet(SpriteExport):
@@ -18,7 +19,6 @@ class Sheet(SpriteExport):
     order = 1
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        return sheet_files(
-            target, sprites.sprites, sprites.sheet_columns(), sprites.names, sprites.classes, sprites.about,
-            sprites.durations_ms(),
-        )  # fmt: skip
+        plan = SheetPlan.of(sprites)
+        picture = encode_png(plan.picture(sprites.sprites), sprites.about)
+        return {target: picture, target.with_suffix(".json"): plan.json(target.name, sprites.about)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,9 @@ from studio.app.background.model_jobs import (
     SpriteSelection,
     generate,
     recent,
+    save_files,
     save_samples,
+    save_sprites,
 )
 from studio.core.errors import BadInputError, RunError
 from studio.core.events import LossChunk
@@ -29,6 +32,7 @@ from studio.engine.runs.checkpoints import add_metrics, list_checkpoints
 from studio.engine.runs.folder import RunRecord
 from studio.engine.sampling.settings import GenerateSettings
 from studio.exports.png import read_provenance
+from studio.exports.sprites.cells import Cells
 from studio.exports.sprites.formats import sprite_exports
 from tests.engine.tools import CPU, bare_run, train_generator
 
@@ -75,6 +79,15 @@ def test_only_drawn_samples_are_saved_with_provenance(
     else:
         with pytest.raises(BadInputError, match="does not say"):
             read_provenance(target)
+
+
+def test_cells_name_files_and_frames(sprites: Sprites, tmp_path: Path) -> None:
+    names = ("down/stand", "down/step", "up")
+    picked = SpriteSelection(sprites.rgba[:3], ["a", "b", "c"], {}, cells=Cells.full(names, 3))
+    folder = run_to_end(save_files(tmp_path, picked))
+    assert [path.name for path in folder] == ["down-stand.png", "down-step.png", "up.png"]
+    sheet = run_to_end(save_sprites(tmp_path / "sheet", sprite_exports()["sheet"], picked, 8))
+    assert [frame["filename"] for frame in json.loads(sheet[1].read_bytes())["frames"]] == list(names)
 
 
 def test_best_is_looked_up_each_time_and_loaded_once(run_path: Path, checkpoints: Path, loaded: list[str]) -> None:

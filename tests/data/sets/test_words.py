@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from studio.data.sets.layout import Place
 from studio.data.sets.words import SpriteName, Words, natural, parse
 
 
@@ -22,6 +23,8 @@ from studio.data.sets.words import SpriteName, Words, natural, parse
         ("hero_left.ase#frame 3", ("hero", "left", "3")),
         ("hero_left.gif#frame 03", ("hero", "left", "3")),
         ("all.png#orc/left_2", ("all/orc", "left", "2")),
+        ("all.png#2/down/step2", ("all/2", "down", "step2")),
+        ("all.png#walk/left/2", ("all", "left", "walk2")),
         ("upper_back_alley/backpack.png", None),
         ("brick_brown_3.png", None),
         ("left.png", None),
@@ -48,6 +51,12 @@ def test_single_letters_are_views_if_all_four_occur() -> None:
     assert parse(three[0], Words.of((), (), three)) is None
     four = [*three, SpriteName.of("orc_W.png")]
     assert [parse(name, Words.of((), (), four)) for name in four][3] == ("orc", "w", "")
+
+
+def test_the_poses_of_a_walk_take_turns() -> None:
+    columns = ["walk1", "step3", "stand", "step2", "idle", "stand2", "step"]
+    ordered = sorted((Place("o", "up", column) for column in columns), key=Words().order)
+    assert [place.column for place in ordered] == ["stand", "step", "stand2", "step2", "step3", "idle", "walk1"]
 
 
 def test_cells_are_sorted_by_direction_action_and_number() -> None:

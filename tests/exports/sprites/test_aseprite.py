@@ -12,6 +12,9 @@ import pytest
 
 from studio.core.errors import ExportError
 from studio.exports.sprites.base import SpriteSet
+from studio.exports.sprites.cells import GAP, Cells
+from studio.exports.sprites.formats import sprite_exports
+from tests.data.making import imported
 from tests.exports.sprites.making import BLUE, GREEN, RED, many_coloured, notes, of_colours, written
 
 LAYER, CEL, PROFILE, TAGS, PALETTE, USER_DATA = 0x2004, 0x2005, 0x2007, 0x2018, 0x2019, 0x2020
@@ -119,3 +122,33 @@ def test_the_whole_sprite_says_what_made_it(tmp_path: Path) -> None:
 def test_too_many_frames_are_counted(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="not 65,536"):
         written("aseprite", SpriteSet(np.zeros((1 << 16, 1, 1, 4), np.uint8)), tmp_path)
+
+
+WALK = ("down/1", "down/2", "down/3", "up-left/1", "up-left/2")
+
+
+def test_cells_have_a_tag_per_row_and_an_empty_frame_for_a_gap(tmp_path: Path) -> None:
+    sprites = of_colours(RED, GREEN, BLUE)
+    cells = Cells(WALK, np.array([[0, GAP, 1, 2, GAP]], np.int32))
+    given = SpriteSet(sprites, cells=cells, duration_ms=90, own_durations_ms=[70, 80, 100])
+    data = written("aseprite", given, tmp_path).read_bytes()
+    frames = list(frames_of(data))
+    assert tags_of(frames[0][1]) == [(0, 2, "down"), (3, 3, "up-left")]
+    assert [duration_ms for duration_ms, _ in frames] == [70, 90, 80, 100] and frames[1][1] == []
+    table = np.array(colours_of(frames[0][1]), np.uint8)
+    drawn = [np.frombuffer(pixels_of(frames[place][1]), np.uint8).reshape(6, 6) for place in (0, 2, 3)]
+    assert all(np.array_equal(table[indices], sprite) for indices, sprite in zip(drawn, sprites, strict=True))
+
+
+def test_sets_come_back_as_they_were(tmp_path: Path) -> None:
+    sprites = many_coloured(11, 8)  # 704 colours, at most 256 in each of the last two sets
+    table = np.array([[0, 1, 0, 2, 3], [4, GAP, 5, 6, GAP], [7, 8, 9, GAP, 10]], np.int32)
+    given = SpriteSet(sprites, cells=Cells(WALK, table, ("orc", "elf", "big imp")))
+    paths = sprite_exports()["aseprite"].write(given, tmp_path / "art")
+    assert [path.name for path in paths] == ["art-orc.aseprite", "art-elf.aseprite", "art-big-imp.aseprite"]
+    assert "256 colours" in notes("aseprite", given)
+    found = imported(tmp_path, size=8).sprites
+    assert found.sets.sets == ("art-big-imp", "art-elf", "art-orc") and found.sets.cells == WALK
+    for own, expected in zip(found.sets.table, table[[2, 1, 0]], strict=True):
+        assert (own == GAP).tolist() == (expected == GAP).tolist()
+        assert np.array_equal(found.rgba[own[own != GAP]], sprites[expected[expected != GAP]])

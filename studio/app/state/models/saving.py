@@ -78,7 +78,8 @@ class SpriteSaving(QObject):
     def _on_written(self, picked: SpriteSelection | None, written: list[Path]) -> None:
         if picked is not None:
             count = len(picked.sprites)
-            paths = written if len(written) == count else written[:1] * count  # a file each, or a sheet of all
+            is_each = len(written) == count and picked.cells is None
+            paths = written if is_each else written[:1] * count  # a file each, or a sheet of all
             self._files.update(zip(map(_digest, picked.sprites), paths, strict=True))
         self.saved.emit(written)
 
