@@ -141,7 +141,7 @@ class SpriteExport(ABC):
         return list(contents)
 
     def split(self, sprites: SpriteSet) -> Mapping[str, SpriteSet]:
-        """Return the sprites of each file by the ending of the file's stem: '' for one file, '-hero' and so on."""
+        """Split sprites into several files; return each file's sprites by the ending of its name, like '-hero'."""
         return {"": sprites}
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""`Cells`: which sprites to save are which views and frames of which characters."""
+"""`Cells`: the views and frames of characters to save."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Row:
 
     set_index: int
     name: str  # of the view: 'down'
-    label: str  # unique name of the animation: 'down', or 'hero_down' if there are several sets
+    label: str  # unique name of the animation: 'down'; with several sets 'hero_down'
     columns: tuple[str, ...]  # names of the frames; '' for a cell without a column
-    sprites: tuple[int, ...]  # index of each frame's sprite, or GAP; the last frame is no gap
+    sprites: tuple[int, ...]  # a sprite index per frame, or GAP; never ends with GAP
 
     @property
     def filled(self) -> list[int]:
@@ -30,14 +30,14 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Cells of sets, with the fields of SetLayout: a character's views are rows, the frames of a view columns.
+    """A table of characters (sets) by cells, with the fields of SetLayout. Views are rows, frames are columns.
 
     A sprite may fill several cells. Sprites outside the table are not saved.
     """
 
     names: tuple[str, ...]  # cell names, 'down/step' or 'down', row by row
-    table: NDArray[np.int32]  # [S, C], index of the sprite in each cell of each set, or GAP
-    sets: tuple[str, ...] = ()  # names of the sets; empty: '1', '2', ...
+    table: NDArray[np.int32]  # [S, C], sprite index or GAP
+    sets: tuple[str, ...] = ()  # set names; without names '1', '2', ...
 
     def __post_init__(self) -> None:
         assert self.table.ndim == 2 and self.table.shape[1] == len(self.names) == len({*self.names})
@@ -48,7 +48,7 @@ class Cells:
 
     @classmethod
     def full(cls, names: Sequence[str], count: int, sets: Sequence[str] = ()) -> Cells:
-        """Return the cells of `count` sprites that follow each other set by set, each set in the order of `names`."""
+        """Return cells for `count` sprites in order: all cells of the first set, then the second set, and so on."""
         table = np.arange(count, dtype=np.int32).reshape(-1, len(names))
         return cls(tuple(names), table, tuple(sets))
 

@@ -1,4 +1,4 @@
-"""Save sprites as PNG files in a folder, each named after its title, its class or its cell."""
+"""Save sprites as PNG files in a folder, named after titles, classes or cells."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def save_png_files(folder: Path, sprites: SpriteSet) -> list[Path]:
 
 
 def _contents(folder: Path, sprites: SpriteSet, cells: Cells) -> dict[Path, bytes]:
-    """Return the bytes of each filled cell's file. Files of two sets never share a folder."""
+    """Return the PNG of every filled cell by path. Two sets never share a folder."""
     names = [
         f"{name}.png" for name in unique_file_names([files.output_name(cell.replace("/", "-")) for cell in cells.names])
     ]
@@ -60,7 +60,7 @@ def _alternatives(folder: Path) -> Iterator[Path]:
 
 
 def _first_free(folders: Iterator[Path], names: Collection[str], used: Collection[Path]) -> Path:
-    """Return the first folder that has no file of these names, on disk or in `used`."""
+    """Return the first folder without files called `names`, on disk or in `used`."""
     return next(
         folder
         for folder in folders

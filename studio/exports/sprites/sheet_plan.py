@@ -1,4 +1,4 @@
-"""`SheetPlan`: where each sprite stands in a sheet, with the frames' names and the animations."""
+"""`SheetPlan`: positions, names and animations of the frames in a sheet."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ class SheetPlan:
     """The frames of a sheet: one per sprite, or with cells one per filled cell."""
 
     grid: sheets.SheetLayout
-    slots: NDArray[np.int64] | None  # sprite in each cell of the grid, or GAP; None: the sprites in order
-    sprites: Sequence[int]  # sprite of each frame
-    names: Sequence[str]  # of each frame
-    folders: Sequence[str]  # of each frame, before its name; or empty
-    durations_ms: Sequence[int]  # of each frame
+    slots: NDArray[np.int64] | None  # sprite index or GAP per grid cell; None: all sprites in order
+    names: Sequence[str]  # one per frame
+    folders: Sequence[str]  # one per frame, put before the name; or empty
+    durations_ms: Sequence[int]  # one per frame
     tags: Sequence[tuple[str, int, int]] = ()  # animations of the cells: name, first and last frame
 
     @classmethod
@@ -33,11 +32,11 @@ class SheetPlan:
         """Arrange sprites in a sheet: a row for each view of each set, or `sheet_columns` columns without cells."""
         if sprites.cells is not None:
             return _plan_cells(sprites, sprites.cells)
-        grid, everything = sheet_layout(sprites.sprites, sprites.sheet_columns()), range(len(sprites))
-        return cls(grid, None, everything, sprites.named(), sprites.classes, sprites.durations_ms())
+        grid = sheet_layout(sprites.sprites, sprites.sheet_columns())
+        return cls(grid, None, sprites.named(), sprites.classes, sprites.durations_ms())
 
     def paths(self) -> Sequence[str]:
-        """Return the name of each frame; with cells, behind its folders: 'down/step'."""
+        """Return the frame names; with cells, the names include folders: 'down/step'."""
         if self.slots is None:
             return self.names
         return ["/".join(filter(None, path)) for path in zip(self.folders, self.names, strict=True)]
@@ -74,4 +73,4 @@ def _plan_cells(sprites: SpriteSet, cells: Cells) -> SheetPlan:
                 names.append(name)
     slots[filled] = order
     grid = sheets.SheetLayout(len(slots), width, height, columns, tuple(filled))
-    return SheetPlan(grid, slots, order, names, folders, [durations[sprite] for sprite in order], tags)
+    return SheetPlan(grid, slots, names, folders, [durations[sprite] for sprite in order], tags)

@@ -13,7 +13,7 @@ from studio.exports.sprites.base import SpriteSet
 from studio.exports.sprites.cells import GAP, Cells, Row
 
 _TURN_MS = 300  # shortest duration of a view in a turntable
-# Views in the order of a turn, names of one view together.
+# Views in turning order, with synonyms.
 _TURN = (
     ("down", "front", "south", "s", "d"),
     ("downleft", "southwest", "sw"),
@@ -28,7 +28,7 @@ _ANGLES = {name: angle for angle, names in enumerate(_TURN) for name in names}
 
 
 def split_sets(sprites: SpriteSet) -> Mapping[str, SpriteSet]:
-    """Return the sprites of each set by the ending of its file's name: '-hero', or '' for the only set."""
+    """Return the sprites per set, by file name ending: '-hero', or '' for a single set."""
     cells = sprites.cells
     if cells is None:
         return {"": sprites}
@@ -42,9 +42,9 @@ def split_sets(sprites: SpriteSet) -> Mapping[str, SpriteSet]:
 
 
 def split_rows(sprites: SpriteSet) -> Mapping[str, SpriteSet]:
-    """Return an animation per row of several frames by the ending of its file's name: '-down', or '-hero-down'.
+    """Return an animation per row with several frames, by file name ending: '-down' or '-hero-down'.
 
-    Rows of a single frame are one animation, in which the character turns: '' or '-hero'.
+    Rows with a single frame make up one animation, a turntable, with the ending '' or '-hero'.
     """
     cells = sprites.cells
     if cells is None:
@@ -74,7 +74,7 @@ def _turning(views: Sequence[Row]) -> list[Row]:
 
 
 def _by_ending(parts: Sequence[tuple[Sequence[str], SpriteSet]]) -> dict[str, SpriteSet]:
-    """Return the parts by the ending of their file's name. A single part has the ending ''."""
+    """Return the parts by file name ending. A single part has the ending ''."""
     if len(parts) == 1:
         return {"": parts[0][1]}
     endings = unique_file_names(["".join(f"-{files.output_name(name)}" for name in path) for path, _ in parts])
