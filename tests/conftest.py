@@ -23,6 +23,7 @@ import numpy as np
 import psutil
 import pytest
 
+from studio.data.sets.layout import SetLayout
 from studio.data.sprites import Sprites
 
 pytest_plugins = ["tests.exports.once"]
@@ -154,6 +155,15 @@ def with_numbers(sprites: Sprites) -> Sprites:
     red = sprites.rgba[..., 0].mean((1, 2)) + 1000
     targets = np.stack([visible, red], 1).astype(np.float32)
     return dataclasses.replace(sprites, targets=targets, target_names=("visible", "red"))
+
+
+def with_sets(sprites: Sprites, cells: tuple[str, ...] = ("down", "up")) -> Sprites:
+    """The same sprites as sets: consecutive sprites are the cells of a set."""
+    count = len(sprites) // len(cells)
+    table = np.arange(count * len(cells), dtype=np.int32).reshape(count, len(cells))
+    return dataclasses.replace(
+        sprites, sets=SetLayout(cells, tuple(f"set{row}" for row in range(count)), table, "names")
+    )
 
 
 @pytest.fixture

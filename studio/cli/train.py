@@ -294,8 +294,9 @@ def _print_next_steps(path: Path, reporter: Reporter) -> None:
     from studio.engine import catalog
 
     name = run_argument(path)
-    if catalog.recipe(RunDir(path).record().recipe).makes == "sprites":
-        reporter.print(f"Draw sprites:  {command_line('studio', 'generate', name, '--out', 'sheet.png')}")
+    makes = catalog.recipe(RunDir(path).record().recipe).makes
+    if makes in ("sprites", "sets"):
+        reporter.print(f"Draw {makes}:  {command_line('studio', 'generate', name, '--out', 'sheet.png')}")
     else:
         reporter.print(f"Predict sprites:  {command_line('studio', 'predict', name, 'FOLDER')}")
     reporter.print(f"Export the model:  {command_line('studio', 'export', name, '--out', 'model.safetensors')}")

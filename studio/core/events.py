@@ -223,6 +223,18 @@ class SpritesGenerated(Event):
 
 
 @dataclass(frozen=True, eq=False)
+class SetsDrawn(Event):
+    """Completed or new sets. The candidates of a set follow each other."""
+
+    cells: Rgba  # uint8 [N, C, S, S, 4]
+    given: NDArray[np.bool_]  # [N, C], cells copied unchanged from the input
+    cell_names: tuple[str, ...]  # [C], 'down/step' or 'down'
+    names: tuple[str, ...]  # [N], of the sets
+    model: str
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
 class Classified(Event):
     """Class probabilities of each sprite, float32 [N, K], in input order."""
 

@@ -44,7 +44,11 @@ R2 = Metric(
 )  # fmt: skip
 MAE = Metric("mae", "mean error")  # of each predicted number: 'mae price'
 PIXELS = Metric("pixels", "pixels right", percent, "high")  # of reconstructed sprites
-METRICS = {metric.name: metric for metric in (LOSS, ACCURACY, R2, MAE, PIXELS)}
+EXACT = Metric(
+    "exact", "exact pixels", percent, "high", "The drawn cells of validation sets still improve.",
+    "The drawn cells of validation sets have not improved beyond {value} since step {step}.",
+)  # fmt: skip
+METRICS = {metric.name: metric for metric in (LOSS, ACCURACY, R2, MAE, PIXELS, EXACT)}
 
 
 def metric_title(key: str) -> str:

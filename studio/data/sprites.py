@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.former_names import alias
 from studio.data.files.scratch import copy_rows
-from studio.data.sets.layout import NO_SETS, SetLayout
+from studio.data.sets.layout import GAP, NO_SETS, SetLayout
 
 _HASHED_BYTES = 32 << 20  # per step of `compute_fingerprint`
 
@@ -24,6 +24,23 @@ class MappedFile(NamedTuple):
 
     path: Path
     start: int
+
+
+class Examples(Protocol):
+    """Training examples: `Sprites`, or sets of sprites, whose cells are stacked as channels."""
+
+    @property
+    def rgba(self) -> Rgba: ...  # uint8 [N, S, S, 4], or [N, S, S, 4 C] for sets of C cells
+    @property
+    def labels(self) -> NDArray[np.int64]: ...  # [N]
+    @property
+    def targets(self) -> NDArray[np.float32]: ...  # [N, T]; for sets 1 for each cell that a set has, else 0
+    @property
+    def stored(self) -> MappedFile | None: ...
+    @property
+    def size(self) -> int: ...
+    def __len__(self) -> int: ...
+    def take(self, indices: NDArray[np.int64]) -> Self: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,3 +145,54 @@ class Sprites:
         rgba = copy_rows(self.rgba, chosen, self.stored.path.parent if self.stored else None)
         rows = {name: getattr(self, name)[chosen] for name in ("labels", "targets", "groups", "is_test")}
         return replace(self, rgba=rgba, names=names, stored=None, sets=self.sets.take(chosen, len(self)), **rows)
+
+    def of_sets(self, layout: SetLayout) -> Sprites:
+        """Return the sprites of these sets alone, which the split keeps whole. layout: a part of `sets`."""
+        used = np.unique(layout.table[layout.table != GAP]).astype(np.int64)
+        return replace(self, sets=layout).take(used).with_chosen_sets()
+
+    def stacked_sets(self, indices: NDArray[np.int64]) -> StackedSets:
+        """Stack the cells of each set of which `indices` holds a sprite, in the order of the layout."""
+        is_chosen = np.zeros(len(self) + 1, np.bool_)  # the last entry: a gap
+        is_chosen[indices] = True
+        numbers = np.flatnonzero(is_chosen[self.sets.table].any(1))
+        table = self.sets.table[numbers]  # int32 [M, C]
+        cells = self.rgba[table]  # [M, C, S, S, 4]; a gap takes the last sprite
+        cells[table == GAP] = 0
+        shape = len(numbers), *cells.shape[2:4], 4 * len(self.sets.cells)
+        stacked = np.ascontiguousarray(cells.transpose(0, 2, 3, 1, 4)).reshape(shape)
+        return StackedSets(stacked, (table != GAP).astype(np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class StackedSets:
+    """Sets as training examples: an example is a set of C cells, stacked as channels.
+
+    A missing cell is transparent, and its target is 0.
+    """
+
+    rgba: Rgba  # uint8 [M, S, S, 4 C], straight alpha
+    targets: NDArray[np.float32]  # [M, C], 1 for a cell that the set has, else 0
+    labels: NDArray[np.int64] = field(init=False)  # [M], zeros: sets have no classes
+    stored: MappedFile | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", np.zeros(len(self.rgba), np.int64))
+
+    def __len__(self) -> int:
+        return len(self.rgba)
+
+    @property
+    def size(self) -> int:
+        """Width and height of a cell in pixels."""
+        return int(self.rgba.shape[1])
+
+    def take(self, indices: NDArray[np.int64]) -> StackedSets:
+        """Return a copy with the sets at `indices`."""
+        return replace(self, rgba=self.rgba[indices], targets=self.targets[indices])
+
+
+def unstack(rgba: Rgba) -> Rgba:
+    """Return the cells of stacked sets: uint8 [M, S, S, 4 C] -> [M, C, S, S, 4]."""
+    cells = rgba.reshape(*rgba.shape[:3], rgba.shape[3] // 4, 4)
+    return np.ascontiguousarray(cells.transpose(0, 3, 1, 2, 4))

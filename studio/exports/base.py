@@ -25,7 +25,7 @@ from studio.core.config import Config, TrainingConfig, Value
 from studio.core.errors import ExportError
 from studio.exports.model_cards import ModelSource
 
-Makes = Literal["sprites", "labels", "numbers"]
+Makes = Literal["sprites", "sets", "labels", "numbers"]
 ReadBack = Tensor | Generator[float, None, Tensor]
 ConfigT = TypeVar("ConfigT", bound=Config, default=Any)
 
@@ -165,6 +165,7 @@ class ModelExport(ABC, Generic[ConfigT]):
     help: ClassVar[str] = ""  # one sentence: the purpose of the format
     opened_by: ClassVar[str] = ""  # programs that open the file: 'onnxruntime, Unity'
     order: ClassVar[int] = 100  # sorts the formats; the first is the default
+    holds: ClassVar[frozenset[Makes]] = frozenset({"sprites", "labels", "numbers"})  # models by what they make
     Config: type[Config] = Config  # a ConfigT; by default without settings
 
     def missing(self) -> str:
@@ -173,7 +174,7 @@ class ModelExport(ABC, Generic[ConfigT]):
 
     def problem(self, recipe: RecipeTraits) -> str:
         """Return a sentence that says why models of this recipe can't be exported; empty if they can."""
-        return ""
+        return "" if recipe.makes in self.holds else f"{self.title} can't hold a {recipe.title.lower()} model."
 
     def unused(self, recipe: RecipeTraits) -> Collection[str]:
         """Return the names of settings that have no effect for models of a recipe."""

@@ -64,7 +64,7 @@ class Onnx(ModelExport[OnnxConfig]):
         return f"Install {', '.join(absent)}: pip install {' '.join(absent)}." if absent else ""
 
     def problem(self, recipe: RecipeTraits) -> str:
-        return onnx_graph.graph_problem(recipe)
+        return super().problem(recipe) or onnx_graph.graph_problem(recipe)
 
     def unused(self, recipe: RecipeTraits) -> Collection[str]:
         return onnx_graph.unused_settings(recipe)

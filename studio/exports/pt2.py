@@ -35,7 +35,7 @@ class ExportedProgram(ModelExport[Config]):
     opened_by = "PyTorch (torch.export.load), Unity Sentis 2.5 and later"
 
     def problem(self, recipe: RecipeTraits) -> str:
-        return onnx_graph.graph_problem(recipe)
+        return super().problem(recipe) or onnx_graph.graph_problem(recipe)
 
     def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
         check_finite(model.weights(), target)

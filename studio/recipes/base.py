@@ -18,12 +18,13 @@ from torch import Tensor, nn
 from typing_extensions import TypeVar
 
 from studio.core import former_names
+from studio.core.arrays import Indices
 from studio.core.config import TrainingConfig, Value
 from studio.core.metrics import LOSS, Metric
-from studio.data.sprites import Sprites
+from studio.data.sprites import Examples, Sprites
 from studio.recipes.capabilities import Capability
 
-Makes = Literal["sprites", "labels", "numbers"]
+Makes = Literal["sprites", "sets", "labels", "numbers"]
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig, default=Any)
 NetworkT = TypeVar("NetworkT", bound=nn.Module, default=Any)
 
@@ -32,16 +33,17 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of sprites on the training device.
+    """A batch of sprites, or of sets with C cells each, on the training device.
 
     augment_labels: the augmentation: mirrored (0 or 1), and the shift right and down before mirroring, in units of 8
     pixels.
     """
 
-    x: Tensor  # float32 [B, 4, S, S], premultiplied RGBA in [-1, 1]
+    x: Tensor  # float32 [B, 4, S, S], premultiplied RGBA in [-1, 1]; [B, 4 C, S, S] for sets
     y: Tensor  # int64 [B], class indices
     augment_labels: Tensor  # float32 [B, 3]
-    targets: Tensor  # float32 [B, T], the numbers of each sprite, NaN where missing
+    # float32 [B, T], the numbers of each sprite, NaN where missing. For sets [B, C]: 1 if the set has the cell, else 0.
+    targets: Tensor
     progress: float = 0.0  # share of the training that is done, 0 to 1
     first: int = 0  # index of the first sprite in the global batch of a distributed run
     whole: int = 0  # global batch size of a distributed run
@@ -98,16 +100,17 @@ class BatchRng:
 
 @dataclass(frozen=True)
 class Spec:
-    """The shape of the training data: sprite size in pixels, names of the classes and of the numbers to predict."""
+    """The shape of the training data: sprite size in pixels, names of classes, of numbers to predict, and of cells."""
 
     size: int
     class_names: tuple[str, ...]
     target_names: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()  # of a set, as in SetLayout: 'down/step'
 
     @classmethod
     def of(cls, sprites: Sprites) -> Spec:
-        """Create a spec with the size, class names and number names of these sprites."""
-        return cls(sprites.size, sprites.class_names, sprites.target_names)
+        """Create a spec with the size, class names, number names and cells of these sprites."""
+        return cls(sprites.size, sprites.class_names, sprites.target_names, sprites.sets.cells)
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,8 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     """Base class of a kind of model: its settings, network, loss, evaluation and use. Recipes hold no state.
 
     With makes='sprites' a subclass defines `draw`. With makes='labels' its network returns logits [B, K], with
-    makes='numbers' numbers [B, T] in their own units. Networks take float32 [B, 4, S, S], premultiplied RGBA.
+    makes='numbers' numbers [B, T] in their own units. These networks take float32 [B, 4, S, S], premultiplied RGBA.
+    With makes='sets' it is a `CompletesSets`.
     """
 
     name: str = ""
@@ -184,14 +188,18 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     def best_by(self) -> Metric | None:
         """The validation metric that selects the best checkpoint; None for models that draw sprites.
 
-        The best checkpoint of a model that draws sprites is the newest: on small data sets, its validation loss rises
-        while its new sprites still improve.
+        The best checkpoint of a model that draws single sprites is the newest: on small data sets, its validation loss
+        rises while its new sprites still improve.
         """
         return None if self.makes == "sprites" else self.headline
 
     def select(self, sprites: Sprites, config: ConfigT) -> tuple[Sprites, list[str]]:
         """Return the sprites that can be trained on, and a sentence for each group left out. Raises TrainingError."""
         return sprites, []
+
+    def examples(self, sprites: Sprites, indices: Indices) -> tuple[Examples, Indices]:
+        """Return training examples, and the indices among them of the examples with the sprites at `indices`."""
+        return sprites, indices
 
     def defaults(self, budget: TrainingBudget) -> ConfigT:
         """Return the default settings for a training with this budget."""

@@ -37,6 +37,15 @@ class EditCondition:
     alpha: Tensor | None = None  # float32 [N, 1, S, S], the final alpha of each pixel, in [-1, 1]; None: alpha is free
 
 
+@dataclass(frozen=True, eq=False)
+class SetCondition:
+    """The given cells of sets to complete; all tensors are on the network's device."""
+
+    index: Tensor  # int64 [N, C, S, S], palette index of each pixel of the given cells; other cells are ignored
+    palette: Tensor  # float32 [N, P, 4], premultiplied RGBA in [-1, 1]; entry 0 is transparent, unused alphas are -2
+    given: Tensor  # bool [N, C]
+
+
 class Student(nn.Module, ABC):
     """A distilled network: it draws in a few steps, with one network evaluation per step."""
 
@@ -134,6 +143,19 @@ class DrawsMaps(Protocol):
 
         shares: by class index, the weight of the class in each pixel, float32 [H, W]; the weights sum to 1.
         ties: int64 [H, W], group numbers from 0 without gaps; all pixels of a group come out equal.
+        """
+
+
+@runtime_checkable
+class CompletesSets(Protocol):
+    """Draws the missing cells of sets."""
+
+    @staticmethod
+    def complete(network: Any, condition: SetCondition, chances: Tensor, variety: float) -> Iterator[Tensor]:
+        """Draw the missing cells in rounds; yields palette indices int64 [N, C, S, S] after each, given cells as given.
+
+        chances: uniform random numbers float32 [N, rounds, 2, C, S, S] in (0, 1). variety: 0 draws the most likely
+        colours, 1 draws colours as often as they are likely.
         """
 
 

@@ -16,12 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig, settings_of
-from studio.core.events import Classified, LossChunk, NumbersPredicted, SamplesReady, SpritesGenerated
-from studio.data.sprites import Sprites
+from studio.core.events import Classified, LossChunk, NumbersPredicted, SamplesReady, SetsDrawn, SpritesGenerated
+from studio.data.sprites import Sprites, unstack
 from studio.engine import catalog
 from studio.engine.control.control import Control
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
+from studio.engine.sampling.complete import CompleteSettings, GivenSets, complete
 from studio.engine.sampling.generate import generate, predict
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import DeviceSprites
@@ -31,6 +32,7 @@ from studio.recipes.base import BatchRng, Recipe, Spec, TrainingBudget
 from studio.recipes.capabilities import (
     BlendsSprites,
     Capability,
+    CompletesSets,
     Decodes,
     Distils,
     DrawsFromNoise,
@@ -39,7 +41,7 @@ from studio.recipes.capabilities import (
     EditsSprites,
     Encodes,
 )
-from tests.conftest import make_sprites, with_numbers
+from tests.conftest import make_sprites, with_numbers, with_sets
 from tests.engine.tools import CPU, agreeing, of_kind
 
 RECIPES = list(catalog.recipes().values())
@@ -64,6 +66,7 @@ def test_it_introduces_itself(recipe: Recipe) -> None:
     assert recipe.name.isidentifier() and recipe.title and recipe.summary.endswith(".")
     assert recipe.capabilities <= set(get_args(Capability))
     assert recipe.makes == "sprites" or recipe.capabilities <= {"encode"}
+    assert (recipe.makes == "sets") == isinstance(recipe, CompletesSets)
     for capability, protocol in PROTOCOLS.items():
         assert (capability in recipe.capabilities) == isinstance(recipe, protocol)
     titles = [preset.title for preset in recipe.presets(TrainingBudget())]
@@ -77,15 +80,39 @@ def test_it_introduces_itself(recipe: Recipe) -> None:
         assert item.legacy_default is None or item.check(item.legacy_default) == item.legacy_default
 
 
+def _sprites_for(recipe: Recipe, per_class: int = 12, size: int = 8) -> Sprites:
+    """Sprites that every recipe can learn from, as it selects them."""
+    return recipe.select(with_sets(with_numbers(make_sprites(per_class, size))), recipe.small)[0]
+
+
+def _data(recipe: Recipe, sprites: Sprites) -> DeviceSprites:
+    examples, indices = recipe.examples(sprites, np.arange(len(sprites)))
+    return DeviceSprites(examples, torch.device("cpu"), indices=indices)
+
+
 def _output(model: TrainedModel, sprites: Sprites) -> np.ndarray:
     """What it draws, or says of these sprites."""
     if model.recipe.makes == "sprites":
         *_, made = generate(model, GenerateSettings(count=5, steps=3, seed=2))
         assert isinstance(made, SpritesGenerated) and made.sprites.shape == (5, sprites.size, sprites.size, 4)
         return made.sprites
+    if model.recipe.makes == "sets":
+        cells = unstack(sprites.stacked_sets(np.arange(5)).rgba)
+        *_, sets = complete(
+            model, CompleteSettings(seed=2, rounds=3), GivenSets(("",) * len(cells), cells, _first(cells))
+        )
+        assert isinstance(sets, SetsDrawn) and sets.cells.shape == cells.shape
+        return sets.cells.reshape(-1, *cells.shape[2:])
     *_, found = predict(model, sprites.rgba)
     assert isinstance(found, Classified | NumbersPredicted)
     return found.probabilities if isinstance(found, Classified) else found.numbers
+
+
+def _first(cells: np.ndarray) -> np.ndarray:
+    """The first cell of each set is given."""
+    given = np.zeros(cells.shape[:2], np.bool_)
+    given[:, 0] = True
+    return given
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +121,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
     @functools.cache
     def once(recipe: Recipe, size: int) -> tuple[Path, Sprites, np.ndarray]:
-        run, sprites = tmp_path_factory.mktemp("runs") / recipe.name, with_numbers(make_sprites(size=size))
+        run, sprites = tmp_path_factory.mktemp("runs") / recipe.name, _sprites_for(recipe, size=size)
         control, live = Control(), list[np.ndarray]()
         for event in train_new(run, sprites, recipe, _config(recipe, steps=4), CPU, control):
             if isinstance(event, SamplesReady) and event.step == 4 and control.live:
@@ -105,7 +132,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 
 def test_it_overfits_eight_sprites(recipe: Recipe, run_path: Path) -> None:
-    sprites = with_numbers(make_sprites(per_class=4))
+    sprites = _sprites_for(recipe, per_class=8 if recipe.makes == "sets" else 4)
     how = {"steps": 70, "learning_rate": 3e-3} if recipe.makes == "sprites" else {"steps": 40, "learning_rate": 5e-3}
     config = _config(recipe, sample_every_s=1e3, **how)
     events = list(train_new(run_path, sprites, recipe, config, CPU, Control()))
@@ -122,16 +149,16 @@ def test_it_overfits_eight_sprites(recipe: Recipe, run_path: Path) -> None:
 def test_it_is_the_same_after_saving_and_loading(recipe: Recipe, size: int, trained: Trained) -> None:
     run, sprites, live = trained(recipe, size)
     loaded = _output(load_model(run, "last", CPU), sprites)
-    if recipe.makes == "sprites":
+    if recipe.makes in ("sprites", "sets"):
         assert agreeing(live, loaded) > 0.97
     else:
         np.testing.assert_allclose(live, loaded, rtol=1e-4, atol=1e-5)
 
 
 def test_the_seed_decides_everything(recipe: Recipe) -> None:
-    sprites, config = with_numbers(make_sprites()), _config(recipe)
+    sprites, config = _sprites_for(recipe), _config(recipe)
     spec = Spec.of(sprites)
-    data = DeviceSprites(sprites, torch.device("cpu"))
+    data = _data(recipe, sprites)
 
     def loss(seed: int) -> float:
         torch.manual_seed(seed)
@@ -147,9 +174,9 @@ def test_the_seed_decides_everything(recipe: Recipe) -> None:
 
 def test_loss_ignores_progress_within_a_stage(recipe: Recipe) -> None:
     """A step that is recorded stands for all others of its stage."""
-    sprites, config = with_numbers(make_sprites()), _config(recipe)
+    sprites, config = _sprites_for(recipe), _config(recipe)
     network = recipe.build(config, Spec.of(sprites))
-    batch = next(DeviceSprites(sprites, torch.device("cpu")).plain_batches(8, 8))
+    batch = next(_data(recipe, sprites).plain_batches(8, 8))
     for start, stop in itertools.pairwise([0.0, *recipe.stages, 1.0]):
         losses = set()
         for progress in (start, (start + stop) / 2, stop - 1e-6):
@@ -160,9 +187,9 @@ def test_loss_ignores_progress_within_a_stage(recipe: Recipe) -> None:
 
 @pytest.mark.parametrize("count", [2, 4])
 def test_micro_batches_use_the_same_random_numbers(recipe: Recipe, count: int) -> None:
-    sprites, config = with_numbers(make_sprites()), _config(recipe)
+    sprites, config = _sprites_for(recipe), _config(recipe)
     network = recipe.build(config, Spec.of(sprites))
-    batch = next(DeviceSprites(sprites, torch.device("cpu")).plain_batches(9, 9))
+    batch = next(_data(recipe, sprites).plain_batches(9, 9))
 
     def loss(count: int) -> float:
         parts = batch.micro_batches(count, torch.Generator().manual_seed(3))
@@ -173,10 +200,10 @@ def test_micro_batches_use_the_same_random_numbers(recipe: Recipe, count: int) -
 
 
 def test_evaluation_is_deterministic_and_keeps_the_global_generator(recipe: Recipe) -> None:
-    sprites, config = with_numbers(make_sprites()), _config(recipe)
+    sprites, config = _sprites_for(recipe), _config(recipe)
     spec = Spec.of(sprites)
     network = recipe.build(config, spec).eval()
-    data = DeviceSprites(sprites, torch.device("cpu"))
+    data = _data(recipe, sprites)
     before = torch.random.get_rng_state()
     with torch.no_grad():
         first, again, smaller = (
@@ -203,7 +230,7 @@ def test_its_arguments_rebuild_the_network(recipe: Recipe) -> None:
     config, spec = _config(recipe), Spec(8, ("a", "b", "c"), ("price", "weight"))
     network, arguments = recipe.build(config, spec), recipe.arguments(config, spec)
     recipe.network_class(config)(**json.loads(json.dumps(arguments))).load_state_dict(network.state_dict())
-    for name, values in recipe.statistics(with_numbers(make_sprites()), config).items():
+    for name, values in recipe.statistics(_sprites_for(recipe), config).items():
         assert network.get_buffer(name).shape == values.shape and torch.isfinite(values).all()
     assert all(isinstance(value, int | float | str | bool) for value in arguments.values())
 

@@ -25,9 +25,9 @@ from studio.engine.training.loop import train_new
 from studio.exports.script import Script
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU
-from tests.exports.tools import hidden
+from tests.exports.tools import OF_SPRITES, hidden
 
-RECIPES = list(catalog.recipes())
+RECIPES = OF_SPRITES
 Losses = Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]  # by recipe: recorded by the run, the script's
 
 _HIDDEN = ("studio", "safetensors", "torchvision", "msgspec", "rich", "PySide6")  # torch has needs of its own
@@ -68,7 +68,8 @@ def losses_of_both(
     """
     is_muon = optimizer == "muon"
     scripts = {}
-    for name, recipe in catalog.recipes().items():
+    for name in OF_SPRITES:
+        recipe = catalog.recipe(name)
         run = folder / name
         config = recipe.small.replace(
             steps=steps, batch_size=10, threads=1, precision="fp32", holdout=0.2, seed=3, optimizer=optimizer,

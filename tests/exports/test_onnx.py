@@ -23,11 +23,11 @@ from studio.exports.base import PROBE, ExportableModel
 from studio.exports.onnx import Onnx, OnnxConfig
 from studio.recipes.capabilities import DrawsFromNoise
 from tests.exports import unity
-from tests.exports.tools import CLASS_NAMES, small_exportable, small_model, thinned, with_most_slow
+from tests.exports.tools import CLASS_NAMES, OF_SPRITES, small_exportable, small_model, thinned, with_most_slow
 
 pytestmark = pytest.mark.usefixtures("made_once")
 
-RECIPES = list(catalog.recipes())
+RECIPES = OF_SPRITES
 STEP = OnnxConfig(graph="step")
 SAMPLER = OnnxConfig(steps=2)
 

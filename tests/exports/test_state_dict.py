@@ -16,12 +16,11 @@ from PIL import Image
 
 from studio.core.config import Config
 from studio.core.errors import ExportError
-from studio.engine import catalog
 from studio.engine.steps.batches import to_rgba
 from studio.exports.state_dict import StateDict, compose_loader, loader_path
 from studio.recipes.generator import Generator
 from tests.engine.tools import agreeing
-from tests.exports.tools import ANCESTOR, CLASS_NAMES, TARGET_NAMES, hidden, small_exportable
+from tests.exports.tools import ANCESTOR, CLASS_NAMES, OF_SPRITES, TARGET_NAMES, hidden, small_exportable
 
 # Runs a loader as a program on a Python that finds torch and the standard library, and nothing else.
 _ALONE = """
@@ -121,7 +120,7 @@ def test_a_loader_can_be_imported_by_its_name(name: str, loader: str) -> None:
 
 
 def test_the_loader_is_short_and_readable() -> None:
-    for recipe in catalog.recipes():
+    for recipe in OF_SPRITES:
         text = compose_loader(small_exportable(recipe), "model.pt")
         assert len(text.splitlines()) < 445 and max(map(len, text.splitlines())) <= 120
         assert "# type: ignore" not in text and "# noqa" not in text and "studio." not in text

@@ -67,6 +67,12 @@ class SetLayout:
         return int(np.count_nonzero(expected & (self.table < 0)))
 
     @property
+    def present(self) -> NDArray[np.bool_]:
+        """Which set has which cell: bool [S, C]."""
+        present: NDArray[np.bool_] = self.table != GAP
+        return present
+
+    @property
     def digest(self) -> str:
         """Hash of the layout, 16 hex digits; '' without sets."""
         if not self.sets:
@@ -103,6 +109,14 @@ class SetLayout:
         for at in places:
             table[at] = GAP
         return replace(self, table=table)._without_empty_sets()
+
+    def part(self, sets: NDArray[np.bool_], cells: NDArray[np.bool_]) -> SetLayout:
+        """Return the layout with these sets and cells alone. sets: bool [S]. cells: bool [C]."""
+        names, cell_names = (
+            tuple(name for name, is_kept in zip(listed, kept.tolist(), strict=True) if is_kept)
+            for listed, kept in ((self.sets, sets), (self.cells, cells))
+        )
+        return replace(self, cells=cell_names, sets=names, table=self.table[sets][:, cells])
 
     def joined_groups(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return groups for the split with each set in one group: int64 [N]. Sets that share a sprite share a group."""

@@ -84,7 +84,8 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
         if not len(real.heldout):
             raise UsageError("The run has no validation sprites.", "Train with a validation share above 0.")
         with detection.wrap_device_errors(model.device):
-            heldout = DeviceSprites(real.heldout, model.device)
+            examples, chosen = model.recipe.examples(real.heldout, np.arange(len(real.heldout)))
+            heldout = DeviceSprites(examples, model.device, indices=chosen)
             figures = evaluate_heldout(model, heldout, heldout_batch_size(heldout, model.recipe))
         found = CheckpointEvaluation.from_validation(figures, len(real.heldout), len(real.training))
         yield from save_evaluation(run, found)

@@ -87,6 +87,7 @@ class RunRecord:
     split: str  # rule for the validation set, see split.py
     format: records.Positive = FORMAT
     target_names: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()  # of a set, as in Spec
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
     ancestors: tuple[Ancestor, ...] = ()  # nearest first; empty for a run from scratch
     start_sha256: str = ""  # of start.safetensors; empty without this file

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core.arrays import Indices, Rgba
-from studio.data.sprites import Sprites
+from studio.data.sprites import Examples, Sprites
 from studio.recipes.base import Batch
 
-# Sprites of a batch before augmentation: pixels uint8 [B, 4, S, S], labels int64 [B], targets float32 [B, T].
+# Examples of a batch before augmentation: pixels uint8 [B, 4, S, S], or [B, 4 C, S, S] for sets of C cells,
+# labels int64 [B], targets float32 [B, T].
 RawBatch = tuple[Tensor, Tensor, Tensor]
 Rows = TypeVar("Rows", bound=NDArray[Any])
 
@@ -24,18 +25,20 @@ _MAX_SAMPLED_BYTES = 256 << 20
 
 
 def to_device(rgba: Rgba, device: torch.device) -> Tensor:
-    """Copy sprites to the device: uint8 [B, S, S, 4], also memory-mapped -> uint8 [B, 4, S, S]."""
+    """Copy sprites or stacked sets to the device: uint8 [B, S, S, 4], also memory-mapped -> uint8 [B, 4, S, S]."""
     own = rgba if rgba.flags.writeable else rgba.copy()  # torch does not support read-only memory
     return torch.from_numpy(np.ascontiguousarray(own)).to(device).permute(0, 3, 1, 2)
 
 
 def to_input(rgba: Tensor) -> Tensor:
-    """Convert pixels to network input: uint8 [B, 4, S, S], straight alpha -> float32, premultiplied, in [-1, 1]."""
+    """Convert pixels to network input: uint8 [B, 4 C, S, S], straight alpha -> float32, premultiplied, in [-1, 1]."""
     return premultiply(rgba.float() / 255)
 
 
 def premultiply(rgba: Tensor) -> Tensor:
-    """Premultiply and rescale: float32 [B, 4, S, S], straight alpha, in [0, 1] -> premultiplied, in [-1, 1]."""
+    """Premultiply and rescale: float32 [B, 4 C, S, S], straight alpha, in [0, 1] -> premultiplied, in [-1, 1]."""
+    if rgba.shape[1] > 4:  # sets of C cells
+        return premultiply(rgba.reshape(-1, 4, *rgba.shape[2:])).view_as(rgba)
     return torch.cat([rgba[:, :3] * rgba[:, 3:], rgba[:, 3:]], 1).mul_(2).sub_(1)  # transparent pixels have no colour
 
 
@@ -107,7 +110,7 @@ def augment(
 class TrainSet(ABC):
     """A training set whose batches depend only on seed and step. indices: int64, its part of the sprites, or None."""
 
-    def __init__(self, sprites: Sprites, device: torch.device, seed: int, indices: Indices | None = None) -> None:
+    def __init__(self, sprites: Examples, device: torch.device, seed: int, indices: Indices | None = None) -> None:
         self.device, self.seed = device, seed
         self._source_indices = np.arange(len(sprites)) if indices is None else indices
         self.labels_host = sprites.labels[self._source_indices]  # int64 [N] on the CPU, for counting
@@ -135,11 +138,12 @@ class TrainSet(ABC):
 class DeviceSprites(TrainSet):
     """A training or validation set that is kept on the device as uint8."""
 
-    def __init__(self, sprites: Sprites, device: torch.device, seed: int = 0, indices: Indices | None = None) -> None:
+    def __init__(self, sprites: Examples, device: torch.device, seed: int = 0, indices: Indices | None = None) -> None:
         super().__init__(sprites, device, seed, indices)
         size = sprites.size
-        self.rgba = torch.empty((len(self), 4, size, size), dtype=torch.uint8, device=device)
-        step = max(1, _UPLOAD_BYTES // (4 * size * size))
+        channels = sprites.rgba.shape[-1]
+        self.rgba = torch.empty((len(self), channels, size, size), dtype=torch.uint8, device=device)
+        step = max(1, _UPLOAD_BYTES // (channels * size * size))
         for start in range(0, len(self), step):
             indices = self._source_indices[start : start + step]
             self.rgba[start : start + step] = to_device(sprites.rgba[indices], device)

@@ -24,7 +24,7 @@ from studio.core.arrays import Indices, Rgba
 from studio.core.config import TrainingConfig
 from studio.core.errors import TrainingError
 from studio.core.events import Notice
-from studio.data.sprites import Sprites
+from studio.data.sprites import Examples
 from studio.engine.devices import detection
 from studio.engine.steps.batches import DeviceSprites, RawBatch, TrainSet, shuffled_indices
 
@@ -37,7 +37,7 @@ _HINT = "Checkpoints are saved. Check the drive, then resume the run."
 class StreamedSprites(TrainSet):
     """A training set on disk or in CPU memory with DeviceSprites' batches; a thread reads ahead until `close`."""
 
-    def __init__(self, sprites: Sprites, device: torch.device, seed: int = 0, indices: Indices | None = None) -> None:
+    def __init__(self, sprites: Examples, device: torch.device, seed: int = 0, indices: Indices | None = None) -> None:
         super().__init__(sprites, device, seed, indices)
         self._sprites = _SpriteReader(sprites, self._source_indices)
         self._thread: _ReaderThread | None = None
@@ -147,7 +147,7 @@ class _Buffers:
 class _SpriteReader:
     """Reads sprites from memory or, with seek, from their file: an error in a memory map kills the process."""
 
-    def __init__(self, sprites: Sprites, indices: Indices) -> None:
+    def __init__(self, sprites: Examples, indices: Indices) -> None:
         self._rgba, self._source_indices = sprites.rgba, indices
         self.shape = sprites.rgba.shape[1:]
         self._start = sprites.stored.start if sprites.stored else 0
@@ -206,7 +206,7 @@ _MAX_CPU_SHARE, _MAX_GPU_SHARE = 0.25, 0.5  # of the free memory, for sprites
 
 
 def make_train_set(
-    sprites: Sprites, indices: Indices, device: torch.device, config: TrainingConfig, processes: int = 1
+    sprites: Examples, indices: Indices, device: torch.device, config: TrainingConfig, processes: int = 1
 ) -> tuple[TrainSet, list[Notice]]:
     """Create a training set of the sprites at `indices`, streamed if they don't fit in device memory.
 

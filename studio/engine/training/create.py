@@ -259,9 +259,10 @@ def _assemble(
     target = device.torch
     precision = precision or precision_for(record, device, config.precision)
     split = split_sprites(record, config, sprites)  # by group: no frame of an animation is on both sides
-    heldout_indices = stride_subsample(split.validation, MAX_VALIDATION)  # every k-th: all classes stay
-    heldout = sprites.take(heldout_indices)
-    train_set, notices = make_train_set(sprites, split.training, target, config, ranks.on_device)
+    validation, heldout_indices = recipe.examples(sprites, split.validation)
+    heldout_indices = stride_subsample(heldout_indices, MAX_VALIDATION)  # every k-th: all classes stay
+    heldout = validation.take(heldout_indices)
+    train_set, notices = make_train_set(*recipe.examples(sprites, split.training), target, config, ranks.on_device)
     on_error.callback(train_set.close)
     if not len(split.validation) and int(config.holdout * len(sprites)):
         notices.append(_no_validation_notice(sprites))
@@ -337,8 +338,9 @@ def _new_record(new: NewRun, sprites: Sprites, plan: _Plan) -> RunRecord:
     return RunRecord(
         name=nfc(new.path.name), recipe=new.recipe.name, config=plan.config.to_json(),
         size=sprites.size, class_names=sprites.class_names, target_names=sprites.target_names,
-        data_title=sprites.title, data_count=len(sprites), data_fingerprint=sprites.fingerprint,
-        data_origin=sprites.origin, split=BY_GROUP, device=device.id, device_name=device.name,
+        cells=sprites.sets.cells, data_title=sprites.title, data_count=len(sprites),
+        data_fingerprint=sprites.fingerprint, data_origin=sprites.origin, split=BY_GROUP,
+        device=device.id, device_name=device.name,
         precision=detection.resolve_precision(device, plan.config.precision),
         parameters=sum(weight.numel() for weight in plan.network.parameters()),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

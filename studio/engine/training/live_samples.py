@@ -5,17 +5,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from studio.core import formatting
-from studio.core.events import Classified, Events, NumbersPredicted, SamplesReady
+from studio.core.events import Classified, Events, NumbersPredicted, SamplesReady, SetsDrawn
+from studio.data.sprites import unstack
 from studio.engine.control.control import Control, retry_until_writable, until_stopped
 from studio.engine.models.model import TrainedModel
-from studio.engine.runs.samples import save_samples
+from studio.engine.runs.samples import SAMPLE_COLUMNS, save_samples
+from studio.engine.sampling.complete import CompleteSettings, GivenSets, complete
 from studio.engine.sampling.generate import can_reconstruct, draw, predict, reconstruct
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.training.state import Training
+from studio.recipes.set_tasks import first_of_rows
 
 SAMPLE_COUNT = 16
 _PAIR_COUNT = SAMPLE_COUNT // 2  # reconstructions, each beside its original
 SAMPLE_STEPS = 10  # solver steps
+SAMPLE_ROUNDS = 4  # for sets
 SAMPLE_SEED = 7
 
 
@@ -26,7 +30,9 @@ def live_samples(training: Training, control: Control) -> Events:
     """
     with training.side_work.skip_if_full("live samples"):
         model = training.model()
-        if model.recipe.makes != "sprites":
+        if model.recipe.makes == "sets":
+            yield from until_stopped(_completed_samples(training, model, control), control)
+        elif model.recipe.makes != "sprites":
             samples = _heldout_samples(training, model)
             if len(samples.sprites):
                 yield from retry_until_writable(control, save_samples, training.run, samples)
@@ -65,6 +71,30 @@ def _reconstructed_samples(training: Training, model: TrainedModel, control: Con
     samples = SamplesReady(training.step, made, captions, originals=originals)
     yield from retry_until_writable(control, save_samples, training.run, samples)
     yield samples
+
+
+def _completed_samples(training: Training, model: TrainedModel, control: Control) -> Events:
+    """Complete some validation sets from their first cell, or training sets if the validation set is empty."""
+    stacked = training.heldout_sprites
+    if not len(stacked):
+        stacked = training.train_sample.stacked_sets(np.arange(len(training.train_sample))).rgba
+    cells, names = unstack(stacked), training.spec.cells  # uint8 [M, C, S, S, 4]
+    shown = [number for number, leads in enumerate(first_of_rows(names)) if leads]
+    shown = (shown if len(shown) > 2 else list(range(len(names))))[:SAMPLE_COLUMNS]
+    chosen = cells[:: max(1, len(cells) * len(shown) // SAMPLE_COUNT)][: max(2, SAMPLE_COUNT // len(shown))]
+    given = np.zeros(chosen.shape[:2], np.bool_)
+    given[:, 0] = True
+    how = CompleteSettings(seed=SAMPLE_SEED, variety=0.0, rounds=SAMPLE_ROUNDS)
+    work = complete(model, how, GivenSets(tuple(map(str, range(len(chosen)))), chosen, given))
+    for event in work:
+        if isinstance(event, SetsDrawn):
+            drawn, true = (sets[:, shown].reshape(-1, *sets.shape[2:]) for sets in (event.cells, chosen))
+            captions = tuple(names[number] for number in shown) * len(chosen)
+            samples = SamplesReady(training.step, drawn, captions, originals=true)
+            yield from retry_until_writable(control, save_samples, training.run, samples)
+            yield samples
+        else:
+            yield event
 
 
 def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:

@@ -1,0 +1,199 @@
+"""Complete sets with a trained model: given some cells of a character, draw the others; or draw whole new sets."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from studio.core.arrays import Mask, Rgba
+from studio.core.config import Config, setting
+from studio.core.errors import UsageError
+from studio.core.events import Events, Progress, SetsDrawn
+from studio.data.images.canvas import as_uint32
+from studio.engine.devices import detection
+from studio.engine.devices.auto_batch import AutoBatchSize
+from studio.engine.models.model import TrainedModel
+from studio.engine.sampling.generate import model_label, run_in_precision
+from studio.engine.steps.batches import premultiply, unpremultiply
+from studio.recipes.capabilities import CompletesSets, SetCondition
+from studio.recipes.flow import normal_rows
+from studio.recipes.set_colours import TRANSPARENT, UNUSED
+
+MAX_CANDIDATES = 64
+_DRAW_BATCH = 16  # sets; few enough to stop quickly
+_MIRRORED = 0.95  # share of training sets from which right views mirror left views
+
+
+@dataclass(frozen=True)
+class CompleteSettings(Config):
+    """The settings of a request to complete sets."""
+
+    count: int = setting(
+        1, "Number of candidates for each character; without given cells, of new characters.",
+        label="Candidates", low=1, high=MAX_CANDIDATES,
+    )  # fmt: skip
+    seed: int = setting(0, "The same seed draws the same cells.", low=0, high=2**31 - 1)
+    variety: float = setting(
+        0.5, "How much candidates differ. 0 draws the most likely colours.", low=0.0, high=2.0, low_text="None"
+    )
+    rounds: int = setting(
+        8, "Rounds of drawing. More rounds are slower; the cells fit together better.", low=1, high=64, advanced=True
+    )
+    palette: str = setting(
+        "given", "Colours to draw with: those of the given cells alone, or also the most used of the training sprites.",
+        choices=("given", "data"),
+    )  # fmt: skip
+    mirror: str = setting(
+        "auto", "Draw right views as mirror images of left views. auto: if they are in the training sprites.",
+        choices=("auto", "on", "off"), label="Right mirrors left",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class GivenSets:
+    """Sets with some given cells."""
+
+    names: tuple[str, ...]  # of the sets
+    cells: Rgba  # uint8 [M, C, S, S, 4], straight alpha; ignored where not given
+    given: Mask  # bool [M, C]
+
+
+def complete(model: TrainedModel, settings: CompleteSettings, sets: GivenSets | None = None, first: int = 0) -> Events:
+    """Draw the missing cells of sets, or new sets: yields Progress, then one SetsDrawn.
+
+    The candidates of a set follow each other. first: number of the first candidate; a candidate depends on the seed and
+    its number only. Raises UsageError for another kind of model, too many colours, or nothing to draw; DeviceError.
+    """
+    recipe, count, cells, size = model.recipe, settings.count, len(model.spec.cells), model.spec.size
+    if not isinstance(recipe, CompletesSets):
+        title = f"{model.title} is a {recipe.title.lower()} and can't complete sets."
+        raise UsageError(title, "Choose a model of the recipe 'sets'.")
+    numbers = first + np.arange(count)  # of the candidates
+    if sets is None:
+        names = tuple(str(number + 1) for number in numbers.tolist())
+        sets = GivenSets(names, np.zeros((count, cells, size, size, 4), np.uint8), np.zeros((count, cells), np.bool_))
+        rows = np.arange(count)  # [N], the set of each candidate
+    else:
+        _check(sets, model)
+        rows, numbers = np.repeat(np.arange(len(sets.names)), count), np.tile(numbers, len(sets.names))
+    palettes = _palettes(sets, model, settings, numbers)[rows]  # uint8 [N, P, 4]
+    given, own = sets.given[rows], sets.cells[rows]
+    index = np.zeros(own.shape[:-1], np.int64)  # [N, C, S, S]
+    for row, palette in enumerate(palettes):
+        index[row] = _positions(own[row], palette) * given[row, :, None, None]
+    with detection.wrap_device_errors(model.device):
+        drawn = yield from _draw(model, recipe, settings, index, palettes, given, numbers)
+    made = palettes[np.arange(len(rows))[:, None, None, None], drawn]  # [N, C, S, S, 4]
+    made = _mirror(model, settings, made, given)
+    made[given] = own[given]  # bit for bit
+    names = tuple(sets.names[row] for row in rows.tolist())
+    yield SetsDrawn(made, given, model.spec.cells, names, model_label(model), settings.seed)
+
+
+def _check(sets: GivenSets, model: TrainedModel) -> None:
+    """Raise UsageError unless the given cells suit the model."""
+    size, (height, width) = model.spec.size, sets.cells.shape[2:4]
+    if (height, width) != (size, size):
+        title = f"The given cells have {width} x {height} pixels, but the model draws {size} x {size}."
+        raise UsageError(title, "Scale or crop them to this size.")
+    for name, given in zip(sets.names, sets.given, strict=True):
+        if not given.any():
+            raise UsageError(f"{name}: no cell is given.", f"Give at least one of: {', '.join(model.spec.cells)}.")
+        if given.all():
+            raise UsageError(f"{name}: all cells are given. There is nothing to draw.", "Leave out at least one cell.")
+
+
+def _palettes(
+    sets: GivenSets, model: TrainedModel, settings: CompleteSettings, numbers: NDArray[np.int64]
+) -> NDArray[np.uint8]:
+    """Return the palette of each set, straight RGBA, uint8 [M, P, 4]; unused entries repeat the transparent entry 0.
+
+    A set without given cells takes the palette of a training set. Raises UsageError for too many colours.
+    """
+    of_training = to_straight(model.network.get_buffer("palettes"))  # uint8 [G, P, 4]
+    most = of_training.shape[1]
+    palettes = np.zeros((len(sets.names), most, 4), np.uint8)
+    for row, (name, cells, given) in enumerate(zip(sets.names, sets.cells, sets.given, strict=True)):
+        if not given.any():
+            chosen = np.random.default_rng((settings.seed, int(numbers[row]))).integers(len(of_training))
+            palettes[row] = of_training[chosen]
+            continue
+        colours = _colours_in(cells[given])
+        if len(colours) >= most:
+            title = f"The given cells of {name} have {len(colours)} colours; the model takes {most - 1}."
+            raise UsageError(title, "Reduce the colours, or train with a larger palette.")
+        if settings.palette == "data":
+            known = np.concatenate([model.style.palette, np.full((len(model.style.palette), 1), 255, np.uint8)], 1)
+            is_new = ~np.isin(as_uint32(known), as_uint32(colours))
+            colours = np.concatenate([colours, known[is_new]])[: most - 1]
+        palettes[row, 1 : 1 + len(colours)] = colours
+    return palettes
+
+
+def _colours_in(cells: Rgba) -> NDArray[np.uint8]:
+    """Return the visible colours of cells, uint8 [n, 4], most used first."""
+    visible = cells.reshape(-1, 4)[cells.reshape(-1, 4)[:, 3] > 0]
+    colours, counts = np.unique(visible, axis=0, return_counts=True)
+    return colours[np.argsort(-counts, kind="stable")]
+
+
+def _positions(cells: Rgba, palette: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the position of each pixel's colour in the palette; 0, transparent, for other colours. int64 [C, S, S]."""
+    keys = as_uint32(palette)
+    order = np.argsort(keys, kind="stable")
+    pixels = as_uint32(np.ascontiguousarray(cells))
+    found = order[np.searchsorted(keys[order], pixels).clip(max=len(keys) - 1)]
+    positions: NDArray[np.int64] = np.where((keys[found] == pixels) & (cells[..., 3] > 0), found, TRANSPARENT)
+    return positions
+
+
+def to_straight(palettes: Tensor) -> NDArray[np.uint8]:
+    """Convert palettes float32 [..., P, 4], premultiplied, to straight uint8; unused entries become transparent."""
+    rgba = unpremultiply(palettes.reshape(-1, 4)[:, :, None, None])[:, :, 0, 0]
+    return (rgba * 255).round().byte().view(palettes.shape).cpu().numpy()
+
+
+def _to_network(palettes: NDArray[np.uint8]) -> Tensor:
+    """Convert palettes uint8 [N, P, 4] to float32 as in SetCondition, on the CPU."""
+    rgba = torch.from_numpy(palettes.reshape(-1, 4)).float() / 255
+    x = premultiply(rgba[:, :, None, None])[:, :, 0, 0].view(palettes.shape)
+    is_unused = (x[..., 3] == -1) & (torch.arange(x.shape[1]) != TRANSPARENT)
+    return torch.where(is_unused[..., None], UNUSED, x)
+
+
+def _draw(
+    model: TrainedModel, recipe: CompletesSets, settings: CompleteSettings, index: NDArray[np.int64],
+    palettes: NDArray[np.uint8], given: Mask, numbers: NDArray[np.int64],
+) -> Generator[Progress, None, NDArray[np.int64]]:  # fmt: skip
+    """Draw in batches that fit the device: yields Progress after each round, returns indices int64 [N, C, S, S]."""
+    made, device = list[NDArray[np.int64]](), model.device
+    batch_size, limited = AutoBatchSize(device, _DRAW_BATCH, model.spec.size), _to_network(palettes)
+    for part in batch_size.slices(len(index)):
+        with batch_size.halve_if_full():
+            shape = (settings.rounds, 2, *index.shape[1:])
+            normal = [normal_rows(1, shape, settings.seed, number) for number in numbers[part].tolist()]
+            chances = torch.special.ndtr(torch.cat(normal))  # uniform, on the CPU, so that all devices draw the same
+            held = (torch.from_numpy(index[part]), limited[part], torch.from_numpy(given[part]))
+            condition = SetCondition(*(tensor.to(device) for tensor in held))
+            states = recipe.complete(model.network, condition, chances.to(device), settings.variety)
+            for number, indices in enumerate(run_in_precision(model, states), 1):
+                latest, done = indices, part.start + number / settings.rounds * (part.stop - part.start)
+                yield Progress(round(done), len(index), "characters drawn")
+            made.append(latest.cpu().numpy())
+    return np.concatenate(made)
+
+
+def _mirror(model: TrainedModel, settings: CompleteSettings, cells: Rgba, given: Mask) -> Rgba:
+    """Replace drawn side views by mirror images of their partners, as the settings say. cells: [N, C, S, S, 4]."""
+    partners, shares = (model.network.get_buffer(name).cpu().numpy() for name in ("partners", "mirrored"))
+    for cell, partner in enumerate(partners.tolist()):
+        is_on = settings.mirror == "on" or (settings.mirror == "auto" and shares[cell] >= _MIRRORED)
+        if not is_on or partner in (-1, cell):
+            continue
+        # The second of two drawn cells follows the first; a given cell is followed by its drawn partner.
+        follows = ~given[:, cell] & (given[:, partner] | (partner < cell))
+        cells[follows, cell] = cells[follows, partner, :, ::-1]
+    return cells

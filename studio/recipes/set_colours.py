@@ -1,0 +1,98 @@
+"""Sets as choices among their own colours: each pixel of a set is an index into the set's palette.
+
+Other views of a character use the colours of the front view: a network that chooses among these colours handles colours
+that it never saw in training, and turning all hues of a set gives another set. A palette that all sets share is known
+to overfit (Coutinho & Chaimowicz 2022).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from studio.recipes.base import BatchRng
+
+TRANSPARENT = 0  # palette index
+UNUSED = -2.0  # alpha of an unused palette entry; alpha of colours is in [-1, 1]
+_FAR = 1e3  # a distance larger than between any two colours
+
+
+def index_colours(x: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """Return the palette of each set and the palette index of each pixel.
+
+    x: float32 [B, C, 4, S, S], premultiplied RGBA in [-1, 1]. most: size P of the palette; more colours share an entry.
+    Returns index int64 [B, C, S, S] and palette float32 [B, P, 4], whose entry 0 is transparent.
+    """
+    levels = ((x + 1) * 127.5).round().long()  # [B, C, 4, S, S], 0 to 255
+    red, green, blue, alpha = levels.unbind(2)
+    keys = (((alpha * 256 + red) * 256 + green) * 256 + blue).flatten(1)  # [B, L], equal for equal colours
+    keys = F.pad(keys, (1, 0))  # a transparent pixel: the smallest key gets index 0
+    in_order, order = keys.sort(1)
+    is_new = F.pad(in_order[:, 1:] != in_order[:, :-1], (1, 0))
+    ranks = is_new.cumsum(1).clamp(max=most - 1)  # [B, L + 1]
+    index = torch.empty_like(ranks).scatter_(1, order, ranks)[:, 1:].view(len(x), x.shape[1], *x.shape[3:])
+    palette = x.new_full((len(x), most, 4), UNUSED)
+    channels = [in_order >> shift & 255 for shift in (16, 8, 0, 24)]  # red, green, blue, alpha
+    colours = torch.stack(channels, 2).to(x.dtype) / 127.5 - 1  # [B, L + 1, 4]
+    return index, palette.scatter_(1, ranks[:, :, None].expand(-1, -1, 4), colours)
+
+
+def colours_of(index: Tensor, palette: Tensor) -> Tensor:
+    """Return the colour of each pixel, float32 [B, C, 4, S, S]. index: int64 [B, C, S, S]. palette: [B, P, 4]."""
+    flat = palette.gather(1, index.flatten(1)[:, :, None].expand(-1, -1, 4))  # [B, C * S * S, 4]
+    colours: Tensor = flat.unflatten(1, index.shape[1:])  # [B, C, S, S, 4]
+    return colours.permute(0, 1, 4, 2, 3)
+
+
+def colours_in(index: Tensor, known: Tensor, count: int) -> Tensor:
+    """Return which palette entries occur in known pixels: bool [B, P]; entry 0 always does.
+
+    index: int64 [B, C, S, S]. known: bool [B, C, S, S]. count: P.
+    """
+    found = torch.zeros(len(index), count, device=index.device)
+    found = found.scatter_add(1, index.flatten(1), known.flatten(1).float()) > 0
+    found[:, TRANSPARENT] = True
+    return found
+
+
+def only_allowed(palette: Tensor, allowed: Tensor) -> Tensor:
+    """Return palettes float32 [B, P, 4] in which other entries are unused. allowed: bool [B, P]."""
+    return torch.where(allowed[:, :, None], palette, UNUSED)
+
+
+def nearest_allowed(palette: Tensor, limited: Tensor) -> Tensor:
+    """Return the nearest used entry of `limited` for each entry of `palette`: int64 [B, P].
+
+    palette, limited: float32 [B, P, 4], from `only_allowed`. A visible colour becomes transparent only if it must.
+    """
+    distance = torch.cdist(palette, limited) + _FAR * 2 * (limited[:, None, :, 3] == UNUSED)  # [B, P, P]
+    distance[:, 1:, TRANSPARENT] += _FAR
+    return distance.argmin(2)
+
+
+def no_palettes(number: int, colours: int) -> Tensor:
+    """Return palettes with the transparent entry alone: float32 [number, colours, 4]."""
+    palettes = torch.full((number, colours, 4), UNUSED)
+    palettes[:, TRANSPARENT] = -1.0
+    return palettes
+
+
+def turn_hues(palette: Tensor, rng: BatchRng) -> Tensor:
+    """Turn the hues of half of the palettes by random angles and change their brightness; float32 [B, P, 4].
+
+    Hue turns are rotations about the grey axis of RGB, for all colours of a set alike.
+    """
+    chosen = (rng.rand() < 0.5).float()  # [B]
+    angle = rng.rand() * 2 * math.pi * chosen
+    cos, sin = angle.cos(), angle.sin() / math.sqrt(3)
+    near, left, right = cos + (1 - cos) / 3, (1 - cos) / 3 - sin, (1 - cos) / 3 + sin
+    rows = [torch.stack(row, 1) for row in ((near, left, right), (right, near, left), (left, right, near))]
+    matrix = torch.stack(rows, 1)  # [B, 3, 3]
+    gain = (1 + 0.15 * rng.randn() * chosen).clamp(0.6, 1.4)[:, None, None]
+    alpha = (palette[..., 3:] + 1) / 2  # [B, P, 1]; negative for unused entries
+    rgb = (palette[..., :3] + 1) / 2 @ matrix.transpose(1, 2) * gain
+    rgb = torch.minimum(rgb.clamp(min=0), alpha.clamp(min=0))  # premultiplied colours are at most alpha
+    return torch.cat([rgb * 2 - 1, palette[..., 3:]], 2)

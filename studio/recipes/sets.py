@@ -1,0 +1,245 @@
+"""Sets: given some views and frames of a character, draw the others.
+
+The network sees all cells of a set at once and chooses, for each missing pixel, among the colours of the given cells:
+see `set_colours` and `set_network`. In training, random cells of a set and random pixels of other cells are known; the
+loss is the cross-entropy of the missing pixels. Drawing takes a few rounds: each round draws all missing pixels and
+keeps the most certain (MaskGIT, Chang et al. 2022), so that pixels and cells fit together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from studio.core.arrays import Indices
+from studio.core.config import TrainingConfig, Value, setting, with_default
+from studio.core.errors import TrainingError
+from studio.core.formatting import count
+from studio.core.metrics import EXACT
+from studio.data.sprites import Examples, Sprites, unstack
+from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
+from studio.recipes.capabilities import SetCondition
+from studio.recipes.layers import whole_groups
+from studio.recipes.planning import Planner
+from studio.recipes.set_colours import (
+    colours_in,
+    colours_of,
+    index_colours,
+    nearest_allowed,
+    no_palettes,
+    only_allowed,
+    turn_hues,
+)
+from studio.recipes.set_network import SetNetwork
+from studio.recipes.set_tasks import ExactShares, first_of_rows, mirrored_cells, tasks_of
+
+
+@dataclass(frozen=True)
+class SetsConfig(TrainingConfig):
+    """The settings of a model of sets."""
+
+    batch_size: int = with_default(TrainingConfig, "batch_size", 16)
+    learning_rate: float = with_default(TrainingConfig, "learning_rate", 2e-3)
+    flip: bool = with_default(TrainingConfig, "flip", True)
+    holdout: float = with_default(TrainingConfig, "holdout", 0.1)
+    width: int = setting(
+        32, "Channels of the network's first level. More channels learn finer detail and train slower.",
+        low=16, high=512,
+    )  # fmt: skip
+    colours: int = setting(
+        64, "Largest number of colours of a set. Sets with more colours are left out.",
+        unit="colours", label="Palette", low=4, high=256, advanced=True,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "width", whole_groups(self.width))
+
+
+_PLANNER = Planner(
+    width=SetsConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_epochs=2000, most_tuning_epochs=1000
+)
+_FEWEST_SETS = 8
+_RAREST = 0.1  # smallest share of the sets that have a cell
+_PALETTES = 64  # of training sets, kept for drawing new sets
+# Shares of the training examples with these cells given: none, the first, the first of each row; otherwise any cells.
+_NONE, _FIRST, _FIRST_OF_ROWS = 0.05, 0.5, 0.15
+_REVEALED = 0.3  # share of the training examples in which some pixels of missing cells are known
+_WHOLE_PALETTE = 0.25  # share of the training examples with all colours of the set, not only those of known pixels
+
+
+class Sets(Recipe[SetsConfig, SetNetwork]):
+    """Model that completes sets, such as the views and frames of a character."""
+
+    name = "sets"
+    title = "Sets"
+    summary = "Learns to draw the other views and frames of a character from one of them."
+    makes = "sets"
+    Config, Network = SetsConfig, SetNetwork
+    headline = EXACT
+    order = 5
+    small = SetsConfig(width=16, colours=16, batch_size=8)
+    fixed_by_weights = ("width", "colours")
+
+    def select(self, sprites: Sprites, config: SetsConfig) -> tuple[Sprites, list[str]]:
+        """Return the sprites of sets that can be learnt, as one class, and a sentence for each group left out."""
+        layout, notes = sprites.sets, list[str]()
+        if not len(layout):
+            hint = "Open sheets or folders of characters, and choose how to find sets in the import settings."
+            raise TrainingError("These sprites form no sets of views or frames.", hint)
+        shares = layout.present.mean(0)  # float64 [C], share of the sets that have the cell
+        is_common = shares >= min(_RAREST, shares.max())
+        if not is_common.all():
+            rare = layout.part(np.zeros(len(layout), np.bool_), ~is_common).cells
+            notes.append(f"Left out, in too few sets: {', '.join(rare)}.")
+        is_whole = layout.present[:, is_common].sum(1) >= 2  # bool [S]
+        has_too_many = is_whole & (_colour_counts(sprites) > config.colours)
+        if has_too_many.any():
+            notes.append(f"Left out, more than {config.colours} colours: {count(int(has_too_many.sum()), 'set')}.")
+        is_kept = is_whole & ~has_too_many
+        if is_kept.sum() < _FEWEST_SETS:
+            title = f"{count(int(is_kept.sum()), 'set')} with two or more cells: too few to learn from."
+            raise TrainingError(title, f"Open at least {_FEWEST_SETS} characters.")
+        chosen = sprites.of_sets(layout.part(is_kept, is_common))
+        return replace(chosen, labels=np.zeros(len(chosen), np.int64), class_names=("",)), notes
+
+    def examples(self, sprites: Sprites, indices: Indices) -> tuple[Examples, Indices]:
+        stacked = sprites.stacked_sets(indices)
+        return stacked, np.arange(len(stacked))
+
+    def presets(self, budget: TrainingBudget) -> tuple[Preset, ...]:
+        return (
+            _PLANNER.preset("Quick", "Shapes and colours of the other views.", 2.0, 10_000, budget),
+            _PLANNER.preset("Standard", "Views and frames that need few corrections.", 10.0, 40_000, budget),
+            _PLANNER.preset("Best", "Finer detail, for a longer break.", 30.0, 100_000, budget),
+        )
+
+    def arguments(self, config: SetsConfig, spec: Spec) -> dict[str, Value]:
+        cells = max(2, len(spec.cells))
+        return {"cells": cells, "width": config.width, "colours": config.colours, "palettes": _PALETTES}
+
+    def statistics(self, sprites: Sprites, config: SetsConfig) -> Mapping[str, Tensor]:
+        """Return palettes of training sets, and which cells begin a row and which mirror each other."""
+        stacked, palettes = sprites.stacked_sets(np.arange(len(sprites))), no_palettes(_PALETTES, config.colours)
+        spread = np.linspace(0, len(stacked) - 1, min(_PALETTES, len(stacked))).round().astype(np.int64)
+        for row, number in enumerate(np.resize(spread, _PALETTES).tolist()):
+            cells = torch.from_numpy(stacked.rgba[number].copy()).float().unflatten(2, (-1, 4)) / 255  # [S, S, C, 4]
+            x = torch.cat([cells[..., :3] * cells[..., 3:], cells[..., 3:]], 3) * 2 - 1
+            palettes[row] = index_colours(x.permute(2, 3, 0, 1)[None], config.colours)[1][0]
+        names, partners = sprites.sets.cells, mirrored_cells(sprites.sets.cells)
+        of_cells = {"leads": torch.tensor(first_of_rows(names)), "partners": torch.tensor(partners)}
+        cells, there = unstack(stacked.rgba), stacked.targets > 0  # [M, C, S, S, 4], [M, C]
+        both, others = there & there[:, partners], cells[:, partners, :, ::-1]
+        equal = both & (cells == others).all((2, 3, 4))
+        shares = np.where([partner >= 0 for partner in partners], equal.sum(0) / both.sum(0).clip(1), 0)
+        return {"palettes": palettes, **of_cells, "mirrored": torch.from_numpy(shares).float()}
+
+    def loss(self, network: SetNetwork, batch: Batch, config: SetsConfig, rng: BatchRng) -> Tensor:
+        x, present = _cells_of(network, batch)
+        index, palette = index_colours(x, config.colours)
+        palette = turn_hues(palette, rng)
+        given = _random_given(present, network.leads, rng)
+        revealed = (rng.rand(1) < _REVEALED) * rng.rand(1)  # [B, 1], share of known pixels in missing cells
+        known = given[:, :, None, None] | (rng.rand(*index.shape[1:]) < revealed[:, :, None, None])
+        known &= present[:, :, None, None]
+        allowed = colours_in(index, known, config.colours)
+        allowed |= (rng.rand(1) < _WHOLE_PALETTE) | ~given.any(1, keepdim=True)
+        limited = only_allowed(palette, allowed)
+        target = nearest_allowed(palette, limited).gather(1, index.flatten(1)).view_as(index)
+        missing = (present[:, :, None, None] & ~known).float()
+        errors = _errors(network(target, limited, known.float()), target) * missing
+        # Averaged over the missing pixels of each set, so that each set counts equally.
+        return (errors.flatten(1).sum(1) / missing.flatten(1).sum(1).clamp(min=1)).mean()
+
+    def evaluate(self, network: SetNetwork, batches: Iterable[Batch], config: SetsConfig, spec: Spec) -> Evaluation:
+        """Return the loss, and the shares of exactly right pixels in cells drawn by their most likely colours.
+
+        The loss is that of all cells but the first, from the first cell alone. The baseline repeats given cells.
+        """
+        drawn, repeated, total, pixels = ExactShares(spec.cells), ExactShares(spec.cells), 0.0, 0
+        for batch in batches:
+            x, present = _cells_of(network, batch)
+            index, palette = index_colours(x, config.colours)
+            for task in tasks_of(spec.cells):
+                given = torch.tensor(task.given, device=x.device) & present  # bool [B, C]
+                known, missing = given[:, :, None, None].expand_as(index), present & ~given
+                limited = only_allowed(palette, colours_in(index, known, config.colours))
+                logits = network(index, limited, known.float())
+                drawn.add(task, x, colours_of(logits.argmax(2), limited), missing)
+                repeated.add(task, x, x[:, task.repeated], missing)
+                if task.is_first:
+                    target = nearest_allowed(palette, limited).gather(1, index.flatten(1)).view_as(index)
+                    total += float((_errors(logits, target) * missing[:, :, None, None]).sum())
+                    pixels += int(missing.sum()) * index[0, 0].numel()
+        return Evaluation({"loss": total / max(1, pixels), **drawn.shares()}, baseline=repeated.shares())
+
+    @staticmethod
+    def complete(network: SetNetwork, condition: SetCondition, chances: Tensor, variety: float) -> Iterator[Tensor]:
+        known, rounds = condition.given[:, :, None, None].expand_as(condition.index), chances.shape[1]
+        index, hidden = condition.index * known, (~known).flatten(1).sum(1)  # hidden: int64 [N], missing pixels
+        for number in range(rounds):
+            logits = network(index, condition.palette, known.float())
+            heat = variety * (1 - number / rounds)
+            drawn, certainty = _draw_colours(logits.float(), chances[:, number], variety, heat)
+            index = torch.where(known, index, drawn)
+            yield index
+            left = (hidden * math.cos(math.pi / 2 * (number + 1) / rounds)).long()  # [N], pixels that stay missing
+            certainty = torch.where(known, math.inf, certainty)
+            least_certain_first = certainty.flatten(1).sort(1).values
+            known = certainty >= least_certain_first.gather(1, left[:, None])[:, :, None, None]
+
+
+def _colour_counts(sprites: Sprites) -> NDArray[np.int64]:
+    """Return the number of colours of each set, with transparency: int64 [S]."""
+    pixels = np.ascontiguousarray(sprites.rgba).view("<u4").reshape(len(sprites), -1)  # [N, S * S]
+    sets = zip(sprites.sets.table, sprites.sets.present, strict=True)
+    return np.array([len(np.unique(np.append(pixels[row[there]], 0))) for row, there in sets], np.int64)
+
+
+def _cells_of(network: SetNetwork, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Return the cells of a batch, x [B, C, 4, S, S], and which cells there are, bool [B, C].
+
+    The augmentation mirrors the pixels of some sets; here their left cells become right cells, too.
+    """
+    x, present, partners = batch.x.unflatten(1, (-1, 4)), batch.targets > 0, network.partners
+    is_flipped, other = batch.augment_labels[:, :1] > 0, partners.clamp(min=0)
+    x = torch.where(is_flipped[:, :, None, None, None], x[:, other], x)
+    return x, torch.where(is_flipped, present[:, other] & (partners >= 0), present)
+
+
+def _random_given(present: Tensor, leads: Tensor, rng: BatchRng) -> Tensor:
+    """Choose the given cells of each set at random: bool [B, C]. present: bool [B, C]. leads: bool [C]."""
+    kind, share = rng.rand(1), rng.rand(1)  # [B, 1] each
+    given = (rng.rand(present.shape[1]) < share) & (kind >= _NONE)
+    first = torch.arange(len(leads), device=leads.device) == 0
+    given = torch.where(kind >= 1 - _FIRST - _FIRST_OF_ROWS, leads, given)
+    given = torch.where(kind >= 1 - _FIRST, first, given) & present
+    return given & (given != present).any(1, keepdim=True)  # of a set with all cells given, nothing would be learnt
+
+
+def _errors(logits: Tensor, target: Tensor) -> Tensor:
+    """Return the cross-entropy of each pixel in nats, float32 [B, C, S, S].
+
+    logits: [B, C, P, S, S]. target: int64 [B, C, S, S].
+    """
+    logits = logits.float()
+    return logits.logsumexp(2) - logits.gather(2, target[:, :, None])[:, :, 0]
+
+
+def _draw_colours(logits: Tensor, chance: Tensor, variety: float, heat: float) -> tuple[Tensor, Tensor]:
+    """Draw the colour of each pixel at random; return its index int64 [N, C, S, S] and its certainty, float32.
+
+    logits: float32 [N, C, P, S, S]. chance: uniform random numbers [N, 2, C, S, S]. variety: temperature of the
+    colours; 0 takes the most likely. heat: temperature of the certainty, whose order is random when hot.
+    """
+    odds = (logits / max(variety, 1e-3)).softmax(2)
+    index = (odds.cumsum(2) < chance[:, 0, :, None]).sum(2).clamp(max=logits.shape[2] - 1)
+    certainty = logits.log_softmax(2).gather(2, index[:, :, None])[:, :, 0]
+    gumbel = -(-chance[:, 1].clamp(1e-6, 1 - 1e-6).log()).log()
+    return index, certainty + heat * gumbel
