@@ -87,7 +87,10 @@ _FIXED = {  # by context: keys that the user can't change, title
         ("+, -, 0", "Zoom in, zoom out, fit to the window"),
         ("Esc", "Close the large view"),
     ),
-    "Sprites page": (("Esc", "Clear the search, then the chosen colour"),),
+    "Sprites page": (
+        ("Esc", "Clear the search, then the chosen colour"),
+        ("F2, Shift+F2", "Rename the view, or the frame, of a character's cell"),
+    ),
     "Slicing": (
         ("Left, Right, Up, Down", "Scroll, or move the focused handle"),
         ("+, -", "Zoom in, zoom out"),

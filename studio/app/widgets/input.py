@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, Slot
-from PySide6.QtGui import QGuiApplication, QHelpEvent, QKeyEvent, QKeySequence
+from PySide6.QtGui import QGuiApplication, QHelpEvent, QKeyEvent, QKeySequence, QWheelEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QPlainTextEdit, QToolTip, QWidget
 
 from studio.app import keys
@@ -57,6 +57,23 @@ class PlaceTips(QObject):
             return super().eventFilter(watched, event)
         QToolTip.showText(event.globalPos(), self._text_at(event.pos()), watched)
         return True
+
+
+class ZoomWheel:
+    """Turns wheel events with Ctrl into zoom steps."""
+
+    def __init__(self) -> None:
+        self._angle = 0
+
+    def steps(self, event: QWheelEvent) -> int | None:
+        """Return the zoom steps of an event, 0 for a part of a notch; None without Ctrl."""
+        if not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            return None
+        self._angle += event.angleDelta().y()
+        steps = int(self._angle / NOTCH)
+        self._angle -= steps * NOTCH
+        event.accept()
+        return steps
 
 
 class WheelFilter(QObject):

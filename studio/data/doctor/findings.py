@@ -145,8 +145,18 @@ def include_fix(names: Sequence[str], excluded: Iterable[str], options: ImportOp
 
 def slice_fix(options: ImportOptions) -> Fix:
     """Return a fix that slices sheets into sprites, each by its own detected grid."""
-    changes: Mapping[str, Value] = {"sheets": "grid", "tile": 0, "size": 0}
-    return Fix("Slice into sprites", {name: to for name, to in changes.items() if getattr(options, name) != to})
+    return _slicing("Slice into sprites", {"sheets": "grid"}, options)
+
+
+def characters_fix(options: ImportOptions) -> Fix:
+    """Return a fix that slices sheets of characters by a common grid, and keeps each character's cells together."""
+    return _slicing("Slice into characters", {"sets": "sheets"}, options)
+
+
+def _slicing(title: str, changes: Mapping[str, Value], options: ImportOptions) -> Fix:
+    """Return a fix that also has the import detect the tiles' and the canvas's size."""
+    changes = {**changes, "tile": 0, "size": 0}
+    return Fix(title, {name: to for name, to in changes.items() if getattr(options, name) != to})
 
 
 def canvas_fix(found: SpritesImported) -> Fix | None:
@@ -181,6 +191,8 @@ def _original_size(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
 
 
 def _slice(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
+    if case.found.proposed_sets is not None:
+        yield characters_fix(case.options)
     if case.options.sheets != "grid":
         yield slice_fix(case.options)
     if case.options.sheets != "packed":

@@ -61,10 +61,15 @@ class SetLayout:
         return (int(widths.min()), int(widths.max())) if len(widths) else (0, 0)
 
     @cached_property
-    def gaps(self) -> int:
-        """The number of missing cells; a set with fewer columns than other sets does not miss the further columns."""
+    def missing(self) -> NDArray[np.bool_]:
+        """Missing cells, bool [S, C]; a set with fewer columns than other sets does not miss the further columns."""
         expected = self._column_numbers() < self._widths()[:, None]
-        return int(np.count_nonzero(expected & (self.table < 0)))
+        return np.asarray(expected & (self.table < 0))
+
+    @cached_property
+    def gaps(self) -> int:
+        """The number of missing cells."""
+        return int(np.count_nonzero(self.missing))
 
     @property
     def present(self) -> NDArray[np.bool_]:

@@ -50,7 +50,7 @@ def parse_cell_names(text: str, label: str) -> tuple[str, ...]:
     """Parse names of rows or columns, separated by commas. label: of the setting. Raises BadInputError."""
     names = tuple(escape_unprintable(name.strip())[:_LONGEST] for name in text.split(",")) if text.strip() else ()
     if "" in names:
-        raise BadInputError(f"{label}: a name between two commas is missing.", "Example: down,up,left,right")
+        raise BadInputError(f"{label}: a name is missing.", "Example: down,up,left,right")
     if wrong := next((name for name in names if "/" in name), ""):
         raise BadInputError(f"{label}: {wrong!r} holds a slash.", "A slash separates row and column: down/step.")
     if twice := next((name for name in names if names.count(name) > 1), ""):

@@ -1,4 +1,4 @@
-"""The open sprites in a grid, with search, zoom and what can be done with the selected sprites."""
+"""The open sprites in a grid or a table, with search, zoom and what can be done with the selected sprites."""
 
 from __future__ import annotations
 
@@ -6,44 +6,60 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
+from studio.app import theme
 from studio.app.pages.sprites.search import SpriteSearch
 from studio.app.pages.sprites.selection import SelectionBar
+from studio.app.pages.sprites.set_names import SetNames
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.grid import SpriteGrid
+from studio.app.widgets.sprites.set_table import SetTable
 from studio.app.widgets.sprites.zoom import ZoomSlider
 from studio.core.arrays import Rgba
 from studio.data.sprites import Sprites
 
 _THUMBNAIL = "sprites_thumbnail"  # settings key: side of a thumbnail in logical pixels
 _FORMER_ZOOM = "sprites_zoom"  # settings key of older versions: logical pixels for a sprite pixel
+_VIEW = "sprites_view"  # settings key: "table" or "grid"
+_AS_TABLE = "Show a row for each character, with its views and frames as columns."
 _USUAL_SIZE = 32  # pixels of a sprite, to turn a former zoom into a thumbnail
 
 
 class SpriteBrowser(QWidget):
-    """A grid of the open sprites. The page chooses sprites by class and colour; the search field narrows the choice."""
+    """A grid of the open sprites, or a table of their sets.
+
+    The page chooses sprites by class and colour; the search field narrows the choice.
+    """
 
     filtered = Signal()  # other sprites are shown
+    view_changed = Signal()  # the grid or the table is shown instead of the other
     all_requested = Signal()  # show all classes and colours
 
     def __init__(self, session: Session) -> None:
         super().__init__()
-        self._settings = session.settings
+        self._settings, self._open_sprites = session.settings, session.open_sprites
         self.grid = SpriteGrid()
         self.search, self.zoom = SpriteSearch(), ZoomSlider(self.grid.zoom)
         self.selection = SelectionBar(self.grid, session)
+        self.table = SetTable(self.grid, SetNames(session.open_sprites))
+        self.as_table = factory.toggle("Table", _AS_TABLE, self._on_as_table_clicked)
         self.show_all = factory.button("Clear filter", "Show all sprites.", slot=self._on_show_all_clicked)
         self._chosen: NDArray[np.int64] | None = None
-        self._shown: NDArray[np.int64] | None = None  # chosen and found sprites
+        self._matching: NDArray[np.int64] | None = None  # chosen and found sprites
+        self._has_sets = False
         self._pixels: Rgba | None = None
         self._names: Sequence[str] = ()
         no_match = factory.row(factory.text("No sprite matches.", "muted", wrap=False), self.show_all, 1)
         self._stack = factory.stack(self.grid, factory.panel(factory.column(no_match, 1)))
-        above = factory.row(self.search, 1, self.zoom, grows=0)
+        above = factory.row(self.search, 1, self.as_table, self.zoom, grows=0)
         self.setLayout(factory.column(above, self._stack, self.selection, margin=factory.GRID, grows=1))
+        self.as_table.setIcon(theme.icon("table"))
+        self.as_table.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.as_table.setChecked(self._settings.text(_VIEW) == "table")
+        self.as_table.hide()
         thumbnail, zoom = self._settings.text(_THUMBNAIL), self._settings.text(_FORMER_ZOOM)
         if thumbnail.isdecimal():
             self.grid.zoom.set_thumbnail(int(thumbnail))
@@ -51,9 +67,22 @@ class SpriteBrowser(QWidget):
             self.grid.zoom.set_thumbnail(int(zoom) * _USUAL_SIZE)
         self.search.found.connect(self._on_found)
         self.grid.activated.connect(self.grid.open_large)
+        session.open_sprites.ended.connect(self._on_import_ended)
 
     def save_state(self) -> None:
         self._settings.set_text(_THUMBNAIL, str(self.grid.zoom.thumbnail))
+        self._settings.set_text(_VIEW, "table" if self.as_table.isChecked() else "grid")
+
+    def shows_table(self) -> bool:
+        """Return whether the table of sets is shown."""
+        return self._has_sets and self.as_table.isChecked()
+
+    @Slot()
+    def show_table(self) -> None:
+        """Show the table of sets instead of the grid."""
+        self.as_table.setChecked(True)
+        self._on_as_table_clicked()
+        self.grid.setFocus()
 
     def show_sprites(self, sprites: Sprites, chosen: NDArray[np.int64] | None, *, is_same: bool) -> None:
         """Show the sprites of an import. chosen: see `choose`.
@@ -70,10 +99,12 @@ class SpriteBrowser(QWidget):
         self.search.set_sprites(sprites)
         if has_same_pixels:  # sprites were moved to other classes
             self.grid.replace_labels(sprites.labels, names)
-            if np.array_equal(self._shown, self._matches()):  # type: ignore[arg-type]  # None is an object array
+            is_same_table = self._show_sets(sprites)
+            if is_same_table and np.array_equal(self._matching, self._matches()):  # type: ignore[arg-type]  # or None
                 return
         else:
             self.grid.set_sprites(sprites.rgba, self._names, labels=sprites.labels, class_names=names, stays=is_same)
+            self._show_sets(sprites)
         self._filter(stays=True)
         for name in wanted:
             if name in self._names and self.grid.go_to(self._names.index(name)):
@@ -101,6 +132,19 @@ class SpriteBrowser(QWidget):
         self.search.clear()
         return not was_clear
 
+    def _show_sets(self, sprites: Sprites) -> bool:
+        """Show the sets in the table, and the table if the user wants it. Return whether no cell changed."""
+        was_table, self._has_sets = self.shows_table(), len(sprites.sets) > 0
+        is_same = self.table.show_sets(sprites.sets)
+        self.as_table.setVisible(self._has_sets)
+        if was_table != self.shows_table():
+            self._switch_view()
+        return is_same
+
+    def _switch_view(self) -> None:
+        self.grid.show_instead(self.table if self.shows_table() else None)
+        self.view_changed.emit()
+
     def _matches(self) -> NDArray[np.int64] | None:
         """Return the chosen and found sprites: int64 [n], ascending; None for all."""
         chosen, found = self._chosen, self.search.indices
@@ -109,11 +153,27 @@ class SpriteBrowser(QWidget):
         return np.intersect1d(chosen, found, assume_unique=True)
 
     def _filter(self, *, stays: bool) -> None:
-        """Show the chosen and found sprites. stays: keep the scroll position."""
-        shown = self._shown = self._matches()
+        """Show the chosen and found sprites, in the table with all cells of their sets. stays: keep the position."""
+        shown = self._matching = self._matches()
+        if self.shows_table():
+            shown = self.table.show_sets_with(shown)
         self.grid.set_visible(shown, stays=stays)
         self._stack.setCurrentIndex(1 if shown is not None and not len(shown) else 0)
         self.filtered.emit()
+
+    @Slot()
+    def _on_as_table_clicked(self) -> None:
+        selected = self.grid.selected()
+        self._switch_view()
+        self._filter(stays=True)
+        self.grid.select(selected)
+
+    @Slot()
+    def _on_import_ended(self) -> None:
+        """Show the names of cells as imported; after a cancelled import, the header still shows new names."""
+        sprites = self._open_sprites.sprites
+        if sprites is not None:
+            self.table.show_sets(sprites.sets)
 
     @Slot()
     def _on_found(self) -> None:

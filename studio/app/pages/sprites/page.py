@@ -77,6 +77,8 @@ class SpritesPage(Page):
         keys.fixed_shortcut("Esc", self._splitter, self._on_escape)
         keys.shortcut("find", self._splitter, self._on_find)
         self.doctor.slice_requested.connect(self._ways.open_sheet)
+        self.proposal.show_table.clicked.connect(self._on_show_table_clicked)
+        self.browser.view_changed.connect(self._on_view_changed)
         self.proposal.cells_requested.connect(self._ways.open_sheet)
         self._ways.opened.connect(self._on_slicing_opened)
         self.cutting.closed.connect(self._on_slicing_closed)
@@ -119,6 +121,15 @@ class SpritesPage(Page):
     def _on_find(self) -> None:
         self.tabs.setCurrentIndex(0)
         self.browser.focus_search()
+
+    @Slot()
+    def _on_show_table_clicked(self) -> None:
+        self.tabs.setCurrentIndex(0)
+        self.browser.show_table()
+
+    @Slot()
+    def _on_view_changed(self) -> None:
+        self.proposal.set_table_shown(self.browser.shows_table())
 
     @Slot()
     def _on_train_clicked(self) -> None:

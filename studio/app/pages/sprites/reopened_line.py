@@ -15,8 +15,9 @@ from studio.data.options import ImportOptions
 _AS_FILES = "Use the usual import settings, and the classes of the files. Undo brings your changes back. ({undo})"
 _NARROW = 640  # logical pixels
 _SLICING = frozenset(
-    ("sheets", "tile", "tile_height", "margin", "margin_top", "spacing", "sheet_grids", "gap", "sheet_classes")
-)
+    ("sheets", "tile", "tile_height", "margin", "margin_top", "spacing", "sheet_grids", "gap", "sheet_classes", "sets",
+     "rows", "columns")
+)  # fmt: skip
 
 
 class ReopenedLine(QFrame):
@@ -59,7 +60,8 @@ def describe_memory(result: SpritesImported, options: ImportOptions) -> str:
     sliced, excluded = len(sliced_sheets(result)), len(result.quarantine_groups.get("chosen", ()))
     moved = len(result.note_groups.get("moved", ()))
     has_slicing = sliced > 0 and bool(_SLICING & options.changed().keys())
-    facts = [f"{count(sliced, 'sheet')} sliced"] if has_slicing else []
+    into = " into characters" if len(result.sprites.sets) else ""
+    facts = [f"{count(sliced, 'sheet')} sliced{into}"] if has_slicing else []
     facts += [f"{count(excluded, 'sprite')} excluded"] if excluded else []
     facts += [f"{count(moved, 'sprite')} moved to another class"] if moved else []
     told = (_SLICING if has_slicing else frozenset()) | (frozenset({"leave_out"}) if excluded else frozenset())

@@ -11,10 +11,12 @@ from studio.app.background.job_events import OnlySheets
 from studio.app.pages.sprites.slice_texts import (
     SheetsToSlice,
     count_skipped_cells,
+    describe_characters,
     describe_hidden_folders,
     describe_proposal,
     describe_result,
     describe_skipped_images,
+    has_names,
     sliced_sheets,
 )
 from studio.app.pages.sprites.slice_view import SliceView
@@ -22,13 +24,16 @@ from studio.app.state.sprites.sprites import OpenSprites, OptionsChange
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.grid import SpriteGrid
-from studio.data.doctor.findings import canvas_fix, slice_fix
+from studio.data.doctor.findings import Fix, canvas_fix, characters_fix, slice_fix
 from studio.data.images.canvas import COMMON_SIZES
 from studio.data.import_result import SheetSummary
 from studio.data.importing.importing import ImportOptions, SpritesImported
 
 _GROUPS = ("looks like a sheet", "cut sheet", "partly described")
 _NO_SHEETS = "No image looks like a sheet. Select a sprite to preview its slicing."
+_SLICE = "Slice each image by its detected cells. Undo restores the images. Your files are not changed."
+_CHARACTERS = "Slice each character's sheet by a common grid. Undo restores the images. Your files are not changed."
+_CLOSE = "Hide this message. The Doctor tab still lists the sheets."
 _TOO_LARGE = "These images are too large for sprites. Check the cells, then slice the sheet."
 
 
@@ -99,18 +104,25 @@ class SliceOpener(QObject):
 
 def _proposal(result: SpritesImported, options: ImportOptions) -> str:
     """Describe what slicing the detected sheets will do."""
-    summary = result.sheet_summary
-    question = describe_proposal(result.sheets, summary.count_classes(options.sheet_classes))
-    others = describe_skipped_images(summary, options)
-    return " ".join(filter(None, (question, describe_hidden_folders(result), others)))
+    summary, hidden = result.sheet_summary, describe_hidden_folders(result)
+    if result.proposed_sets is not None:  # the common grid also slices images that are skipped otherwise
+        parts = [f"Looks like {describe_characters(result.proposed_sets)}", hidden]
+    else:
+        question = describe_proposal(result.sheets, summary.count_classes(options.sheet_classes))
+        parts = [question, hidden, describe_skipped_images(summary, options)]
+    return " ".join(filter(None, parts))
 
 
-_SLICE = "Slice each image by its detected cells. Undo restores the images. Your files are not changed."
+def _is_uncut(options: ImportOptions) -> bool:
+    """Return whether an import leaves sheets whole."""
+    return options.sheets == "as they are" and options.sets != "sheets"
+
+
 _LARGER = f"Import again with a larger canvas, up to {COMMON_SIZES[-1]} × {COMMON_SIZES[-1]} pixels."
 
 
 class SliceProposal(QFrame):
-    """A line that offers to slice the open sheets, or to undo the slicing."""
+    """A line that offers to slice the open sheets, or to undo the slicing, or to show the recognised characters."""
 
     cells_requested = Signal(str)  # name of a sheet to preview
 
@@ -119,44 +131,68 @@ class SliceProposal(QFrame):
         self._open_sprites = open_sprites
         self._first = ""  # name of the first sheet
         self._closed_for: Sequence[Path] = ()
+        self._shows_table = False
         self.text = factory.text("")
-        self.slice_button = factory.button("Slice into sprites", _SLICE, role="primary", slot=self._on_slice_clicked)
+        self.slice_button = factory.button("Slice into sprites", "", role="primary", slot=self._on_slice_clicked)
+        tip = "Show the characters as rows of a table."
+        self.show_table = factory.button("Show table", tip, role="primary")
         tip = "Preview the cells before slicing."
         self.preview_slicing = factory.button("Preview slicing…", tip, slot=self._on_preview_clicked)
         self.larger = factory.button("Use larger canvas", _LARGER, slot=self._on_larger_clicked)
         self.undo = factory.button("Undo", "Undo the slicing. ({undo})", slot=self._on_undo_clicked)
-        tip = "Hide this message. The Doctor tab still lists the sheets."
-        self.close_line = factory.tool_button("close", "Close", tip, self._on_close_clicked)
+        self.close_line = factory.tool_button("close", "Close", _CLOSE, self._on_close_clicked)
         theme.set_role(self, "card")
-        step = factory.GRID
-        buttons = FlowLayout(step, step, self.slice_button, self.larger, self.preview_slicing, self.undo)
+        step, parts = factory.GRID, (self.slice_button, self.show_table, self.larger, self.preview_slicing, self.undo)
         line = factory.row(self.text, self.close_line, grows=0)
-        self.setLayout(factory.column(line, buttons, margin=(2 * step, step, step, step)))
+        self.setLayout(factory.column(line, FlowLayout(step, step, *parts), margin=(2 * step, step, step, step)))
         self.hide()
-        open_sprites.imported.connect(self._on_imported)
+        open_sprites.imported.connect(self._refresh)
 
-    @Slot(object)
-    def _on_imported(self, result: SpritesImported) -> None:
-        opened = self._open_sprites.opened
-        uncut = opened.options.sheets == "as they are"
-        names = [sheet.name for sheet in result.sheets] if uncut else sliced_sheets(result)
-        latest = self._open_sprites.history.latest
-        was_uncut = isinstance(latest, OptionsChange) and latest.before.sheets == "as they are"
-        self.setVisible(bool(names) and opened.paths != self._closed_for and (uncut or was_uncut))
-        if not names:
+    def set_table_shown(self, shown: bool) -> None:
+        """Follow the view of the sprites: characters in the table need no line."""
+        self._shows_table = shown
+        self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        result, opened, latest = self._open_sprites.result, self._open_sprites.opened, self._open_sprites.history.latest
+        if result is None:
             return
-        self._first = names[0]
-        self.text.setText(_proposal(result, opened.options) if uncut else describe_result(result, opened.options))
-        fix = canvas_fix(result) if not uncut and count_skipped_cells(result, "wrong size") else None
+        uncut, sets = _is_uncut(opened.options), result.sprites.sets
+        was_uncut = isinstance(latest, OptionsChange) and _is_uncut(latest.before)
+        names = [sheet.name for sheet in result.sheets] if uncut else sliced_sheets(result)
+        has_slicing = bool(names) and (uncut or was_uncut)
+        is_known = self._open_sprites.was_reopened() and bool(opened.options.changed())  # another line tells
+        has_table = len(sets) > 0 and not self._shows_table and not is_known
+        self.setVisible((has_slicing or has_table) and opened.paths != self._closed_for)
+        texts = [describe_characters(sets)] if has_table else []
+        if self._shows_table and len(sets) and not has_names(sets):
+            texts = [f"To name the views, double-click {sets.rows[0]}."]
+        fix = None
+        if has_slicing:
+            self._first = names[0]
+            texts.insert(0, _proposal(result, opened.options) if uncut else describe_result(result, opened.options))
+            fix = canvas_fix(result) if not uncut and count_skipped_cells(result, "wrong size") else None
+        self.text.setText(" ".join(texts))
         if fix is not None:
             factory.set_button_text(self.larger, fix.title)
         self.larger.setVisible(fix is not None)
-        self.slice_button.setVisible(uncut)
-        self.undo.setVisible(not uncut)
+        factory.set_button_text(self.slice_button, self._slice_fix().title)
+        factory.set_enabled(self.slice_button, "", _SLICE if result.proposed_sets is None else _CHARACTERS)
+        self.slice_button.setVisible(has_slicing and uncut)
+        self.preview_slicing.setVisible(has_slicing)
+        self.show_table.setVisible(has_table)
+        self.undo.setVisible(has_slicing and not uncut)
+
+    def _slice_fix(self) -> Fix:
+        """Return the offered slicing."""
+        result, options = self._open_sprites.result, self._open_sprites.latest.options
+        is_set = result is not None and result.proposed_sets is not None
+        return characters_fix(options) if is_set else slice_fix(options)
 
     @Slot()
     def _on_slice_clicked(self) -> None:
-        self._open_sprites.apply_fix(slice_fix(self._open_sprites.latest.options))
+        self._open_sprites.apply_fix(self._slice_fix())
 
     @Slot()
     def _on_larger_clicked(self) -> None:

@@ -15,6 +15,8 @@ from studio.data.images.canvas import COMMON_SIZES
 from studio.data.import_result import NO_SHEETS, DetectedSheet, SheetSummary, SpritesImported
 from studio.data.importing.sheet_preview import SheetPreview
 from studio.data.options import LARGEST_CANVAS, ImportOptions, SheetGrid
+from studio.data.sets.layout import SetLayout, SetProposal
+from studio.data.sets.sheets import row_name
 from studio.data.sheets.cells import GridCells
 from studio.data.sheets.slicing import check_sprite_count, fits_canvas
 
@@ -163,7 +165,8 @@ def describe_result(found: SpritesImported, options: ImportOptions) -> str:
     )
     size = f"{sprites.size} × {sprites.size} pixels"
     reason = f"not {size}" if options.other_sizes == "leave out" else f"larger than {size}"
-    skipped = [formatting.count(duplicates, "duplicate")] if duplicates else []
+    is_skipped = duplicates and not len(sprites.sets)  # duplicates fill cells of sets
+    skipped = [formatting.count(duplicates, "duplicate")] if is_skipped else []
     skipped += [f"{others:,} {reason}"] if others else []
     skipped += [formatting.count(uncut, "possible sheet")] if uncut else []
     return f"{text} Skipped: {', '.join(skipped)}." if skipped else text
@@ -177,6 +180,17 @@ def count_skipped_cells(found: SpritesImported, group: str) -> int:
     """Count the sliced sheets' cells in a quarantine group, such as 'duplicate'."""
     sheets = set(sliced_sheets(found))
     return sum(item.name.rpartition("#")[0] in sheets for item in found.quarantine_groups.get(group, ()))
+
+
+def describe_characters(sets: SetLayout | SetProposal) -> str:
+    """Return '83 characters with 4 views × 4 frames: down, up, left, right.', without names if nobody gave any."""
+    cells, colon, names = sets.describe().partition(":")
+    return cells.replace(" x ", " × ") + (f"{colon}{names}." if has_names(sets) else ".")
+
+
+def has_names(sets: SetLayout | SetProposal) -> bool:
+    """Return whether files or the user named the views of characters."""
+    return row_name(0, ()) not in sets.rows
 
 
 def describe_proposal(sheets: Sequence[DetectedSheet], classes: int = 0) -> str:

@@ -76,6 +76,8 @@ class ImportSummary(QWidget):
         self._title.show_text(sprites.title)
         classes = formatting.count(len(sprites.class_names), "class", "classes")
         facts = f"{formatting.count(len(sprites), 'sprite')} of {sprites.size} × {sprites.size} pixels in {classes}"
+        if len(sprites.sets):
+            facts += f", {formatting.count(len(sprites.sets), 'character')}"
         if sprites.target_names:
             facts += f", with {_listed(sprites.target_names)}"
         self._facts.setText(facts)

@@ -66,11 +66,15 @@ class SpriteModel(QAbstractListModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self.captions[number] if self.captions else ""
         if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
-            name = self.names[number] if self.names else ""
-            label = int(self.labels[number]) if len(self.labels) else -1
-            mark = "kept" if number in self.marked else ""
-            return " – ".join(text for text in (name, self.class_names[label] if label >= 0 else "", mark) if text)
+            return self.about(number)
         return None
+
+    def about(self, number: int) -> str:
+        """Return a sprite's name, class and mark as text."""
+        name = self.names[number] if self.names else ""
+        label = int(self.labels[number]) if len(self.labels) else -1
+        mark = "kept" if number in self.marked else ""
+        return " – ".join(text for text in (name, self.class_names[label] if label >= 0 else "", mark) if text)
 
 
 class SpriteDelegate(QStyledItemDelegate):
@@ -117,12 +121,14 @@ class SpriteDelegate(QStyledItemDelegate):
         return found
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Draw a row's sprite. Called for thousands of sprites, so keep it fast."""
-        area: QRect = option.rect
-        model, state = self._model, option.state.value
-        number = model.number(index.row())
+        """Draw a row's sprite."""
+        self.draw(painter, option.rect, self._model.number(index.row()), option.state.value)
+
+    def draw(self, painter: QPainter, area: QRect, number: int, state: int) -> None:
+        """Draw a sprite in a cell. Called for thousands of sprites, so keep it fast. state: QStyle.StateFlag bits."""
+        model = self._model
         if state & (_SELECTED | _FOCUSED):
-            _draw_state(painter, area, state)
+            draw_state(painter, area, state)
         side, ratio = self._side(), painter.device().devicePixelRatioF()
         top = area.y() + _MARGIN
         draw_sprite(painter, QRect(area.x() + (area.width() - side) // 2, top, side, side), self._pixels(number, ratio))
@@ -133,7 +139,7 @@ class SpriteDelegate(QStyledItemDelegate):
             _draw_caption(painter, line, model.captions[number], model.short_captions[number], bool(state & _SELECTED))
 
 
-def _draw_state(painter: QPainter, area: QRect, state: int) -> None:
+def draw_state(painter: QPainter, area: QRect, state: int) -> None:
     """Draw the selection in the accent colour, and a dotted frame at the keyboard focus."""
     colours = theme.colours()
     if state & _SELECTED:
@@ -164,22 +170,25 @@ class SpriteGrid(QWidget):
     """A grid of thumbnails at whole-number zoom. Indices are positions in the array of `set_sprites`.
 
     activated: index of a double-clicked sprite, or of the current sprite on Enter. menu: the context menu of the
-    selected sprites, which the page fills.
+    selected sprites, which the page fills. menu_requested: by keys, while another view is shown instead.
     """
 
     activated = Signal(int)
     selection_changed = Signal()
+    menu_requested = Signal()
 
     def __init__(self, thumbnail: int = 64, caption: int = 64) -> None:
         """Create an empty grid. thumbnail: see GridZoom. caption: least width of a sprite's caption, logical pixels."""
         super().__init__()
         self.zoom = GridZoom(self, thumbnail)
-        self._model = SpriteModel(self)
-        self._delegate = SpriteDelegate(self._model, self, caption)
-        self.view = SpriteList(self._model, self._delegate)
+        self.model = SpriteModel(self)
+        self.delegate = SpriteDelegate(self.model, self, caption)
+        self.view = SpriteList(self.model, self.delegate)
+        self._other: QWidget | None = None  # shown instead of `view`
         self.menu = ContextMenu(self, "Selected sprites")
         self.setFocusProxy(self.view)
-        self.setLayout(factory.column(self.view))
+        self._box = factory.column(self.view)
+        self.setLayout(self._box)
         self.zoom.changed.connect(self._fit_cells)
         self.view.zoomed.connect(self.zoom.step)
         self.view.activated.connect(self._on_activated)
@@ -193,6 +202,17 @@ class SpriteGrid(QWidget):
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.setKeys([*QKeySequence.keyBindings(standard), QKeySequence(other)])
             shortcut.activated.connect(slot)
+
+    def show_instead(self, other: QWidget | None) -> None:
+        """Show another view of the sprites, inside the grid, instead of the thumbnails; None: the thumbnails."""
+        if self._other is not None:
+            self._other.hide()
+        self._other = other
+        self.view.setVisible(other is None)
+        if other is not None:
+            self._box.addWidget(other)
+            other.show()
+        self.setFocusProxy(other or self.view)
 
     def set_sprites(
         self,
@@ -211,36 +231,36 @@ class SpriteGrid(QWidget):
         tooltip. stays: keep the scroll position.
         """
         top = self.view.verticalScrollBar().value() if stays else 0
-        self._model.beginResetModel()
-        self._model.rgba, self._model.names, self._model.captions = np.asarray(rgba), names, captions
-        self._model.short_captions = short_captions(captions)
-        self._model.labels, self._model.class_names, self._model.visible = labels, class_names, None
-        self._model.marked = frozenset()
-        self._model.endResetModel()
+        self.model.beginResetModel()
+        self.model.rgba, self.model.names, self.model.captions = np.asarray(rgba), names, captions
+        self.model.short_captions = short_captions(captions)
+        self.model.labels, self.model.class_names, self.model.visible = labels, class_names, None
+        self.model.marked = frozenset()
+        self.model.endResetModel()
         self.zoom.set_size(rgba.shape[1] if len(rgba) else 0)
         self.view.verticalScrollBar().setValue(top)
         self.selection_changed.emit()
 
     def replace_labels(self, labels: NDArray[np.int64], class_names: Sequence[str]) -> None:
         """Replace the classes; see `set_sprites`. Selection and scroll position stay."""
-        self._model.labels, self._model.class_names = labels, class_names
+        self.model.labels, self.model.class_names = labels, class_names
         self.selection_changed.emit()
 
     def replace_pixels(self, rgba: Rgba) -> None:
         """Replace the pixels by an array of the same shape. Selection and scroll position stay."""
-        assert rgba.shape == self._model.rgba.shape, rgba.shape
-        self._model.rgba = np.asarray(rgba)
-        self._delegate.forget_thumbnails()
+        assert rgba.shape == self.model.rgba.shape, rgba.shape
+        self.model.rgba = np.asarray(rgba)
+        self.delegate.forget_thumbnails()
         self.view.viewport().update()
 
     def set_marked(self, indices: Collection[int]) -> None:
         """Mark only these sprites as kept."""
-        self._model.marked = frozenset(indices)
+        self.model.marked = frozenset(indices)
         self.view.viewport().update()
 
     def go_to(self, index: int) -> bool:
         """Select only this sprite, make it current and scroll to it. Return False for a hidden sprite."""
-        visible = self._model.visible
+        visible = self.model.visible
         rows = [index] if visible is None else np.flatnonzero(visible == index)[:1].tolist()
         if rows:
             self.view.go_to(rows[0])
@@ -249,14 +269,14 @@ class SpriteGrid(QWidget):
     def set_visible(self, indices: NDArray[np.int64] | Sequence[int] | None, *, stays: bool = False) -> None:
         """Show only these sprites, in this order; None: all. Clears the selection. stays: keep the scroll position."""
         top = self.view.verticalScrollBar().value() if stays else 0
-        self._model.beginResetModel()
-        self._model.visible = None if indices is None else np.asarray(indices, np.int64)
-        self._model.endResetModel()
+        self.model.beginResetModel()
+        self.model.visible = None if indices is None else np.asarray(indices, np.int64)
+        self.model.endResetModel()
         self.view.verticalScrollBar().setValue(top)
         self.selection_changed.emit()
 
     def visible_count(self) -> int:
-        return self._model.rowCount()
+        return self.model.rowCount()
 
     def current_row(self) -> int:
         """Return the row of the current sprite; -1 for none."""
@@ -268,7 +288,7 @@ class SpriteGrid(QWidget):
 
     def shown_sprite(self, row: int) -> ShownSprite:
         """Return the sprite of a row for the large view."""
-        number, model = self._model.number(row), self._model
+        number, model = self.model.number(row), self.model
         label = int(model.labels[number]) if len(model.labels) else -1
         name = model.names[number] if model.names else f"Sprite {number + 1:,}"
         return ShownSprite(model.rgba[number], name, model.class_names[label] if label >= 0 else "")
@@ -285,14 +305,14 @@ class SpriteGrid(QWidget):
         """Return the selected sprites' indices, ascending."""
         ranges = [np.arange(first, last + 1) for first, last in self.view.spans()]
         rows = np.concatenate(ranges) if ranges else np.zeros(0, np.int64)
-        found: list[int] = np.sort(rows if self._model.visible is None else self._model.visible[rows]).tolist()
+        found: list[int] = np.sort(rows if self.model.visible is None else self.model.visible[rows]).tolist()
         return found
 
     def after_selection(self) -> list[int]:
         """Return the index of the visible sprite after the selection, or before a selection at the end; [] for none."""
         spans = self.view.spans()
         rows = (spans[-1, 1] + 1, spans[0, 0] - 1) if len(spans) else ()
-        return [self._model.number(int(row)) for row in rows if 0 <= row < self.visible_count()][:1]
+        return [self.model.number(int(row)) for row in rows if 0 <= row < self.visible_count()][:1]
 
     def selected_count(self) -> int:
         spans = self.view.spans()
@@ -301,16 +321,19 @@ class SpriteGrid(QWidget):
     def select(self, indices: Sequence[int]) -> None:
         """Select exactly these sprites, if visible, and scroll to the first."""
         wanted = np.unique(np.asarray(indices, np.int64))
-        if self._model.visible is None:
-            rows = wanted[(wanted >= 0) & (wanted < len(self._model.rgba))]
+        if self.model.visible is None:
+            rows = wanted[(wanted >= 0) & (wanted < len(self.model.rgba))]
         else:
-            rows = np.flatnonzero(np.isin(self._model.visible, wanted))
+            rows = np.flatnonzero(np.isin(self.model.visible, wanted))
         self.view.select_rows(rows)
 
     @Slot()
     def open_menu(self) -> None:
         """Open the context menu at the current sprite, which is selected unless it already is."""
         index = self.view.currentIndex()
+        if self._other is not None:
+            self.menu_requested.emit()
+            return
         if not index.isValid():
             return
         if not self.view.selectionModel().isSelected(index):
@@ -328,9 +351,9 @@ class SpriteGrid(QWidget):
 
     @Slot()
     def _fit_cells(self) -> None:
-        self._delegate.zoom = self.zoom.value
-        self.view.resize_cells(self._delegate.cell(self.view.fontMetrics()))
+        self.delegate.zoom = self.zoom.value
+        self.view.resize_cells(self.delegate.cell(self.view.fontMetrics()))
 
     @Slot(QModelIndex)
     def _on_activated(self, index: QModelIndex) -> None:
-        self.activated.emit(self._model.number(index.row()))
+        self.activated.emit(self.model.number(index.row()))

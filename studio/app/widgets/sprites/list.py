@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QReg
 from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QApplication, QStyle, QStyleOptionViewItem
 
 from studio.app import theme
-from studio.app.widgets.input import NOTCH
+from studio.app.widgets.input import ZoomWheel
 from studio.app.widgets.sprites.cell_view import CellView
 
 _CORNER = 2  # pixels; keeps the cells off the frame's rounded corners
@@ -30,7 +30,7 @@ class SpriteList(CellView):
         super().__init__(model)
         self.can_drag = False
         self._delayed_press: QMouseEvent | None = None  # a delayed press on a selected item
-        self._wheel_angle = 0
+        self._wheel = ZoomWheel()
         self._rubber_band = QRect()  # rubber band, relative to the first cell
         self._spans: NDArray[np.int64] | None = None
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # lets Qt scroll by copying pixels
@@ -132,15 +132,11 @@ class SpriteList(CellView):
         self.viewport().update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        if not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+        steps = self._wheel.steps(event)
+        if steps is None:
             super().wheelEvent(event)
-            return
-        self._wheel_angle += event.angleDelta().y()
-        steps = int(self._wheel_angle / NOTCH)
-        self._wheel_angle -= steps * NOTCH
-        if steps:
+        elif steps:
             self.zoomed.emit(steps)
-        event.accept()
 
     def keyboardSearch(self, search: str) -> None:
         """Ignore typed letters, since Qt would read all names."""

@@ -175,7 +175,7 @@ def test_keep_reject_and_reroll(qtbot: QtBot, page: GeneratePage) -> None:
     view.setFocus()
     results.grid.select([3, 6])
     QTest.keyClick(view, Qt.Key.Key_K)
-    assert results.grid.selected() == [7] and results.grid._model.marked >= {3, 6}
+    assert results.grid.selected() == [7] and results.grid.model.marked >= {3, 6}
     results.grid.select([3])
     QTest.keyClick(view, Qt.Key.Key_K)  # without duplicates
     assert results.kept_tab.text() == "Kept (2)" and results.grid.selected() == [4]

@@ -94,11 +94,11 @@ def test_alpha_threshold_preview_fix_and_undo(qtbot: QtBot, in_window: Window) -
     view.preview.in_grid.setChecked(True)
     with qtbot.waitSignal(page.session.doctor.previewed, timeout=LONG_MS):
         view.preview.threshold.slider.setValue(100)
-    assert set(np.unique(view.grid._model.rgba[..., 3])) == {0, 255}
+    assert set(np.unique(view.grid.model.rgba[..., 3])) == {0, 255}
     assert view.preview.pair.accessibleDescription() == "1 → 0 semi-transparent"
     assert sprites_of(page.session).fingerprint == before
     view.preview.in_grid.setChecked(False)
-    assert 90 in view.grid._model.rgba[..., 3]
+    assert 90 in view.grid.model.rgba[..., 3]
     with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         click(view.fixes[0])
     assert open_sprites.options.alpha_threshold == 100

@@ -333,7 +333,7 @@ def test_memory_mapped_sprites(qtbot: QtBot, tmp_path: Path) -> None:
         grid.set_sprites(rgba)
         grid.resize(200, 200)
         grids.append(grid.view.viewport().grab().toImage())
-        assert np.shares_memory(grid._model.rgba, rgba)
+        assert np.shares_memory(grid.model.rgba, rgba)
     assert grids[0] == grids[1]
 
 

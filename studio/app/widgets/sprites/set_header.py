@@ -1,0 +1,277 @@
+"""The header of a table of sets: views in the upper line, their frames in the lower line, renamed in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple, Protocol
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFocusEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QHeaderView, QLineEdit, QTableView, QToolTip
+
+from studio.app import theme
+from studio.app.widgets import factory
+from studio.app.widgets.input import KeyCommands, PlaceTips
+from studio.data.sets.renaming import Axis
+
+_PADDING = 4  # logical pixels beside and around a text
+_WIDEST = 96  # logical pixels of a column that is widened for its name
+_EDITOR, _BUBBLE = 112, 320  # smallest width of the field for a name, and width of the reason below
+
+
+class CellNamer(Protocol):
+    """Decides which names of views and frames can be edited, and changes them."""
+
+    def why_fixed(self, axis: Axis, name: str) -> str:
+        """Return why a name can't be edited, as a sentence; '' if it can."""
+
+    def rename(self, axis: Axis, name: str, text: str) -> str:
+        """Replace a name, and the next ones for a text with commas. Return why that is impossible; '' if accepted."""
+
+
+class HeaderCell(NamedTuple):
+    """A name in the header: a view over all its columns, or a frame over a single column."""
+
+    axis: Axis
+    name: str
+    first: int  # first and last column of the table
+    last: int
+
+
+class SetHeader(QHeaderView):
+    """A header in two lines. A double click edits a name in place; Tab goes on to the next name of the same kind.
+
+    view_pressed: first and last column of the view that the user pressed.
+    """
+
+    view_pressed = Signal(int, int)
+
+    def __init__(self, table: QTableView, namer: CellNamer) -> None:
+        super().__init__(Qt.Orientation.Horizontal, table)
+        self._table, self._namer = table, namer
+        self._views: list[HeaderCell] = []
+        self._frames: list[HeaderCell] = []  # empty if each view has a single, nameless frame
+        self._edited: HeaderCell | None = None
+        self._editor = NameEditor(self)
+        self._bubble = QFrame(table)  # the reason for a refused name, below its field
+        self._reason = factory.FieldError(self._editor, self._editor.toolTip())
+        theme.set_role(self._bubble, "card")
+        self._bubble.setAutoFillBackground(True)
+        self._bubble.setLayout(factory.column(self._reason, margin=factory.GRID))
+        self._bubble.hide()
+        self.setSectionsClickable(True)
+        self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setMinimumSectionSize(1)
+        self._editor.finished.connect(self._on_finished)
+        self._editor.cancelled.connect(self.close_editor)
+        self._editor.textEdited.connect(self._on_text_edited)
+        self.sectionResized.connect(self._place_editor)
+        table.horizontalScrollBar().valueChanged.connect(self._on_scrolled)
+        PlaceTips(self.viewport(), self._tip_at)
+
+    def set_cells(self, cells: Sequence[str], *, is_same: bool) -> None:
+        """Show the names of cells, 'down/step' or 'down'. is_same: only names differ, so that an open field stays."""
+        pairs = [(row, column) for row, _, column in (cell.partition("/") for cell in cells)]
+        self._views, at = [], 0
+        for row, group in groupby(pairs, key=lambda pair: pair[0]):
+            end = at + len(list(group))
+            self._views.append(HeaderCell("rows", row, at, end - 1))
+            at = end
+        named = any(column for _, column in pairs)
+        self._frames = [HeaderCell("columns", column, at, at) for at, (_, column) in enumerate(pairs) if named]
+        if not is_same:
+            self.close_editor()
+        elif self._edited is not None:
+            self._edited = self._cell_of(self._edited.axis, self._edited.first)
+        self.updateGeometry()
+        self.viewport().update()
+
+    def ends_view(self, column: int) -> bool:
+        """Return whether a column is the last of its view, and not the last of the table."""
+        return any(view.last == column for view in self._views[:-1])
+
+    def column_width(self, cell: int) -> int:
+        """Return the width of a column in logical pixels, so that short names fit. cell: least width."""
+        metrics = self.fontMetrics()
+        widths = [metrics.horizontalAdvance(frame.name) for frame in self._frames]
+        widths += [metrics.horizontalAdvance(view.name) // (1 + view.last - view.first) for view in self._views]
+        return max(cell, min(max(widths, default=0) + 2 * _PADDING, _WIDEST))
+
+    def edit_name(self, axis: Axis, column: int) -> None:
+        """Edit the name of the view or frame of a column in place, or say why that is impossible."""
+        cell = self._cell_of(axis, column)
+        if cell is None:
+            return
+        if reason := self._namer.why_fixed(axis, cell.name):
+            QToolTip.showText(self.viewport().mapToGlobal(self._rect(cell).bottomLeft()), reason, self)
+            return
+        self._edited = cell
+        self._editor.setAccessibleName("Name of the view" if axis == "rows" else "Name of the frame")
+        self._editor.setText(cell.name)
+        self._editor.selectAll()
+        self._show_reason("")
+        self._table.scrollTo(self._table.model().index(max(0, self._table.rowAt(0)), column))
+        self._place_editor()
+        self._editor.show()
+        self._editor.setFocus()
+
+    @Slot()
+    def close_editor(self) -> None:
+        """Close the field without renaming."""
+        if self._edited is None:
+            return
+        self._edited = None
+        self._bubble.hide()
+        if self._editor.hasFocus():
+            self._table.setFocus()
+        self._editor.hide()
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), self._line() * (2 if self._frames else 1) + 1)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Select all columns of a pressed view; a pressed frame selects its column."""
+        cell = self._cell_at(event.position().toPoint())
+        if event.button() == Qt.MouseButton.LeftButton and cell is not None and cell.axis == "rows":
+            self.view_pressed.emit(cell.first, cell.last)
+        else:
+            super().mousePressEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        cell = self._cell_at(event.position().toPoint())
+        if event.button() == Qt.MouseButton.LeftButton and cell is not None:
+            self.edit_name(cell.axis, cell.first)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours, current = theme.colours(), self._table.currentIndex().column()
+        with QPainter(self.viewport()) as painter:
+            painter.fillRect(self.viewport().rect(), QColor(colours.window))
+            for cell in (*self._views, *self._frames):
+                area = self._rect(cell)
+                if area.right() < 0 or area.left() > self.viewport().width():
+                    continue
+                is_current = cell.first <= current <= cell.last and self._table.hasFocus()
+                painter.setPen(QColor(colours.text if is_current or cell.axis == "rows" else colours.muted))
+                shown = area.intersected(self.viewport().rect()).adjusted(_PADDING, 0, -_PADDING, 0)
+                text = painter.fontMetrics().elidedText(cell.name, Qt.TextElideMode.ElideRight, shown.width())
+                painter.drawText(shown, Qt.AlignmentFlag.AlignCenter, text)
+                if cell.axis == "rows" and cell is not self._views[-1]:
+                    painter.setPen(QPen(QColor(colours.border), 1))
+                    painter.drawLine(area.right(), 0, area.right(), self.viewport().height())
+
+    def _show_new_names(self, edited: HeaderCell, text: str) -> None:
+        """Show new names at once; `set_cells` follows when the cells have their names."""
+        listed = self._views if edited.axis == "rows" else self._frames
+        names = list(dict.fromkeys(cell.name for cell in listed))
+        new = dict(zip(names[names.index(edited.name) :], map(str.strip, text.split(",")), strict=False))
+        listed[:] = [cell._replace(name=new.get(cell.name, cell.name)) for cell in listed]
+        self.viewport().update()
+
+    def _line(self) -> int:
+        """Return the height of a line in logical pixels."""
+        return self.fontMetrics().height() + 2 * _PADDING
+
+    def _rect(self, cell: HeaderCell) -> QRect:
+        """Return the rectangle of a name in the viewport."""
+        left = self.sectionViewportPosition(cell.first)
+        right = self.sectionViewportPosition(cell.last) + self.sectionSize(cell.last)
+        return QRect(left, self._line() if cell.axis == "columns" else 0, right - left, self._line())
+
+    def _cell_of(self, axis: Axis, column: int) -> HeaderCell | None:
+        listed = self._views if axis == "rows" else self._frames
+        return next((cell for cell in listed if cell.first <= column <= cell.last), None)
+
+    def _cell_at(self, point: QPoint) -> HeaderCell | None:
+        axis: Axis = "columns" if point.y() >= self._line() else "rows"
+        return self._cell_of(axis, self.logicalIndexAt(point))
+
+    def _tip_at(self, point: QPoint) -> str:
+        cell = self._cell_at(point)
+        if cell is None:
+            return ""
+        what, key = ("view", "F2") if cell.axis == "rows" else ("frame", "Shift+F2")
+        reason = self._namer.why_fixed(cell.axis, cell.name)
+        return f"{cell.name}: {reason or f'rename this {what} by double-click or {key}.'}"
+
+    @Slot()
+    def _place_editor(self) -> None:
+        """Move the field over its name, and the reason below the field."""
+        if self._edited is None:
+            return
+        area = self._rect(self._edited).intersected(self.viewport().rect())
+        width = max(area.width(), _EDITOR)
+        left = max(0, min(area.center().x() - width // 2, self.viewport().width() - width))
+        self._editor.setGeometry(left, area.top(), width, area.height())
+        across = min(_BUBBLE, self.viewport().width())
+        self._bubble.resize(across, self._bubble.heightForWidth(across))
+        below = self.viewport().mapTo(self._table, QPoint(left, area.bottom() + _PADDING))
+        self._bubble.move(min(below.x(), self._table.width() - self._bubble.width()), below.y())
+
+    def _show_reason(self, reason: str) -> None:
+        self._reason.show_reason(reason)
+        self._bubble.setVisible(bool(reason))
+        self._bubble.raise_()
+        self._place_editor()
+
+    @Slot()
+    def _on_scrolled(self) -> None:
+        self.viewport().update()  # the names of views stay in sight
+        self._place_editor()
+
+    @Slot()
+    def _on_text_edited(self) -> None:
+        self._show_reason("")
+
+    @Slot(int, bool)
+    def _on_finished(self, step: int, stays: bool) -> None:
+        """Rename, and edit the neighbour at `step`. stays: keep the field open if the name is impossible."""
+        cell = self._edited
+        if cell is None:
+            return
+        text = self._editor.text()
+        reason = self._namer.rename(cell.axis, cell.name, text) if text.strip() != cell.name else ""
+        if reason and stays:
+            self._show_reason(reason)
+            return
+        if not reason:
+            self._show_new_names(cell, text)
+        self.close_editor()
+        column = cell.first - 1 if step < 0 else cell.last + 1
+        if step and (cell.axis == "rows" or self._cell_of("rows", column) == self._cell_of("rows", cell.first)):
+            self.edit_name(cell.axis, column)
+
+
+class NameEditor(QLineEdit):
+    """A field for a name.
+
+    finished: by Enter or Tab, with the step to the next name (-1, 0 or 1) and True; or by leaving, with 0 and False.
+    cancelled: by Esc.
+    """
+
+    finished = Signal(int, bool)
+    cancelled = Signal()
+
+    def __init__(self, header: QHeaderView) -> None:
+        super().__init__(header.viewport())
+        tip = "Type a name, or several names separated by commas. Enter renames, Tab goes on, Esc cancels."
+        factory.set_name_and_tip(self, "Name", tip)
+        self.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.setTextMargins(0, 0, 0, 0)
+        KeyCommands(self, {}, {"Return": self.accept, "Enter": self.accept, "Esc": self.cancelled.emit})
+        self.hide()
+
+    @Slot()
+    def accept(self) -> None:
+        self.finished.emit(0, True)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Go to the next or previous name by Tab."""
+        self.finished.emit(1 if forward else -1, True)
+        return True
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        kept = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
+        if event.reason() not in kept and self.isVisible():
+            self.finished.emit(0, False)

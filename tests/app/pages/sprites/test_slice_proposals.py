@@ -1,0 +1,90 @@
+"""Sheets of characters are offered as characters, shown in a table, and their views named."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from studio.app.pages.sprites.page import SpritesPage
+from studio.app.widgets.sprites.set_header import NameEditor
+from studio.core import paths
+from studio.data.options import ImportOptions
+from tests.app.conftest import LONG_MS, click, open_sprites, sprites_of
+
+
+@pytest.fixture
+def characters(tmp_path: Path) -> Path:
+    """The sheets of four demo characters."""
+    folder = tmp_path / "heroes"
+    folder.mkdir()
+    for path in sorted(paths.demo_characters().glob("*.png"))[:4]:
+        shutil.copy(path, folder)
+    return folder
+
+
+def wait_for_import(qtbot: QtBot, page: SpritesPage) -> None:
+    qtbot.waitUntil(lambda: not page.session.open_sprites.is_busy(), timeout=LONG_MS)
+
+
+def test_sheets_are_sliced_into_characters_and_undone(qtbot: QtBot, page: SpritesPage, characters: Path) -> None:
+    opened, line, browser = page.session.open_sprites, page.proposal, page.browser
+    open_sprites(qtbot, page.session, characters)
+    assert line.text.text() == "Looks like 4 characters with 4 views × 4 frames."
+    assert line.slice_button.text() == "Slice into characters" and not browser.as_table.isVisible()
+    click(line.slice_button)
+    wait_for_import(qtbot, page)
+    assert opened.options == ImportOptions(sets="sheets") and sprites_of(page.session).sets.chosen
+    assert line.text.text().endswith("sprites. 4 characters with 4 views × 4 frames.")
+    click(line.show_table)
+    assert line.text.text().endswith("To name the views, double-click row1.")
+    assert browser.table.isVisible() and browser.as_table.isChecked() and not line.show_table.isVisible()
+    assert not page.grid.view.isVisible() and page.grid.visible_count() == len(sprites_of(page.session))
+    click(line.undo)
+    wait_for_import(qtbot, page)
+    assert page.grid.view.isVisible() and not browser.table.isVisible() and line.slice_button.isVisible()
+    assert len(sprites_of(page.session)) == 4
+
+
+def test_views_are_named_in_the_table(qtbot: QtBot, page: SpritesPage, characters: Path) -> None:
+    opened, table = page.session.open_sprites, page.browser.table
+    opened.open_paths([characters], ImportOptions(sets="sheets"))
+    wait_for_import(qtbot, page)
+    page.browser.show_table()
+    field = table.findChild(NameEditor)
+    assert field is not None
+    table.rename_view()
+    field.setText("row2")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert "'row2' is there twice" in field.toolTip() and not opened.is_busy()
+    field.setText("down,up,left,right")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    wait_for_import(qtbot, page)
+    assert opened.options.rows == "down,up,left,right" and sprites_of(page.session).sets.rows[3] == "right"
+    assert not page.proposal.isVisible() and page.browser.table.isVisible()
+    assert opened.history.latest is not None and opened.history.latest.title == "rename 'row1'"
+    opened.history.undo()
+    wait_for_import(qtbot, page)
+    assert sprites_of(page.session).sets.rows[0] == "row1"
+
+
+def test_the_table_is_remembered_and_follows_filters(qtbot: QtBot, page: SpritesPage, characters: Path) -> None:
+    page.session.open_sprites.open_paths([characters], ImportOptions(sets="sheets"))
+    wait_for_import(qtbot, page)
+    page.grid.go_to(20)
+    click(page.browser.as_table)
+    assert page.grid.selected() == [20] and page.browser.table.currentIndex().isValid()
+    name = sorted(path.stem for path in characters.iterdir())[1]
+    page.browser.search.setText(name)
+    qtbot.waitUntil(lambda: page.browser.table.model().rowCount() < 4)
+    assert page.tabs.tabText(0).startswith("Sprites (")
+    page.save_state()
+    other = SpritesPage(page.session)
+    qtbot.addWidget(other)
+    open_sprites(qtbot, page.session, characters)
+    assert other.browser.shows_table()
+    assert other.reopened.text.text() == "Opened as you left it: 4 sheets sliced into characters."
