@@ -22,9 +22,9 @@ from studio.engine import catalog
 from studio.engine.control.control import Control
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
-from studio.engine.sampling.complete import CompleteSettings, GivenSets, complete
+from studio.engine.sampling.complete import complete
 from studio.engine.sampling.generate import generate, predict
-from studio.engine.sampling.settings import GenerateSettings
+from studio.engine.sampling.settings import CompleteSettings, GenerateSettings, GivenSets
 from studio.engine.steps.batches import DeviceSprites
 from studio.engine.training.loop import train_new
 from studio.engine.training.parents import load_parent

@@ -1,7 +1,6 @@
 """Complete sets with a trained model: given some cells of a character, draw the others; or draw whole new sets."""
 
 from collections.abc import Generator
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -9,7 +8,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core.arrays import Mask, Rgba
-from studio.core.config import Config, setting
 from studio.core.errors import UsageError
 from studio.core.events import Events, Progress, SetsDrawn
 from studio.data.images.canvas import as_uint32
@@ -17,48 +15,16 @@ from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling.generate import model_label, run_in_precision
+from studio.engine.sampling.settings import CompleteSettings, GivenSets
 from studio.engine.steps.batches import premultiply, unpremultiply
 from studio.recipes.capabilities import CompletesSets, SetCondition
 from studio.recipes.flow import normal_rows
 from studio.recipes.set_colours import TRANSPARENT, UNUSED
 
-MAX_CANDIDATES = 64
+__all__ = ["CompleteSettings", "GivenSets", "complete"]
+
 _DRAW_BATCH = 16  # sets; few enough to stop quickly
 _MIRRORED = 0.95  # share of training sets from which right views mirror left views
-
-
-@dataclass(frozen=True)
-class CompleteSettings(Config):
-    """The settings of a request to complete sets."""
-
-    count: int = setting(
-        1, "Number of candidates for each character; without given cells, of new characters.",
-        label="Candidates", low=1, high=MAX_CANDIDATES,
-    )  # fmt: skip
-    seed: int = setting(0, "The same seed draws the same cells.", low=0, high=2**31 - 1)
-    variety: float = setting(
-        0.5, "How much candidates differ. 0 draws the most likely colours.", low=0.0, high=2.0, low_text="None"
-    )
-    rounds: int = setting(
-        8, "Rounds of drawing. More rounds are slower; the cells fit together better.", low=1, high=64, advanced=True
-    )
-    palette: str = setting(
-        "given", "Colours to draw with: those of the given cells alone, or also the most used of the training sprites.",
-        choices=("given", "data"),
-    )  # fmt: skip
-    mirror: str = setting(
-        "auto", "Draw right views as mirror images of left views. auto: if they are in the training sprites.",
-        choices=("auto", "on", "off"), label="Right mirrors left",
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class GivenSets:
-    """Sets with some given cells."""
-
-    names: tuple[str, ...]  # of the sets
-    cells: Rgba  # uint8 [M, C, S, S, 4], straight alpha; ignored where not given
-    given: Mask  # bool [M, C]
 
 
 def complete(model: TrainedModel, settings: CompleteSettings, sets: GivenSets | None = None, first: int = 0) -> Events:

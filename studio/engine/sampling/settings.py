@@ -1,4 +1,4 @@
-"""The settings for drawing sprites with a generator."""
+"""The settings of requests for new sprites, and to complete sets. No torch, so that the window starts fast."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,10 +6,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core.arrays import Mask, Rgba
 from studio.core.config import Config, setting
 from studio.data.colour.constraints import MIRRORS, NONE, SEAMLESS, Constraints
 
 MAX_SPRITES: Final = 10_000  # per request
+MAX_CANDIDATES: Final = 64  # per set
 MIN_LIKED: Final = 3  # liked sprites that best_of needs: fewer say too little about the user's taste
 
 
@@ -69,3 +71,37 @@ class GenerateSettings(Config):
         silhouette: uint8 [S, S], the alpha of each pixel; None leaves the shape free.
         """
         return Constraints(self.mirror, self.seamless, self.outline, silhouette, self.corner_tiles)
+
+
+@dataclass(frozen=True)
+class CompleteSettings(Config):
+    """The settings of a request to complete sets."""
+
+    count: int = setting(
+        1, "Number of candidates for each character; without given cells, of new characters.",
+        label="Candidates", low=1, high=MAX_CANDIDATES,
+    )  # fmt: skip
+    seed: int = setting(0, "The same seed draws the same cells.", low=0, high=2**31 - 1)
+    variety: float = setting(
+        0.5, "How much candidates differ. 0 draws the most likely colours.", low=0.0, high=2.0, low_text="None"
+    )
+    rounds: int = setting(
+        8, "Rounds of drawing. More rounds are slower; the cells fit together better.", low=1, high=64, advanced=True
+    )
+    palette: str = setting(
+        "given", "Colours to draw with: those of the given cells alone, or also the most used of the training sprites.",
+        choices=("given", "data"),
+    )  # fmt: skip
+    mirror: str = setting(
+        "auto", "Draw right views as mirror images of left views. auto: if they are in the training sprites.",
+        choices=("auto", "on", "off"), label="Right mirrors left",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class GivenSets:
+    """Sets with some given cells."""
+
+    names: tuple[str, ...]  # of the sets
+    cells: Rgba  # uint8 [M, C, S, S, 4], straight alpha; ignored where not given
+    given: Mask  # bool [M, C]

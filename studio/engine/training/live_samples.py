@@ -10,9 +10,9 @@ from studio.data.sprites import unstack
 from studio.engine.control.control import Control, retry_until_writable, until_stopped
 from studio.engine.models.model import TrainedModel
 from studio.engine.runs.samples import SAMPLE_COLUMNS, save_samples
-from studio.engine.sampling.complete import CompleteSettings, GivenSets, complete
+from studio.engine.sampling.complete import complete
 from studio.engine.sampling.generate import can_reconstruct, draw, predict, reconstruct
-from studio.engine.sampling.settings import GenerateSettings
+from studio.engine.sampling.settings import CompleteSettings, GenerateSettings, GivenSets
 from studio.engine.training.state import Training
 from studio.recipes.set_tasks import first_of_rows
 
