@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 from PIL import Image
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -63,13 +63,19 @@ def _unfreeze_at_end() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _collect_on_main_thread() -> Iterator[None]:
-    """Collect the windows of earlier tests on the main thread, like the application, never on a worker.
+def _collect_on_main_thread() -> None:
+    """Never collect windows on a worker, like the application. Check that few widgets have outlived their tests."""
+    gc.disable()
+    assert len(QApplication.topLevelWidgets()) < 500, "Each test gets slower by the windows that outlive theirs."
+
+
+def pytest_runtest_logfinish() -> None:
+    """Delete the test's widgets, now that pytest holds none of them: whatever is frozen with them stays until the end.
 
     What is left, torch above all, is there to stay: to walk it after each test would take longer than most tests do.
     """
-    gc.disable()
-    yield
+    if QApplication.instance() is not None:
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     gc.collect()
     gc.freeze()
 
