@@ -47,7 +47,6 @@ def test_names_from_files_are_fixed() -> None:
         ("rows", 2, "left", "down,up,left"),
         ("rows", 0, " front , back", "front,back"),
         ("rows", 1, "row2", "down"),
-        ("rows", 3, "right", "down,up,row3,right"),
         ("columns", 1, "step", "1,step"),
     ],
 )
@@ -57,7 +56,13 @@ def test_a_name_becomes_an_option(axis: str, position: int, text: str, named: st
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("", "a name is missing"), ("up", "'up' is there twice"), ("a/b", "'a/b' holds a slash")]
+    ("text", "reason"),
+    [
+        ("", "a name is missing"),
+        ("up", "'up' is there twice"),
+        ("a/b", "'a/b' holds a slash"),
+        ("left,right", "2 names for 1 view"),
+    ],
 )
 def test_impossible_names_are_refused(text: str, reason: str) -> None:
     with pytest.raises(BadInputError, match=f"Names of views: {reason}"):

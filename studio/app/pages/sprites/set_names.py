@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.core.errors import BadInputError
-from studio.data.sets.renaming import Axis, name_position, with_name
+from studio.data.sets.renaming import Axis, name_at, name_position, with_name
 
 
 class SetNames:
@@ -12,6 +12,11 @@ class SetNames:
 
     def __init__(self, open_sprites: OpenSprites) -> None:
         self._open_sprites = open_sprites
+
+    def shown_name(self, axis: Axis, name: str) -> str:
+        """Return the name that the running import will give a view or frame, or else its name."""
+        position = self._position(axis, name)
+        return name if position < 0 else name_at(self._open_sprites.latest.options, axis, position)
 
     def why_fixed(self, axis: Axis, name: str) -> str:
         """Return why a name can't be edited, as a sentence; '' if it can."""
@@ -32,9 +37,10 @@ class SetNames:
             options = with_name(now, axis, self._position(axis, name), text, total)
         except BadInputError as error:
             return f"{error.title} {error.hint}"
-        self._open_sprites.change_options(options, f"rename {name!r}")
+        noun = "view" if axis == "rows" else "frame"
+        self._open_sprites.change_options(options, f"rename {noun}s" if "," in text else f"rename {noun} {name!r}")
         return ""
 
     def _position(self, axis: Axis, name: str) -> int:
-        sprites, options = self._open_sprites.sprites, self._open_sprites.latest.options
+        sprites, options = self._open_sprites.sprites, self._open_sprites.options
         return name_position(sprites.sets, sprites.names, options, axis, name) if sprites is not None else -1

@@ -20,6 +20,8 @@ from studio.core import formatting
 from studio.core.errors import BadInputError, UsageError
 from studio.data.importing.importing import ImportOptions, SpritesImported, with_palette
 from studio.data.rights import Rights
+from studio.data.sets.recognising import parse_cell_names
+from studio.data.sets.renaming import AXIS_LABELS
 from studio.data.sprites import Sprites
 
 _MOST_NUMBERS = 3  # names to show
@@ -102,16 +104,27 @@ class ImportSummary(QWidget):
         return options
 
     def apply_options(self) -> None:
-        """Import again with the options in the form; show an unusable palette at its field."""
+        """Import again with the options in the form; show an unusable palette or name at its field."""
         options = self.edited_options()
         if options is None:
             return
-        try:
-            with_palette(options)
-        except BadInputError as error:
-            self.form.show_error("palette", f"{error.title} {error.hint}".strip())
-        else:
+        problem = _problem(options)
+        if problem is None:
             self._open_sprites.change_options(options)
+        else:
+            self.form.show_error(*problem)
+
+
+def _problem(options: ImportOptions) -> tuple[str, str] | None:
+    """Return the first option that can't be used, and why; None if all can be used."""
+    name = "palette"
+    try:
+        with_palette(options)
+        for name, label in AXIS_LABELS.items():
+            parse_cell_names(getattr(options, name), label)
+    except BadInputError as error:
+        return name, f"{error.title} {error.hint}".strip()
+    return None
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -23,6 +23,9 @@ _EDITOR, _BUBBLE = 112, 320  # smallest width of the field for a name, and width
 class CellNamer(Protocol):
     """Decides which names of views and frames can be edited, and changes them."""
 
+    def shown_name(self, axis: Axis, name: str) -> str:
+        """Return the new name of a view or frame that is being renamed, or else its name."""
+
     def why_fixed(self, axis: Axis, name: str) -> str:
         """Return why a name can't be edited, as a sentence; '' if it can."""
 
@@ -34,7 +37,8 @@ class HeaderCell(NamedTuple):
     """A name in the header: a view over all its columns, or a frame over a single column."""
 
     axis: Axis
-    name: str
+    name: str  # in the table
+    shown: str  # in the header
     first: int  # first and last column of the table
     last: int
 
@@ -50,9 +54,12 @@ class SetHeader(QHeaderView):
     def __init__(self, table: QTableView, namer: CellNamer) -> None:
         super().__init__(Qt.Orientation.Horizontal, table)
         self._table, self._namer = table, namer
+        self._cells: list[tuple[str, str]] = []  # row and column of each cell
+        self.view_ends: frozenset[int] = frozenset()  # last column of each view, except of the last view
         self._views: list[HeaderCell] = []
         self._frames: list[HeaderCell] = []  # empty if each view has a single, nameless frame
         self._edited: HeaderCell | None = None
+        self._double_clicked: HeaderCell | None = None
         self._editor = NameEditor(self)
         self._bubble = QFrame(table)  # the reason for a refused name, below its field
         self._reason = factory.FieldError(self._editor, self._editor.toolTip())
@@ -72,30 +79,33 @@ class SetHeader(QHeaderView):
 
     def set_cells(self, cells: Sequence[str], *, is_same: bool) -> None:
         """Show the names of cells, 'down/step' or 'down'. is_same: only names differ, so that an open field stays."""
-        pairs = [(row, column) for row, _, column in (cell.partition("/") for cell in cells)]
-        self._views, at = [], 0
-        for row, group in groupby(pairs, key=lambda pair: pair[0]):
-            end = at + len(list(group))
-            self._views.append(HeaderCell("rows", row, at, end - 1))
-            at = end
-        named = any(column for _, column in pairs)
-        self._frames = [HeaderCell("columns", column, at, at) for at, (_, column) in enumerate(pairs) if named]
+        self._cells = [(row, column) for row, _, column in (cell.partition("/") for cell in cells)]
         if not is_same:
             self.close_editor()
-        elif self._edited is not None:
+        self.refresh_names()
+
+    def refresh_names(self) -> None:
+        """Show the names again, some of which may be new."""
+        named = any(column for _, column in self._cells)
+        self._views, at = [], 0
+        for row, group in groupby(row for row, _ in self._cells):
+            end = at + len(list(group))
+            self._views.append(HeaderCell("rows", row, self._namer.shown_name("rows", row), at, end - 1))
+            at = end
+        shown = {name: self._namer.shown_name("columns", name) for name in {column for _, column in self._cells}}
+        frames = ((at, column) for at, (_, column) in enumerate(self._cells) if named)
+        self._frames = [HeaderCell("columns", column, shown[column], at, at) for at, column in frames]
+        self.view_ends = frozenset(view.last for view in self._views[:-1])
+        if self._edited is not None:
             self._edited = self._cell_of(self._edited.axis, self._edited.first)
         self.updateGeometry()
         self.viewport().update()
 
-    def ends_view(self, column: int) -> bool:
-        """Return whether a column is the last of its view, and not the last of the table."""
-        return any(view.last == column for view in self._views[:-1])
-
     def column_width(self, cell: int) -> int:
         """Return the width of a column in logical pixels, so that short names fit. cell: least width."""
         metrics = self.fontMetrics()
-        widths = [metrics.horizontalAdvance(frame.name) for frame in self._frames]
-        widths += [metrics.horizontalAdvance(view.name) // (1 + view.last - view.first) for view in self._views]
+        widths = [metrics.horizontalAdvance(frame.shown) for frame in self._frames]
+        widths += [metrics.horizontalAdvance(view.shown) // (1 + view.last - view.first) for view in self._views]
         return max(cell, min(max(widths, default=0) + 2 * _PADDING, _WIDEST))
 
     def edit_name(self, axis: Axis, column: int) -> None:
@@ -108,7 +118,7 @@ class SetHeader(QHeaderView):
             return
         self._edited = cell
         self._editor.setAccessibleName("Name of the view" if axis == "rows" else "Name of the frame")
-        self._editor.setText(cell.name)
+        self._editor.setText(cell.shown)
         self._editor.selectAll()
         self._show_reason("")
         self._table.scrollTo(self._table.model().index(max(0, self._table.rowAt(0)), column))
@@ -139,8 +149,14 @@ class SetHeader(QHeaderView):
             super().mousePressEvent(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        cell = self._cell_at(event.position().toPoint())
-        if event.button() == Qt.MouseButton.LeftButton and cell is not None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._double_clicked = self._cell_at(event.position().toPoint())
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Edit a double-clicked name once the button is up: the release would hide a tooltip."""
+        super().mouseReleaseEvent(event)
+        cell, self._double_clicked = self._double_clicked, None
+        if cell is not None:
             self.edit_name(cell.axis, cell.first)
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -154,19 +170,11 @@ class SetHeader(QHeaderView):
                 is_current = cell.first <= current <= cell.last and self._table.hasFocus()
                 painter.setPen(QColor(colours.text if is_current or cell.axis == "rows" else colours.muted))
                 shown = area.intersected(self.viewport().rect()).adjusted(_PADDING, 0, -_PADDING, 0)
-                text = painter.fontMetrics().elidedText(cell.name, Qt.TextElideMode.ElideRight, shown.width())
+                text = painter.fontMetrics().elidedText(cell.shown, Qt.TextElideMode.ElideRight, shown.width())
                 painter.drawText(shown, Qt.AlignmentFlag.AlignCenter, text)
                 if cell.axis == "rows" and cell is not self._views[-1]:
                     painter.setPen(QPen(QColor(colours.border), 1))
                     painter.drawLine(area.right(), 0, area.right(), self.viewport().height())
-
-    def _show_new_names(self, edited: HeaderCell, text: str) -> None:
-        """Show new names at once; `set_cells` follows when the cells have their names."""
-        listed = self._views if edited.axis == "rows" else self._frames
-        names = list(dict.fromkeys(cell.name for cell in listed))
-        new = dict(zip(names[names.index(edited.name) :], map(str.strip, text.split(",")), strict=False))
-        listed[:] = [cell._replace(name=new.get(cell.name, cell.name)) for cell in listed]
-        self.viewport().update()
 
     def _line(self) -> int:
         """Return the height of a line in logical pixels."""
@@ -192,7 +200,7 @@ class SetHeader(QHeaderView):
             return ""
         what, key = ("view", "F2") if cell.axis == "rows" else ("frame", "Shift+F2")
         reason = self._namer.why_fixed(cell.axis, cell.name)
-        return f"{cell.name}: {reason or f'rename this {what} by double-click or {key}.'}"
+        return f"{cell.shown}: {reason or f'rename this {what} by double-click or {key}.'}"
 
     @Slot()
     def _place_editor(self) -> None:
@@ -230,12 +238,11 @@ class SetHeader(QHeaderView):
         if cell is None:
             return
         text = self._editor.text()
-        reason = self._namer.rename(cell.axis, cell.name, text) if text.strip() != cell.name else ""
+        reason = self._namer.rename(cell.axis, cell.name, text) if text.strip() != cell.shown else ""
         if reason and stays:
             self._show_reason(reason)
             return
-        if not reason:
-            self._show_new_names(cell, text)
+        self.refresh_names()
         self.close_editor()
         column = cell.first - 1 if step < 0 else cell.last + 1
         if step and (cell.axis == "rows" or self._cell_of("rows", column) == self._cell_of("rows", cell.first)):

@@ -89,7 +89,9 @@ class SetDelegate(QStyledItemDelegate):
         self.chosen: NDArray[np.bool_] = np.zeros(0, np.bool_)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        area, state, sprite = option.rect, option.state.value, self._model.sprite(index.row(), index.column())
+        """Draw a cell. Called for thousands of cells, so keep it fast."""
+        area, state, row, column = option.rect, option.state.value, index.row(), index.column()
+        sprite = self._model.sprite(row, column)
         if sprite != GAP:
             self._sprites.draw(painter, area, sprite, state)
             if sprite < len(self.chosen) and self.chosen[sprite] and not state & _SELECTED:  # in several cells
@@ -97,9 +99,9 @@ class SetDelegate(QStyledItemDelegate):
                 painter.drawRect(area.adjusted(1, 1, -2, -2))
         else:
             draw_state(painter, area, state)
-            if self._model.is_missing(index.row(), index.column()):
+            if self._model.is_missing(row, column):
                 _draw_gap(painter, area)
-        if self._header.ends_view(index.column()):
+        if column in self._header.view_ends:
             painter.setPen(QPen(QColor(theme.colours().border), 1))
             painter.drawLine(area.topRight(), area.bottomRight())
 

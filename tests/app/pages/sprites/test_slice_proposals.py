@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
 from studio.app.pages.sprites.page import SpritesPage
@@ -56,17 +57,21 @@ def test_views_are_named_in_the_table(qtbot: QtBot, page: SpritesPage, character
     wait_for_import(qtbot, page)
     page.browser.show_table()
     field = table.findChild(NameEditor)
-    assert field is not None
+    typed = page.summary.form.findChild(QLineEdit, "rows")
+    assert field is not None and typed is not None
     table.rename_view()
     field.setText("row2")
     QTest.keyClick(field, Qt.Key.Key_Return)
     assert "'row2' is there twice" in field.toolTip() and not opened.is_busy()
+    typed.setText("down,,left")
+    page.summary.apply_options()
+    assert "a name is missing" in typed.toolTip() and not opened.is_busy()
     field.setText("down,up,left,right")
     QTest.keyClick(field, Qt.Key.Key_Return)
     wait_for_import(qtbot, page)
     assert opened.options.rows == "down,up,left,right" and sprites_of(page.session).sets.rows[3] == "right"
     assert not page.proposal.isVisible() and page.browser.table.isVisible()
-    assert opened.history.latest is not None and opened.history.latest.title == "rename 'row1'"
+    assert opened.history.latest is not None and opened.history.latest.title == "rename views"
     opened.history.undo()
     wait_for_import(qtbot, page)
     assert sprites_of(page.session).sets.rows[0] == "row1"

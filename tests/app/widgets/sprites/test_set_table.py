@@ -30,6 +30,9 @@ class Names:
     def __init__(self) -> None:
         self.typed: list[tuple[Axis, str, str]] = []
 
+    def shown_name(self, axis: Axis, name: str) -> str:
+        return next((text for _, old, text in reversed(self.typed) if old == name), name)
+
     def why_fixed(self, axis: Axis, name: str) -> str:
         return "Rename the files." if axis == "columns" else ""
 
@@ -132,6 +135,8 @@ def test_a_view_is_renamed_in_place(table: SetTable, names: Names) -> None:
     field.setText("back")
     QTest.keyClick(field, KEY.Key_Backtab)
     assert field.isVisible() and field.text() == "down"
+    QTest.keyClick(field, KEY.Key_Tab)
+    assert field.isVisible() and field.text() == "back"  # before the table has the name
     QTest.keyClick(field, KEY.Key_Escape)
     assert not field.isVisible() and QApplication.focusWidget() is table
     assert names.typed == [("rows", "up", "bad"), ("rows", "up", "back")]
@@ -139,6 +144,7 @@ def test_a_view_is_renamed_in_place(table: SetTable, names: Names) -> None:
     assert not field.isVisible()
     place = QPoint(header.sectionViewportPosition(0) + 4, 4)
     QTest.mouseDClick(header.viewport(), Qt.MouseButton.LeftButton, NONE, place)
+    QTest.mouseRelease(header.viewport(), Qt.MouseButton.LeftButton, NONE, place)
     assert field.isVisible() and field.text() == "down"
 
 
