@@ -29,6 +29,7 @@ Makes = Literal["sprites", "sets", "labels", "numbers"]
 ReadBack = Tensor | Generator[float, None, Tensor]
 ConfigT = TypeVar("ConfigT", bound=Config, default=Any)
 
+ALL: frozenset[Makes] = frozenset({"sprites", "sets", "labels", "numbers"})
 LARGEST_DIFFERENCE = 1e-4  # allowed difference of a lossless format, as a share of the largest output
 
 
@@ -39,7 +40,8 @@ class Probe:
     count: int = 4
     seed: int = 7
     guidance: float = 2.0
-    steps: int = 3
+    steps: int = 3  # also the rounds of drawing sets
+    variety: float = 0.5
 
     def labels(self, classes: int) -> Tensor:
         """Return a class index for each probe sprite: int64 [count]. The last index is -1, which means any class."""
@@ -55,6 +57,26 @@ class Probe:
     def pixels(self, size: int) -> Tensor:
         """Return the sprites of `sprites` as RGBA images: float32 [count, size, size, 4] in [0, 1]."""
         return (self.sprites(size).permute(0, 2, 3, 1) + 1) / 2
+
+    def sets(self, cells: int, size: int) -> tuple[Tensor, Tensor]:
+        """Return sets in five colours with one given cell each, the last with none.
+
+        The first tensor holds the cells, uint8 [count, cells, size, size, 4], straight RGBA; the second which cells are
+        given, bool [count, cells].
+        """
+        rng = torch.Generator().manual_seed(self.seed)
+        colours = torch.randint(0, 256, (self.count, 5, 4), generator=rng, dtype=torch.uint8)
+        colours[:, 1:, 3], colours[:, 0] = 255, 0  # the first is transparent
+        index = torch.randint(0, 5, (self.count, cells * size * size, 1), generator=rng)
+        pixels = colours.gather(1, index.expand(-1, -1, 4)).view(self.count, cells, size, size, 4)
+        numbers = torch.arange(self.count)
+        given = (numbers[:, None] % cells == torch.arange(cells)) & (numbers < self.count - 1)[:, None]
+        return pixels, given
+
+    def chances(self, rounds: int, cells: int, size: int) -> Tensor:
+        """Return uniform random numbers for drawing sets: float32 [count, rounds, 2, cells, size, size] in (0, 1)."""
+        shape = (self.count, rounds, 2, cells, size, size)
+        return torch.rand(shape, generator=torch.Generator().manual_seed(self.seed)).clamp(min=1e-6)
 
 
 PROBE = Probe()
@@ -81,7 +103,8 @@ class ExportableModel:
     """A trained model with everything that an export needs to know about it.
 
     portable: classes and functions whose source code builds and runs the network with torch alone: the network's class,
-    `draw` (as in Recipe) and `to_rgba` for makes='sprites', `to_input` for other models.
+    `draw` (as in Recipe) and `to_rgba` for makes='sprites', `complete`, `draw_missing` and `normal_rows` for
+    makes='sets', `to_input` for other models.
     premultiplied, straight: convert RGBA float32 [B, 4, S, S], straight alpha in [0, 1], to x as in `Batch`, and back.
     """
 
@@ -92,6 +115,7 @@ class ExportableModel:
     size: int
     class_names: tuple[str, ...]
     target_names: tuple[str, ...]
+    cells: tuple[str, ...]  # of a set; empty for models of other things
     architecture: Mapping[str, Any]  # the network's class name under 'class', its keyword arguments under 'arguments'
     step: int
     ancestors: Sequence[Mapping[str, Any]]  # models that provided the initial weights, nearest first, as in run.json
@@ -105,6 +129,8 @@ class ExportableModel:
     noise: Tensor | None  # the noise at `PROBE` for `draw_from`; None if the recipe can't draw from given noise
     draw_from: Callable[[Any, Tensor, Tensor, float | Tensor, int], Tensor]  # as in Recipe; only the finished sprites
     predict: Callable[[nn.Module, Tensor], Tensor]  # as in Recipe
+    # Draws the missing cells of sets from network, cells, given, chances and variety, as `recipes.set_drawing`.
+    draw_missing: Callable[[Any, Tensor, Tensor, Tensor, float | Tensor], Tensor]
     training: TrainingCode  # how the model was trained
     source: ModelSource | None  # the run and the data it comes from; None for a model without a run
     premultiplied: Callable[[Tensor], Tensor]
@@ -132,11 +158,18 @@ class ExportableModel:
             "size": str(self.size),
             "class_names": json.dumps(list(self.class_names)),
             "target_names": json.dumps(list(self.target_names)),
+            **({"cell_names": json.dumps(list(self.cells))} if self.makes == "sets" else {}),
             "architecture": json.dumps(dict(self.architecture)),
             "step": str(self.step),
             "started_from": json.dumps(self.ancestors),
             **({} if self.source is None else self.source.checksums()),
         }
+
+    def draw_probe(self, network: Any, rounds: int = PROBE.steps) -> Tensor:
+        """Draw the sets of `PROBE`: float32 [N, C, S, S, 4] in [0, 1], straight RGBA."""
+        inputs = (*PROBE.sets(len(self.cells), self.size), PROBE.chances(rounds, len(self.cells), self.size))
+        with torch.no_grad():
+            return self.draw_missing(network, *inputs, PROBE.variety).float() / 255
 
     def weights(self) -> dict[str, Tensor]:
         """Return the state dict as contiguous CPU tensors that share no memory."""

@@ -17,20 +17,7 @@ def load(path: str | Path = WEIGHTS, device: str = "cpu") -> nn.Module:
     return network.eval()
 '''
 
-SAMPLE = '''
-@torch.no_grad()
-def sample(
-    network: nn.Module, count: int = 16, class_name: str = "", seed: int = 0, guidance: float = 1.5, steps: int = 10
-) -> Tensor:
-    """Draw new sprites: uint8 [count, SIZE, SIZE, 4] on the CPU. An empty class_name cycles through the classes."""
-    labels = torch.arange(count) % len(CLASS_NAMES)
-    if class_name:
-        labels = torch.full((count,), CLASS_NAMES.index(class_name))
-    for x in draw(network, labels.to(next(network.parameters()).device), guidance, steps, seed):
-        pass  # draw yields x after each step; the last x holds the finished sprites
-    return to_rgba(x)
-
-
+SAVE_PNG = '''
 def save_png(path: str | Path, sprites: Tensor, columns: int = 8) -> None:
     """Save sprites, uint8 [N, S, S, 4], as a PNG sprite sheet."""
     count, size = sprites.shape[:2]
@@ -44,8 +31,22 @@ def save_png(path: str | Path, sprites: Tensor, columns: int = 8) -> None:
         file.write(b"\\x89PNG\\r\\n\\x1a\\n")
         for kind, data in ((b"IHDR", header), (b"IDAT", pixels), (b"IEND", b"")):
             file.write(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)))
+'''
 
-
+SAMPLE = '''
+@torch.no_grad()
+def sample(
+    network: nn.Module, count: int = 16, class_name: str = "", seed: int = 0, guidance: float = 1.5, steps: int = 10
+) -> Tensor:
+    """Draw new sprites: uint8 [count, SIZE, SIZE, 4] on the CPU. An empty class_name cycles through the classes."""
+    labels = torch.arange(count) % len(CLASS_NAMES)
+    if class_name:
+        labels = torch.full((count,), CLASS_NAMES.index(class_name))
+    for x in draw(network, labels.to(next(network.parameters()).device), guidance, steps, seed):
+        pass  # draw yields x after each step; the last x holds the finished sprites
+    return to_rgba(x)
+'''
+SAMPLE_MAIN = """
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Draw new sprites into a PNG file.")
     parser.add_argument("--class", dest="class_name", default="", choices=["", *CLASS_NAMES], metavar="NAME")
@@ -59,7 +60,7 @@ if __name__ == "__main__":
     model = load(device=args.device)
     save_png(args.out, sample(model, args.count, args.class_name, args.seed, args.guidance, args.steps))
     print(f"Saved {args.count} sprites of {SIZE} x {SIZE} pixels in {args.out}")
-'''
+"""
 
 READ_IMAGE = '''
 def read_image(path: str) -> Tensor:
@@ -111,3 +112,45 @@ NUMBERS = fill_in(_PREDICT, {
 }) + """\
         print(path, *(f"{name} {number:.6g}" for number, name in zip(row.tolist(), TARGET_NAMES)), sep="  ")
 """  # fmt: skip
+
+DRAW_REST = '''
+@torch.no_grad()
+def draw_rest(
+    network: nn.Module, cells: Tensor, given: Tensor, seed: int = 0, variety: float = 0.5, rounds: int = 8
+) -> Tensor:
+    """Draw the missing cells of N sets; return all cells, uint8 [N, C, SIZE, SIZE, 4], on the CPU.
+
+    cells: uint8 [N, C, SIZE, SIZE, 4], RGBA, in the order of CELL_NAMES; ignored where missing. given: bool [N, C],
+    which cells are given; a set without any becomes a new character. Equal sets get different candidates.
+    variety: 0 draws the most likely colours, 1 draws colours as often as they are likely.
+    """
+    most = network.palettes.shape[1] - 1
+    for pixels in (own[has].reshape(-1, 4) for own, has in zip(cells, given)):
+        found = len(pixels[pixels[:, 3] > 0].unique(dim=0))
+        if found > most:
+            raise ValueError(f"The given cells of a set have {found} colours; the model takes {most}.")
+    device = network.palettes.device
+    chances = torch.special.ndtr(normal_rows(len(cells), (rounds, 2, *cells.shape[1:4]), seed))  # uniform
+    inputs = (tensor.to(device) for tensor in (cells, given, chances))
+    return draw_missing(complete, network, *inputs, variety).cpu()
+'''
+DRAW_REST_MAIN = """
+if __name__ == "__main__":
+    about = f"Draw the missing cells of a character into a PNG file. Cells: {', '.join(CELL_NAMES)}"
+    parser = argparse.ArgumentParser(description=about.replace("%", "%%"))
+    parser.add_argument("--given", action="append", default=[], metavar="CELL=IMAGE")
+    parser.add_argument("--count", type=int, default=1, help="candidates, a row each")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--variety", type=float, default=0.5)
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--out", default="character.png")
+    args = parser.parse_args()
+    images, given = torch.zeros(len(CELL_NAMES), SIZE, SIZE, 4, dtype=torch.uint8), torch.zeros(len(CELL_NAMES)) > 0
+    for name, path in (text.split("=", 1) for text in args.given):
+        images[CELL_NAMES.index(name)], given[CELL_NAMES.index(name)] = read_image(path), True
+    model, sets = load(device=args.device), (images.expand(args.count, -1, -1, -1, -1), given.expand(args.count, -1))
+    drawn = draw_rest(model, *sets, args.seed, args.variety, args.rounds)
+    save_png(args.out, drawn.flatten(0, 1), columns=len(CELL_NAMES))
+    print(f"Saved {args.count} characters of {len(CELL_NAMES)} cells in {args.out}")
+"""

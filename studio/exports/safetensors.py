@@ -13,7 +13,7 @@ from torch import Tensor
 from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.core.files import write_atomic
-from studio.exports.base import ExportableModel, ModelExport, fill
+from studio.exports.base import ALL, ExportableModel, ModelExport, fill
 
 FORMAT_VERSION = 1
 _LONGEST_HEADER = 16 << 20  # bytes; the studio never writes a longer header
@@ -26,6 +26,7 @@ class Safetensors(ModelExport[Config]):
     order = 1
     opened_by = "PyTorch, JAX, Rust, JavaScript and others, with the safetensors library"
     help = "Weights with settings and class names, safe to share and to open."
+    holds = ALL
 
     def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
         write_atomic(target, sort_header(save(model.weights(), metadata=metadata_of(model))))
@@ -38,7 +39,7 @@ class Safetensors(ModelExport[Config]):
         return model.outputs(fill(model.fresh(), weights, paths[0]))
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Mapping[str, str]:
-        names = "target_names" if model.makes == "numbers" else "class_names"
+        names = {"numbers": "target_names", "sets": "cell_names"}.get(model.makes, "class_names")
         lines = (
             "import json\n"
             "from safetensors import safe_open\n\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import pprint
@@ -11,6 +12,7 @@ import textwrap
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -19,19 +21,37 @@ from torch import Tensor
 from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.core.shell import command_line
-from studio.exports.base import PROBE, ExportableModel, ModelExport, fill, write_all
-from studio.exports.loader_code import LOAD, NUMBERS, PROBABILITIES, READ_IMAGE, SAMPLE
+from studio.exports.base import ALL, PROBE, ExportableModel, ModelExport, fill, write_all
+from studio.exports.loader_code import (
+    DRAW_REST,
+    DRAW_REST_MAIN,
+    LOAD,
+    NUMBERS,
+    PROBABILITIES,
+    READ_IMAGE,
+    SAMPLE,
+    SAMPLE_MAIN,
+    SAVE_PNG,
+)  # fmt: skip
 from studio.exports.source_code import collect, docstring_safe, first_paragraphs, format_imports
 
-_OWN_IMPORTS = {"sprites": ("import argparse", "import struct", "import zlib")}  # others need argparse alone
-_USAGE = {"sprites": SAMPLE, "labels": READ_IMAGE + PROBABILITIES, "numbers": READ_IMAGE + NUMBERS}
+_SAVE_IMPORTS = ("import argparse", "import struct", "import zlib")
+_OWN_IMPORTS = {"sprites": _SAVE_IMPORTS, "sets": _SAVE_IMPORTS}  # others need argparse alone
+_USAGE = {
+    "sprites": SAMPLE + SAVE_PNG + SAMPLE_MAIN,
+    "sets": READ_IMAGE + DRAW_REST + SAVE_PNG + DRAW_REST_MAIN,
+    "labels": READ_IMAGE + PROBABILITIES,
+    "numbers": READ_IMAGE + NUMBERS,
+}
 _WHAT = {
     "sprites": "Draw new sprites",
+    "sets": "Draw the missing cells of characters",
     "labels": "Predict the class of sprites",
     "numbers": "Predict numbers for sprites",
 }
 _USES = {
     "sprites": "model.sample(network, 16, seed=0)  # uint8 [16, S, S, 4], RGBA",
+    "sets": "model.draw_rest(network, cells, given)  # uint8 [N, cells, S, S, 4], bool [N, cells] -> as cells",
     "labels": "model.predict(network, sprites)  # sprites: uint8 [N, S, S, 4] -> float32 [N, classes]",
     "numbers": "model.predict(network, sprites)  # sprites: uint8 [N, S, S, 4] -> float32 [N, numbers]",
 }
@@ -45,6 +65,7 @@ class StateDict(ModelExport[Config]):
     suffix = ".pt"
     order = 2
     opened_by = "PyTorch"
+    holds = ALL
     help = "Weights for your own PyTorch code, with a short Python file that loads and uses them."
 
     def companions(self, target: Path, config: Config) -> tuple[Path, ...]:
@@ -68,7 +89,10 @@ class StateDict(ModelExport[Config]):
             module = runpy.run_path(str(loader), run_name="exported_model")
             network = module["load"](weights)
             fill(network, network.state_dict(), weights)  # raises for NaN and infinity
-            if model.makes == "sprites":
+            if model.makes == "sets":
+                own = partial(module["draw_missing"], module["complete"])
+                outputs = dataclasses.replace(model, draw_missing=own).draw_probe(network)
+            elif model.makes == "sprites":
                 labels = PROBE.labels(len(model.class_names))
                 with torch.no_grad():
                     *_, outputs = module["draw"](network, labels, PROBE.guidance, PROBE.steps, PROBE.seed)
@@ -87,6 +111,9 @@ class StateDict(ModelExport[Config]):
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             raise ExportError(f"{weights.name} can't be loaded with its loader.", reason) from error
         return torch.as_tensor(outputs)
+
+    def live(self, model: ExportableModel, config: Config) -> Tensor:
+        return model.draw_probe(model.network) if model.makes == "sets" else super().live(model, config)
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Mapping[str, str]:
         module = loader_path(paths[0]).stem
@@ -131,7 +158,9 @@ def _heading(model: ExportableModel, weights_name: str, code: str) -> str:
 
 
 def _constants(model: ExportableModel, weights_name: str) -> str:
-    names = ("TARGET_NAMES", model.target_names) if model.makes == "numbers" else ("CLASS_NAMES", model.class_names)
+    names = {"numbers": ("TARGET_NAMES", model.target_names), "sets": ("CELL_NAMES", model.cells)}.get(
+        model.makes, ("CLASS_NAMES", model.class_names)
+    )
     architecture = {"class": model.architecture["class"], "arguments": dict(model.architecture["arguments"])}
     lines = [f"WEIGHTS = Path(__file__).with_name({weights_name!r})"]
     for name, value in (("SIZE", model.size), (names[0], list(names[1])), ("ARCHITECTURE", architecture)):

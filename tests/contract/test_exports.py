@@ -19,7 +19,7 @@ from studio.engine.models.model import TrainedModel
 from studio.exports.base import ModelExport
 from studio.recipes.base import Recipe
 from tests.engine.tools import of_kind
-from tests.exports.tools import read_back, small_exportable, small_model
+from tests.exports.tools import CELLS, read_back, small_exportable, small_model
 
 EXPORTS = list(catalog.model_exports().values())
 RECIPES = list(catalog.recipes().values())
@@ -279,7 +279,9 @@ def test_the_snippet_runs(
     done = exported(model, form, tmp_path / f"my {model.recipe.name}{form.suffix}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    space = {"sprites": torch.zeros(2, 8, 8, 4, dtype=torch.uint8)}
+    cells = torch.zeros(2, len(CELLS), 8, 8, 4, dtype=torch.uint8)
+    given = torch.zeros(2, len(CELLS), dtype=torch.bool)
+    space = {"sprites": torch.zeros(2, 8, 8, 4, dtype=torch.uint8), "cells": cells, "given": given}
     exec(done.snippets.get("Python", ""), space)
     result = space.get("result")
     if result is not None:

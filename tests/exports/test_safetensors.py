@@ -14,7 +14,7 @@ from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.engine import catalog
 from studio.exports.safetensors import Safetensors, read
-from tests.exports.tools import ANCESTOR, CLASS_NAMES, small_exportable
+from tests.exports.tools import ANCESTOR, CELLS, CLASS_NAMES, small_exportable
 
 
 def test_its_header_tells_all_about_the_model(tmp_path: Path) -> None:
@@ -29,6 +29,11 @@ def test_its_header_tells_all_about_the_model(tmp_path: Path) -> None:
     assert json.loads(about["architecture"]) == {"class": "UNet", "arguments": arguments}
     assert catalog.recipe("generator").Config.from_json(json.loads(about["config"])).to_json() == model.config
     assert about["size"] == "8" and about["step"] == "123" and about["started_from"] == "[]"
+
+
+def test_the_header_of_a_set_model_names_its_cells(tmp_path: Path) -> None:
+    Safetensors().write(small_exportable("sets"), tmp_path / "model.safetensors", Config())
+    assert json.loads(read(tmp_path / "model.safetensors")[1]["cell_names"]) == list(CELLS)
 
 
 def test_the_header_names_the_ancestors(tmp_path: Path) -> None:

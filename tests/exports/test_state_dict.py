@@ -16,11 +16,12 @@ from PIL import Image
 
 from studio.core.config import Config
 from studio.core.errors import ExportError
+from studio.engine import catalog
 from studio.engine.steps.batches import to_rgba
 from studio.exports.state_dict import StateDict, compose_loader, loader_path
 from studio.recipes.generator import Generator
 from tests.engine.tools import agreeing
-from tests.exports.tools import ANCESTOR, CLASS_NAMES, OF_SPRITES, TARGET_NAMES, hidden, small_exportable
+from tests.exports.tools import ANCESTOR, CELLS, CLASS_NAMES, TARGET_NAMES, hidden, small_exportable
 
 # Runs a loader as a program on a Python that finds torch and the standard library, and nothing else.
 _ALONE = """
@@ -65,6 +66,27 @@ def test_the_generators_loader_needs_torch_alone(tmp_path: Path) -> None:
     live = to_rgba(x).numpy()
     assert agreeing(drawn[:5], live) > 0.97
     assert not drawn[5:].any()
+
+
+def test_the_set_models_loader_completes_characters(tmp_path: Path) -> None:
+    weights, loader = StateDict().write(small_exportable("sets"), tmp_path / "heroes.pt", Config())
+    _run_alone_here(loader, "--count", "3", "--rounds", "2", "--out", "new.png")  # new characters
+    with Image.open(tmp_path / "new.png") as picture:
+        assert picture.size == (8 * len(CELLS), 8 * 3) and np.asarray(picture)[..., 3].any()
+    front = np.zeros((8, 8, 4), np.uint8)
+    front[2:6, 2:6] = [[10, 20, 30, 255], [200, 0, 0, 255], [0, 99, 0, 255], [1, 1, 1, 255]]
+    Image.fromarray(front).save(tmp_path / "front.png")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [str(loader), "--given", f"{CELLS[0]}={tmp_path}/front.png", "--out", "hero.png"])
+        patch.chdir(tmp_path)
+        space = runpy.run_path(str(loader), run_name="__main__")
+    with Image.open(tmp_path / "hero.png") as picture:
+        drawn = np.asarray(picture)
+    assert np.array_equal(drawn[:, :8], front) and drawn[:, 8:].any()
+    assert {tuple(colour) for colour in drawn.reshape(-1, 4)} <= {tuple(colour) for colour in front.reshape(-1, 4)}
+    too_many = torch.arange(256, dtype=torch.uint8).view(1, 1, 8, 8, 4).expand(1, len(CELLS), 8, 8, 4)
+    with pytest.raises(ValueError, match="colours; the model takes 15"):
+        space["draw_rest"](space["load"](weights), too_many, torch.ones(1, len(CELLS)) > 0)
 
 
 @pytest.mark.slow
@@ -120,7 +142,7 @@ def test_a_loader_can_be_imported_by_its_name(name: str, loader: str) -> None:
 
 
 def test_the_loader_is_short_and_readable() -> None:
-    for recipe in OF_SPRITES:
+    for recipe in catalog.recipes():
         text = compose_loader(small_exportable(recipe), "model.pt")
         assert len(text.splitlines()) < 445 and max(map(len, text.splitlines())) <= 120
         assert "# type: ignore" not in text and "# noqa" not in text and "studio." not in text

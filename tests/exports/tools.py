@@ -26,6 +26,7 @@ from tests.conftest import make_sprites, with_numbers, with_sets
 
 CLASS_NAMES = ("item/sword", "potion \U0001f9ea", 'it\'s "quoted" \\ 剣')
 TARGET_NAMES = ("price", 'it\'s "quoted" \\ 剣')
+CELLS = ("down", 'it\'s "quoted" \\ 剣', "left/2", "right/2")
 # As in run.json.
 ANCESTOR = {"title": '"starter"', "step": 5, "data_title": "sprites " * 20, "data_fingerprint": "0", "sha256": "1"}
 
@@ -37,11 +38,13 @@ OF_SPRITES = [name for name, recipe in catalog.recipes().items() if recipe.makes
 def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
     """A model of that recipe with weights of a fixed seed, none of them zero."""
     config, spec = recipe.small, Spec(size, CLASS_NAMES, TARGET_NAMES)
+    if recipe.makes == "sets":
+        spec = Spec(size, ("",), cells=CELLS)
     torch.manual_seed(0)
     network = recipe.build(config, spec).eval().requires_grad_(False).to(memory_format=torch.channels_last)
     for weight in network.parameters():
         weight.add_(0.05 * torch.randn_like(weight))
-    for name, values in recipe.statistics(with_sets(with_numbers(make_sprites())), config).items():
+    for name, values in recipe.statistics(with_sets(with_numbers(make_sprites()), CELLS), config).items():
         network.get_buffer(name).copy_(values)
     style = PixelStyle(
         (4,) * len(CLASS_NAMES), np.zeros((1, 3), np.uint8), ((),) * len(CLASS_NAMES), (1,) * len(CLASS_NAMES)

@@ -5,6 +5,7 @@ import copy
 from collections.abc import Generator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,10 +27,12 @@ from studio.engine.steps.batches import premultiply, to_input, to_rgba, unpremul
 from studio.exports.base import PROBE, ExportableModel, ModelExport, TrainingCode
 from studio.exports.model_cards import ModelSource, card_paths
 from studio.recipes.base import Batch, BatchRng, Recipe
-from studio.recipes.capabilities import DrawsFromNoise
+from studio.recipes.capabilities import CompletesSets, DrawsFromNoise
+from studio.recipes.flow import normal_rows
+from studio.recipes.set_drawing import draw_missing, set_condition
 
 _COPIED_PERCENT, _WRITTEN_PERCENT, _COMPARED_PERCENT = 5, 30, 90
-_MAX_UNDECIDED = 0.01  # share of output values that may differ in sprites
+_MAX_UNDECIDED = 0.01  # share of output values that may differ in sprites and cells
 
 
 def export(model: TrainedModel, format_name: str, target: Path, config: Config | None = None) -> Events:
@@ -98,6 +101,8 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
 
     def outputs(candidate: nn.Module) -> Tensor:
         with torch.no_grad():
+            if recipe.makes == "sets":
+                return _odds(candidate, *PROBE.sets(len(spec.cells), spec.size))
             if recipe.makes != "sprites":
                 return recipe.predict(candidate, PROBE.sprites(spec.size)).float()  # [N, K]
             labels = PROBE.labels(len(spec.class_names))
@@ -109,21 +114,47 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
         *_, last = recipe.draw_from(candidate, noise, labels, guidance, steps)
         return last  # [N, 4, S, S]
 
+    def complete(
+        candidate: nn.Module, cells: Tensor, given: Tensor, chances: Tensor, variety: float | Tensor
+    ) -> Tensor:
+        assert isinstance(recipe, CompletesSets)
+        return draw_missing(recipe.complete, candidate, cells, given, chances, variety)
+
     return ExportableModel(
         title=model.title, recipe=recipe.name, makes=recipe.makes, config=config.to_json(), size=spec.size,
-        class_names=spec.class_names, target_names=spec.target_names,
+        class_names=spec.class_names, target_names=spec.target_names, cells=spec.cells,
         architecture={"class": network_class.__name__, "arguments": recipe.arguments(config, spec)},
         step=model.step, ancestors=[asdict(ancestor) for ancestor in model.ancestors],
         network=network.eval().requires_grad_(False),
         # Functions and classes whose source code exported scripts contain.
-        portable=(network_class, *((recipe.draw, to_rgba) if recipe.makes == "sprites" else (to_input,))),
+        portable=(network_class, *_code_of_use(recipe)),
         # A network with random weights, to load exported weights into.
         fresh=lambda: recipe.build(config, spec).eval().requires_grad_(False),
         outputs=outputs, capabilities=recipe.capabilities, solver=recipe.solver, style=model.style.to_json(),
         noise=recipe.noise(network, PROBE.count, PROBE.seed) if isinstance(recipe, DrawsFromNoise) else None,
-        draw_from=draw_from, predict=recipe.predict, training=_training_code(model, source), source=source,
+        draw_from=draw_from, predict=recipe.predict, draw_missing=complete,
+        training=_training_code(model, source), source=source,
         premultiplied=premultiply, straight=unpremultiply,
     )  # fmt: skip
+
+
+def _code_of_use(recipe: Recipe) -> tuple[Any, ...]:
+    """Return the functions that use the network: the code of exported loaders and scripts."""
+    if isinstance(recipe, CompletesSets):
+        return recipe.complete, draw_missing, normal_rows
+    return (recipe.draw, to_rgba) if recipe.makes == "sprites" else (to_input,)
+
+
+def _odds(network: nn.Module, cells: Tensor, given: Tensor) -> Tensor:
+    """Return the network's odds of each colour for each pixel of sets, float32 [N, C, P, S, S].
+
+    cells: uint8 [N, C, S, S, 4]. given: bool [N, C].
+    """
+    picks = torch.arange(len(cells)) / len(cells)
+    condition, _ = set_condition(cells, given, network.get_buffer("palettes"), picks)
+    known = given[:, :, None, None].expand_as(condition.index).float()
+    logits: Tensor = network(condition.index, condition.palette, known)
+    return logits.float().softmax(2)
 
 
 def _training_code(model: TrainedModel, source: ModelSource | None) -> TrainingCode:
@@ -151,8 +182,8 @@ def check_difference(form: ModelExport, model: ExportableModel, config: Config, 
     """Return the largest relative difference between the outputs of the exported file and of the original model.
 
     found: outputs of the exported file. Differences are relative to the largest output; for numbers, to the largest of
-    each column, because columns have different units. Ignores the few largest differences between pixels of sprites,
-    where two colours are equally likely. Raises ExportError if the difference exceeds the limit of the format.
+    each column, because columns have different units. Ignores the few largest differences between pixels of sprites
+    and cells, where two colours are equally likely. Raises ExportError if the difference exceeds the format's limit.
     """
     live, most = form.live(model, config), form.largest_difference(model, config)
     if found.shape != live.shape or not bool(torch.isfinite(found).all()):
@@ -160,7 +191,7 @@ def check_difference(form: ModelExport, model: ExportableModel, config: Config, 
     largest = live.abs().amax(0) if model.makes == "numbers" else live.abs().max()  # [K] or []
     apart = ((found - live).abs() / largest.clamp(min=torch.finfo(live.dtype).tiny)).flatten().sort().values
     # `apart` is sorted. Where two colours are equally likely, rounding decides, and programs round differently.
-    undecided = int(len(apart) * _MAX_UNDECIDED) if model.makes == "sprites" else 0
+    undecided = int(len(apart) * _MAX_UNDECIDED) if model.makes in ("sprites", "sets") else 0
     difference = float(apart[len(apart) - 1 - undecided])
     if difference > most:
         differs, allowed = (f"{100 * share:.2g} %" for share in (difference, most))
