@@ -13,6 +13,20 @@ from studio.core.formatting import count
 from studio.core.metrics import BETTER, FIGURES, LOSS, format_metric, metric_title
 from studio.data.options import ImportOptions
 
+# By what a recipe makes: the heading of the baseline's column, and an explanation below the table.
+_BASELINES = {
+    "numbers": (
+        "predicting the mean",
+        "R²: 1 is perfect, 0 equals predicting the mean. Errors are in the unit of each number.",
+    ),
+    "sets": (
+        "beside it",
+        "exact pixels: right pixels of cells drawn from the first cell; beside it, the given cell repeated. "
+        "steps: later frames from the first frame of each view. side: a view from the opposite view; beside it, its "
+        "mirror image. The other figures have those of real cells beside them.",
+    ),
+}
+
 
 def evaluate(args: argparse.Namespace) -> int:
     """Measure the quality of generated sprites or of the sprites in PATHs, or a classifier's or regressor's errors."""
@@ -25,7 +39,8 @@ def evaluate(args: argparse.Namespace) -> int:
         if args.paths:
             title = f"A {model.recipe.name} is evaluated on the validation set of its run."
             raise UsageError(title, "Remove the paths.")
-        _print_metrics(run_job(evaluate(model, path, settings), reporter, Validated), reporter)
+        found = run_job(evaluate(model, path, settings), reporter, Validated)
+        _print_metrics(found, _BASELINES.get(model.recipe.makes, ("", "")), reporter)
         return 0
     if args.paths:
         read = run_import(args.paths, ImportOptions(size=model.spec.size), reporter)
@@ -55,7 +70,8 @@ def _print_quality(found: Evaluated, reporter: Reporter) -> None:
     )
 
 
-def _print_metrics(found: Validated, reporter: Reporter) -> None:
+def _print_metrics(found: Validated, baseline: tuple[str, str], reporter: Reporter) -> None:
+    heading, explanation = baseline
     names = [name for name in found.metrics if name != LOSS.name or not found.baseline]
     rows = [[metric_title(name), format_metric(name, found.metrics[name])] for name in names]
     reporter.print(f"Validation at step {found.step:,}:\n")
@@ -63,5 +79,5 @@ def _print_metrics(found: Validated, reporter: Reporter) -> None:
         reporter.print_table(("", ">value"), rows)
         return
     rows = [[*row, format_metric(name, found.baseline[name])] for row, name in zip(rows, names, strict=True)]
-    reporter.print_table(("", ">this model", ">predicting the mean"), rows)
-    reporter.print("\nR²: 1 is perfect, 0 equals predicting the mean. Errors are in the unit of each number.")
+    reporter.print_table(("", ">this model", f">{heading}"), rows)
+    reporter.print(f"\n{explanation}")

@@ -48,7 +48,12 @@ EXACT = Metric(
     "exact", "exact pixels", percent, "high", "The drawn cells of validation sets still improve.",
     "The drawn cells of validation sets have not improved beyond {value} since step {step}.",
 )  # fmt: skip
-METRICS = {metric.name: metric for metric in (LOSS, ACCURACY, R2, MAE, PIXELS, EXACT)}
+SURPRISAL = Metric("surprisal", "patch surprisal in bits")
+COPIES = Metric("copies", "copies of training sprites", percent)
+FEET = Metric("feet", "range of the lowest row in px")  # over the frames of a row
+CLOSED = Metric("closed", "closed walks", percent, "high")
+_ALL = (LOSS, ACCURACY, R2, MAE, PIXELS, EXACT, SURPRISAL, COPIES, FEET, CLOSED)
+METRICS = {metric.name: metric for metric in _ALL}
 
 
 def metric_title(key: str) -> str:

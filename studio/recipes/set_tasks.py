@@ -19,19 +19,46 @@ _SAME = 1 / 255  # largest difference between equal colours
 
 @dataclass(frozen=True)
 class Task:
-    """Cells to draw from given cells. given: [C]. repeated: [C], the given cell that the baseline repeats."""
+    """Cells to draw from given cells, and the copies of given cells that serve as a baseline."""
 
-    given: tuple[bool, ...]
-    repeated: tuple[int, ...]
-    is_first: bool  # whether all cells are drawn from the first cell; otherwise later cells from those that begin rows
+    name: str  # of the figure for all judged cells
+    given: tuple[bool, ...]  # [C]
+    judged: tuple[bool, ...]  # [C]
+    repeated: tuple[int, ...]  # [C], the given cell that the baseline repeats
+    mirrors: bool = False  # whether the baseline repeats the mirror image
+    rows: tuple[str, ...] = ()  # [C], rows with a figure of their own; '' for a cell without; empty for none
+
+    def baseline(self, x: Tensor) -> Tensor:
+        """Return the cells of the baseline, x [B, C, 4, S, S]."""
+        repeated = x[:, self.repeated]
+        return repeated.flip(-1) if self.mirrors else repeated
+
+    def names(self, cell: int) -> list[str]:
+        """Return the figures that count a judged cell: 'exact', 'exact up'."""
+        return [self.name, *([f"{self.name} {self.rows[cell]}"] if self.rows and self.rows[cell] else [])]
 
 
 def tasks_of(cells: Sequence[str]) -> list[Task]:
-    """Return the tasks for these cells: all cells from the first, and later cells from those that begin the rows."""
-    leads, rows = first_of_rows(cells), _rows(cells)
-    found = [Task(tuple(number == 0 for number in range(len(cells))), (0,) * len(cells), is_first=True)]
-    if 1 < sum(leads) < len(cells):
-        found.append(Task(leads, tuple(rows.index(row) for row in rows), is_first=False))
+    """Return the tasks for these cells.
+
+    'exact': all cells from the first, with a figure for the first cell of each row. 'exact steps': later cells of the
+    rows from the first cells of all rows. 'exact side': a view from the opposite one, such as right from left.
+    """
+    count, rows, leads, partners = len(cells), _rows(cells), first_of_rows(cells), mirrored_cells(cells)
+
+    def only(number: int) -> tuple[bool, ...]:
+        return tuple(cell == number for cell in range(count))
+
+    others = tuple(number > 0 for number in range(count))
+    listed = list(dict.fromkeys(rows))[1 : 1 + _MOST_ROWS]
+    own = tuple(row if is_lead and row in listed else "" for row, is_lead in zip(rows, leads, strict=True))
+    found = [Task(EXACT.name, only(0), others, (0,) * count, rows=own)]
+    if 1 < sum(leads) < count:
+        steps = tuple(not is_lead for is_lead in leads)
+        found.append(Task(f"{EXACT.name} steps", leads, steps, tuple(rows.index(row) for row in rows)))
+    sides = (number for number, other in enumerate(partners) if leads[number] and other > number)
+    if (side := next(sides, None)) is not None:
+        found.append(Task(f"{EXACT.name} side", only(side), only(partners[side]), (side,) * count, mirrors=True))
     return found
 
 
@@ -50,36 +77,24 @@ def mirrored_cells(cells: Sequence[str]) -> tuple[int, ...]:
 class ExactShares:
     """Shares of exactly right pixels, in the union of the true and the drawn silhouettes, over many sets."""
 
-    def __init__(self, cells: Sequence[str]) -> None:
-        self._cells = cells
+    def __init__(self) -> None:
         self._sums: dict[str, list[float]] = {}  # by name of the figure: right pixels, pixels of the union
 
-    def add(self, task: Task, true: Tensor, drawn: Tensor, missing: Tensor) -> None:
-        """Count the pixels of drawn cells. true, drawn: x [B, C, 4, S, S]. missing: bool [B, C], the drawn cells."""
-        union = ((true[:, :, 3] > -1) | (drawn[:, :, 3] > -1)) & missing[:, :, None, None]
+    def add(self, task: Task, true: Tensor, drawn: Tensor, there: Tensor) -> None:
+        """Count the pixels of the judged cells. true, drawn: x [B, C, 4, S, S]. there: bool [B, C], the sets' cells."""
+        judged = there & torch.tensor(task.judged, device=there.device)
+        union = ((true[:, :, 3] > -1) | (drawn[:, :, 3] > -1)) & judged[:, :, None, None]
         right = union & ((true - drawn).abs().amax(2) < _SAME)
-        # Counts of a cell over all sets: [C] each.
-        counts = torch.stack([right.sum((0, 2, 3)), union.sum((0, 2, 3))], 1).double().cpu()
-        for number, (own_right, own_union) in enumerate(counts.tolist()):
-            for name in self._figures(task, number):
+        counts = torch.stack([right.sum((0, 2, 3)), union.sum((0, 2, 3))], 1).double().cpu()  # [C, 2], over all sets
+        for cell, (own_right, own_union) in enumerate(counts.tolist()):
+            for name in task.names(cell) if task.judged[cell] else ():
                 sums = self._sums.setdefault(name, [0.0, 0.0])
                 sums[0] += own_right
                 sums[1] += own_union
 
     def shares(self) -> dict[str, float]:
-        """Return the shares by name: 'exact', 'exact ROW' of the row's first cell, and 'exact steps' of later cells.
-
-        The first two count cells drawn from the first cell, the last cells drawn from the first cells of all rows.
-        """
-        return {EXACT.name: 0.0, **{name: right / union for name, (right, union) in self._sums.items() if union}}
-
-    def _figures(self, task: Task, cell: int) -> list[str]:
-        if not task.is_first:
-            return [f"{EXACT.name} steps"]
-        rows = list(dict.fromkeys(_rows(self._cells)))
-        row = _rows(self._cells)[cell]
-        has_own = first_of_rows(self._cells)[cell] and 0 < rows.index(row) <= _MOST_ROWS
-        return [EXACT.name, *([f"{EXACT.name} {row}"] if has_own else [])]
+        """Return the shares by the name of the figure; without a pixel 0."""
+        return {name: right / max(union, 1.0) for name, (right, union) in self._sums.items()}
 
 
 def _rows(cells: Sequence[str]) -> list[str]:

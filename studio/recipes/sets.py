@@ -162,18 +162,19 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
 
         The loss is that of all cells but the first, from the first cell alone. The baseline repeats given cells.
         """
-        drawn, repeated, total, pixels = ExactShares(spec.cells), ExactShares(spec.cells), 0.0, 0
+        drawn, repeated, total, pixels = ExactShares(), ExactShares(), 0.0, 0
         for batch in batches:
             x, present = _cells_of(network, batch)
             index, palette = index_colours(x, config.colours)
             for task in tasks_of(spec.cells):
                 given = torch.tensor(task.given, device=x.device) & present  # bool [B, C]
-                known, missing = given[:, :, None, None].expand_as(index), present & ~given
+                known = given[:, :, None, None].expand_as(index)
+                missing = present & ~given & given.any(1, keepdim=True)  # a set without the given cells doesn't count
                 limited = only_allowed(palette, colours_in(index, known, config.colours))
                 logits = network(index, limited, known.float())
                 drawn.add(task, x, colours_of(logits.argmax(2), limited), missing)
-                repeated.add(task, x, x[:, task.repeated], missing)
-                if task.is_first:
+                repeated.add(task, x, task.baseline(x), missing)
+                if task.name == EXACT.name:
                     target = nearest_allowed(palette, limited).gather(1, index.flatten(1)).view_as(index)
                     total += float((_errors(logits, target) * missing[:, :, None, None]).sum())
                     pixels += int(missing.sum()) * index[0, 0].numel()

@@ -27,6 +27,7 @@ from studio.engine.devices.precision import autocast
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.copies import Nearest, find_copies
 from studio.engine.quality.features import TrainedFeatures, fixed_features, learn_features
+from studio.engine.quality.judge_sets import judge_sets
 from studio.engine.quality.scores import frechet_distance, kid, likelihood_divergence, overlap, probability_below
 from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.runs.evaluation import CheckpointEvaluation, save_evaluation
@@ -87,6 +88,8 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
             examples, chosen = model.recipe.examples(real.heldout, np.arange(len(real.heldout)))
             heldout = DeviceSprites(examples, model.device, indices=chosen)
             figures = evaluate_heldout(model, heldout, heldout_batch_size(heldout, model.recipe))
+            if model.recipe.makes == "sets":
+                figures = yield from judge_sets(model, figures, real.heldout, real.training)
         found = CheckpointEvaluation.from_validation(figures, len(real.heldout), len(real.training))
         yield from save_evaluation(run, found)
         yield figures
