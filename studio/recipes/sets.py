@@ -239,8 +239,11 @@ def _draw_colours(logits: Tensor, chance: Tensor, variety: float, heat: float) -
     logits: float32 [N, C, P, S, S]. chance: uniform random numbers [N, 2, C, S, S]. variety: temperature of the
     colours; 0 takes the most likely. heat: temperature of the certainty, whose order is random when hot.
     """
-    odds = (logits / max(variety, 1e-3)).softmax(2)
-    index = (odds.cumsum(2) < chance[:, 0, :, None]).sum(2).clamp(max=logits.shape[2] - 1)
+    if variety:
+        odds = (logits / variety).softmax(2)
+        index = (odds.cumsum(2) < chance[:, 0][:, :, None]).sum(2).clamp(max=logits.shape[2] - 1)
+    else:
+        index = logits.argmax(2)
     certainty = logits.log_softmax(2).gather(2, index[:, :, None])[:, :, 0]
     gumbel = -(-chance[:, 1].clamp(1e-6, 1 - 1e-6).log()).log()
     return index, certainty + heat * gumbel

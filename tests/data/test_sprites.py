@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from studio.data.sets.layout import SetLayout
-from studio.data.sprites import Sprites
+from studio.data.sprites import Sprites, unstack
+from tests.conftest import make_sprites, with_sets
 from tests.data.making import sprite
 
 
@@ -67,3 +68,26 @@ def test_chosen_sets_are_groups_and_follow_taken_sprites() -> None:
     assert chosen.take([2, 1]).sets.sets == ("a",) and chosen.take([2, 1]).sets.table.tolist() == [[-1, 0]]
     with pytest.raises(AssertionError):
         dataclasses.replace(sprites, sets=dataclasses.replace(layout, table=layout.table + 1))
+
+
+def test_sets_are_stacked_as_channels() -> None:
+    sprites = with_sets(make_sprites(), ("down", "left", "up"))
+    table = sprites.sets.table.copy()
+    table[1] = (2, -1, 5)  # a sprite of the first set, and a gap
+    sprites = dataclasses.replace(sprites, sets=dataclasses.replace(sprites.sets, table=table))
+    stacked = sprites.stacked_sets(np.array([2, 23]))
+    assert len(stacked) == 3 and stacked.size == 8 and stacked.rgba.shape == (3, 8, 8, 12)
+    assert stacked.targets.tolist() == [[1, 1, 1], [1, 0, 1], [1, 1, 1]] and not stacked.labels.any()
+    cells = unstack(stacked.rgba)
+    assert np.array_equal(cells[0], sprites.rgba[:3]) and np.array_equal(cells[2], sprites.rgba[21:])
+    assert np.array_equal(cells[1, [0, 2]], sprites.rgba[[2, 5]]) and not cells[1, 1].any()
+    assert np.array_equal(unstack(stacked.take(np.array([2])).rgba)[0], cells[2])
+
+
+def test_the_sprites_of_some_sets_are_held_out_whole() -> None:
+    sprites = with_sets(make_sprites(), ("down", "left", "up"))
+    part = sprites.of_sets(sprites.sets.part(np.arange(8) % 2 == 1, np.array([True, False, True])))
+    assert len(part) == 8 and part.sets.cells == ("down", "up") and part.sets.sets == ("set1", "set3", "set5", "set7")
+    assert np.array_equal(part.rgba[:2], sprites.rgba[[3, 5]])
+    groups = part.groups.reshape(4, 2)
+    assert (groups[:, 0] == groups[:, 1]).all() and len(np.unique(groups)) == 4

@@ -19,12 +19,14 @@ from studio.core.arrays import Indices, Rgba
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, LossChunk, RunFinished
 from studio.core.generators import run_to_end
+from studio.data.colour.pixel_art import measure_style
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control.control import Control
 from studio.engine.devices.adam import AdamW
 from studio.engine.devices.types import Device
 from studio.engine.distributed.ranks import ALONE, Ranks
+from studio.engine.models.model import TrainedModel
 from studio.engine.quality.copies import Nearest, find_copies
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RECORD_FILE, RunDir
@@ -32,10 +34,11 @@ from studio.engine.steps import timing
 from studio.engine.training import loop
 from studio.engine.training.loop import train_new, train_resumed
 from studio.recipes.autoencoder import Autoencoder
-from studio.recipes.base import Recipe
+from studio.recipes.base import Recipe, Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
 from studio.recipes.regression import Regression
+from studio.recipes.sets import Sets
 from tests.environment import THREADS
 
 CPU = Device("cpu", "cpu", "test CPU", 1 << 30, 1 << 30, cores=2, threads=THREADS)
@@ -76,6 +79,18 @@ train_generator = partial(_train, Generator())
 train_classifier = partial(_train, Classifier())
 train_autoencoder = partial(_train, Autoencoder())
 train_regression = partial(_train, Regression())
+train_sets = partial(_train, Sets())
+
+
+def untrained_model(recipe: Recipe, sprites: Sprites) -> TrainedModel:
+    """A model of random weights, made for these sprites."""
+    config, spec = recipe.small, Spec.of(sprites)
+    torch.manual_seed(0)
+    network = recipe.build(config, spec).eval().requires_grad_(False)
+    for name, values in recipe.statistics(sprites, config).items():
+        network.get_buffer(name).copy_(values)
+    style = measure_style(sprites)
+    return TrainedModel(recipe, config, spec, network, torch.device("cpu"), "fp32", 0, "trial", style)
 
 
 class SavingAlways(Control):
