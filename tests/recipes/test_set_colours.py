@@ -25,7 +25,8 @@ def _sets() -> torch.Tensor:
     """Two sets of two cells of 2x2 pixels; the second set has no transparent pixel: x [2, 2, 4, 2, 2]."""
     first = [[CLEAR, RED, RED, BLUE], [CLEAR, CLEAR, DARK_RED, BLUE]]
     second = [[RED] * 4, [BLUE] * 4]
-    return torch.tensor([first, second]).permute(0, 1, 3, 2).unflatten(3, (2, 2))
+    x: torch.Tensor = torch.tensor([first, second]).permute(0, 1, 3, 2).unflatten(3, (2, 2))
+    return x
 
 
 def test_pixels_become_indices_of_their_sets_palette() -> None:

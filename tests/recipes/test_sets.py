@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_sprites_without_sets_or_with_few_are_refused(sprites: Sprites) -> None:
 
 def test_a_mirrored_set_swaps_left_and_right(sprites: Sprites) -> None:
     chosen, _ = RECIPE.select(sprites, RECIPE.small)
-    network = untrained_model(RECIPE, chosen).network
+    network: Any = untrained_model(RECIPE, chosen).network
     examples, indices = RECIPE.examples(chosen, np.arange(24))
     data, losses = DeviceSprites(examples, torch.device("cpu"), indices=indices), list[float]()
     batch = next(data.plain_batches(4, 4))
