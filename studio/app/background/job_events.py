@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from studio.data.files.source_files import ImportIssue
     from studio.data.import_result import DetectedSheet, SheetSummary
     from studio.data.options import ImportOptions
+    from studio.data.sets.layout import SetProposal
     from studio.engine.runs.folder import RunRecord
 
 
@@ -55,6 +56,7 @@ class OnlySheets(Event):
     sheets: tuple[ImportIssue, ...]
     summary: SheetSummary
     recognised: tuple[DetectedSheet, ...] = ()  # the images that look like sprite sheets
+    proposed_sets: SetProposal | None = None  # see SpritesImported
 
 
 @dataclass(frozen=True)

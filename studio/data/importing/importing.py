@@ -61,11 +61,15 @@ _FORMATS = "PNG, GIF, WebP and other images, Aseprite, Piskel, OpenRaster and ID
 
 
 class NothingUsableError(BadInputError):
-    """Raised if no file could be imported. left_out: issues of all files. sheets: images like sheets."""
+    """Raised if no file could be imported. left_out: issues of all files. sheets: images like sheets.
+
+    proposed_sets: the sets that slicing the sheets would give, if any.
+    """
 
     def __init__(self, title: str, hint: str, result: ImportResult) -> None:
         super().__init__(title, hint)
         self.left_out, self.sheets, self.sheet_summary = result.quarantine, result.sheets, result.sheet_summary
+        self.proposed_sets = result.proposed_sets
 
 
 def import_sprites(

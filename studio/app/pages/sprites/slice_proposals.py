@@ -1,6 +1,7 @@
 """Opens the slicing view: from a proposal above the grid, from a finding, or from the import settings."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -71,8 +72,13 @@ class SliceOpener(QObject):
 
     @Slot(object)
     def _on_only_sheets(self, found: OnlySheets) -> None:
-        names = tuple(item.name for item in found.sheets)
-        sheets = SheetsToSlice(found.paths, names, ImportOptions(), found.recognised, found.summary, reason=_TOO_LARGE)
+        names, options, reason = tuple(item.name for item in found.sheets), ImportOptions(), _TOO_LARGE
+        summary = found.summary
+        if found.proposed_sets is not None:
+            options = options.replace(**characters_fix(options).changes)
+            reason = f"Looks like {describe_characters(found.proposed_sets)} Check the cells, then slice the sheets."
+            summary = replace(summary, classes="folder")  # as the import of characters decides
+        sheets = SheetsToSlice(found.paths, names, options, found.recognised, summary, reason=reason)
         self._view.open(sheets)
         self.opened.emit()
 

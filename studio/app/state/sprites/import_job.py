@@ -162,4 +162,4 @@ def _only_sheets(error: NothingUsableError, state: ImportState) -> Event:
         raise error
     if not sheets or state.options.sheets != "as they are" or state.options.other_sizes == "leave out":
         raise error
-    return OnlySheets(tuple(state.paths), sheets, error.sheet_summary, error.sheets)
+    return OnlySheets(tuple(state.paths), sheets, error.sheet_summary, error.sheets, error.proposed_sets)

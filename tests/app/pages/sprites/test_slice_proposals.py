@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from studio.app.pages.sprites.page import SpritesPage
@@ -93,3 +95,17 @@ def test_the_table_is_remembered_and_follows_filters(qtbot: QtBot, page: Sprites
     open_sprites(qtbot, page.session, characters)
     assert other.browser.shows_table()
     assert other.reopened.text.text() == "Opened as you left it: 4 sheets sliced into characters."
+
+
+def test_large_sheets_of_characters_are_named_in_the_slicing_view(
+    qtbot: QtBot, page: SpritesPage, characters: Path
+) -> None:
+    for path in characters.iterdir():
+        cells = np.asarray(Image.open(path)).reshape(4, 16, 4, 16, 4)
+        wide = np.pad(cells, ((0, 0), (4, 4), (0, 0), (4, 4), (0, 0))).reshape(96, 96, 4)
+        Image.fromarray(np.tile(wide, (1, 3, 1))).save(path)  # 12 frames, wider than a sprite can be
+    page.session.open_sprites.open_paths([characters])
+    qtbot.waitUntil(page.cutting.isVisible, timeout=LONG_MS)
+    texts = [label.text() for label in page.cutting.findChildren(QLabel)]
+    assert "Looks like 4 characters with 4 views × 12 frames. Check the cells, then slice the sheets." in texts
+    assert page.cutting.form.options().sets == "sheets"
