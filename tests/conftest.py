@@ -166,6 +166,15 @@ def with_sets(sprites: Sprites, cells: tuple[str, ...] = ("down", "up")) -> Spri
     )
 
 
+def with_mirrored_views(sprites: Sprites) -> Sprites:
+    """Sets of a front, a left and a right view; the right view mirrors the left one, exactly in two of three sets."""
+    rgba = sprites.rgba.copy()
+    right = rgba[1::3, :, ::-1].copy()
+    right[::3, 0, 0] = 255
+    rgba[2::3] = right[: len(rgba[2::3])]
+    return with_sets(dataclasses.replace(sprites, rgba=rgba), ("down", "left", "right"))
+
+
 @pytest.fixture
 def sprites() -> Sprites:
     """24 sprites of 8x8 in two classes."""

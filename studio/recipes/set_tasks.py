@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,8 +10,6 @@ from torch import Tensor
 
 from studio.core.metrics import EXACT
 
-_SIDES = {"left": "right", "west": "east", "l": "r", "w": "e"}
-_OTHER_SIDE = {**_SIDES, **{right: left for left, right in _SIDES.items()}}
 _MOST_ROWS = 12  # with a figure of their own
 _SAME = 1 / 255  # largest difference between equal colours
 
@@ -38,13 +35,13 @@ class Task:
         return [self.name, *([f"{self.name} {self.rows[cell]}"] if self.rows and self.rows[cell] else [])]
 
 
-def tasks_of(cells: Sequence[str]) -> list[Task]:
-    """Return the tasks for these cells.
+def tasks_of(cells: Sequence[str], partners: Sequence[int]) -> list[Task]:
+    """Return the tasks for these cells. partners: the cell that mirrors each cell, -1 for none.
 
     'exact': all cells from the first, with a figure for the first cell of each row. 'exact steps': later cells of the
     rows from the first cells of all rows. 'exact side': a view from the opposite one, such as right from left.
     """
-    count, rows, leads, partners = len(cells), _rows(cells), first_of_rows(cells), mirrored_cells(cells)
+    count, rows, leads = len(cells), _rows(cells), first_of_rows(cells)
 
     def only(number: int) -> tuple[bool, ...]:
         return tuple(cell == number for cell in range(count))
@@ -66,12 +63,6 @@ def first_of_rows(cells: Sequence[str]) -> tuple[bool, ...]:
     """Return which cells begin a row: the first column of each view."""
     rows = _rows(cells)
     return tuple(rows.index(row) == number for number, row in enumerate(rows))
-
-
-def mirrored_cells(cells: Sequence[str]) -> tuple[int, ...]:
-    """Return the index of each cell's mirror image: 'right/step' for 'left/step', itself for 'down'; -1 if missing."""
-    found = {cell: number for number, cell in enumerate(cells)}
-    return tuple(found.get(_mirrored(cell), -1) for cell in cells)
 
 
 class ExactShares:
@@ -99,9 +90,3 @@ class ExactShares:
 
 def _rows(cells: Sequence[str]) -> list[str]:
     return [cell.partition("/")[0] for cell in cells]
-
-
-def _mirrored(cell: str) -> str:
-    row, slash, column = cell.partition("/")
-    words = re.split(r"([-_ ])", row)
-    return "".join(_OTHER_SIDE.get(word, word) for word in words) + slash + column

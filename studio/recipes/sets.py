@@ -36,8 +36,9 @@ from studio.recipes.set_colours import (
     only_allowed,
     turn_hues,
 )
+from studio.recipes.set_mirrors import find_partners
 from studio.recipes.set_network import SetNetwork
-from studio.recipes.set_tasks import ExactShares, first_of_rows, mirrored_cells, tasks_of
+from studio.recipes.set_tasks import ExactShares, first_of_rows, tasks_of
 
 
 @dataclass(frozen=True)
@@ -132,13 +133,10 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
             cells = torch.from_numpy(stacked.rgba[number].copy()).float().unflatten(2, (-1, 4)) / 255  # [S, S, C, 4]
             x = torch.cat([cells[..., :3] * cells[..., 3:], cells[..., 3:]], 3) * 2 - 1
             palettes[row] = index_colours(x.permute(2, 3, 0, 1)[None], config.colours)[1][0]
-        names, partners = sprites.sets.cells, mirrored_cells(sprites.sets.cells)
-        of_cells = {"leads": torch.tensor(first_of_rows(names)), "partners": torch.tensor(partners)}
-        cells, there = unstack(stacked.rgba), stacked.targets > 0  # [M, C, S, S, 4], [M, C]
-        both, others = there & there[:, partners], cells[:, partners, :, ::-1]
-        equal = both & (cells == others).all((2, 3, 4))
-        shares = np.where([partner >= 0 for partner in partners], equal.sum(0) / both.sum(0).clip(1), 0)
-        return {"palettes": palettes, **of_cells, "mirrored": torch.from_numpy(shares).float()}
+        partners, shares = find_partners(unstack(stacked.rgba), stacked.targets > 0)
+        leads = torch.tensor(first_of_rows(sprites.sets.cells))
+        mirrors = {"partners": torch.from_numpy(partners), "mirrored": torch.from_numpy(shares)}
+        return {"palettes": palettes, "leads": leads, **mirrors}
 
     def loss(self, network: SetNetwork, batch: Batch, config: SetsConfig, rng: BatchRng) -> Tensor:
         x, present = _cells_of(network, batch)
@@ -166,7 +164,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         for batch in batches:
             x, present = _cells_of(network, batch)
             index, palette = index_colours(x, config.colours)
-            for task in tasks_of(spec.cells):
+            for task in tasks_of(spec.cells, network.partners.tolist()):
                 given = torch.tensor(task.given, device=x.device) & present  # bool [B, C]
                 known = given[:, :, None, None].expand_as(index)
                 missing = present & ~given & given.any(1, keepdim=True)  # a set without the given cells doesn't count

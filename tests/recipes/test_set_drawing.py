@@ -26,6 +26,8 @@ def model() -> TrainedModel:
 def test_exports_draw_what_the_studio_draws(model: TrainedModel, mirrored: float) -> None:
     count, exportable = len(model.spec.cells), exportable_copy(model)
     exportable.network.get_buffer("mirrored").fill_(mirrored)
+    for network in (exportable.network, model.network):
+        network.get_buffer("partners")[2:4] = torch.tensor([3, 2])
     cells, given = (tensor[:3] for tensor in PROBE.sets(count, 8))
     settings = CompleteSettings(seed=5, rounds=3, mirror="on" if mirrored else "off")
     *_, done = complete(model, settings, GivenSets(("a", "b", "c"), cells.numpy(), given.numpy()))

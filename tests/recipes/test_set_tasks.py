@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
-from studio.recipes.set_tasks import ExactShares, first_of_rows, mirrored_cells, tasks_of
+from studio.recipes.set_tasks import ExactShares, first_of_rows, tasks_of
 
 WALK = ("down/stand", "down/step", "left/stand", "left/step", "right/stand", "right/step")
 
@@ -15,28 +14,16 @@ def test_rows_begin_with_their_first_column() -> None:
     assert first_of_rows(("front", "back")) == (True, True)
 
 
-@pytest.mark.parametrize(
-    ("cells", "expected"),
-    [
-        (WALK, (0, 1, 4, 5, 2, 3)),
-        (("down-left", "up_right", "down-right"), (2, -1, 0)),
-        (("left", "front"), (-1, 1)),  # without a right view, nothing mirrors the left one
-    ],
-)
-def test_left_cells_mirror_right_cells(cells: tuple[str, ...], expected: tuple[int, ...]) -> None:
-    assert mirrored_cells(cells) == expected
-
-
 def test_tasks_follow_from_the_cells() -> None:
-    alone, steps, side = tasks_of(WALK)
+    alone, steps, side = tasks_of(WALK, (0, 1, 4, 5, 2, 3))
     assert (alone.name, sum(alone.given), alone.rows) == ("exact", 1, ("", "", "left", "", "right", ""))
     assert (steps.name, steps.given, steps.repeated) == ("exact steps", first_of_rows(WALK), (0, 0, 2, 2, 4, 4))
     assert (side.given.index(True), side.judged.index(True), side.mirrors) == (2, 4, True)
-    assert [task.name for task in tasks_of(("a", "b"))] == ["exact"]
+    assert [task.name for task in tasks_of(("a", "b"), (0, -1))] == ["exact"]
 
 
 def test_exact_pixels_are_counted_in_the_union_of_silhouettes() -> None:
-    (task, *_), shares = tasks_of(("front", "back")), ExactShares()
+    (task, *_), shares = tasks_of(("front", "back"), (0, 1)), ExactShares()
     true = torch.full((1, 2, 4, 2, 2), -1.0)  # transparent
     drawn = true.clone()
     true[0, 1, :, 0, :] = 1.0  # two white pixels

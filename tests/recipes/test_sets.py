@@ -24,8 +24,10 @@ RECIPE = Sets()
 
 @pytest.fixture
 def sprites() -> Sprites:
-    """Twelve sets of a left and a right view."""
-    return with_sets(make_sprites(), ("left", "right"))
+    """Twelve sets of a left and a right view; nine of the right views mirror the left ones."""
+    rgba = make_sprites().rgba
+    rgba[1:18:2] = rgba[0:18:2, :, ::-1]
+    return with_sets(replace(make_sprites(), rgba=rgba), ("left", "right"))
 
 
 def test_rare_cells_and_colourful_sets_are_left_out(sprites: Sprites) -> None:
@@ -65,10 +67,9 @@ def test_a_mirrored_set_swaps_left_and_right(sprites: Sprites) -> None:
 
 
 def test_statistics_tell_exact_mirror_images(sprites: Sprites) -> None:
-    rgba = sprites.rgba.copy()
-    rgba[1:13:2] = rgba[0:12:2, :, ::-1]  # of six sets
-    found = RECIPE.statistics(replace(sprites, rgba=rgba), RECIPE.small)
-    assert found["mirrored"].tolist() == [0.5, 0.5] and found["partners"].tolist() == [1, 0]
+    found = RECIPE.statistics(sprites, RECIPE.small)
+    assert found["mirrored"].tolist() == [0.75, 0.75] and found["partners"].tolist() == [1, 0]
+    assert found["leads"].tolist() == [True, True]
 
 
 def test_it_learns_to_copy_and_mirror(run_path: Path, sprites: Sprites) -> None:

@@ -20,11 +20,11 @@ from studio.engine.steps.batches import premultiply, unpremultiply
 from studio.recipes.capabilities import CompletesSets, SetCondition
 from studio.recipes.flow import normal_rows
 from studio.recipes.set_colours import TRANSPARENT, UNUSED
+from studio.recipes.set_drawing import mirror_sides
 
 __all__ = ["CompleteSettings", "GivenSets", "complete"]
 
 _DRAW_BATCH = 16  # sets; few enough to stop quickly
-_MIRRORED = 0.95  # share of training sets from which right views mirror left views
 
 
 def complete(model: TrainedModel, settings: CompleteSettings, sets: GivenSets | None = None, first: int = 0) -> Events:
@@ -153,13 +153,18 @@ def _draw(
 
 
 def _mirror(model: TrainedModel, settings: CompleteSettings, cells: Rgba, given: Mask) -> Rgba:
-    """Replace drawn side views by mirror images of their partners, as the settings say. cells: [N, C, S, S, 4]."""
-    partners, shares = (model.network.get_buffer(name).cpu().numpy() for name in ("partners", "mirrored"))
-    for cell, partner in enumerate(partners.tolist()):
-        is_on = settings.mirror == "on" or (settings.mirror == "auto" and shares[cell] >= _MIRRORED)
-        if not is_on or partner in (-1, cell):
-            continue
-        # The second of two drawn cells follows the first; a given cell is followed by its drawn partner.
-        follows = ~given[:, cell] & (given[:, partner] | (partner < cell))
-        cells[follows, cell] = cells[follows, partner, :, ::-1]
-    return cells
+    """Replace drawn side views by mirror images of their partners, as the settings say. cells: [N, C, S, S, 4].
+
+    Raises UsageError if the settings ask for mirror images, but no views of the training sets mirror each other.
+    """
+    partners, shares = (model.network.get_buffer(name).cpu() for name in ("partners", "mirrored"))
+    if settings.mirror == "off":
+        return cells
+    if settings.mirror == "on":  # for views; a step of the same view stays free
+        rows = [cell.partition("/")[0] for cell in model.spec.cells]
+        others = [other >= 0 and rows[other] != row for row, other in zip(rows, partners.tolist(), strict=True)]
+        if not any(others):
+            title = "No view of the training sprites mirrors another."
+            raise UsageError(title, "Set 'Right mirrors left' to off.")
+        shares = torch.tensor(others).float()
+    return mirror_sides(torch.from_numpy(cells), torch.from_numpy(given), partners, shares).numpy()
