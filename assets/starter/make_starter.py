@@ -2,19 +2,16 @@
 
     python assets/starter/make_starter.py TILES
 
-TILES: the folder of `sources.json`'s first source, as it was published; `tiles.sha256` says which of its files are
-learnt from. The others are drawn by assets/demo/demo_art. The same machine makes the same bytes, in some twenty
-minutes on one core. --without art or --without tiles makes one that has never seen that source, to be judged by it.
+TILES: the folder of the generator's first source in `sources.json`, as it was published; `tiles.sha256` says which of
+its files are learnt from. The others are drawn by assets/demo/demo_art. The same machine makes the same bytes, in some
+twenty minutes on one core. --without art or --without tiles makes one that has never seen that source, to be judged by
+it.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import sys
-import tempfile
-from dataclasses import asdict
 from pathlib import Path
 
 from studio.core.process import prepare_for_training
@@ -23,25 +20,18 @@ if __name__ == "__main__":
     prepare_for_training()  # before torch comes in
 
 import numpy as np
-from safetensors.torch import load_file, save_file
+from building import HERE, check_files, save, train
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "demo"))
 from make_demo_sprites import CLASSES, draw_on_canvases
 
-from studio.core.errors import BadInputError
-from studio.core.events import LossChunk, RunFinished
 from studio.data.importing.importing import SpritesImported, import_sprites
 from studio.data.options import ImportOptions
 from studio.data.sprites import Sprites
 from studio.engine import catalog
-from studio.engine.control.control import Control
-from studio.engine.devices import detection
-from studio.engine.runs import checkpoints
-from studio.engine.training.loop import train_new
 from studio.engine.training.parents import StarterInfo
 from studio.recipes.base import Spec
 
-HERE = Path(__file__).resolve().parent
 OUT = HERE / "starter.safetensors"
 SEED = 20261123
 SIZE = 32
@@ -61,13 +51,7 @@ def drawn_sprites() -> Sprites:
 
 def published_tiles(folder: Path) -> Sprites:
     """The tiles that the manifest names. Raises BadInputError when one is missing or another than it was."""
-    lines = [line.split("  ", 1) for line in (HERE / "tiles.sha256").read_text().splitlines()]
-    known = {name: sha256 for sha256, name in lines}
-    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*.png")}
-    wrong = sorted(known.keys() ^ found)
-    wrong += [name for name in sorted(known.keys() & found) if known[name] != _sha256(folder / name)]
-    if wrong:
-        raise BadInputError(f"{folder} is not the source of the starter.", f"{len(wrong)} files differ: {wrong[0]}.")
+    check_files(folder, "tiles.sha256")
     *_, read = import_sprites([folder], ImportOptions(size=SIZE))
     assert isinstance(read, SpritesImported)
     return read.sprites
@@ -85,10 +69,6 @@ def together(parts: list[Sprites]) -> Sprites:
     )
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def main() -> None:
     """Train it, and write its averaged weights in half precision, those of single classes left out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -104,24 +84,12 @@ def main() -> None:
     config = recipe.Config(
         steps=chosen.steps, width=WIDTH, class_dropout=CLASS_DROP, flip=True, seed=SEED, holdout=0.02, threads=1
     )
-    with tempfile.TemporaryDirectory() as scratch:
-        run = Path(scratch) / "run"
-        for event in train_new(
-            run, sprites, recipe, config, detection.choose_device(detection.probe_devices(), "cpu"), Control()
-        ):
-            if isinstance(event, LossChunk) and event.first_step % 100 < len(event.losses):
-                sys.stdout.write(f"step {event.first_step} of {chosen.steps}: loss {event.losses.mean():.3f}\n")
-                sys.stdout.flush()
-            elif isinstance(event, RunFinished):
-                path = checkpoints.checkpoint_path(run / "checkpoints", event.step)
-                weights = load_file(path / "average.safetensors")
+    weights = train(sprites, recipe, config)
     for name in recipe.rows(Spec.of(sprites)):
         weights[name] = weights[name][-1:]  # the row that stands for any class
     settings = {name: getattr(config, name) for name in recipe.fixed_by_weights}
     about = StarterInfo(recipe.name, settings, SIZE, chosen.steps, sprites.title, sprites.fingerprint)
-    halves = {name: tensor.half().contiguous() for name, tensor in weights.items()}
-    save_file(halves, chosen.out, metadata={"about": json.dumps(asdict(about))})
-    sys.stdout.write(f"{chosen.out}: {chosen.out.stat().st_size:,} bytes\n")
+    save(chosen.out, weights, about)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ _NEW_RUN = (
     _flag(
         "--from",
         "initial weights: a run, 'starter' (the bundled model, trained on CC0 sprites) or 'nothing' (default: starter "
-        "for a generator with few sprites, otherwise nothing)",
+        "for few sprites, if the recipe has one, otherwise nothing)",
         "MODEL",
         dest="parent",
     ),

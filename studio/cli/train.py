@@ -17,7 +17,7 @@ from studio.cli.inputs import find_device, find_run, print_excluded, read_sprite
 from studio.cli.messages import DONE, INTERRUPTED, finished
 from studio.cli.reporting import Reporter, reporter_for, run_job
 from studio.cli.signal_handlers import stop_on_signal
-from studio.core import files, formatting, paths
+from studio.core import files, paths
 from studio.core.config import LENGTH_SETTINGS, TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
@@ -99,7 +99,7 @@ def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> N
     from studio.engine import catalog
     from studio.engine.steps.benchmark import training_budget
     from studio.engine.training.create import NewRun
-    from studio.engine.training.parents import load_parent, suggest_parent
+    from studio.engine.training.parents import describe_examples, load_parent, suggest_parent
     from studio.recipes.base import TrainingBudget
 
     recipe = catalog.recipe(args.recipe)
@@ -115,7 +115,7 @@ def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> N
         source = suggest_parent(recipe, sprites)
         if source is not None:
             parent = load_parent(source, recipe)
-            few = formatting.count(len(sprites), "sprite")
+            few = describe_examples(recipe, sprites)
             reporter.print(f"Starting from the bundled starter model (CC0 sprites), which helps with {few}.")
             reporter.print("To train on your sprites only, add --from nothing.")
     fixed = parent.settings if parent else None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Literal
+from typing import Any, ClassVar, Generic, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -111,6 +111,16 @@ class Spec:
     def of(cls, sprites: Sprites) -> Spec:
         """Create a spec with the size, class names, number names and cells of these sprites."""
         return cls(sprites.size, sprites.class_names, sprites.target_names, sprites.sets.cells)
+
+
+class CellSlices(NamedTuple):
+    """A dimension of a weight whose slices belong to cells.
+
+    names: the cell of each slice, '' for a slice of no cell. All cells have equally many slices.
+    """
+
+    dim: int
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -242,6 +252,13 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
 
         A training that starts from another run's weights copies the rows with equal names. An embedding may end with a
         row without a name, for sprites of any class.
+        """
+        return {}
+
+    def cell_slices(self, spec: Spec) -> Mapping[str, CellSlices]:
+        """Return which slices of a weight belong to which cell of a set, by the weight's name.
+
+        A training that starts from another run's weights copies the slices of the cells that match best.
         """
         return {}
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from studio.recipes.base import CellSlices
 from studio.recipes.layers import Attention, ResidualBlock, group_norm
 from studio.recipes.set_colours import colours_of
 
+FEATURES = 24  # of a pixel and of a colour, whose product is the colour's logit
+_SHOWN = 5  # channels of a cell at the input: RGBA, and whether the pixel is known
 _NEVER = 1e4  # subtracted from the logits of unused entries: exp(-1e4) is 0, and 1e4 fits into fp16
 _LEVELS = 3  # halvings of the resolution
 
@@ -31,7 +35,7 @@ class SetNetwork(nn.Module):
     partners: Tensor
     mirrored: Tensor
 
-    def __init__(self, cells: int, width: int, colours: int, palettes: int, features: int = 24) -> None:
+    def __init__(self, cells: int, width: int, colours: int, palettes: int, features: int = FEATURES) -> None:
         super().__init__()
         self.cells, self.colours, self.features = cells, colours, features
         self.register_buffer("palettes", torch.zeros(palettes, colours, 4))
@@ -39,7 +43,7 @@ class SetNetwork(nn.Module):
         self.register_buffer("partners", torch.arange(cells))
         self.register_buffer("mirrored", torch.zeros(cells))
         wide, deep = 2 * width, 4 * width
-        self.enter = nn.Conv2d(2 * cells * 5 + 2, width, 3, 1, 1)
+        self.enter = nn.Conv2d(2 * cells * _SHOWN + 2, width, 3, 1, 1)
         self.down = nn.ModuleList([ResidualBlock(width, width), ResidualBlock(width, wide), ResidualBlock(wide, deep)])
         self.bottom, self.attend = ResidualBlock(deep, deep), Attention(deep)
         self.up = nn.ModuleList(
@@ -87,3 +91,11 @@ class SetNetwork(nn.Module):
         counts = has.sum(2, keepdim=True)  # [B, P, 1]
         pooled = has @ features.flatten(2).transpose(1, 2) / counts.clamp(min=1)  # [B, P, width]
         return self.key(torch.cat([pooled, palette, counts.log1p() / 6], 2))  # type: ignore[no-any-return]
+
+
+def cell_slices(cells: Sequence[str], features: int = FEATURES) -> dict[str, CellSlices]:
+    """Return which slices of the network's weights belong to which cell, by the weight's name."""
+    shown = tuple(cell for cell in cells for _ in range(_SHOWN))
+    drawn = tuple(cell for cell in cells for _ in range(features))
+    enter = CellSlices(1, (*shown, *shown, "", ""))  # the cells, their mirror images, the coordinates
+    return {"enter.weight": enter, "leave.weight": CellSlices(0, drawn), "leave.bias": CellSlices(0, drawn)}

@@ -23,7 +23,7 @@ from studio.core.errors import TrainingError
 from studio.core.formatting import count
 from studio.core.metrics import EXACT
 from studio.data.sprites import Examples, Sprites, unstack
-from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
+from studio.recipes.base import Batch, BatchRng, CellSlices, Evaluation, Preset, Recipe, Spec, TrainingBudget
 from studio.recipes.capabilities import SetCondition
 from studio.recipes.layers import whole_groups
 from studio.recipes.planning import Planner
@@ -37,7 +37,7 @@ from studio.recipes.set_colours import (
     turn_hues,
 )
 from studio.recipes.set_mirrors import find_partners
-from studio.recipes.set_network import SetNetwork
+from studio.recipes.set_network import SetNetwork, cell_slices
 from studio.recipes.set_tasks import ExactShares, first_of_rows, tasks_of
 
 
@@ -86,7 +86,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
     headline = EXACT
     order = 5
     small = SetsConfig(width=16, colours=16, batch_size=8)
-    fixed_by_weights = ("width", "colours")
+    fixed_by_weights = ("width",)
 
     def select(self, sprites: Sprites, config: SetsConfig) -> tuple[Sprites, list[str]]:
         """Return the sprites of sets that can be learnt, as one class, and a sentence for each group left out."""
@@ -124,6 +124,9 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
     def arguments(self, config: SetsConfig, spec: Spec) -> dict[str, Value]:
         cells = max(2, len(spec.cells))
         return {"cells": cells, "width": config.width, "colours": config.colours, "palettes": _PALETTES}
+
+    def cell_slices(self, spec: Spec) -> Mapping[str, CellSlices]:
+        return cell_slices(spec.cells)
 
     def statistics(self, sprites: Sprites, config: SetsConfig) -> Mapping[str, Tensor]:
         """Return palettes of training sets, and which cells begin a row and which mirror each other."""

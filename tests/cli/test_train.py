@@ -221,7 +221,7 @@ def test_a_training_starts_from_a_run_or_from_the_starter(folder: Path, tmp_path
         assert not RunDir(tmp_path / name).record().ancestors
     for recipe, parent, said in (
         ("generator", "nobody", "There is no run 'nobody'"),
-        ("classifier", "starter", "The starter is a generator, not a classifier"),
+        ("classifier", "starter", "The recipe 'classifier' has no starter model"),
         ("classifier", str(first), "no classifier can start from it"),
     ):
         err = studio(*training(folder, tmp_path / "never", recipe, "--from", parent), code=WRONG_USAGE).err

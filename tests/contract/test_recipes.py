@@ -226,6 +226,14 @@ def test_training_can_start_from_its_weights(recipe: Recipe, trained: Trained) -
     recipe.Config().replace(**recipe.fine_tuning)
 
 
+def test_its_weights_of_cells_belong_to_cells(recipe: Recipe) -> None:
+    few, many = (Spec(8, ("a",), ("price",), tuple(map(str, range(cells)))) for cells in (3, 5))
+    own, larger = (dict(recipe.build(_config(recipe), spec).named_parameters()) for spec in (few, many))
+    slices = recipe.cell_slices(few)
+    assert slices.keys() == {name for name, weight in own.items() if weight.shape != larger[name].shape}
+    assert all(own[name].shape[dim] == len(names) for name, (dim, names) in slices.items())
+
+
 def test_its_arguments_rebuild_the_network(recipe: Recipe) -> None:
     config, spec = _config(recipe), Spec(8, ("a", "b", "c"), ("price", "weight"))
     network, arguments = recipe.build(config, spec), recipe.arguments(config, spec)

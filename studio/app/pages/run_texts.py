@@ -115,16 +115,20 @@ def parent(source: ParentSource, titles: Mapping[Path, str]) -> str:
     return "Bundled starter model" if source == STARTER else titles.get(source, source.name)
 
 
-def parent_summary(source: ParentSource, suggested: ParentSource, sprites: int) -> str:
-    """Return a sentence about the chosen start weights. suggested: the best choice for this many sprites."""
+def parent_summary(source: ParentSource, suggested: ParentSource, examples: str, parts: str) -> str:
+    """Return a sentence about the chosen start weights.
+
+    suggested: the best choice for the open sprites. examples: their number, as text. parts: what the other model's
+    weights are matched by: 'Classes'.
+    """
     is_small = suggested == STARTER
     if source is None:
-        small = f"Trains only on your {sprites} sprites. Small sets are soon copied."
+        small = f"Trains only on your {examples}. Small sets are soon copied."
         return small if is_small else "Trains only on your sprites."
     if source == STARTER:
         better = "Better for small sets: fewer copies, cleaner pixels." if is_small else "Best for small sets."
         return f"Pretrained on CC0 art. {better}"
-    return "Continues from this model's weights. Classes are matched by name."
+    return f"Continues from this model's weights. {parts} are matched by name."
 
 
 def copies(quality: Quality) -> str:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from studio.data.images.kinds import DRAWING_SUFFIXES
 from studio.data.sets.layout import Place
 
-_DOWN, _UP, _LEFT, _RIGHT = ("down", "front", "south"), ("up", "back", "north"), ("left", "west"), ("right", "east")
+DOWN, UP, LEFT, RIGHT = ("down", "front", "south"), ("up", "back", "north"), ("left", "west"), ("right", "east")
 _DIAGONAL = ("downleft", "downright", "upleft", "upright", "southwest", "southeast", "northwest", "northeast")
-VIEWS = (*_DOWN, *_UP, *_LEFT, *_RIGHT, "side", *_DIAGONAL, "sw", "se", "nw", "ne")  # in the order of rows
+VIEWS = (*DOWN, *UP, *LEFT, *RIGHT, "side", *_DIAGONAL, "sw", "se", "nw", "ne")  # in the order of rows
 _LETTERS = ("s", "n", "w", "e"), ("d", "u", "l", "r")  # views if all four occur
 ACTIONS = (
     "stand", "standing", "idle", "step", "walk", "walking", "run", "running", "jump", "jumping", "fall", "attack",

@@ -1,4 +1,4 @@
-"""Parent models: the weights of another run, or of the starter bundled with the studio, start a new training."""
+"""Parent models: the weights of another run, or of a starter bundled with the studio, start a new training."""
 
 import hashlib
 import json
@@ -15,17 +15,20 @@ from torch import Tensor, nn
 from studio.core import paths, records
 from studio.core.config import TrainingConfig, Value
 from studio.core.errors import DamagedError, UsageError
+from studio.core.formatting import count
 from studio.data.rights import Rights
+from studio.data.sets.matching import match_cells
 from studio.data.sprites import Sprites
 from studio.engine.devices.types import STARTER, ParentSource
 from studio.engine.models.loading import load_average_weights
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import Tensors
 from studio.engine.runs.folder import Ancestor, RunDir, RunRecord, wrap_read_errors, wrap_write_errors
-from studio.recipes.base import Recipe, Spec
+from studio.recipes.base import CellSlices, Recipe, Spec
 
 _LENGTH_BYTES = 8  # at the start of a safetensors file: the length of the JSON header
-STARTER_LIMIT = 200  # sprites: up to this many, starting from the starter gives cleaner sprites and fewer copies
+STARTER_LIMIT = 200  # sprites or sets; up to this many, a starter gives cleaner sprites and fewer copies
+_STARTER_NAMES = {"generator": "starter"}  # names of files, if not the recipe's name
 _HINT = "Train from scratch, or start from another model."
 
 
@@ -45,26 +48,31 @@ class Parent:
     def copy_weights(self, network: nn.Module, recipe: Recipe, spec: Spec) -> int:
         """Copy this model's weights into a new network.
 
-        Returns how many weights were skipped because of different shapes. Weights that the parent lacks keep their
+        Returns how many parameters were skipped because of different shapes. Weights that the parent lacks keep their
         values. Rows of class and number embeddings are matched by name. Rows of new classes keep their random values:
-        starting from the row for 'any class', they would learn to differ late.
+        starting from the row for 'any class', they would learn to differ late. Slices of cells are copied from the
+        cells that match best.
         """
         rows, known_rows, left = recipe.rows(spec), recipe.rows(self.spec), 0
+        slices, known_slices = recipe.cell_slices(spec), recipe.cell_slices(self.spec)
+        buffers = {name for name, _ in network.named_buffers()}  # of other shapes: computed from the training sprites
         with torch.no_grad():
             for name, own in network.state_dict().items():
                 given = self.weights.get(name)
                 if given is not None and name in rows:
                     _copy_rows(own, rows[name], given, known_rows[name])
+                elif given is not None and name in slices:
+                    _copy_slices(own, slices[name], given, known_slices[name].names)
                 elif given is not None and given.shape == own.shape:
                     own.copy_(given)  # in place: optimizer and EMA hold references to this tensor
                 elif given is not None:
-                    left += 1
+                    left += name not in buffers
         return left
 
 
 @dataclass(frozen=True)
 class StarterInfo:
-    """The description of the starter, the bundled model, as JSON in its file."""
+    """The description of a starter, the bundled model of a recipe, as JSON in its file."""
 
     recipe: str
     settings: Mapping[str, Value]  # fixed by the starter's weights
@@ -72,20 +80,31 @@ class StarterInfo:
     step: int
     data_title: str
     data_fingerprint: str
+    cells: tuple[str, ...] = ()  # of a model of sets
 
 
 def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
-    """Return the suggested start of a training: the starter, the model bundled with the studio, or None.
+    """Return the suggested start of a training: the recipe's starter, the model bundled with the studio, or None.
 
-    Suggests the starter for its own recipe, if the sprites are few and at most twice as large as the starter's sprites.
+    Suggests the starter if the sprites, or the sets to learn, are few and at most twice as large as the starter's.
     """
-    info = starter_info()
-    suits = info.recipe == recipe.name and len(sprites) <= STARTER_LIMIT and sprites.size <= 2 * info.size
-    return STARTER if suits else None
+    info = starter_info(recipe.name)
+    if info is None or sprites.size > 2 * info.size:
+        return None
+    return STARTER if 0 < _example_count(recipe, sprites) <= STARTER_LIMIT else None
+
+
+def describe_examples(recipe: Recipe, sprites: Sprites) -> str:
+    """Describe for users how many examples there are: '60 sprites', or '30 characters' for a recipe of sets."""
+    return count(_example_count(recipe, sprites), "character" if recipe.makes == "sets" else "sprite")
+
+
+def _example_count(recipe: Recipe, sprites: Sprites) -> int:
+    return len(sprites.sets) if recipe.makes == "sets" else len(sprites)
 
 
 def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
-    """Load the bundled model for STARTER, or a run folder's best checkpoint. Raises UsageError, RunError."""
+    """Load the recipe's bundled model for STARTER, or a run's best checkpoint. Raises UsageError, RunError."""
     if source == STARTER:
         return _load_starter(recipe)
     run = RunDir(source)
@@ -129,29 +148,33 @@ def settings_fixed_by(record: RunRecord, recipe: Recipe) -> dict[str, Value]:
 
 
 @cache
-def starter_info() -> StarterInfo:
-    """Return the description of the bundled model, without loading its weights."""
-    with _starter_path().open("rb") as file:
-        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")  # the weights that follow are not read
-        header = json.loads(file.read(length))
+def starter_info(recipe_name: str) -> StarterInfo | None:
+    """Return the description of a recipe's bundled model, without loading its weights; None if there is none."""
+    try:
+        with starter_path(recipe_name).open("rb") as file:
+            length = int.from_bytes(file.read(_LENGTH_BYTES), "little")  # the weights that follow are not read
+            header = json.loads(file.read(length))
+    except FileNotFoundError:
+        return None
     return records.parse(header["__metadata__"]["about"], StarterInfo)
 
 
-def _starter_path() -> Path:
-    return paths.assets() / "starter" / "starter.safetensors"
+def starter_path(recipe_name: str) -> Path:
+    """Return the file of a recipe's bundled model, whether or not it exists."""
+    return paths.assets() / "starter" / f"{_STARTER_NAMES.get(recipe_name, recipe_name)}.safetensors"
 
 
 def _load_starter(recipe: Recipe) -> Parent:
-    info = starter_info()
-    if info.recipe != recipe.name:
-        raise UsageError(f"The starter is a {info.recipe}, not a {recipe.name}.", _HINT)
-    content = _starter_path().read_bytes()
+    path, info = starter_path(recipe.name), starter_info(recipe.name)
+    if info is None:
+        raise UsageError(f"The recipe '{recipe.name}' has no starter model.", _HINT)
+    content = path.read_bytes()
     weights = {name: tensor.float() for name, tensor in parse_tensors(content).items()}  # to float32
-    listed = records.parse(_starter_path().with_name("sources.json").read_bytes(), dict[str, list[dict[str, str]]])
-    licences = ", ".join(sorted({source["licence"] for source in listed["sources"]}))  # of its training sprites
+    listed = records.parse(path.with_name("sources.json").read_bytes(), dict[str, list[dict[str, str]]])
+    licences = ", ".join(sorted({source["licence"] for source in listed[recipe.name]}))  # of its training sprites
     sha256 = hashlib.sha256(content).hexdigest()
     itself = Ancestor(STARTER, info.step, info.data_title, info.data_fingerprint, sha256, licences)
-    return Parent(info.settings, Spec(info.size, ()), weights, (itself,))
+    return Parent(info.settings, Spec(info.size, (), cells=info.cells), weights, (itself,))
 
 
 def _copy_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Sequence[str]) -> None:
@@ -162,3 +185,20 @@ def _copy_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Se
             own[row] = given[parent_row[name]]
     if len(own) > len(names) and len(given) > len(given_names):
         own[-1] = given[-1]  # the row for any class
+
+
+def _copy_slices(own: Tensor, slices: CellSlices, given: Tensor, given_names: Sequence[str]) -> None:
+    """Copy the slices of each cell from the parent's best matching cell; slices of no cell from slices of no cell."""
+    rows, given_rows = (_rows_by_name(names) for names in (slices.names, given_names))
+    matches = dict(zip(rows, match_cells([*rows], [name for name in given_rows if name]), strict=True))
+    own, given = own.movedim(slices.dim, 0), given.movedim(slices.dim, 0)
+    for name, places in rows.items():
+        if matches[name] or not name:
+            own[places] = given[given_rows[matches[name]]]
+
+
+def _rows_by_name(names: Sequence[str]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        rows.setdefault(name, []).append(row)
+    return rows

@@ -3,12 +3,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from studio.core import paths
 from studio.core.errors import UsageError
@@ -19,15 +20,24 @@ from studio.engine.control.control import Control
 from studio.engine.devices.types import STARTER
 from studio.engine.runs.checkpoints import list_checkpoints
 from studio.engine.runs.folder import RunDir
+from studio.engine.training import parents
 from studio.engine.training.loop import train_new
-from studio.engine.training.parents import STARTER_LIMIT, load_parent, starter_info, suggest_parent
+from studio.engine.training.parents import (
+    STARTER_LIMIT,
+    Parent,
+    StarterInfo,
+    load_parent,
+    starter_info,
+    suggest_parent,
+)
 from studio.recipes.base import Spec
 from studio.recipes.generator import Generator
-from tests.conftest import make_sprites
+from studio.recipes.sets import Sets
+from tests.conftest import make_sprites, with_sets
 from tests.engine.tools import CPU, TOY, kept_run, of_kind, small_generator, train_classifier, train_toy
 
 SPRITES = make_sprites(per_class=6)  # of the classes class0, class1
-GENERATOR = Generator()
+GENERATOR, SETS = Generator(), Sets()
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +100,8 @@ def test_training_starts_at_the_parents_loss(parent_run: Path, tmp_path: Path) -
 
 
 def test_starter_belongs_to_the_generator() -> None:
-    info, path = starter_info(), paths.assets() / "starter" / "starter.safetensors"
-    assert path.stat().st_size <= 4_000_000
+    info, path = starter_info("generator"), paths.assets() / "starter" / "starter.safetensors"
+    assert info is not None and all(one.stat().st_size <= 4_000_000 for one in path.parent.glob("*.safetensors"))
     parent = load_parent(STARTER, GENERATOR)
     assert parent.settings == info.settings == {"width": 32, "colours": 256}
     (itself,) = parent.ancestors
@@ -101,14 +111,14 @@ def test_starter_belongs_to_the_generator() -> None:
     fresh = network.label.weight.clone()
     assert parent.copy_weights(network, GENERATOR, spec) == 0
     assert torch.equal(network.label.weight, torch.cat([fresh[:2], parent.weights["label.weight"]]))
-    with pytest.raises(UsageError, match="not a classifier"):
+    with pytest.raises(UsageError, match="'classifier' has no starter model"):
         load_parent(STARTER, catalog.recipe("classifier"))
 
 
 def test_parent_determines_settings() -> None:
     from studio.recipes.base import TrainingBudget
 
-    budget = TrainingBudget(60, 200.0, starter_info().settings)
+    budget = TrainingBudget(60, 200.0, load_parent(STARTER, GENERATOR).settings)
     usual = GENERATOR.defaults(budget)
     assert usual.learning_rate < GENERATOR.defaults(TrainingBudget(60, 200.0)).learning_rate
     assert {usual.replace(**preset.changes).width for preset in GENERATOR.presets(budget)} == {32}
@@ -144,11 +154,13 @@ def test_tampered_checkpoint_is_refused(run_path: Path, sprites: Sprites) -> Non
 
 def test_starter_manifest_lists_sources_and_licences() -> None:
     folder = Path(__file__).resolve().parents[3] / "assets" / "starter"
-    sources = json.loads((folder / "sources.json").read_text())["sources"]
-    assert {source["licence"] for source in sources} == {"CC0-1.0"}
-    lines = (folder / "tiles.sha256").read_text().splitlines()
-    assert all(len(line.split("  ", 1)[0]) == 64 for line in lines)
-    assert len({line.split("  ", 1)[1] for line in lines}) == len(lines) > 4000
+    sources = json.loads((folder / "sources.json").read_text())
+    assert {source["licence"] for listed in sources.values() for source in listed} == {"CC0-1.0"}
+    assert sources.keys() >= {recipe for recipe in catalog.recipes() if starter_info(recipe) is not None}
+    for manifest, fewest in (("tiles.sha256", 4000), ("characters.sha256", 250)):
+        lines = (folder / manifest).read_text().splitlines()
+        assert all(len(line.split("  ", 1)[0]) == 64 for line in lines)
+        assert len({line.split("  ", 1)[1] for line in lines}) == len(lines) > fewest
 
 
 def test_starter_is_suggested_for_few_small_sprites() -> None:
@@ -162,3 +174,59 @@ def test_starter_is_suggested_for_few_small_sprites() -> None:
     )
     large = dataclasses.replace(few, rgba=few.rgba.repeat(9, axis=1).repeat(9, axis=2))  # of 72 pixels
     assert suggest_parent(GENERATOR, large) is None
+
+
+def set_parent(cells: tuple[str, ...]) -> tuple[Parent, dict[str, torch.Tensor]]:
+    """A parent with random weights for these cells, and its weights."""
+    spec = Spec(8, (), cells=cells)
+    weights = SETS.build(SETS.small, spec).state_dict()
+    return Parent({"width": SETS.small.width}, spec, weights, ()), weights
+
+
+def test_cells_start_from_the_parents_best_matching_cells() -> None:
+    parent, given = set_parent(("down/stand", "down/step", "left/stand"))
+    spec = Spec(8, (), cells=("side", "west/step", "down/step"))
+    network = SETS.build(SETS.small, spec)
+    fresh = {name: value.clone() for name, value in network.state_dict().items()}
+    assert parent.copy_weights(network, SETS, spec) == 0
+    sources = {"side": "", "west/step": "left/stand", "down/step": "down/step", "": ""}
+    known = SETS.cell_slices(parent.spec)
+    for name, (dim, cells) in SETS.cell_slices(spec).items():
+        own, of_parent, before = (tensors[name].movedim(dim, 0) for tensors in (network.state_dict(), given, fresh))
+        for cell, source in sources.items():
+            rows, given_rows = (
+                [row for row, other in enumerate(names) if other == wanted]
+                for names, wanted in ((cells, cell), (known[name].names, source))
+            )
+            assert torch.equal(own[rows], before[rows] if cell == "side" else of_parent[given_rows])
+    assert torch.equal(network.bottom.conv1.weight, given["bottom.conv1.weight"])
+
+
+def test_cells_in_another_order_keep_their_weights() -> None:
+    parent, given = set_parent(("down", "up"))
+    spec = Spec(8, (), cells=("up", "down"))
+    network = SETS.build(SETS.small, spec)
+    assert parent.copy_weights(network, SETS, spec) == 0
+    half = len(given["leave.bias"]) // 2
+    assert torch.equal(network.state_dict()["leave.bias"], given["leave.bias"].roll(half))
+
+
+def test_a_starter_for_sets_is_suggested_for_few_characters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    sprites, file = with_sets(make_sprites(per_class=200), ("front", "back")), tmp_path / "sets.safetensors"
+    starter_info.cache_clear()
+    monkeypatch.setattr(parents, "starter_path", lambda recipe_name: file)
+    assert suggest_parent(SETS, sprites) is None
+    parent, weights = set_parent(("down", "up"))
+    about = StarterInfo("sets", parent.settings, 8, 5, "characters", "0", parent.spec.cells)
+    starter_info.cache_clear()
+    halves = {name: weights[name].half() for name in ("leave.weight", "leave.bias", "enter.weight")}
+    save_file(halves, file, metadata={"about": json.dumps(dataclasses.asdict(about))})
+    shutil.copyfile(paths.assets() / "starter" / "sources.json", tmp_path / "sources.json")
+    assert suggest_parent(SETS, sprites) == STARTER  # 200 sets of 400 sprites
+    assert suggest_parent(SETS, make_sprites()) is None
+    starter = load_parent(STARTER, SETS)
+    assert starter.spec.cells == ("down", "up") and starter.ancestors[0].licence == "CC0-1.0"
+    network = SETS.build(SETS.small, Spec.of(sprites))
+    assert starter.copy_weights(network, SETS, Spec.of(sprites)) == 0
+    assert torch.equal(network.state_dict()["leave.bias"], halves["leave.bias"].float())
+    starter_info.cache_clear()

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file
 
 from studio.data.colour.pixel_art import to_pixel_art
 from studio.engine import catalog
+from studio.engine.devices.types import STARTER
 from studio.engine.models.exporting import exportable_copy
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling import generate
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_rgba
-from studio.engine.training.parents import starter_info
+from studio.engine.training.parents import load_parent
 from studio.recipes.base import Spec
 from studio.recipes.flow import CONSTANTS, timesteps
 from tests.exports.c.tools import STYLE, Drawing, needs_compiler, write
@@ -30,7 +30,6 @@ from tests.exports.tools import small_model, thinned
 SIZE = 12  # not a multiple of what the network works at
 LABELS = (0, 1, 2, -1)
 RNG = np.random.default_rng(0)
-STARTER = Path(__file__).parents[3] / "assets/starter/starter.safetensors"
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("made_once")]
 
@@ -93,9 +92,9 @@ def test_a_seed_gives_the_studios_own_sprites(model: TrainedModel, drawing: Draw
 
 @pytest.mark.slow
 def test_a_trained_model_draws_the_studios_own_sprites(tmp_path: Path) -> None:
-    weights = {name: weight.float() for name, weight in load_file(STARTER).items()}
     recipe = catalog.recipe("generator")
-    config, names = recipe.Config().replace(**starter_info().settings), ("a", "b", "c")
+    starter = load_parent(STARTER, recipe)
+    config, weights, names = recipe.Config().replace(**starter.settings), {**starter.weights}, ("a", "b", "c")
     rows = weights["label.weight"]
     weights["label.weight"] = rows[-1:].repeat(len(names) + 1, 1)
     network = recipe.build(config, Spec(32, names))

@@ -107,8 +107,9 @@ class SetupPanel(QWidget):
             self._summary.setText(setup.recipe.summary)
             parent = setup.parents.source_for(setup.recipe)
             self._show_parents(parent, setup.parents.options(setup.recipe))
-            count, suggested = len(self._session.open_sprites.sprites or ()), setup.parents.suggested(setup.recipe)
-            self._parent_summary.setText(run_texts.parent_summary(parent, suggested, count))
+            suggested, examples = setup.parents.suggested(setup.recipe), setup.parents.examples(setup.recipe)
+            parts = "Views and frames" if setup.recipe.makes == "sets" else "Classes"
+            self._parent_summary.setText(run_texts.parent_summary(parent, suggested, examples, parts))
             others = "This run's settings." if setup.shows_run else "Custom settings."
             self.presets.show_presets(setup.presets, setup.preset, others)
             self.forms.show_config(setup.recipe.name, setup.config, is_typed=bool(setup.invalid()))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class ParentChoice:
     """Chooses for each recipe the parent, the model that a new training starts from.
 
-    A parent is None (random weights), the bundled starter model or a run. The methods need torch.
+    A parent is None (random weights), the recipe's bundled starter model or a run. The methods need torch.
     """
 
     def __init__(self, settings: Settings, open_sprites: OpenSprites, runs: RunList) -> None:
@@ -47,6 +47,11 @@ class ParentChoice:
         """Return the parent model that suits the open sprites; None without open sprites."""
         sprites = self._open_sprites.sprites
         return None if sprites is None else parents.suggest_parent(recipe, sprites)
+
+    def examples(self, recipe: Recipe) -> str:
+        """Describe how many open sprites or characters the recipe learns from; '' without open sprites."""
+        sprites = self._open_sprites.sprites
+        return "" if sprites is None else parents.describe_examples(recipe, sprites)
 
     def choose(self, recipe: Recipe, source: ParentSource, *, remember: bool = True) -> None:
         """Choose `source` as the parent model of a recipe.
@@ -94,5 +99,5 @@ class ParentChoice:
 
 def _starter_settings(recipe: Recipe) -> Mapping[str, Value] | None:
     """Return the settings that the starter model fixes; None if the recipe has no starter model."""
-    info = parents.starter_info()
-    return info.settings if info.recipe == recipe.name else None
+    info = parents.starter_info(recipe.name)
+    return info.settings if info is not None else None

@@ -23,7 +23,7 @@ from studio.core.events import Events
 from studio.engine.devices.types import STARTER, Device
 from studio.engine.quality import outliers
 from studio.engine.runs.folder import Ancestor, RunDir
-from studio.engine.training.parents import starter_info
+from studio.engine.training.parents import load_parent
 from studio.recipes.base import Preset
 from tests.app.conftest import LONG_MS, click, cpu_of, open_sprites, show_alone, start_tiny
 
@@ -284,7 +284,7 @@ def test_run_settings_include_the_parent(qtbot: QtBot, own_run: Path, ready: Ses
     setup.use_settings(own_run, replace(record, ancestors=(Ancestor(STARTER, 5, "tiles", "0", "1"),)))
     assert setup.parents.source_for(recipe) == STARTER
     own = setup.config.to_json()
-    assert own["width"] == starter_info().settings["width"] != record.config["width"]
+    assert own["width"] == load_parent(STARTER, recipe).settings["width"] != record.config["width"]
     assert own["batch_size"] == record.config["batch_size"]
 
 

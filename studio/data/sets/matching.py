@@ -1,0 +1,62 @@
+"""Match the cells of one layout with the cells of another that show the same side and frame."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from studio.data.sets.words import DOWN, LEFT, RIGHT, UP
+
+_SIDEWAYS = {**dict.fromkeys((*LEFT, "l", "w"), "left"), **dict.fromkeys((*RIGHT, "r", "e", "side"), "right")}
+_UPRIGHT = {**dict.fromkeys((*DOWN, "d", "s"), "down"), **dict.fromkeys((*UP, "u", "n"), "up")}
+# By a row's name in letters: whether the character faces down or up, and left or right; '' for neither.
+_FACING = {
+    "".join((first, second)): (upright, sideways)
+    for first, upright in {"": "", **_UPRIGHT}.items()
+    for second, sideways in {"": "", **_SIDEWAYS}.items()
+    if first or second
+}
+
+
+def match_cells(cells: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return for each of `cells` the cell of `known` that shows most of the same; '' if none shows the same side.
+
+    The row is the same, or faces the same way (front, down, south), or at least left or right, or at least down or up.
+    In the row, the column with the same name comes first, then the column at the same position, then the last.
+    """
+    known_rows, rows = _columns_by_row(known), _columns_by_row(cells)
+    found = []
+    for cell in cells:
+        row, _, column = cell.partition("/")
+        nearest = max(known_rows, key=lambda other: _likeness(row, other), default="")
+        if not _likeness(row, nearest):
+            found.append("")
+            continue
+        columns = known_rows[nearest]
+        position = min(rows[row].index(column), len(columns) - 1)
+        chosen = column if column in columns else columns[position]
+        found.append(f"{nearest}/{chosen}" if chosen else nearest)
+    return found
+
+
+def _columns_by_row(cells: Sequence[str]) -> dict[str, list[str]]:
+    rows: dict[str, list[str]] = {}
+    for cell in cells:
+        row, _, column = cell.partition("/")
+        rows.setdefault(row, []).append(column)
+    return rows
+
+
+def _likeness(row: str, other: str) -> int:
+    """Return how much two rows show the same side, from 0 to 4."""
+    if row == other:
+        return 4
+    (upright, sideways), (other_upright, other_sideways) = _facing(row), _facing(other)
+    same_upright, same_sideways = upright == other_upright, sideways == other_sideways
+    if same_upright and same_sideways and (upright or sideways):
+        return 3
+    return 2 if same_sideways and sideways else int(same_upright and upright != "")
+
+
+def _facing(row: str) -> tuple[str, str]:
+    return _FACING.get(re.sub("[^a-z]", "", row.lower()), ("", ""))
