@@ -353,6 +353,9 @@ def _nothing_usable(roots: Sequence[Root], result: ImportResult, canvas: int) ->
     elif canvas and any(issue.group == "wrong size" for issue in quarantine):
         title = f"No sprite of {name!r} fits the canvas of {canvas} × {canvas} pixels."
         hint = "Choose a larger canvas size, or Auto."
+    elif result.proposed_sets is not None:
+        title = f"The images in {name!r} are too large for sprites, and look like {result.proposed_sets.describe()}."
+        hint = "Slice the sheets: set Views and frames to sheets (--sets sheets)."
     elif len(quarantine) == 1:
         title = f"{quarantine[0].name!r} can't be used: {quarantine[0].reason}."
     else:

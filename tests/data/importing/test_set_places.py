@@ -71,6 +71,15 @@ def test_unsliced_sheets_are_proposed(sheets: Path, tmp_path: Path) -> None:
     assert imported(sheets).sprites.sets.kind == "csv"
 
 
+def test_sheets_too_large_for_sprites_are_proposed(tmp_path: Path) -> None:
+    for number, who in enumerate(WHO):
+        rows = [[sprite(20 * number + row, 32)] * 9 for row in range(4)]
+        write(tmp_path / f"{who}.png", np.concatenate([np.concatenate(row, axis=1) for row in rows]))
+    with pytest.raises(BadInputError, match="look like 4 characters with 4 views x 9 frames") as error:
+        imported(tmp_path)
+    assert "--sets sheets" in error.value.hint
+
+
 def test_sheets_are_sliced_and_repeated_frames_keep_their_cells(sheets: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {"sets": "sheets", "rows": "down,up,left,right", "columns": "stand,step,stand2"}
     found = imported(sheets, cache=tmp_path / "cache", **options)

@@ -28,7 +28,7 @@ from studio.app.widgets.sprites.set_header import CellNamer, SetHeader
 from studio.core.formatting import count, number
 from studio.data.sets.layout import GAP, NO_SETS, SetLayout
 
-_NARROWEST, _WIDEST = 104, 200  # logical pixels of the names of sets
+_WIDEST = 200  # logical pixels of the names of sets
 _MARGIN = 8  # logical pixels beside the name of a set
 _LONGEST = 50  # names whose widths are measured
 _SELECTED = QStyle.StateFlag.State_Selected.value
@@ -117,6 +117,10 @@ def _draw_gap(painter: QPainter, area: QRect) -> None:
     painter.setBrush(QBrush(colour, Qt.BrushStyle.BDiagPattern))
     painter.drawRect(box)
     painter.setBrush(Qt.BrushStyle.NoBrush)
+
+
+def _count(sets: int) -> str:
+    return count(sets, "character")
 
 
 class SetTable(QTableView):
@@ -244,9 +248,9 @@ class SetTable(QTableView):
 
     def _refresh_corner(self) -> None:
         layout, shown = self._rows.layout, len(self._rows.shown)
-        text = count(len(layout), "character") if shown == len(layout) else f"{number(shown)} of {number(len(layout))}"
+        text = _count(len(layout)) if shown == len(layout) else f"{number(shown)} of {number(len(layout))}"
         gaps = f" {count(layout.gaps, 'cell')} missing." if layout.gaps else ""
-        self._corner.show_text(text, f"{count(len(layout), 'character')}.{gaps}")
+        self._corner.show_text(text, f"{_count(len(layout))}.{gaps}")
 
     @Slot()
     def _fit_cells(self) -> None:
@@ -269,10 +273,12 @@ class SetTable(QTableView):
         self._fit_names()
 
     def _fit_names(self) -> None:
-        """Fit the room for the names of sets: at most a quarter of the table."""
+        """Fit the room for the names of sets: at most a quarter of the table, unless their number needs more."""
         names, longest = self.verticalHeader(), sorted(self._rows.layout.sets, key=len)[-_LONGEST:]
-        width = max(map(names.fontMetrics().horizontalAdvance, longest), default=0) + 3 * _MARGIN
-        names.setFixedWidth(max(min(width, _WIDEST, self.width() // 4), _NARROWEST))
+        across = names.fontMetrics().horizontalAdvance
+        width = max(map(across, longest), default=0) + 3 * _MARGIN
+        corner = across(_count(len(self._rows.layout))) + 3 * _MARGIN
+        names.setFixedWidth(max(min(width, _WIDEST, self.width() // 4), corner))
         self.updateGeometries()
 
     @Slot()
