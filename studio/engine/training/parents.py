@@ -5,8 +5,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import torch
 from safetensors.torch import load as parse_tensors
@@ -152,11 +153,9 @@ def starter_info(recipe_name: str) -> StarterInfo | None:
     """Return the description of a recipe's bundled model, without loading its weights; None if there is none."""
     try:
         with starter_path(recipe_name).open("rb") as file:
-            length = int.from_bytes(file.read(_LENGTH_BYTES), "little")  # the weights that follow are not read
-            header = json.loads(file.read(length))
+            return _read_info(file)
     except FileNotFoundError:
         return None
-    return records.parse(header["__metadata__"]["about"], StarterInfo)
 
 
 def starter_path(recipe_name: str) -> Path:
@@ -165,16 +164,28 @@ def starter_path(recipe_name: str) -> Path:
 
 
 def _load_starter(recipe: Recipe) -> Parent:
-    path, info = starter_path(recipe.name), starter_info(recipe.name)
-    if info is None:
+    if starter_info(recipe.name) is None:
         raise UsageError(f"The recipe '{recipe.name}' has no starter model.", _HINT)
-    content = path.read_bytes()
-    weights = {name: tensor.float() for name, tensor in parse_tensors(content).items()}  # to float32
+    path = starter_path(recipe.name)
     listed = records.parse(path.with_name("sources.json").read_bytes(), dict[str, list[dict[str, str]]])
     licences = ", ".join(sorted({source["licence"] for source in listed[recipe.name]}))  # of its training sprites
+    return parse_starter(path.read_bytes(), licences)
+
+
+def parse_starter(content: bytes, licence: str) -> Parent:
+    """Parse the content of a starter's file. licence: of its training sprites."""
+    info = _read_info(BytesIO(content))
+    weights = {name: tensor.float() for name, tensor in parse_tensors(content).items()}  # to float32
     sha256 = hashlib.sha256(content).hexdigest()
-    itself = Ancestor(STARTER, info.step, info.data_title, info.data_fingerprint, sha256, licences)
+    itself = Ancestor(STARTER, info.step, info.data_title, info.data_fingerprint, sha256, licence)
     return Parent(info.settings, Spec(info.size, (), cells=info.cells), weights, (itself,))
+
+
+def _read_info(file: BinaryIO) -> StarterInfo:
+    """Read the JSON header at the start of a safetensors file; the weights that follow are not read."""
+    length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+    header = json.loads(file.read(length))
+    return records.parse(header["__metadata__"]["about"], StarterInfo)
 
 
 def _copy_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Sequence[str]) -> None:
