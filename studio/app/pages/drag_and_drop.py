@@ -82,8 +82,8 @@ class SpriteDragger(QObject):
         """Enable dragging in a list. picked: returns the selected sprites; None without a selection."""
         super().__init__(view)
         self._view, self._carried, self._picked = view, carried, picked
-        view.can_drag = True
-        view.drag_begun.connect(self.drag)
+        view.drag.is_enabled = True
+        view.drag.begun.connect(self.drag)
 
     @Slot()
     def drag(self) -> None:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, Slot
-from PySide6.QtGui import QGuiApplication, QHelpEvent, QKeyEvent, QKeySequence, QWheelEvent
-from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QPlainTextEdit, QToolTip, QWidget
+from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QObject, QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication, QHelpEvent, QKeyEvent, QKeySequence, QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QToolTip,
+    QWidget,
+)
 
 from studio.app import keys
 
@@ -74,6 +83,46 @@ class ZoomWheel:
         self._angle -= steps * NOTCH
         event.accept()
         return steps
+
+
+class SelectionDrag(QObject):
+    """Tells when the user drags the selected items of a view, if `is_enabled`. begun: the mouse has moved far enough.
+
+    A press on a selected item waits for the mouse to move or to be released, since it would clear the selection.
+    """
+
+    begun = Signal()
+
+    def __init__(self, view: QAbstractItemView) -> None:
+        super().__init__(view)
+        self.is_enabled = False
+        self._view = view
+        self._waiting: QMouseEvent | None = None  # a press on a selected item
+        self._is_late = False  # the view receives a press that has waited
+        view.viewport().installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        kind = event.type()
+        if not isinstance(event, QMouseEvent) or self._is_late:
+            return False
+        if kind == QEvent.Type.MouseButtonPress and self._starts(event):
+            self._waiting = event.clone()
+            return True
+        if self._waiting is None:
+            return False
+        if kind == QEvent.Type.MouseButtonRelease:
+            press, self._waiting, self._is_late = self._waiting, None, True
+            QCoreApplication.sendEvent(watched, press)
+            self._is_late = False
+        elif (event.position() - self._waiting.position()).manhattanLength() >= QApplication.startDragDistance():
+            self._waiting = None
+            self.begun.emit()
+        return kind == QEvent.Type.MouseMove
+
+    def _starts(self, press: QMouseEvent) -> bool:
+        is_plain = press.button() == Qt.MouseButton.LeftButton and press.modifiers() == Qt.KeyboardModifier.NoModifier
+        index = self._view.indexAt(press.position().toPoint())
+        return self.is_enabled and is_plain and self._view.selectionModel().isSelected(index)
 
 
 class WheelFilter(QObject):

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractListModel, QItemSelection, QItemSelectionModel, QModelIndex, QRect, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QRegion, QWheelEvent
-from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QApplication, QStyle, QStyleOptionViewItem
+from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QStyle, QStyleOptionViewItem
 
 from studio.app import theme
-from studio.app.widgets.input import ZoomWheel
+from studio.app.widgets.input import SelectionDrag, ZoomWheel
 from studio.app.widgets.sprites.cell_view import CellView
 
 _CORNER = 2  # pixels; keeps the cells off the frame's rounded corners
@@ -20,16 +20,14 @@ _State = QStyle.StateFlag
 class SpriteList(CellView):
     """A list view for a million items; only visible items cost time.
 
-    zoomed: zoom steps by Ctrl+wheel. drag_begun: the user drags the selection, if `can_drag`. Other drags select items.
+    zoomed: zoom steps by Ctrl+wheel. drag: of the selection, if enabled. Other drags select items.
     """
 
     zoomed = Signal(int)
-    drag_begun = Signal()
 
     def __init__(self, model: QAbstractListModel, delegate: QAbstractItemDelegate) -> None:
         super().__init__(model)
-        self.can_drag = False
-        self._delayed_press: QMouseEvent | None = None  # a delayed press on a selected item
+        self.drag = SelectionDrag(self)
         self._wheel = ZoomWheel()
         self._rubber_band = QRect()  # rubber band, relative to the first cell
         self._spans: NDArray[np.int64] | None = None
@@ -107,27 +105,8 @@ class SpriteList(CellView):
             if self.state() == QAbstractItemView.State.DragSelectingState:
                 self._draw_rubber_band(painter)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Delay a press on a selected item: it may start a drag, and would otherwise clear the selection."""
-        index, modifiers = self.indexAt(event.position().toPoint()), event.modifiers()
-        is_plain = event.button() == Qt.MouseButton.LeftButton and modifiers == Qt.KeyboardModifier.NoModifier
-        if self.can_drag and is_plain and self.selectionModel().isSelected(index):
-            self._delayed_press = event.clone()
-        else:
-            super().mousePressEvent(event)
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._delayed_press is None:
-            super().mouseMoveEvent(event)
-        elif (event.position() - self._delayed_press.position()).manhattanLength() >= QApplication.startDragDistance():
-            self._delayed_press = None
-            self.drag_begun.emit()
-
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Handle a delayed press that did not become a drag."""
-        if self._delayed_press is not None:
-            super().mousePressEvent(self._delayed_press)
-            self._delayed_press = None
+        """Remove the rubber band."""
         super().mouseReleaseEvent(event)
         self.viewport().update()
 

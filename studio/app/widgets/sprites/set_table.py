@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOp
 
 from studio.app import keys, theme
 from studio.app.widgets import factory
-from studio.app.widgets.input import ZoomWheel
+from studio.app.widgets.input import SelectionDrag, ZoomWheel
 from studio.app.widgets.sprites.cell_view import NO_INDEX, Index
 from studio.app.widgets.sprites.grid import SpriteGrid, draw_state
 from studio.app.widgets.sprites.set_header import CellNamer, SetHeader
@@ -124,7 +124,7 @@ def _count(sets: int) -> str:
 
 
 class SetTable(QTableView):
-    """Another view of a sprite grid, which shares the grid's selection, zoom, keys, menu and large view.
+    """Another view of a sprite grid, which shares the grid's selection, zoom, drags, keys, menu and large view.
 
     A sprite may fill several cells: frames of equal pixels are one sprite.
     """
@@ -157,6 +157,9 @@ class SetTable(QTableView):
         grid.zoom.changed.connect(self._fit_cells)
         grid.selection_changed.connect(self._on_grid_selection_changed)
         grid.menu_requested.connect(self.open_menu)
+        drag = SelectionDrag(self)
+        drag.is_enabled = grid.view.drag.is_enabled
+        drag.begun.connect(grid.view.drag.begun)
         self._header.view_pressed.connect(self._on_view_pressed)
         self.activated.connect(self._on_activated)
         self.selectionModel().selectionChanged.connect(self._on_selection_changed)

@@ -47,6 +47,7 @@ def grid(qtbot: QtBot) -> SpriteGrid:
     made, sprites = SpriteGrid(), make_sprites()
     qtbot.addWidget(made)
     made.set_sprites(sprites.rgba, sprites.names)
+    made.view.drag.is_enabled = True
     made.resize(600, 400)
     return made
 
@@ -160,3 +161,16 @@ def test_a_press_on_a_view_selects_its_frames(grid: SpriteGrid, table: SetTable)
     place = QPoint(header.sectionViewportPosition(3) + 4, 4)
     QTest.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, NONE, place)
     assert grid.selected() == [2, 3, 5, 7]
+
+
+def test_selected_cells_are_dragged_and_a_click_selects_one(qtbot: QtBot, grid: SpriteGrid, table: SetTable) -> None:
+    table.selectRow(2)
+    area = table.viewport()
+    start = table.visualRect(table.model().index(2, 1)).center()
+    with qtbot.waitSignal(grid.view.drag.begun):
+        QTest.mousePress(area, Qt.MouseButton.LeftButton, NONE, start)
+        QTest.mouseMove(area, start + QPoint(40, 0))
+    QTest.mouseRelease(area, Qt.MouseButton.LeftButton, NONE, start)
+    assert grid.selected() == [0, 1, 2, 3]
+    click(table, 2, 1)
+    assert grid.selected() == [1]
