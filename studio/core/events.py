@@ -154,18 +154,41 @@ class Advised(Event):
 
 @dataclass(frozen=True, eq=False)
 class SamplesReady(Event):
-    """Live samples after `step` steps: new sprites, reconstructions, or validation sprites with predictions."""
+    """Live samples after `step` steps: new sprites, reconstructions, sets, or validation sprites with predictions."""
 
     step: int
     sprites: Rgba
     captions: tuple[str, ...] = ()  # a short text for each, or empty
     numbers: NDArray[np.float32] | None = None  # [N, T], predicted numbers of validation sprites, for regression
     true_numbers: NDArray[np.float32] | None = None  # [N, T], true numbers, NaN if unknown, for regression
-    originals: Rgba | None = None  # the sprites that `sprites` reconstruct, for an autoencoder
+    originals: Rgba | None = None  # the true sprites, for an autoencoder and for sets
+    given: tuple[bool, ...] = ()  # [C], the given cells of sets of C cells, which `sprites` has one after another
+
+    def parts(self) -> tuple[int, ...]:
+        """Return the numbers of given, true and drawn cells in a row of `cells`; empty unless the samples are sets."""
+        missing = len(self.given) - sum(self.given)
+        return (sum(self.given), missing, missing) if self.given else ()
 
     def cells(self) -> Rgba:
-        """Return the cells of a picture of the samples: the sprites, then their originals."""
-        return self.sprites if self.originals is None else np.concatenate([self.sprites, self.originals])
+        """Return the cells of a picture of the samples: the sprites, then their originals.
+
+        For sets, each row is a set: its given cells, the other cells as they are, and as drawn.
+        """
+        if self.originals is None:
+            return self.sprites
+        if self.given:
+            return np.concatenate([self.originals, self.sprites])[self._set_rows()]
+        return np.concatenate([self.sprites, self.originals])
+
+    def cell_captions(self) -> tuple[str, ...]:
+        """Return the captions of the `cells` of sets."""
+        return tuple(np.resize(np.array(self.captions), 2 * len(self.sprites))[self._set_rows()].tolist())
+
+    def _set_rows(self) -> NDArray[np.int64]:
+        """Return the indices of `cells` of sets among the originals and the sprites after them."""
+        given, numbers = np.array(self.given), np.arange(len(self.sprites)).reshape(-1, len(self.given))  # [M, C]
+        drawn = numbers[:, ~given] + len(self.sprites)
+        return np.concatenate([numbers[:, given], numbers[:, ~given], drawn], 1).ravel()
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from studio.core import files, pictures
+from studio.core.arrays import Rgba
 from studio.core.events import SamplesReady
 from studio.engine.runs.folder import RunDir, wrap_read_errors
 
@@ -18,9 +20,11 @@ SAMPLE_COLUMNS = 8
 MAX_SAMPLE_IMAGES = 512  # PNG files that a run keeps
 _CAPTIONS_KEY = "Captions"  # PNG text chunk: a JSON list
 _PAIRS_KEY = "Pairs"  # PNG text chunk: the number of reconstructions, which their originals follow
+_GIVEN_KEY = "Given"  # PNG text chunk of sets: '1000' if the first of four cells is given
 _MAX_LOADED_BYTES = 96 << 20  # of all samples of a run: large sprites are loaded at fewer steps
 _SPRITES_PER_SAMPLE = 16
-_MAX_SIDE_PX = 4096  # a larger PNG is ignored
+_MOST_CELLS = 64  # of a set
+_MAX_SIDE_PX = 8192  # a larger PNG is ignored
 
 _Key = tuple[int, int, int]  # step, modification time in ns, and size in bytes of a PNG
 
@@ -33,14 +37,30 @@ def save_samples(run: RunDir, samples: SamplesReady) -> Path:
     target = run.samples / f"{samples.step:08d}.png"
     text = PngInfo()
     text.add_text(_CAPTIONS_KEY, json.dumps(samples.captions))
-    if samples.originals is not None:
+    if samples.given:
+        text.add_text(_GIVEN_KEY, "".join(str(int(given)) for given in samples.given))
+    elif samples.originals is not None:
         text.add_text(_PAIRS_KEY, str(len(samples.sprites)))
     with run.wrap_write_errors():
         with files.atomic_path(target, durable=False) as temporary:
-            image = Image.fromarray(pictures.tile(samples.cells(), SAMPLE_COLUMNS))
+            image = Image.fromarray(pictures.tile(samples.cells(), sum(samples.parts()) or SAMPLE_COLUMNS))
             image.save(temporary, format="PNG", pnginfo=text)
         thin_samples(run)
     return target
+
+
+def samples_picture(samples: SamplesReady, count: int = 0) -> Rgba:
+    """Return a picture of live samples, with gaps between the given, true and drawn cells of sets: uint8 [H, W, 4].
+
+    count: smallest number of cells, so that pictures of fewer samples have an equal size.
+    """
+    cells, parts = samples.cells(), samples.parts()
+    missing = max(0, count - len(cells))
+    cells = np.pad(cells, ((0, missing), (0, 0), (0, 0), (0, 0)))
+    picture = pictures.tile(cells, sum(parts) or min(SAMPLE_COLUMNS, len(cells)))
+    size = cells.shape[1]
+    gaps = np.repeat(np.cumsum(parts, dtype=np.int64)[:-1] * size, max(2, size // 4))
+    return np.insert(picture, gaps, 0, axis=1)
 
 
 def thin_samples(run: RunDir, in_use: Collection[int] = ()) -> None:
@@ -109,15 +129,32 @@ def _load(path: Path, step: int, size: int) -> SamplesReady | None:
             sprites = pictures.untile(np.asarray(image.convert("RGBA")), size)
             captions = _parse_captions(image.info.get(_CAPTIONS_KEY))
             pairs = _parse_pairs(image.info.get(_PAIRS_KEY))
+            given = _parse_given(image.info.get(_GIVEN_KEY))
     except OSError:
         raise
     except pictures.PILLOW_ERRORS:
         return None
+    if given:
+        return _sets_from(SamplesReady(step, sprites, captions, given=given))
     if pairs and 2 * pairs <= len(sprites):
         return SamplesReady(step, sprites[:pairs], captions[:pairs], originals=sprites[pairs : 2 * pairs])
     if captions and len(captions) <= len(sprites):  # the last row of the image may have empty cells
         return SamplesReady(step, sprites[: len(captions)], captions)
     return SamplesReady(step, sprites)
+
+
+def _sets_from(stored: SamplesReady) -> SamplesReady | None:
+    """Return samples of sets from their stored `cells`, which `stored` has as sprites; None if damaged."""
+    given, (known, missing, _), shape = np.array(stored.given), stored.parts(), stored.sprites.shape[1:]
+    if len(stored.sprites) % (known + 2 * missing):
+        return None
+    rows = stored.sprites.reshape(-1, known + 2 * missing, *shape)  # [M, columns, S, S, 4]
+    true = np.zeros((len(rows), len(given), *shape), np.uint8)
+    true[:, given], true[:, ~given] = rows[:, :known], rows[:, known : known + missing]
+    drawn = true.copy()
+    drawn[:, ~given] = rows[:, known + missing :]
+    captions = stored.captions if len(stored.captions) == true[:, :, 0, 0, 0].size else ()
+    return replace(stored, sprites=drawn.reshape(-1, *shape), captions=captions, originals=true.reshape(-1, *shape))
 
 
 def _parse_captions(text: object) -> tuple[str, ...]:
@@ -132,3 +169,9 @@ def _parse_captions(text: object) -> tuple[str, ...]:
 def _parse_pairs(text: object) -> int:
     """Parse the number of reconstructions in a PNG text chunk; return 0 for any other content."""
     return int(text) if isinstance(text, str) and text.isdecimal() and len(text) < 4 else 0
+
+
+def _parse_given(text: object) -> tuple[bool, ...]:
+    """Parse the given cells in a PNG text chunk; return an empty tuple for any other content."""
+    is_known = isinstance(text, str) and 0 < len(text) <= _MOST_CELLS and not text.strip("01")
+    return tuple(digit == "1" for digit in str(text)) if is_known else ()

@@ -20,6 +20,8 @@ SAMPLE_COUNT = 16
 _PAIR_COUNT = SAMPLE_COUNT // 2  # reconstructions, each beside its original
 SAMPLE_STEPS = 10  # solver steps
 SAMPLE_ROUNDS = 4  # for sets
+_FEWEST_SETS = 2
+_MOST_ROWS_SHOWN_WHOLE = 2
 SAMPLE_SEED = 7
 
 
@@ -75,26 +77,41 @@ def _reconstructed_samples(training: Training, model: TrainedModel, control: Con
 
 def _completed_samples(training: Training, model: TrainedModel, control: Control) -> Events:
     """Complete some validation sets from their first cell, or training sets if the validation set is empty."""
-    stacked = training.heldout_sprites
-    if not len(stacked):
-        stacked = training.train_sample.stacked_sets(np.arange(len(training.train_sample))).rgba
+    if len(training.heldout_sprites):
+        stacked, has_cell = training.heldout_sprites, training.heldout.targets.cpu().numpy() > 0
+    else:
+        sets = training.train_sample.stacked_sets(np.arange(len(training.train_sample)))
+        stacked, has_cell = sets.rgba, sets.targets > 0
     cells, names = unstack(stacked), training.spec.cells  # uint8 [M, C, S, S, 4]
-    shown = [number for number, leads in enumerate(first_of_rows(names)) if leads]
-    shown = (shown if len(shown) > 2 else list(range(len(names))))[:SAMPLE_COLUMNS]
-    chosen = cells[:: max(1, len(cells) * len(shown) // SAMPLE_COUNT)][: max(2, SAMPLE_COUNT // len(shown))]
+    shown, captions = _shown_cells(names)
+    first = int(has_cell.any(0).argmax())  # the first cell, unless all sets lack it
+    count = max(_FEWEST_SETS, SAMPLE_COUNT // len(shown))
+    usable = np.flatnonzero(has_cell[:, first])
+    chosen = cells[usable[:: max(1, len(usable) // count)][:count]]
     given = np.zeros(chosen.shape[:2], np.bool_)
-    given[:, 0] = True
+    given[:, first] = True
     how = CompleteSettings(seed=SAMPLE_SEED, variety=0.0, rounds=SAMPLE_ROUNDS)
     work = complete(model, how, GivenSets(tuple(map(str, range(len(chosen)))), chosen, given))
     for event in work:
         if isinstance(event, SetsDrawn):
             drawn, true = (sets[:, shown].reshape(-1, *sets.shape[2:]) for sets in (event.cells, chosen))
-            captions = tuple(names[number] for number in shown) * len(chosen)
-            samples = SamplesReady(training.step, drawn, captions, originals=true)
+            is_given = tuple(number == first for number in shown)
+            samples = SamplesReady(training.step, drawn, captions * len(chosen), originals=true, given=is_given)
             yield from retry_until_writable(control, save_samples, training.run, samples)
             yield samples
         else:
             yield event
+
+
+def _shown_cells(names: Sequence[str]) -> tuple[list[int], tuple[str, ...]]:
+    """Return the cells of a set to show, and their captions: the first cell of each row, or all cells of few rows."""
+    leads = [number for number, is_lead in enumerate(first_of_rows(names)) if is_lead]
+    if len(leads) > _MOST_ROWS_SHOWN_WHOLE:
+        shown = leads[:SAMPLE_COLUMNS]
+        return shown, tuple(names[number].partition("/")[0] for number in shown)
+    shown = list(range(min(len(names), SAMPLE_COLUMNS)))
+    captions = (names[number].split("/", 1)[-1] if len(leads) == 1 else names[number] for number in shown)
+    return shown, tuple(captions)
 
 
 def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:

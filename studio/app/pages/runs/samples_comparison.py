@@ -138,9 +138,9 @@ class _SamplesRow(QWidget):
         sample = film.samples[index]
         self._place = run.summary.path, sample.step
         self.where.show_text(f"Step {number(sample.step)}, {duration(float(film.seconds[index]))}")
-        lines = 1 if sample.originals is None else 2  # captions, and the explanation of the pairs
+        lines = 1 if sample.originals is None else 2  # captions, and the explanation of pairs or the headings of sets
         self.view.setMinimumHeight(sample.sprites.shape[1] + lines * self.fontMetrics().height() + factory.GRID)
-        self.view.set_sprites(sample.sprites, sample.captions, sample.originals)
+        self.view.show_samples(sample)
 
     def _shown(self) -> tuple[Path, int] | None:
         return self._place

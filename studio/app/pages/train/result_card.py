@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton
 from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
-from studio.app.widgets.sprites.sheet_view import SPRITE_GAP, SpriteSheetView
+from studio.app.widgets.sprites.sheet_layout import SPRITE_GAP
+from studio.app.widgets.sprites.sheet_view import SpriteSheetView
 from studio.core.events import SamplesReady
 
 _ROOM = 4 * (32 + SPRITE_GAP), 2 * (32 + SPRITE_GAP)  # logical pixels for the samples
@@ -56,7 +57,10 @@ class ResultCard(QFrame):
             sprites = samples.sprites
             side = sprites.shape[1] + SPRITE_GAP
             columns, rows = (max(1, room // side) for room in _ROOM)
-            chosen = np.linspace(0, len(sprites) - 1, min(columns * rows, _MOST_SAMPLES, len(sprites))).astype(int)
+            most, in_set = min(columns * rows, _MOST_SAMPLES, len(sprites)), len(samples.given)
+            chosen = np.linspace(0, len(sprites) - 1, most).astype(int)
+            if in_set:  # the drawn cells of whole sets
+                chosen = np.arange(max(1, most // in_set) * in_set)[:most]
             self.samples.setFixedSize(side if columns == 1 else _ROOM[0], max(_ROOM[1], side))
             self.samples.set_sprites(sprites[chosen])
         self._has_samples = samples is not None and len(samples.sprites) > 0

@@ -145,7 +145,7 @@ class Filmstrip(QWidget):
         samples = self._film[index]
         with QSignalBlocker(self._slider):
             self._slider.setValue(index)
-        self.view.set_sprites(samples.sprites, samples.captions, samples.originals)
+        self.view.show_samples(samples)
         self._refresh()
 
     def _fit_slider(self) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -17,58 +15,16 @@ from studio.app.widgets.input import ARROWS, PlaceTips
 from studio.app.widgets.menu import ContextMenu
 from studio.app.widgets.sprites.captions import fitting_caption, short_captions
 from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
-from studio.app.widgets.sprites.painting import draw_sprite, side_for
+from studio.app.widgets.sprites.painting import draw_sprite
+from studio.app.widgets.sprites.sheet_layout import PAIR_GAP, SetRows, SheetLayout
 from studio.core.arrays import Rgba
+from studio.core.events import SamplesReady
 
 _TIP = "Double-click a sprite to view it large."
 _PAIRS = "Left: original. Right: reconstruction."
-_PAIR_GAP = 2  # logical pixels between an original and its reconstruction
+_SET_PARTS = ("Given", "True", "Drawn")
+_SETS = "Rows of given, true and drawn cells"
 _READABLE = 8  # characters; shorter elided captions tell nothing
-SPRITE_GAP = 6  # logical pixels between sprites
-
-
-@dataclass(frozen=True)
-class SheetLayout:
-    """Places of sprites in rows: equal boxes of a sprite with its caption, in `columns` columns.
-
-    caption: height of a caption at the bottom of a box; 0 without captions.
-    """
-
-    boxes: tuple[QRect, ...]
-    columns: int
-    caption: int
-
-    @classmethod
-    def fill(
-        cls, area: QSize, ratio: float, count: int, size: int, caption: QSize, *, has_pairs: bool = False
-    ) -> SheetLayout:
-        """Return the layout of `count` sprites, or pairs of sprites, with the largest sprites and the widest captions.
-
-        ratio: device pixels for a logical pixel. size: of a sprite, in pixels. caption: room for the longest caption;
-        (0, 0) for none. The boxes are wider than their sprites if there is room for longer captions.
-        """
-        gap, width, best = SPRITE_GAP, area.width(), (0.0, 0, 0)
-        columns = max(1, width // (size + gap))
-        for candidate in range(1, count + 1):
-            across = width // candidate - gap
-            across = (across - _PAIR_GAP) // 2 if has_pairs else across
-            down = area.height() // math.ceil(count / candidate) - gap - caption.height()
-            side = side_for(min(across, down), size, ratio)
-            found = side, min(width // candidate - gap, caption.width()), -(-count % candidate)  # last: minus the gaps
-            if side <= min(across, down) and found > best:
-                best, columns = found, candidate
-        side, rows = math.ceil(best[0] or size), math.ceil(count / columns)
-        drawn = 2 * side + _PAIR_GAP if has_pairs else side
-        wide, high = max(drawn, min(caption.width(), width // columns - gap)), side + caption.height()
-        left = max(0, (width - columns * (wide + gap) + gap) // 2)
-        top = max(0, (area.height() - rows * (high + gap) + gap) // 2)
-        cells = (divmod(number, columns) for number in range(count))
-        corners = ((left + column * (wide + gap), top + row * (high + gap)) for row, column in cells)
-        return cls(tuple(QRect(*corner, wide, high) for corner in corners), columns, caption.height())
-
-    def at(self, point: QPoint) -> int:
-        """Return the index of the sprite at a point; -1 for none."""
-        return next((number for number, box in enumerate(self.boxes) if box.contains(point)), -1)
 
 
 class SpriteSheetView(QWidget):
@@ -88,6 +44,7 @@ class SpriteSheetView(QWidget):
         self._captions: tuple[str, ...] = ()
         self._short: list[str] = []  # the captions where the whole ones have no room
         self._originals: Rgba | None = None
+        self._parts: tuple[int, ...] = ()  # for sets, the numbers of given, true and drawn cells in a row
         self._placeholder = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("Samples")
@@ -103,12 +60,22 @@ class SpriteSheetView(QWidget):
         """Return room for the sprites at actual size."""
         return QSize(8 * 34, 2 * 34)
 
-    def set_sprites(self, rgba: Rgba, captions: Sequence[str] = (), originals: Rgba | None = None) -> None:
+    def show_samples(self, samples: SamplesReady) -> None:
+        """Show the live samples of a step: sprites, reconstructions beside their originals, or sets in rows."""
+        if samples.given:
+            self.set_sprites(samples.cells(), samples.cell_captions(), parts=samples.parts())
+        else:
+            self.set_sprites(samples.sprites, samples.captions, samples.originals)
+
+    def set_sprites(
+        self, rgba: Rgba, captions: Sequence[str] = (), originals: Rgba | None = None, parts: tuple[int, ...] = ()
+    ) -> None:
         """Show `rgba` uint8 [N, S, S, 4] with captions below; an empty array clears the view.
 
-        originals: uint8 [N, S, S, 4], a sprite to show on the left of each, for reconstructions.
+        originals: uint8 [N, S, S, 4], a sprite to show on the left of each, for reconstructions. parts: the numbers of
+        given, true and drawn cells in a row of `rgba`, for sets.
         """
-        self._rgba, self._captions, self._originals = rgba, tuple(captions), originals
+        self._rgba, self._captions, self._originals, self._parts = rgba, tuple(captions), originals, parts
         self._short = short_captions(captions)
         self._current = min(self._current, len(rgba) - 1)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if len(rgba) else Qt.FocusPolicy.NoFocus)
@@ -118,6 +85,8 @@ class SpriteSheetView(QWidget):
         """Return the places of the sprites in the widget, without captions if these would be unreadable."""
         (count, size), metrics, none = self._rgba.shape[:2], self.fontMetrics(), QSize(0, 0)
         has_pairs, area = self._originals is not None, self.size()
+        if self._parts and count:
+            return self._places_of_sets()
         if has_pairs:
             area -= QSize(0, metrics.height())  # the last line explains the pairs
         fill = partial(SheetLayout.fill, area, self.devicePixelRatioF(), count, size, has_pairs=has_pairs)
@@ -128,6 +97,23 @@ class SpriteSheetView(QWidget):
         readable = min(longest, _READABLE * metrics.averageCharWidth())
         has_room = found.boxes[0].width() >= readable and found.boxes[-1].bottom() < area.height()
         return found if has_room else fill(caption=none)
+
+    def _places_of_sets(self) -> SheetLayout:
+        """Return the places of sets, without the names of cells if these would make the sprites smaller."""
+        (count, size), columns = self._rgba.shape[:2], sum(self._parts)
+        found = []
+        for names in (self._short[:columns], ()):
+            sets = SetRows(count // columns, size, self._parts, _SET_PARTS, names)
+            found.append(SheetLayout.fill_sets(self.size(), self.devicePixelRatioF(), sets, self.fontMetrics()))
+        named, bare = found
+        return named if named.boxes[0].width() >= bare.boxes[0].width() else bare
+
+    def _part_of(self, row: int) -> str:
+        """Return 'Given', 'True' or 'Drawn' for a cell of sets; '' for other sprites."""
+        if not self._parts:
+            return ""
+        column, ends = row % sum(self._parts), np.cumsum(self._parts)
+        return _SET_PARTS[int(np.searchsorted(ends, column, side="right"))]
 
     def visible_count(self) -> int:
         return len(self._rgba)
@@ -145,7 +131,7 @@ class SpriteSheetView(QWidget):
     def shown_sprite(self, row: int) -> ShownSprite:
         """Return a sprite for the large view."""
         name = self._captions[row] if self._captions else f"Sample {row + 1}"
-        return ShownSprite(self._rgba[row], name, "" if self._originals is None else "Reconstruction")
+        return ShownSprite(self._rgba[row], name, self._part_of(row) if self._originals is None else "Reconstruction")
 
     @Slot()
     def open_large(self) -> None:
@@ -164,7 +150,10 @@ class SpriteSheetView(QWidget):
         count, captions = len(self._rgba), self._captions
         about = ", ".join(captions) or (f"{count} sprites" if count else self._placeholder)
         if self._current >= 0:
-            about = f"{captions[self._current] if captions else 'Sample'}, {self._current + 1} of {count}"
+            part = f", {self._part_of(self._current).lower()}" if self._parts else ""
+            about = f"{captions[self._current] if captions else 'Sample'}{part}, {self._current + 1} of {count}"
+        elif self._parts:
+            about = f"{_SETS}: {', '.join(dict.fromkeys(captions))}"
         if self._originals is not None:
             about = f"{about}. {_PAIRS}"
         self.setAccessibleDescription(about)
@@ -220,17 +209,26 @@ class SpriteSheetView(QWidget):
             return
         places = self.places()
         height = places.caption
+        for heavy, headings in ((False, places.names), (True, places.titles)):
+            font = self.font()
+            font.setBold(heavy)
+            painter.setFont(font)
+            for line, text in headings:
+                painter.drawText(line, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextDontClip, text)
+        painter.setFont(self.font())
         for number, box in enumerate(places.boxes):
             sprite = box.adjusted(0, 0, 0, -height)
             if number == self._current and self.hasFocus():
                 painter.setPen(QPen(QColor(theme.colours().accent), 2))
                 painter.drawRect(sprite.adjusted(-2, -2, 2, 2))
                 painter.setPen(QColor(theme.colours().muted))
+            elif self._part_of(number) == _SET_PARTS[0]:
+                painter.drawRect(sprite.adjusted(-3, -3, 2, 2))
             if self._originals is None:
                 draw_sprite(painter, sprite, self._rgba[number])
             else:
                 side, middle = sprite.height(), sprite.center().x() + 1
-                left, top, apart = middle - side - _PAIR_GAP // 2, sprite.y(), side + _PAIR_GAP
+                left, top, apart = middle - side - PAIR_GAP // 2, sprite.y(), side + PAIR_GAP
                 draw_sprite(painter, QRect(left, top, side, side), self._originals[number])
                 draw_sprite(painter, QRect(left + apart, top, side, side), self._rgba[number])
             if height:
@@ -245,4 +243,6 @@ class SpriteSheetView(QWidget):
         """Return the full caption at a point, since the shown caption may be elided or missing."""
         at = self.places().at(point) if self._captions else -1
         about = _TIP if self._originals is None else _PAIRS
-        return self._captions[at] if at >= 0 else about if len(self._rgba) else ""
+        if at < 0:
+            return about if len(self._rgba) else ""
+        return f"{self._captions[at]}, {self._part_of(at).lower()}" if self._parts else self._captions[at]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from studio.core import files, pictures
+from studio.core import files
 from studio.core.events import Event, Events, Progress
 from studio.engine.runs.analysis.comparison import data_texts, settings_texts
 from studio.engine.runs.folder import RunDir, RunRecord
 from studio.engine.runs.history import HistoryRead, MetricCurve, RunReader, elapsed_at
-from studio.engine.runs.samples import SAMPLE_COLUMNS
+from studio.engine.runs.samples import samples_picture
 from studio.exports.tensorboard_log import TensorBoardLog, check_installed
 
 _NOTHING = MetricCurve(np.zeros(0, np.int64), np.zeros(0))
@@ -52,10 +52,8 @@ def _write(folder: Path, record: RunRecord, read: HistoryRead) -> Events:
                 written += count
                 yield Progress(written, total, "values written")
         for sample in read.samples:
-            cells = sample.cells()
-            sheet = pictures.tile(cells, min(SAMPLE_COLUMNS, len(cells)))
             time_s = begun_s + float(elapsed_at(read.history, np.array([sample.step]))[0])
-            log.add_picture("samples", sample.step, sheet, time_s)
+            log.add_picture("samples", sample.step, samples_picture(sample), time_s)
             yield Progress(written, total, "values written")
 
 

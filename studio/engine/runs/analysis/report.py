@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from studio.core import files, pictures
-from studio.core.arrays import Rgba
+from studio.core import files
 from studio.core.curves import MAX_CURVES
 from studio.core.errors import RunError
-from studio.core.events import Event, Events, Notice, Progress
+from studio.core.events import Event, Events, Notice, Progress, SamplesReady
 from studio.core.formatting import count, number
 from studio.engine.runs import history
 from studio.engine.runs.analysis import comparison
@@ -23,7 +22,7 @@ from studio.engine.runs.analysis.timelapse import samples_change
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import MetricCurve, PlottedCurve, RunHistory, RunReader
 from studio.engine.runs.listing import data_label, summarise
-from studio.engine.runs.samples import SAMPLE_COLUMNS, thin_steps
+from studio.engine.runs.samples import samples_picture, thin_steps
 from studio.engine.runs.source import provenance_at
 from studio.exports.html_page import MEDIA_STYLE, html_page, key_value_table, numeric_table, pixel_image, plot_image
 from studio.exports.plot import PlotLine, draw_lines, to_svg
@@ -85,7 +84,7 @@ def _arrays(curve: MetricCurve | None) -> tuple[np.ndarray, np.ndarray]:
 def _page_of(runs: Sequence[ComparedRun]) -> str:
     title = runs[0].name if len(runs) == 1 else f"{count(len(runs), 'run')} compared"
     last = ((run.name, run.read.samples[-1]) for run in runs if run.read.samples)
-    newest = [_picture(f"{name}, step {number(one.step)}", one.cells(), _PAGE_PX) for name, one in last]
+    newest = [_picture(f"{name}, step {number(one.step)}", one, _PAGE_PX) for name, one in last]
     parts = [f"<h1>{html.escape(title)}</h1>", *newest, *_samples_at_same_step(runs), *_plots(runs)]
     parts += ["<h2>Runs</h2>", _table(runs, comparison.side_by_side([dict(_facts(run)) for run in runs]))]
     figures = [(row.title, *row.marked(), row.better) for row in comparison.comparison_rows(runs)]
@@ -113,7 +112,7 @@ def _samples_at_same_step(runs: Sequence[ComparedRun]) -> Iterator[str]:
     yield "<h2>Samples at the same step</h2>"
     for step in shared[1:] or shared:
         nearest = [(run, run.film.samples[run.film.nearest(step, "step")]) for run in drawing]
-        frames = (_picture(f"{run.name}, step {number(one.step)}", one.cells(), _FRAME_PX) for run, one in nearest)
+        frames = (_picture(f"{run.name}, step {number(one.step)}", one, _FRAME_PX) for run, one in nearest)
         yield f'<h3>Nearest to step {number(step)}</h3><div class="film">{"".join(frames)}</div>'
 
 
@@ -125,12 +124,13 @@ def _timelapse_frames(run: ComparedRun) -> Iterator[str]:
     if _has_timelapse(run):
         steps = {sample.step: sample for sample in run.read.samples}
         shown = thin_steps([*steps], _FRAMES)
-        frames = (_picture(f"step {number(step)}", steps[step].cells(), _FRAME_PX) for step in shown)
+        frames = (_picture(f"step {number(step)}", steps[step], _FRAME_PX) for step in shown)
         yield f'<h2>Timelapse</h2><div class="film">{"".join(frames)}</div>'
 
 
-def _picture(title: str, sprites: Rgba, most_px: int) -> str:
-    pixels = pictures.tile(sprites, min(SAMPLE_COLUMNS, len(sprites)))
+def _picture(title: str, samples: SamplesReady, most_px: int) -> str:
+    pixels = samples_picture(samples)
+    title = f"{title}; in each row the given, true and drawn cells" if samples.given else title
     data = io.BytesIO()
     Image.fromarray(pixels).save(data, "PNG")
     return pixel_image(title, base64.b64encode(data.getvalue()).decode(), pixels.shape[1], most_px)

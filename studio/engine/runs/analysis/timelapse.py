@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from studio.core import pictures
 from studio.core.arrays import Rgba
 from studio.core.errors import RunError, UsageError
 from studio.core.events import SamplesReady
 from studio.core.formatting import count
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.samples import SAMPLE_COLUMNS, read_samples
+from studio.engine.runs.samples import read_samples, samples_picture
 from studio.engine.runs.source import provenance_at
 from studio.exports.model_cards import provenance_metadata
 from studio.exports.sprites.base import SpriteSet
@@ -52,13 +51,8 @@ def samples_change(samples: Sequence[SamplesReady]) -> bool:
 
 def _grids(samples: Sequence[SamplesReady]) -> Rgba:
     """Tile the sprites of each sample into one image: uint8 [N, H, W, 4]."""
-    cells = [sample.cells() for sample in samples]
-    most = max(map(len, cells))
-    grids = []
-    for frame in cells:
-        missing = ((0, most - len(frame)), (0, 0), (0, 0), (0, 0))
-        grids.append(pictures.tile(np.pad(frame, missing), min(SAMPLE_COLUMNS, most)))
-    return np.stack(grids)
+    most = max(len(sample.cells()) for sample in samples)
+    return np.stack([samples_picture(sample, most) for sample in samples])
 
 
 def _enlarge(frames: Rgba, scale: int | None) -> Rgba:

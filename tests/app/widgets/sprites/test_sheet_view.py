@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.widgets.sprites.large_view import LargeView
 from studio.app.widgets.sprites.sheet_view import SpriteSheetView
+from studio.core.events import SamplesReady
 from tests.app.widgets.tools import shown
 from tests.conftest import make_sprites
 
@@ -67,6 +68,26 @@ def test_pairs_show_the_original_on_the_left(sheet: SpriteSheetView) -> None:
             assert shown.pixelColor(QPoint(x, box.y() + 20) * ratio).getRgb() == colour
     assert sheet.shown_sprite(0).about == "Reconstruction" and (sheet.shown_sprite(0).rgba == made[0]).all()
     assert "Left: original" in sheet.accessibleDescription()
+
+
+@pytest.mark.parametrize(("width", "height"), [(400, 240), (900, 160), (120, 60)])
+def test_sets_are_rows_of_given_true_and_drawn_cells(sheet: SpriteSheetView, width: int, height: int) -> None:
+    true, drawn = (np.full((6, 8, 8, 4), colour, np.uint8) for colour in ((200, 0, 0, 255), (0, 0, 200, 255)))
+    sheet.resize(width, height)
+    sheet.show_samples(
+        SamplesReady(9, drawn, ("front", "back", "side") * 2, originals=true, given=(True, False, False))
+    )
+    places = sheet.places()
+    assert [text for _, text in places.titles][:3] == ["Given", "True", "Drawn"]
+    assert sheet.visible_count() == len(places.boxes) == 2 * 5
+    assert all(first.right() < second.left() for first, second in zip(places.boxes[:4], places.boxes[1:5], strict=True))
+    found = [sheet.shown_sprite(row) for row in range(5)]
+    assert [each.name for each in found] == ["front", "back", "side", "back", "side"]
+    assert [each.about for each in found] == ["Given", "True", "True", "Drawn", "Drawn"]
+    assert [int(each.rgba[0, 0, 2]) for each in found] == [0, 0, 0, 200, 200]
+    sheet.go_to_row(8)
+    assert sheet.accessibleDescription() == "back, drawn, 9 of 10"
+    assert not sheet.grab().isNull()
 
 
 def test_double_click_shows_a_sprite(sheet: SpriteSheetView) -> None:
