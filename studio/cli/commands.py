@@ -86,6 +86,14 @@ _ON = _flag(
     "USER@HOST:FOLDER",
 )
 _IMPORT_FLAGS = SettingFlags("data.options.ImportOptions", "import")
+_SPRITES_OUT = _out(
+    "a file: .png (a sheet with JSON), .gif, .apng, .aseprite or .tres (Godot); or a folder for one PNG per sprite"
+)
+_SPRITE_FORMAT = _flag("--format", "format of --out by name, for example indexed_sheet", "NAME", default="")
+_NO_TEXTS = _flag(
+    "--no-texts", "don't write model, seed and settings into the files ('studio verify' reads them)", dest="texts",
+    action="store_false",
+)  # fmt: skip
 _NEW_RUN = (
     _paths(f"sprites: {_SPRITES}"),
     _IMPORT_FLAGS,
@@ -164,20 +172,25 @@ COMMANDS = {
         },
     ),
     "generate": _command(
-        "generate", "draw new sprites with a trained generator",
-        _RUN, _CHECKPOINT,
-        _out(
-            "a file: .png (a sheet with JSON), .gif, .apng, .aseprite or .tres (Godot); or a folder for one PNG per "
-            "sprite"
-        ),
-        _flag("--format", "format of --out by name, for example indexed_sheet", "NAME", default=""),
+        "generate", "draw new sprites with a trained generator, or new characters with a model of sets",
+        _RUN, _CHECKPOINT, _SPRITES_OUT, _SPRITE_FORMAT,
         _flag("--columns", "columns of a sheet (default: 8; an animation is one row)", "N", type=int),
         _flag("--palette", "palette file to draw with (default: the run's palette)", "FILE", type=Path),
         _switch("--dither", "with --palette: mix the colours of the palette in a dither pattern"),
-        _flag("--no-texts", "don't write model, seed and settings into the files ('studio verify' reads them)",
-            dest="texts", action="store_false"),
-        _DEVICE,
+        _NO_TEXTS, _DEVICE,
         "generate.add_generate_flags",
+    ),
+    "complete": _command(
+        "sets", "draw the other views and frames of characters with a model of sets",
+        _RUN,
+        _flag(
+            "--given",
+            "a picture of one cell (--given down=front.png), or a sheet whose empty cells are drawn; a folder of "
+            "pictures or sheets completes many characters. Repeat the flag for more cells",
+            "CELL=FILE", action="append", default=[],
+        ),
+        _CHECKPOINT, _SPRITES_OUT, _SPRITE_FORMAT, _NO_TEXTS, _DEVICE,
+        SettingFlags("engine.sampling.settings.CompleteSettings", "completion"),
     ),
     "distil": _command(
         "generate", "prepare fast mode: distil a generator into a network that draws about four times as fast",

@@ -37,7 +37,7 @@ def evaluate(args: argparse.Namespace) -> int:
     model = load_model(path, args, device, reporter)
     if model.recipe.makes != "sprites":
         if args.paths:
-            title = f"A {model.recipe.name} is evaluated on the validation set of its run."
+            title = f"{model.recipe.kind.capitalize()} is evaluated on the validation set of its run."
             raise UsageError(title, "Remove the paths.")
         found = run_job(evaluate(model, path, settings), reporter, Validated)
         _print_metrics(found, _BASELINES.get(model.recipe.makes, ("", "")), reporter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from studio.core.config import Config, Setting, Value, settings_of
@@ -19,15 +19,19 @@ _LARGEST_BOUND = 100_000  # the help omits larger upper bounds
 
 
 def add_setting_flags(
-    parser: argparse.ArgumentParser, config_type: type[Config], title: str, renamed: Mapping[str, str] | None = None
-) -> None:
+    parser: argparse.ArgumentParser, config_type: type[Config], title: str, renamed: Mapping[str, str] | None = None,
+    only: Collection[str] = (),
+) -> None:  # fmt: skip
     """Add a flag for every setting of a config class; advanced settings go into a second group.
 
-    renamed: flag name by setting name, where they differ ({'class_name': 'class'}).
+    renamed: flag name by setting name, where they differ ({'class_name': 'class'}). only: the settings that get flags;
+    empty for all.
     """
     plain = parser.add_argument_group(title)
     advanced = parser.add_argument_group(f"{title}, advanced")
     for item in settings_of(config_type):
+        if only and item.name not in only:
+            continue
         group = advanced if item.advanced else plain
         _add(group, item, (renamed or {}).get(item.name, item.name))
         if item.former_name:

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.cli.complete import NEW_SET_SETTINGS, draw_new_sets
 from studio.cli.edit import add_edit_flags, draw, edit_settings, silhouette_of, source_metadata
 from studio.cli.flags import add_setting_flags, typed_settings
 from studio.cli.inputs import find_device, find_run, load_model
-from studio.cli.reporting import Reporter, reporter_for, run_job
+from studio.cli.reporting import reporter_for, run_job
+from studio.cli.saving import format_for, names_file, save_sprites
 from studio.core import files
-from studio.core.discovery import find_plugin
 from studio.core.errors import UsageError
-from studio.core.events import Distilled, Notice, SpritesGenerated
+from studio.core.events import Distilled, SpritesGenerated
 from studio.core.formatting import count, describe_speedup
 from studio.core.generators import run_to_end
 from studio.core.shell import command_line
@@ -26,11 +27,10 @@ from studio.data.colour.quantizing import BAYER, NO_DITHER
 from studio.data.colour.recolouring import ColourMode, recolour_sprites
 from studio.data.palettes.files import load_palette
 from studio.data.pixels import corner_tiles
-from studio.engine.sampling.settings import GenerateSettings
+from studio.engine.runs.folder import RunDir
+from studio.engine.sampling.settings import CompleteSettings, GenerateSettings
 from studio.exports.model_cards import provenance_metadata
-from studio.exports.sprites.base import SpriteExport, SpriteSet
-from studio.exports.sprites.formats import sprite_export_for, sprite_exports
-from studio.exports.sprites.png_files import save_png_files
+from studio.exports.sprites.base import SpriteSet
 
 if TYPE_CHECKING:
     from studio.engine.models.model import TrainedModel
@@ -39,20 +39,24 @@ if TYPE_CHECKING:
 def add_generate_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     """Add a flag for every setting of generating, and the flags that start from sprites."""
     add_setting_flags(parser, GenerateSettings, "generation", renamed={"class_name": "class"})
+    add_setting_flags(parser, CompleteSettings, "new characters, with a model of sets", only=NEW_SET_SETTINGS)
     add_edit_flags(parser)
 
 
 def generate(args: argparse.Namespace) -> int:
     """Draw new sprites and save them as a sheet, an animation or single files."""
-    reporter = reporter_for(args)
-    settings = edit_settings(args)
-    choice = _colour_choice(settings, args)
     if args.columns is not None and args.columns < 1:
         raise UsageError(f"--columns must be at least 1, not {args.columns}.")
-    path = find_run(args.run_name)
+    reporter, path = reporter_for(args), find_run(args.run_name)
+    if RunDir(path).record().cells:
+        return draw_new_sets(args, path, reporter)
+    if for_sets := typed_settings(args, CompleteSettings).keys() & {*NEW_SET_SETTINGS}:
+        raise UsageError(f"--{min(for_sets)} needs a model of sets.", f"Remove --{min(for_sets)}.")
+    settings = edit_settings(args)
+    choice = _colour_choice(settings, args)
     what = settings.class_name.rpartition("/")[2] or "sprites"
     out = args.out or Path(f"{files.output_name(f'{path.resolve().name} {what}')}-{settings.seed}.png")
-    form = _format_for(out, args.format)
+    form = format_for(out, args.format)
     model = load_model(path, args, find_device(args), reporter)
     as_drawn = settings.replace(true_pixels=False)
     drawn = run_job(draw(model, args, as_drawn, reporter), reporter, SpritesGenerated)
@@ -65,9 +69,9 @@ def generate(args: argparse.Namespace) -> int:
     columns = corner_tiles.GRID_SIDE if settings.corner_tiles else args.columns  # corner tiles must stay adjacent
     as_saved = to_sprite_set(made, model, about, columns, colours if settings.true_pixels else None)
     metadata = as_saved.about if args.texts else {}
-    written = _save(dataclasses.replace(as_saved, is_animation=bool(args.between), about=metadata), out, form, reporter)
-    reporter.write_json({"type": "FilesSaved", "paths": written})
-    where = written[0] if len(written) < 3 and _is_file(out) else out
+    as_saved = dataclasses.replace(as_saved, is_animation=bool(args.between), about=metadata)
+    written = save_sprites(as_saved, out, form, reporter)
+    where = written[0] if len(written) < 3 and names_file(out) else out
     of = f", in the colours of {palette}" if palette else ""
     reporter.print(f"Saved {count(len(made.sprites), 'new sprite')} of {made.model}{of}: {where}")
     return 0
@@ -83,13 +87,6 @@ def _colour_choice(settings: GenerateSettings, args: argparse.Namespace) -> Colo
     return ColourMode(settings.true_pixels, palette, BAYER if args.dither else NO_DITHER)
 
 
-def _format_for(out: Path, name: str) -> SpriteExport | None:
-    """Return the format called `name`, or the format for the suffix of `out`; None for a folder. Raises UsageError."""
-    if name:
-        return find_plugin(sprite_exports(), name, "format for sprites")
-    return sprite_export_for(out) if _is_file(out) else None
-
-
 def to_sprite_set(
     made: SpritesGenerated, model: TrainedModel, about: Mapping[str, Any], columns: int | None,
     palette: NDArray[np.uint8] | None = None,
@@ -101,21 +98,6 @@ def to_sprite_set(
     about = {**known, **about, **provenance_metadata([provenance_json(model)])}
     classes = [model.spec.class_names[label] if label >= 0 else "" for label in made.labels]
     return SpriteSet(made.sprites, made.titles, classes, palette, about=about, columns=columns)
-
-
-def _save(sprites: SpriteSet, out: Path, form: SpriteExport | None, reporter: Reporter) -> list[Path]:
-    """Save sprites in a format, or without a format as PNG files in the folder `out`; return the files."""
-    if form is not None:
-        written = form.write(sprites, out)
-        for note in form.notes(sprites):
-            reporter.show(Notice("info", note))
-        return written
-    return save_png_files(out, sprites)
-
-
-def _is_file(out: Path) -> bool:
-    """Return whether `out` names a file: it has a suffix and is not an existing folder."""
-    return bool(out.suffix) and not out.is_dir()
 
 
 def distil(args: argparse.Namespace) -> int:

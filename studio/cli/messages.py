@@ -14,9 +14,10 @@ def started(event: RunStarted) -> str:
     verb = f"Resuming at step {number(event.first_step)}:" if event.first_step else "Training"
     heldout = f", {number(event.heldout_count)} for validation" if event.heldout_count else ""
     start = f", starting from {event.started_from}" if event.started_from and not event.first_step else ""
+    kind = "model of sets" if event.examples == "sets" else event.recipe
     return (
-        f"{verb} the {event.recipe} on {event.device} in {event.precision}: {parameters(event.parameters)}, "
-        f"{count(event.train_count, 'sprite')}{heldout}{start}\nThe run is in {event.path}"
+        f"{verb} the {kind} on {event.device} in {event.precision}: {parameters(event.parameters)}, "
+        f"{count(event.train_count, event.examples.removesuffix('s'))}{heldout}{start}\nThe run is in {event.path}"
     )
 
 
@@ -27,11 +28,11 @@ def parameters(value: int) -> str:
     return f"{value / 1000:.0f} k parameters" if value >= 1000 else count(value, "parameter")
 
 
-def progress(event: LossChunk, loss: float, validated: Validated | None) -> str:
-    """Format the progress of a training. loss: mean of the latest losses."""
+def progress(event: LossChunk, loss: float, validated: Validated | None, noun: str = "sprites") -> str:
+    """Format the progress of a training. loss: mean of the latest losses. noun: of the training examples."""
     heldout = f"validation {_metrics(validated)}" if validated else ""
     parts = (f"step {number(event.first_step + len(event.losses))}", f"loss {decimal(loss)}", heldout)
-    return " · ".join(filter(None, (*parts, rate(event.sprites_per_s), time_left(event.eta_s))))
+    return " · ".join(filter(None, (*parts, rate(event.sprites_per_s, noun), time_left(event.eta_s))))
 
 
 def validated(event: Validated) -> str:

@@ -22,6 +22,7 @@ examples:
   studio train my-sprites --minutes 10         train a generator on a folder of sprites
   studio queue add my-sprites --minutes 60     queue a run for the night; start with 'studio queue run'
   studio generate "my run" --count 64 --out sheet.png
+  studio complete "my run" --given down=front.png --out hero.png    the other views of a character
   studio distil "my run"                       prepare fast mode, then 'studio generate --quick'
   studio evaluate "my run"                     measure quality against real sprites
   studio export "my run" --out model.safetensors

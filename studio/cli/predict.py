@@ -19,10 +19,11 @@ _MOST_ROWS = 200
 
 def predict(args: argparse.Namespace) -> int:
     """Print the predicted classes or numbers of every file, and the files that can't be read."""
-    from studio.engine.sampling.generate import predict
+    from studio.engine.sampling.generate import check_predicts, predict
 
     reporter, path = reporter_for(args), find_run(args.run_name)
     model = load_model(path, args, find_device(args), reporter)
+    check_predicts(model)
     options = options_for_prediction(model.spec.size, RunDir(path).record().data_origin)
     read = run_import(args.paths, options, reporter)
     for item in read.quarantine:

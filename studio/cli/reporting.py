@@ -87,17 +87,18 @@ class TextReporter(Reporter):
         self._losses: deque[float] = deque(maxlen=100)
         self._validated: Validated | None = None
         self._is_training = False
+        self._examples = "sprites"  # of the training examples
 
     def show(self, event: Event) -> None:
         match event:
             case RunStarted():
                 self.clear()
                 self._losses.clear()  # a queue trains several runs
-                self._validated, self._is_training = None, True
+                self._validated, self._is_training, self._examples = None, True, event.examples
                 self._print(messages.started(event))
             case LossChunk():
                 self._losses.extend(event.losses.tolist())
-                text = messages.progress(event, float(np.mean(self._losses)), self._validated)
+                text = messages.progress(event, float(np.mean(self._losses)), self._validated, self._examples)
                 total_s = event.elapsed_s + event.eta_s
                 self._show_progress(event.elapsed_s, total_s if math.isfinite(total_s) else 0.0, text)
             case Progress() if not self._is_training:

@@ -19,7 +19,7 @@ from studio.cli.reporting import Reporter, reporter_for, run_job
 from studio.cli.signal_handlers import stop_on_signal
 from studio.core import files, paths
 from studio.core.config import LENGTH_SETTINGS, TrainingConfig, Value, settings_of
-from studio.core.errors import UsageError
+from studio.core.errors import SetsError, UsageError
 from studio.core.events import Events, Notice, RunFinished
 from studio.core.observers import observed
 from studio.core.shell import command_line
@@ -109,6 +109,9 @@ def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> N
     chosen_config(recipe, args, TrainingBudget(parent_settings=parent.settings if parent else None))
     found = read_sprites(args, args.paths, reporter)
     print_excluded(found, reporter)
+    if recipe.makes == "sets" and not found.sprites.sets and found.proposed_sets is not None:
+        title = f"These pictures look like unsliced sheets: {found.proposed_sets.describe()}."
+        raise SetsError(title, "Add --sets sheets to slice them.")
     sprites = Rights.for_sources(args.paths).replace(**typed_settings(args, Rights)).add_to(found.sprites)
     # The starter model only fits networks of its own shape.
     if args.parent is None and not typed_settings(args, recipe.Config).keys() & {*recipe.fixed_by_weights}:
@@ -293,10 +296,14 @@ def run_argument(path: Path) -> str:
 def _print_next_steps(path: Path, reporter: Reporter) -> None:
     from studio.engine import catalog
 
-    name = run_argument(path)
-    makes = catalog.recipe(RunDir(path).record().recipe).makes
-    if makes in ("sprites", "sets"):
-        reporter.print(f"Draw {makes}:  {command_line('studio', 'generate', name, '--out', 'sheet.png')}")
+    name, record = run_argument(path), RunDir(path).record()
+    makes = catalog.recipe(record.recipe).makes
+    if makes == "sets":
+        words = ("studio", "complete", name, "--given", f"{record.cells[0]}=FILE", "--out", "hero.png")
+        reporter.print(f"Draw the rest of a character:  {command_line(*words)}")
+        reporter.print(f"Draw new characters:  {command_line('studio', 'generate', name, '--out', 'sheet.png')}")
+    elif makes == "sprites":
+        reporter.print(f"Draw sprites:  {command_line('studio', 'generate', name, '--out', 'sheet.png')}")
     else:
         reporter.print(f"Predict sprites:  {command_line('studio', 'predict', name, 'FOLDER')}")
     reporter.print(f"Export the model:  {command_line('studio', 'export', name, '--out', 'model.safetensors')}")

@@ -27,6 +27,12 @@ class UsageError(StudioError):
     """An invalid request: a setting out of range or an unknown name. The command line exits with code 2."""
 
 
+class SetsError(UsageError):
+    """Pictures that form no sets, or given cells that a model of sets can't complete."""
+
+    topic = "sets"
+
+
 class BadInputError(StudioError):
     """Unusable input files: nothing readable, too few sprites, or a damaged file."""
 

@@ -195,6 +195,13 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         former_names.rename_members(cls)
 
     @property
+    def kind(self) -> str:
+        """The kind of model in a sentence: 'a generator', 'an autoencoder', 'a model of sets'."""
+        if self.makes == "sets":
+            return f"a model of {self.title.lower()}"
+        return f"{'an' if self.title[:1].lower() in 'aeiou' else 'a'} {self.title.lower()}"
+
+    @property
     def best_by(self) -> Metric | None:
         """The validation metric that selects the best checkpoint; None for models that draw sprites.
 

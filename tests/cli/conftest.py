@@ -85,3 +85,20 @@ def classifier_run(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def regression_run(labelled_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A regression, trained for four steps."""
     return _trained(labelled_folder, "regression", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def characters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten sheets of characters: two views of two frames, 8x8 each, in five colours."""
+    folder, rng = tmp_path_factory.mktemp("art") / "characters", np.random.default_rng(0)
+    colours = np.array([[0, 0, 0, 0], [20, 20, 30, 255], [200, 60, 40, 255], [250, 220, 90, 255], [60, 90, 200, 90]])
+    for index in (rng.integers(0, 5, (16, 16)) for _ in range(10)):
+        index[::8], index[:, ::8] = 0, 0
+        save_files(folder, colours[index][None].astype(np.uint8))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sets_run(characters: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of sets, trained for four steps."""
+    return _trained(characters, "sets", tmp_path_factory)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +80,22 @@ def _make_files(folder: Path) -> None:
     mask = np.zeros(sprites.shape[1:3], np.uint8)
     mask[: len(mask) // 2] = 255
     Image.fromarray(mask).save(folder / "mask.png")
+    _make_characters(folder)
     (folder / "warm.hex").write_text("ff0000\nffcc00\n442200\n")
+
+
+def _make_characters(folder: Path) -> None:
+    """Write the demo characters, the front views of three of them, a back view, and a sheet with empty cells."""
+    shutil.copytree(paths.demo_characters(), folder / "my-characters")
+    sheets = {
+        path.stem: np.array(Image.open(path).convert("RGBA")) for path in (folder / "my-characters").glob("*.png")
+    }
+    size = sheets["angel"].shape[0] // 4
+    save_files(folder / "fronts", np.stack([sheets[name][:size, :size] for name in ("angel", "bear", "cat")]))
+    Image.fromarray(sheets["angel"][:size, :size]).save(folder / "front.png")
+    Image.fromarray(sheets["angel"][size : 2 * size, :size]).save(folder / "back.png")
+    sheets["angel"][:, 2 * size :] = 0
+    Image.fromarray(sheets["angel"]).save(folder / "part.png")
 
 
 def _demo_sprites(kind: str, count: int) -> Rgba:

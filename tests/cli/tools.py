@@ -12,6 +12,7 @@ SMALL = {
     "generator": ["--width", "16"],
     "classifier": ["--width", "16", "--shift-px", "0"],
     "regression": ["--width", "16"],
+    "sets": ["--width", "16", "--colours", "16", "--sets", "sheets", "--rows", "down,up", "--columns", "stand,step"],
 }
 
 

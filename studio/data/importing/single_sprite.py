@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
+from studio.core.names import escape_unprintable
 from studio.data.files.source_files import SourceFile, SourceImage, UnreadableFile, os_error_reason
 from studio.data.images.canvas import clear_hidden, crop_transparent, paste_centred, undo_upscaling, upscaling_factor
 from studio.data.reading.finding import find_file, resolve_roots
@@ -33,20 +34,27 @@ class FittedSprite:
         return f"{self.width} x {self.height} pixels: {changes}" if self.changes else ""
 
 
-def load_image(path: Path) -> Rgba:
-    """Load the first image of a file in any supported format: uint8 [H, W, 4]. Raises BadInputError."""
-    file = find_file(resolve_roots([path]), path.name)
-    images = [] if file is None else load_images(file)
+def load_image(path: Path, *, whole: bool = False) -> Rgba:
+    """Load the first image of a file in any supported format: uint8 [H, W, 4]. Raises BadInputError.
+
+    whole: Load a sheet with a description beside it as one image.
+    """
+    file = find_file(resolve_roots([path]), escape_unprintable(path.name))
+    images = [] if file is None else load_images(file, whole=whole)
     if not images:
         raise BadInputError(f"No image found in {str(path)!r}.", "Choose a file with a sprite.")
     clear_hidden(images[0].rgba)
     return images[0].rgba
 
 
-def load_images(file: SourceFile) -> list[SourceImage]:
-    """Load all images from a file in any supported format. Raises BadInputError."""
-    source = next(source for source in all_sources() if source.claims(file))
+def load_images(file: SourceFile, *, whole: bool = False) -> list[SourceImage]:
+    """Load all images from a file in any supported format. Raises BadInputError.
+
+    whole: Load a sheet with a description beside it as one image.
+    """
+    claiming = (source for source in all_sources() if source.claims(file))
     try:
+        source = next(source for source in claiming if not (whole and source.descriptions(file)))
         return [item for item in source.read(file) if isinstance(item, SourceImage)]
     except UnreadableFile as error:
         raise BadInputError(f"{file.name!r} can't be read: {error.reason}.", "Save the image again as PNG.") from None

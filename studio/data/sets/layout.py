@@ -88,9 +88,7 @@ class SetLayout:
 
     def find_cell(self, name: str) -> int:
         """Return the index of a cell by name; a row's name alone means the row's first column. -1 for unknown names."""
-        if name in self.cells:
-            return self.cells.index(name)
-        return next((index for index, cell in enumerate(self.cells) if cell.partition("/")[0] == name), -1)
+        return find_cell(self.cells, name)
 
     def take(self, indices: NDArray[np.int64], total: int) -> SetLayout:
         """Return the layout of the sprites at `indices` among `total`; drops sets without a sprite."""
@@ -192,6 +190,31 @@ class SetLayout:
 
 
 NO_SETS = SetLayout()
+
+
+def find_cell(cells: Sequence[str], name: str) -> int:
+    """Return the index of a cell by name; a row's name alone means the row's first column. -1 for unknown names."""
+    if name in cells:
+        return cells.index(name)
+    return next((index for index, cell in enumerate(cells) if cell.partition("/")[0] == name), -1)
+
+
+def numbers_by_row(cells: Sequence[str]) -> dict[str, list[int]]:
+    """Return the indices of each row's cells, by the row's name."""
+    numbers: dict[str, list[int]] = {}
+    for number, cell in enumerate(cells):
+        numbers.setdefault(cell.partition("/")[0], []).append(number)
+    return numbers
+
+
+def list_cells(cells: Sequence[str]) -> str:
+    """List the names of cells: 'down, up', or 'down, up, each with /stand, /step' for rows with equal columns."""
+    rows = numbers_by_row(cells)
+    columns = {tuple(cells[number].partition("/")[2] for number in numbers) for numbers in rows.values()}
+    equal = columns.pop()
+    if columns or len(equal) < 2 or len(rows) < 2:
+        return ", ".join(cells)
+    return f"{', '.join(rows)}, each with {', '.join(f'/{column}' for column in equal)}"
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ class RunWatcher:
         record, precision = self.record, live.precision or self.record.precision
         return RunStarted(
             self._run.path, record.recipe, record.device, precision, record.parameters, live.train_count,
-            live.heldout_count, live.first_step, live.elapsed_s, record.parent,
+            live.heldout_count, live.first_step, live.elapsed_s, record.parent, record.examples,
         )  # fmt: skip
 
     def _silent_s(self) -> float:

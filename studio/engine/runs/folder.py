@@ -93,6 +93,11 @@ class RunRecord:
     start_sha256: str = ""  # of start.safetensors; empty without this file
 
     @property
+    def examples(self) -> str:
+        """What the model learns from: 'sprites' or 'sets'."""
+        return "sets" if self.cells else "sprites"
+
+    @property
     def parent(self) -> str:
         """The title of the model whose weights the run started from; empty for a run from scratch."""
         return self.ancestors[0].title if self.ancestors else ""

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core.arrays import Mask, Rgba
-from studio.core.errors import UsageError
+from studio.core.errors import SetsError, UsageError
 from studio.core.events import Events, Progress, SetsDrawn
 from studio.data.images.canvas import as_uint32
+from studio.data.sets.layout import list_cells
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.models.model import TrainedModel
@@ -22,7 +23,7 @@ from studio.recipes.flow import normal_rows
 from studio.recipes.set_colours import TRANSPARENT, UNUSED
 from studio.recipes.set_drawing import mirror_sides
 
-__all__ = ["CompleteSettings", "GivenSets", "complete"]
+__all__ = ["CompleteSettings", "GivenSets", "check_completes", "complete"]
 
 _DRAW_BATCH = 16  # sets; few enough to stop quickly
 
@@ -34,9 +35,8 @@ def complete(model: TrainedModel, settings: CompleteSettings, sets: GivenSets | 
     its number only. Raises UsageError for another kind of model, too many colours, or nothing to draw; DeviceError.
     """
     recipe, count, cells, size = model.recipe, settings.count, len(model.spec.cells), model.spec.size
-    if not isinstance(recipe, CompletesSets):
-        title = f"{model.title} is a {recipe.title.lower()} and can't complete sets."
-        raise UsageError(title, "Choose a model of the recipe 'sets'.")
+    check_completes(model)
+    assert isinstance(recipe, CompletesSets)
     numbers = first + np.arange(count)  # of the candidates
     if sets is None:
         names = tuple(str(number + 1) for number in numbers.tolist())
@@ -59,17 +59,26 @@ def complete(model: TrainedModel, settings: CompleteSettings, sets: GivenSets | 
     yield SetsDrawn(made, given, model.spec.cells, names, model_label(model), settings.seed)
 
 
+def check_completes(model: TrainedModel) -> None:
+    """Raise UsageError for a model that can't complete sets."""
+    if not isinstance(model.recipe, CompletesSets):
+        title = f"{model.title} is {model.recipe.kind} and can't complete characters."
+        raise UsageError(title, "Choose a model of sets.")
+
+
 def _check(sets: GivenSets, model: TrainedModel) -> None:
-    """Raise UsageError unless the given cells suit the model."""
+    """Raise SetsError unless the given cells suit the model."""
     size, (height, width) = model.spec.size, sets.cells.shape[2:4]
     if (height, width) != (size, size):
         title = f"The given cells have {width} x {height} pixels, but the model draws {size} x {size}."
-        raise UsageError(title, "Scale or crop them to this size.")
-    for name, given in zip(sets.names, sets.given, strict=True):
+        raise SetsError(title, "Scale or crop them to this size.")
+    for name, cells, given in zip(sets.names, sets.cells, sets.given, strict=True):
         if not given.any():
-            raise UsageError(f"{name}: no cell is given.", f"Give at least one of: {', '.join(model.spec.cells)}.")
+            raise SetsError(f"{name}: no cell is given.", f"Give at least one of: {list_cells(model.spec.cells)}.")
+        if not cells[given][..., 3].any():
+            raise SetsError(f"{name}: the given cells are empty.", "Give a cell with visible pixels.")
         if given.all():
-            raise UsageError(f"{name}: all cells are given. There is nothing to draw.", "Leave out at least one cell.")
+            raise SetsError(f"{name}: all cells are given. There is nothing to draw.", "Leave out at least one cell.")
 
 
 def _palettes(
@@ -77,7 +86,7 @@ def _palettes(
 ) -> NDArray[np.uint8]:
     """Return the palette of each set, straight RGBA, uint8 [M, P, 4]; unused entries repeat the transparent entry 0.
 
-    A set without given cells takes the palette of a training set. Raises UsageError for too many colours.
+    A set without given cells takes the palette of a training set. Raises SetsError for too many colours.
     """
     of_training = to_straight(model.network.get_buffer("palettes"))  # uint8 [G, P, 4]
     most = of_training.shape[1]
@@ -90,7 +99,7 @@ def _palettes(
         colours = _colours_in(cells[given])
         if len(colours) >= most:
             title = f"The given cells of {name} have {len(colours)} colours; the model takes {most - 1}."
-            raise UsageError(title, "Reduce the colours, or train with a larger palette.")
+            raise SetsError(title, "Reduce the colours, or train with a larger palette.")
         if settings.palette == "data":
             known = np.concatenate([model.style.palette, np.full((len(model.style.palette), 1), 255, np.uint8)], 1)
             is_new = ~np.isin(as_uint32(known), as_uint32(colours))

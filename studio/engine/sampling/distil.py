@@ -65,7 +65,7 @@ def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings
     model = load_model(path, checkpoint, device)
     yield from model.notices
     if not isinstance(model.recipe, Distils):
-        raise UsageError(f"A {model.recipe.name} draws no sprites and can't be distilled.", "Choose a generator.")
+        raise UsageError(f"{model.title} is {model.recipe.kind} and can't be distilled.", "Choose a generator.")
     with detection.wrap_device_errors(model.device):
         student = yield from _train_student(model, settings)
         checkpoints.check_finite(student.state_dict(), "The distilled network")

@@ -64,7 +64,7 @@ def generate(
     sprite depends on the seed and its index only. Corner tiles are always 16. Raises UsageError, DeviceError.
     """
     if model.recipe.makes != "sprites":
-        title = f"{model.title} is a {model.recipe.title.lower()} and can't draw sprites."
+        title = f"{model.title} is {model.recipe.kind} and can't draw sprites."
         raise UsageError(title, "Choose a generator.")
     if settings.corner_tiles:
         if silhouette is not None:
@@ -258,11 +258,16 @@ def run_in_precision(model: TrainedModel, steps: Iterator[Tensor]) -> Iterator[T
         yield x
 
 
+def check_predicts(model: TrainedModel) -> None:
+    """Raise UsageError for a model that draws instead of predicting."""
+    if model.recipe.makes not in ("labels", "numbers"):
+        title = f"{model.title} is {model.recipe.kind} and can't predict."
+        raise UsageError(title, "Choose a classifier or a regression.")
+
+
 def predict(model: TrainedModel, rgba: Rgba) -> Events:
     """Predict for sprites uint8 [N, S, S, 4]: Progress, then Classified or NumbersPredicted. Raises UsageError."""
-    if model.recipe.makes == "sprites":
-        title = f"{model.title} is a {model.recipe.title.lower()} and can't predict."
-        raise UsageError(title, "Choose a classifier or a regression.")
+    check_predicts(model)
     if rgba.shape[1:] != (model.spec.size, model.spec.size, 4):
         title = f"The model needs sprites of {model.spec.size} x {model.spec.size} pixels."
         raise UsageError(title, "Import them at this size.")

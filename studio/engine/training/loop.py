@@ -137,7 +137,7 @@ def _run_started(training: Training) -> RunStarted:
     return RunStarted(
         training.run.path, training.recipe.name, training.record.device, training.precision, training.record.parameters,
         len(training.train_set), len(training.heldout), training.step, training.elapsed_s,
-        next((ancestor.title for ancestor in training.record.ancestors), ""),
+        next((ancestor.title for ancestor in training.record.ancestors), ""), training.record.examples,
     )  # fmt: skip
 
 

@@ -60,7 +60,8 @@ class FromNoise(Experiment):
     plain = _CODE
 
     def unsupported_reason(self, recipe: Recipe) -> str:
-        return "" if recipe.makes == "sprites" else f"A {recipe.title.lower()} can't draw sprites. Choose a generator."
+        what = recipe.kind.capitalize()
+        return "" if recipe.makes == "sprites" else f"{what} can't draw sprites. Choose a generator."
 
     def run(self, context: ExperimentContext) -> Events:
         model = yield from context.load_model()

@@ -114,7 +114,7 @@ def test_wrong_requests_are_refused(model: TrainedModel, sets: GivenSets) -> Non
     colourful[0, 0, ..., 3] = 255
     assert refused(replace(sets, cells=colourful)).endswith("colours; the model takes 15.")
     generator = catalog.recipe("generator")
-    with pytest.raises(UsageError, match="can't complete sets"):
+    with pytest.raises(UsageError, match="can't complete characters"):
         drawn(untrained_model(generator, make_sprites()), sets)
 
 

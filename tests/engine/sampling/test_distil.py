@@ -116,7 +116,7 @@ def test_fast_mode_with_unsupported_settings_is_a_usage_error(run: Path, tmp_pat
     with pytest.raises(UsageError, match="trial has no distilled network at step 60"):
         list(generate(load_model(run, "last", CPU), GenerateSettings(count=1, quick=True)))
     list(train_classifier(tmp_path / "classifier", make_sprites(), steps=1))
-    with pytest.raises(UsageError, match="classifier draws no sprites"):
+    with pytest.raises(UsageError, match="classifier is a classifier and can't be distilled"):
         list(distil(tmp_path / "classifier", "last", CPU, SETTINGS))
 
 
