@@ -77,7 +77,7 @@ class BatchRng:
         self, generator: torch.Generator, batch: Batch, rows: slice = slice(None), drawn: list[Tensor] | None = None
     ) -> None:
         start, stop, _ = rows.indices(len(batch.x))
-        self._generator, self._device = generator, batch.x.device
+        self._generator, self._device, self._batch, self._own_rows = generator, batch.x.device, batch, rows
         self._size, self._rows = batch.whole or len(batch.x), slice(batch.first + start, batch.first + stop)
         self._drawn = [] if drawn is None else drawn
         self._asked = 0
@@ -89,6 +89,12 @@ class BatchRng:
     def rand(self, *shape: int) -> Tensor:
         """Return uniform numbers in [0, 1), float32 [B, *shape]."""
         return self._rows_of(torch.rand, shape)
+
+    def previous(self) -> Batch:
+        """Return for each example of the micro-batch the example before it in the batch of this process."""
+        whole = self._batch
+        order = torch.arange(len(whole.x), device=self._device).roll(1)[self._own_rows]
+        return Batch(whole.x[order], whole.y[order], whole.augment_labels[order], whole.targets[order], whole.progress)
 
     def _rows_of(self, draw: Callable[..., Tensor], shape: tuple[int, ...]) -> Tensor:
         if self._asked == len(self._drawn):

@@ -26,11 +26,7 @@ def index_colours(x: Tensor, most: int) -> tuple[Tensor, Tensor]:
     x: float32 [B, C, 4, S, S], premultiplied RGBA in [-1, 1]. most: size P of the palette; more colours share an entry.
     Returns index int64 [B, C, S, S] and palette float32 [B, P, 4], whose entry 0 is transparent.
     """
-    levels = ((x + 1) * 127.5).round().long()  # [B, C, 4, S, S], 0 to 255
-    red, green, blue, alpha = levels.unbind(2)
-    keys = (((alpha * 256 + red) * 256 + green) * 256 + blue).flatten(1)  # [B, L], equal for equal colours
-    keys = F.pad(keys, (1, 0))  # a transparent pixel: the smallest key gets index 0
-    in_order, order = keys.sort(1)
+    in_order, order = _sorted_keys(x)
     is_new = F.pad(in_order[:, 1:] != in_order[:, :-1], (1, 0))
     ranks = is_new.cumsum(1).clamp(max=most - 1)  # [B, L + 1]
     index = torch.empty_like(ranks).scatter_(1, order, ranks)[:, 1:].view(len(x), x.shape[1], *x.shape[3:])
@@ -40,11 +36,28 @@ def index_colours(x: Tensor, most: int) -> tuple[Tensor, Tensor]:
     return index, palette.scatter_(1, ranks[:, :, None].expand(-1, -1, 4), colours)
 
 
+def count_colours(x: Tensor) -> Tensor:
+    """Return the number of colours of each set, with transparency: int64 [B]. x: as in `index_colours`."""
+    return (_sorted_keys(x)[0].diff(dim=1) != 0).sum(1) + 1
+
+
 def colours_of(index: Tensor, palette: Tensor) -> Tensor:
     """Return the colour of each pixel, float32 [B, C, 4, S, S]. index: int64 [B, C, S, S]. palette: [B, P, 4]."""
     flat = palette.gather(1, index.flatten(1)[:, :, None].expand(-1, -1, 4))  # [B, C * S * S, 4]
     colours: Tensor = flat.unflatten(1, index.shape[1:])  # [B, C, S, S, 4]
     return colours.permute(0, 1, 4, 2, 3)
+
+
+def _sorted_keys(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the colours of each set's pixels as sorted integers, and the order of the pixels: int64 [B, L + 1] each.
+
+    The first is a transparent pixel in front of the L pixels of the set, so that transparency is the smallest key.
+    """
+    levels = ((x + 1) * 127.5).round().long()  # [B, C, 4, S, S], 0 to 255
+    red, green, blue, alpha = levels.unbind(2)
+    keys = (((alpha * 256 + red) * 256 + green) * 256 + blue).flatten(1)  # [B, L], equal for equal colours
+    in_order, order = F.pad(keys, (1, 0)).sort(1)
+    return in_order, order
 
 
 def colours_in(index: Tensor, known: Tensor, count: int) -> Tensor:

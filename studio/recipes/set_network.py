@@ -1,4 +1,4 @@
-"""The network that completes sets: a small U-Net over all cells at once, whose pixels choose among a palette."""
+"""The network that completes sets: a small U-Net over all cells at once, then a pass over each colour of the set."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from torch.nn import functional as F
 
 from studio.recipes.base import CellSlices
 from studio.recipes.layers import Attention, ResidualBlock, group_norm
-from studio.recipes.set_colours import colours_of
+from studio.recipes.set_colours import UNUSED, colours_of
+from studio.recipes.set_planes import INPUTS, SIDE, ColourPlanes, planes_of
 
-FEATURES = 24  # of a pixel and of a colour, whose product is the colour's logit
+_FEATURES = 32  # of a pixel and of a colour, whose product is the colour's first logit
+_PLANES = 16  # channels of ColourPlanes
 _SHOWN = 5  # channels of a cell at the input: RGBA, and whether the pixel is known
 _NEVER = 1e4  # subtracted from the logits of unused entries: exp(-1e4) is 0, and 1e4 fits into fp16
 _LEVELS = 3  # halvings of the resolution
@@ -22,9 +24,9 @@ _LEVELS = 3  # halvings of the resolution
 class SetNetwork(nn.Module):
     """Network that predicts, for each pixel of all C cells, logits of the set's colours: [B, C, P, S, S].
 
-    The known pixels and their mirror images enter as channels, all cells stacked. The logit of a colour is the product
-    of the pixel's features and the colour's key; the key follows from RGBA and the features of known pixels that have
-    the colour, so that colours never seen in training work.
+    The known pixels and their mirror images enter a U-Net as channels, all cells stacked. The first logit of a colour
+    is the product of the pixel's features and the colour's key; the key follows from RGBA and the features of known
+    pixels that have the colour, so that colours never seen in training work. `ColourPlanes` then corrects the logits.
     palettes: float32 [G, P, 4], palettes of training sets, for drawing new sets. leads: bool [C], whether a cell
     begins a row. partners: int64 [C], the cell that mirrors each cell, -1 for none. mirrored: float32 [C], the share of
     training sets in which a cell is the exact mirror image of its partner.
@@ -35,9 +37,9 @@ class SetNetwork(nn.Module):
     partners: Tensor
     mirrored: Tensor
 
-    def __init__(self, cells: int, width: int, colours: int, palettes: int, features: int = FEATURES) -> None:
+    def __init__(self, cells: int, width: int, colours: int, palettes: int) -> None:
         super().__init__()
-        self.cells, self.colours, self.features = cells, colours, features
+        self.cells, self.colours = cells, colours
         self.register_buffer("palettes", torch.zeros(palettes, colours, 4))
         self.register_buffer("leads", torch.arange(cells) == 0)
         self.register_buffer("partners", torch.arange(cells))
@@ -49,8 +51,9 @@ class SetNetwork(nn.Module):
         self.up = nn.ModuleList(
             [ResidualBlock(2 * deep, deep), ResidualBlock(deep + wide, wide), ResidualBlock(wide + width, width)]
         )
-        self.norm, self.leave = group_norm(width), nn.Conv2d(width, cells * features, 1)
-        self.key = nn.Sequential(nn.Linear(width + 5, 96), nn.SiLU(), nn.Linear(96, features))
+        self.norm, self.leave = group_norm(width), nn.Conv2d(width, cells * _FEATURES, 1)
+        self.key = nn.Sequential(nn.Linear(width + 5, 96), nn.SiLU(), nn.Linear(96, _FEATURES))
+        self.planes = ColourPlanes(cells, width, _FEATURES, _PLANES)
 
     def forward(self, index: Tensor, palette: Tensor, known: Tensor) -> Tensor:
         """Return the logits of the palette's entries for each pixel, float32 [B, C, P, S, S].
@@ -59,6 +62,20 @@ class SetNetwork(nn.Module):
         the pixel is known; the index of other pixels is ignored.
         """
         batch, cells, height, width = index.shape
+        entries = torch.arange(palette.shape[1], device=index.device)[:, None, None, None]
+        has = (index[:, None] == entries).to(known.dtype) * known[:, None]  # [B, P, C, S, S], known with this colour
+        first, last = self._features(index, palette, known)  # [B, width, S, S] each
+        queries = self.leave(last).float().reshape(batch, cells, _FEATURES, height * width)
+        keys = self._keys(has, palette, first.float())  # [B, P, features]
+        logits = keys[:, None] @ queries / math.sqrt(_FEATURES)  # [B, C, P, S * S]
+        logits = logits.view(batch, cells, -1, height, width).transpose(1, 2)  # [B, P, C, S, S]
+        unused = _NEVER * (palette[..., 3] + 1).clamp(max=0.0)  # [B, P]: -1e4 for an alpha of -2, else 0
+        usable: Tensor = logits + self._corrections(has, logits, keys, last, palette) + unused[:, :, None, None, None]
+        return usable.transpose(1, 2)
+
+    def _features(self, index: Tensor, palette: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the U-Net's features of the first level and of the last, [B, width, S, S] each."""
+        batch, _, height, width = index.shape
         shown = torch.cat([colours_of(index, palette) * known[:, :, None], known[:, :, None]], 2).flatten(1, 2)
         rows = torch.linspace(-1, 1, height, device=shown.device)[:, None].expand(batch, 1, height, width)
         columns = torch.linspace(-1, 1, width, device=shown.device).expand(batch, 1, height, width)
@@ -72,30 +89,54 @@ class SetNetwork(nn.Module):
         x = self.attend(self.bottom(F.avg_pool2d(x, 2)))
         for block, skip in zip(self.up, reversed(skips), strict=True):
             x = block(torch.cat([F.interpolate(x, scale_factor=2.0), skip], 1))
-        queries = self.leave(F.hardswish(self.norm(x)))[:, :, :height, :width]
-        queries = queries.float().reshape(batch, cells, self.features, height * width)
-        keys = self._keys(index, palette, known, skips[0][:, :, :height, :width].float())  # [B, P, features]
-        logits = keys[:, None] @ queries / math.sqrt(self.features)  # [B, C, P, S * S]
-        unused = _NEVER * (palette[..., 3] + 1).clamp(max=0.0)  # [B, P]: -1e4 for an alpha of -2, else 0
-        usable: Tensor = logits + unused[:, None, :, None]
-        return usable.view(batch, cells, -1, height, width)
+        return skips[0][:, :, :height, :width], F.hardswish(self.norm(x))[:, :, :height, :width]
 
-    def _keys(self, index: Tensor, palette: Tensor, known: Tensor, features: Tensor) -> Tensor:
+    def _keys(self, has: Tensor, palette: Tensor, features: Tensor) -> Tensor:
         """Return the keys of the palette's entries, float32 [B, P, features].
 
-        features: float32 [B, width, S, S], of the first level; averaged over the known pixels of each colour.
+        has: [B, P, C, S, S]. features: float32 [B, width, S, S], averaged over the known pixels of each colour.
         """
-        has = index.new_zeros((len(index), palette.shape[1], features[0, 0].numel()), dtype=features.dtype)
-        for cell in range(self.cells):  # has: [B, P, S * S], in how many cells a pixel is known and has a colour
-            has = has.scatter_add(1, index[:, cell].flatten(1)[:, None], known[:, cell].flatten(1)[:, None])
-        counts = has.sum(2, keepdim=True)  # [B, P, 1]
-        pooled = has @ features.flatten(2).transpose(1, 2) / counts.clamp(min=1)  # [B, P, width]
+        pixels = has.float().sum(2).flatten(2)  # [B, P, S * S], in how many cells a pixel is known and has the colour
+        counts = pixels.sum(2, keepdim=True)  # [B, P, 1]
+        pooled = pixels @ features.flatten(2).transpose(1, 2) / counts.clamp(min=1)  # [B, P, width]
         return self.key(torch.cat([pooled, palette, counts.log1p() / 6], 2))  # type: ignore[no-any-return]
 
+    def _corrections(self, has: Tensor, logits: Tensor, keys: Tensor, features: Tensor, palette: Tensor) -> Tensor:
+        """Return what `ColourPlanes` adds to the logits, [B, P, C, S, S]."""
+        (batch, count), (height, width) = has.shape[:2], has.shape[3:]
+        border = (0, -width % SIDE, 0, -height % SIDE)
+        planes, context = F.pad(planes_of(has, logits), border), F.pad(self.planes.context(features), border)
+        keys = self.planes.keys(keys)  # [B, P, 3 * planes]
+        if has.device.type == "cpu" and not torch.compiler.is_compiling():
+            # The used colours alone: most entries are unused. Elsewhere, counting them would wait for the device.
+            sets, entries = (palette[..., 3] > UNUSED).nonzero(as_tuple=True)  # [N] each
+            added = self.planes(planes[sets, entries], context[sets], keys[sets, entries])
+            whole = added.new_zeros(batch * count, *added.shape[1:])
+            added = whole.index_copy(0, sets * count + entries, added)
+        else:
+            repeated = context[:, None].expand(-1, count, -1, -1, -1).flatten(0, 1)
+            added = self.planes(planes.flatten(0, 1), repeated, keys.flatten(0, 1))
+        corrections: Tensor = added.unflatten(0, (batch, count))
+        return corrections[..., :height, :width]
 
-def cell_slices(cells: Sequence[str], features: int = FEATURES) -> dict[str, CellSlices]:
+
+def mirrored_odds(network: SetNetwork, index: Tensor, palette: Tensor, known: Tensor) -> Tensor:
+    """Return the odds of the palette's entries for each pixel, averaged over the sets and their mirror images.
+
+    Arguments as of SetNetwork.forward; returns float32 [B, C, P, S, S]. A cell without a partner has its own odds.
+    """
+    own, partners = network(index, palette, known).float().softmax(2), network.partners.clamp(min=0)
+    has_partner = (network.partners >= 0).to(known.dtype)[:, None, None]  # [C, 1, 1]
+    seen = index[:, partners].flip(3), (known[:, partners] * has_partner).flip(3)
+    mirrored = network(seen[0], palette, seen[1]).float().softmax(2)[:, partners].flip(4)
+    share = has_partner[:, None] / 2  # [C, 1, 1, 1]
+    return own * (1 - share) + mirrored * share  # type: ignore[no-any-return]
+
+
+def cell_slices(cells: Sequence[str]) -> dict[str, CellSlices]:
     """Return which slices of the network's weights belong to which cell, by the weight's name."""
-    shown = tuple(cell for cell in cells for _ in range(_SHOWN))
-    drawn = tuple(cell for cell in cells for _ in range(features))
+    shown, drawn = (tuple(cell for cell in cells for _ in range(each)) for each in (_SHOWN, _FEATURES))
     enter = CellSlices(1, (*shown, *shown, "", ""))  # the cells, their mirror images, the coordinates
-    return {"enter.weight": enter, "leave.weight": CellSlices(0, drawn), "leave.bias": CellSlices(0, drawn)}
+    leave = dict.fromkeys(("leave.weight", "leave.bias"), CellSlices(0, drawn))
+    planes = dict.fromkeys(("planes.leave.weight", "planes.leave.bias"), CellSlices(0, tuple(cells)))
+    return {"enter.weight": enter, **leave, "planes.enter.weight": CellSlices(1, tuple(cells) * INPUTS), **planes}

@@ -30,6 +30,7 @@ from studio.recipes.planning import Planner
 from studio.recipes.set_colours import (
     colours_in,
     colours_of,
+    count_colours,
     index_colours,
     nearest_allowed,
     no_palettes,
@@ -37,7 +38,7 @@ from studio.recipes.set_colours import (
     turn_hues,
 )
 from studio.recipes.set_mirrors import find_partners
-from studio.recipes.set_network import SetNetwork, cell_slices
+from studio.recipes.set_network import SetNetwork, cell_slices, mirrored_odds
 from studio.recipes.set_tasks import ExactShares, first_of_rows, tasks_of
 
 
@@ -58,6 +59,12 @@ class SetsConfig(TrainingConfig):
         unit="colours", label="Palette", low=4, high=256, advanced=True,
     )  # fmt: skip
 
+    mix_share: float = setting(
+        0.5, "Share of the training characters that get the lower part of another character. Mixing teaches more from "
+        "few characters.",
+        label="Mix characters", low=0.0, high=1.0, low_text="Off", advanced=True,
+    )  # fmt: skip
+
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "width", whole_groups(self.width))
@@ -72,6 +79,8 @@ _PALETTES = 64  # of training sets, kept for drawing new sets
 # Shares of the training examples with these cells given: none, the first, the first of each row; otherwise any cells.
 _NONE, _FIRST, _FIRST_OF_ROWS = 0.05, 0.5, 0.15
 _REVEALED = 0.3  # share of the training examples in which some pixels of missing cells are known
+_HIGHEST_CUT, _LOWEST_CUT = 0.25, 0.85  # where characters are mixed, as a share of their height from the top
+_SMALLEST = 1e-9  # odds, before their logarithm
 _WHOLE_PALETTE = 0.25  # share of the training examples with all colours of the set, not only those of known pixels
 
 
@@ -142,7 +151,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         return {"palettes": palettes, "leads": leads, **mirrors}
 
     def loss(self, network: SetNetwork, batch: Batch, config: SetsConfig, rng: BatchRng) -> Tensor:
-        x, present = _cells_of(network, batch)
+        x, present = _mixed(network, batch, config, rng)
         index, palette = index_colours(x, config.colours)
         palette = turn_hues(palette, rng)
         given = _random_given(present, network.leads, rng)
@@ -172,12 +181,12 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
                 known = given[:, :, None, None].expand_as(index)
                 missing = present & ~given & given.any(1, keepdim=True)  # a set without the given cells doesn't count
                 limited = only_allowed(palette, colours_in(index, known, config.colours))
-                logits = network(index, limited, known.float())
-                drawn.add(task, x, colours_of(logits.argmax(2), limited), missing)
+                odds = mirrored_odds(network, index, limited, known.float())
+                drawn.add(task, x, colours_of(odds.argmax(2), limited), missing)
                 repeated.add(task, x, task.baseline(x), missing)
                 if task.name == EXACT.name:
                     target = nearest_allowed(palette, limited).gather(1, index.flatten(1)).view_as(index)
-                    total += float((_errors(logits, target) * missing[:, :, None, None]).sum())
+                    total += float((_errors(odds.log(), target) * missing[:, :, None, None]).sum())
                     pixels += int(missing.sum()) * index[0, 0].numel()
         return Evaluation({"loss": total / max(1, pixels), **drawn.shares()}, baseline=repeated.shares())
 
@@ -186,9 +195,9 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         known, rounds = condition.given[:, :, None, None].expand_as(condition.index), chances.shape[1]
         index, hidden = condition.index * known, (~known).flatten(1).sum(1)  # hidden: int64 [N], missing pixels
         for number in range(rounds):
-            logits = network(index, condition.palette, known.float())
+            logits = mirrored_odds(network, index, condition.palette, known.float()).clamp(min=_SMALLEST).log()
             heat = variety * (1 - number / rounds)
-            drawn, certainty = _draw_colours(logits.float(), chances[:, number], variety, heat)
+            drawn, certainty = _draw_colours(logits, chances[:, number], variety, heat)
             index = torch.where(known, index, drawn)
             yield index
             left = (hidden * math.cos(math.pi / 2 * (number + 1) / rounds)).long()  # [N], pixels that stay missing
@@ -213,6 +222,24 @@ def _cells_of(network: SetNetwork, batch: Batch) -> tuple[Tensor, Tensor]:
     is_flipped, other = batch.augment_labels[:, :1] > 0, partners.clamp(min=0)
     x = torch.where(is_flipped[:, :, None, None, None], x[:, other], x)
     return x, torch.where(is_flipped, present[:, other] & (partners >= 0), present)
+
+
+def _mixed(network: SetNetwork, batch: Batch, config: SetsConfig, rng: BatchRng) -> tuple[Tensor, Tensor]:
+    """Return cells as `_cells_of`; some sets take the rows below a random height from the set before.
+
+    Heights agree between the views and frames of a character, so the head of one on the body of another is a possible
+    character. A mixed set with too many colours stays as it was.
+    """
+    (x, present), (other, other_present) = _cells_of(network, batch), _cells_of(network, rng.previous())
+    height = x.shape[3]
+    rows = torch.arange(height, device=x.device)
+    is_visible = (x[:, :, 3] > -1).any(3).any(1)  # bool [B, S], rows of pixels
+    top, bottom = torch.where(is_visible, rows, height).amin(1), torch.where(is_visible, rows, -1).amax(1) + 1  # [B]
+    cut = (top + (bottom - top) * (_HIGHEST_CUT + (_LOWEST_CUT - _HIGHEST_CUT) * rng.rand())).round()
+    mixed = torch.where((rows >= cut[:, None])[:, None, None, :, None], other, x)
+    both = present & other_present
+    chosen = (rng.rand() < config.mix_share) & (count_colours(mixed) <= config.colours) & (both.sum(1) > 1)  # [B]
+    return torch.where(chosen[:, None, None, None, None], mixed, x), torch.where(chosen[:, None], both, present)
 
 
 def _random_given(present: Tensor, leads: Tensor, rng: BatchRng) -> Tensor:
