@@ -32,7 +32,7 @@ from tests.lab.tools import context_of_run, small_context
 Runs = Mapping[str, Path]  # small ones, by recipe
 Outcomes = Callable[[Experiment], list[tuple[ExperimentContext, list[Event]]]]
 
-_SECONDS = 0.8  # for what may last: fewer, and one of them might end without being told
+_SECONDS = 0.6  # for what may last: fewer, and one of them might end without being told
 SLOW = {"compile", "cuda-graph"}  # they take long, however small the network is
 EXPERIMENTS = [
     pytest.param(experiment, marks=[pytest.mark.slow] * (name in SLOW), id=name)
