@@ -1,0 +1,146 @@
+"""Characters that a user draws with a model of sets: the given cells and the candidates, with locks and corrections.
+
+All classes are immutable, so that a draft is also a step of an undo history.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from studio.core.arrays import Mask, Rgba
+from studio.data.sets.layout import GAP
+from studio.data.sets.placing import CellGrid, are_filled
+
+GIVEN = 0  # key of the given cells; candidates have keys from 1
+_keys = itertools.count(GIVEN + 1)
+
+
+class CellRef(NamedTuple):
+    """A cell of a draft. key: GIVEN, or the key of a candidate."""
+
+    key: int
+    cell: int
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A drawn character. Locked cells stay when the others are drawn again; the given cells are locked first."""
+
+    cells: Rgba  # uint8 [C, S, S, 4]
+    given: Mask  # bool [C], cells of the user
+    locked: Mask  # bool [C]
+    painted: Mask  # bool [C], corrected since the other cells were drawn
+    seed: int
+    noise: int  # number of the random numbers that drew the whole character
+    redraws: int = 0
+    model: str = ""  # the model's name for saved files
+    source: str = ""  # provenance of the model as JSON
+    key: int = field(default_factory=lambda: next(_keys))  # unique in the process
+
+    def with_locks(self, cells: Iterable[int], *, locked: bool) -> Candidate:
+        """Return the candidate with these cells locked or unlocked."""
+        return replace(self, locked=_with(self.locked, cells, locked))
+
+    def with_pixels(self, cell: int, sprite: Rgba) -> Candidate:
+        """Return the candidate with a corrected cell, which becomes locked."""
+        cells = self.cells.copy()
+        cells[cell] = sprite
+        painted, locked = (_with(mask, (cell,), True) for mask in (self.painted, self.locked))
+        return replace(self, cells=cells, painted=painted, locked=locked, given=_with(self.given, (cell,), False))
+
+    def redrawn(self, cells: Rgba, where: Mask, *, carries: bool) -> Candidate:
+        """Return the candidate with new pixels in the cells `where`, bool [C]. carries: they take the corrections."""
+        merged = np.where(where[:, None, None, None], cells, self.cells)
+        painted = self.painted & False if carries else self.painted
+        given = self.given & ~where
+        return replace(self, cells=merged, given=given, painted=painted, redraws=self.redraws + (not carries))
+
+
+def _with(mask: Mask, cells: Iterable[int], value: bool) -> Mask:
+    changed = mask.copy()
+    changed[list(cells)] = value
+    return changed
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """The given cells and the candidates of one kind of character."""
+
+    grid: CellGrid
+    cells: Rgba  # uint8 [C, S, S, 4], the given cells; transparent where nothing is given
+    candidates: tuple[Candidate, ...] = ()
+
+    @classmethod
+    def empty(cls, names: tuple[str, ...], size: int) -> Draft:
+        """Return a draft without given cells. size: side of a cell in pixels."""
+        return cls(CellGrid(names), np.zeros((len(names), size, size, 4), np.uint8))
+
+    @property
+    def size(self) -> int:
+        """The side of a cell in pixels."""
+        return int(self.cells.shape[1])
+
+    @property
+    def given(self) -> Mask:
+        """Which cells are given: bool [C]."""
+        return are_filled(self.cells)
+
+    def candidate(self, key: int) -> Candidate | None:
+        """Return a candidate by key."""
+        return next((one for one in self.candidates if one.key == key), None)
+
+    def pixels(self, at: CellRef) -> Rgba | None:
+        """Return the pixels of a cell, uint8 [S, S, 4]; None if its candidate is gone."""
+        if at.key == GIVEN:
+            sprite: Rgba = self.cells[at.cell]
+            return sprite
+        candidate = self.candidate(at.key)
+        return candidate.cells[at.cell] if candidate is not None else None
+
+    def with_given(self, placed: Mapping[int, Rgba]) -> Draft:
+        """Return the draft with these given cells replaced. placed: uint8 [S, S, 4] by cell."""
+        cells = self.cells.copy()
+        for cell, sprite in placed.items():
+            cells[cell] = sprite
+        return replace(self, cells=cells)
+
+    def without_given(self, cleared: Iterable[int]) -> Draft:
+        """Return the draft with these given cells cleared."""
+        cells = self.cells.copy()
+        cells[list(cleared)] = 0
+        return replace(self, cells=cells)
+
+    def with_candidate(self, changed: Candidate) -> Draft:
+        """Return the draft with a changed candidate in the place of the candidate with its key."""
+        return replace(self, candidates=tuple(changed if one.key == changed.key else one for one in self.candidates))
+
+    def without_candidates(self, keys: Iterable[int]) -> Draft:
+        """Return the draft without these candidates."""
+        gone = set(keys)
+        return replace(self, candidates=tuple(one for one in self.candidates if one.key not in gone))
+
+    def painted(self, at: CellRef, sprite: Rgba) -> Draft:
+        """Return the draft with other pixels, uint8 [S, S, 4], in a cell."""
+        if at.key == GIVEN:
+            return self.with_given({at.cell: sprite})
+        candidate = self.candidate(at.key)
+        return self.with_candidate(candidate.with_pixels(at.cell, sprite)) if candidate is not None else self
+
+
+def animation(cells: Rgba, grid: CellGrid, row: int) -> Rgba:
+    """Return the frames of a view, or of all views side by side, without empty frames: uint8 [F, S, W, 4].
+
+    cells: uint8 [C, S, S, 4]. row: of the view, or -1 for all: views with a single frame then follow each other.
+    """
+    filled = are_filled(cells)
+    chosen = grid.table if row < 0 else grid.table[row : row + 1]
+    frame_cells = chosen if row < 0 and len(grid.columns) == 1 else chosen.T  # [F, cells side by side]
+    frames = [own for own in frame_cells.tolist() if any(cell != GAP and filled[cell] for cell in own)]
+    blank = np.zeros(cells.shape[1:], np.uint8)
+    drawn = [np.concatenate([cells[cell] if cell != GAP else blank for cell in own], 1) for own in frames]
+    return np.stack(drawn) if drawn else np.zeros((0, *cells.shape[1:]), np.uint8)

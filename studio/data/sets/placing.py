@@ -1,0 +1,130 @@
+"""Place images in the cells of a set: an image of one cell, a whole sheet, or files that are named after cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.arrays import Rgba
+from studio.core.errors import BadInputError
+from studio.data.images.canvas import clear_hidden, undo_upscaling, upscaling_factor
+from studio.data.sets.layout import GAP
+
+
+@dataclass(frozen=True)
+class CellGrid:
+    """The cells of a set as a table: a row for each view, a column for each frame. names: 'down/step' or 'down'."""
+
+    names: tuple[str, ...]
+
+    @cached_property
+    def rows(self) -> tuple[str, ...]:
+        """The names of the views."""
+        return tuple(self._frames)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the frames; their numbers if views have different frames; '' for the only frame."""
+        frames = [tuple(self.names[cell].partition("/")[2] for cell in cells) for cells in self._frames.values()]
+        longest = max(frames, key=len, default=())
+        is_same = all(longest[: len(own)] == own for own in frames)
+        return longest if is_same else tuple(map(str, range(1, len(longest) + 1)))
+
+    @cached_property
+    def table(self) -> NDArray[np.int64]:
+        """The cell at each row and column, int64 [R, K]; GAP where a view has fewer frames."""
+        table = np.full((len(self.rows), len(self.columns)), GAP, np.int64)
+        for row, cells in enumerate(self._frames.values()):
+            table[row, : len(cells)] = cells
+        return table
+
+    @cached_property
+    def _frames(self) -> dict[str, list[int]]:
+        """The cells of each view, by the view's name."""
+        found: dict[str, list[int]] = {}
+        for cell, name in enumerate(self.names):
+            found.setdefault(name.partition("/")[0], []).append(cell)
+        return found
+
+    def cell_of_file(self, name: str) -> int:
+        """Return the cell that a file is named after: 'down-step.png', 'hero_down_step.png'; GAP for none.
+
+        A view's name alone, 'hero_down.png', means its first frame.
+        """
+        stem = PurePath(name).stem.casefold().replace("-", "_")
+        cells = {own: cell for cell, own in enumerate(self.names)}
+        cells |= {view: own[0] for view, own in self._frames.items() if view not in cells}
+        for own, cell in sorted(cells.items(), key=lambda item: -len(item[0])):  # the longest name first
+            end = own.casefold().replace("/", "_").replace("-", "_")
+            if stem == end or stem.endswith(f"_{end}"):
+                return cell
+        return GAP
+
+
+def place_images(
+    images: Sequence[tuple[str, Rgba]], grid: CellGrid, size: int, free: Sequence[int], target: int = GAP
+) -> dict[int, Rgba]:
+    """Return the pixels of each cell that images fill, by cell. Raises BadInputError for images that don't fit.
+
+    images: name and uint8 [H, W, 4]. size: side of a cell in pixels. free: the empty cells. target: the cell for a
+    single image, and the first for several; GAP for the cells that the images are named after, or else the first free
+    cells. A whole sheet fills all its cells that are not empty.
+    """
+    sheet = (size * len(grid.rows), size * len(grid.columns))
+    if len(images) == 1 and (rgba := _fit(images[0][1], sheet)) is not None:
+        return _cells_of_sheet(images[0][0], rgba, grid, size)
+    named = [grid.cell_of_file(name) if target == GAP or len(images) > 1 else GAP for name, _ in images]
+    first = max(0, target)
+    waiting = [cell for cell in (*range(first, len(grid.names)), *range(first)) if cell in (target, *free)] or [0]
+    waiting = [cell for cell in waiting if cell not in named]
+    placed: dict[int, Rgba] = {}
+    for (name, image), own in zip(images, named, strict=True):
+        rgba = _fit(image, (size, size))
+        if rgba is None:
+            advice = f"A cell has {size} x {size} pixels, a sheet of all cells {sheet[1]} x {sheet[0]}."
+            raise BadInputError(f"{name} has {image.shape[1]} x {image.shape[0]} pixels.", advice)
+        at = own if own != GAP else waiting.pop(0) if waiting else GAP
+        if at == GAP or at in placed:
+            title = f"{len(images)} images don't fit the empty cells."
+            raise BadInputError(title, f"Name the files after cells: {', '.join(grid.names[:3])} …")
+        placed[at] = rgba
+    return placed
+
+
+def count_colours(cells: Rgba) -> int:
+    """Return the number of visible colours of uint8 [..., 4]."""
+    pixels = cells.reshape(-1, 4)
+    return len(np.unique(pixels[pixels[:, 3] > 0], axis=0))
+
+
+def are_filled(cells: Rgba) -> NDArray[np.bool_]:
+    """Return which cells have a visible pixel: bool [C]. cells: uint8 [C, S, S, 4]."""
+    return np.asarray(cells[..., 3].any((1, 2)))
+
+
+def _fit(rgba: Rgba, shape: tuple[int, int]) -> Rgba | None:
+    """Return a copy of an image that has this height and width, or that was upscaled from it; else None."""
+    if rgba.shape[:2] != shape and upscaling_factor(rgba) > 1:
+        rgba = undo_upscaling(rgba, 0)
+    if rgba.shape[:2] != shape:
+        return None
+    fitted = rgba.copy()
+    clear_hidden(fitted)
+    return fitted
+
+
+def _cells_of_sheet(name: str, sheet: Rgba, grid: CellGrid, size: int) -> dict[int, Rgba]:
+    """Return the cells of a sheet that are not empty, by cell. Raises BadInputError for an empty sheet."""
+    placed = {}
+    for (row, column), cell in np.ndenumerate(grid.table):
+        pixels = sheet[row * size : (row + 1) * size, column * size : (column + 1) * size]
+        if cell != GAP and pixels[..., 3].any():
+            placed[int(cell)] = pixels.copy()
+    if not placed:
+        raise BadInputError(f"{name} is empty.", "Open a sheet with at least one drawn cell.")
+    return placed
