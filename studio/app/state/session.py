@@ -11,6 +11,7 @@ from studio.app.background.jobs import TrainingRequest
 from studio.app.state.catalog import EngineCatalog
 from studio.app.state.feature_training import FeatureTraining
 from studio.app.state.lab import Lab
+from studio.app.state.models.characters import CharacterDrafts
 from studio.app.state.models.editing import SpriteEditing
 from studio.app.state.models.inference import Inference
 from studio.app.state.models.kept_sprites import KeptSprites
@@ -78,6 +79,7 @@ class Session(QObject):
         self.sprite_map = SpriteMap(self.job_queue, self)
         self.palettes = PaletteTools(self.job_queue, self)
         self.editing = SpriteEditing(self.job_queue, self.generate_history, self)
+        self.characters = CharacterDrafts(self.job_queue, self.generate_history, self)
         self.kept_sprites = KeptSprites(self)
         self.drag_files = DragFiles(settings)
         self._offered = False

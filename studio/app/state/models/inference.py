@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
-from studio.app.background import model_jobs
+from studio.app.background import model_jobs, set_jobs
 from studio.app.background.job_events import RunCheckpoints, SpritesColoured
 from studio.app.background.job_queue import JobQueue, WorkerName
 from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel
+from studio.app.background.set_jobs import SetRequest, SetsCompleted
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.late import exporting, generate, model, provenance
 from studio.core import events, paths
@@ -38,6 +39,8 @@ class Inference(QObject):
     busy_changed = Signal()  # a request started or ended
     progressed = Signal(object)  # Progress
     generated = Signal(object)  # SpritesColoured
+    completed = Signal(object)  # SetsCompleted
+    example_found = Signal(str, object)  # a character of a run: its name, and its cells uint8 [C, S, S, 4]
     predicted = Signal(object, object)  # Sprites, and Classified or NumbersPredicted
     exported = Signal(object)  # Exported
     failed = Signal(object)  # JobFailed: the request failed
@@ -57,6 +60,7 @@ class Inference(QObject):
         self._signals: dict[type[Event], SignalInstance] = {
             Progress: self.progressed,
             SpritesColoured: self.generated,
+            SetsCompleted: self.completed,
             RunCheckpoints: self.checkpoints_listed,
             events.Exported: self.exported,
             events.Distilled: self.distilled,
@@ -79,6 +83,15 @@ class Inference(QObject):
         chosen = colours or ColourMode(settings.true_pixels)
         job = partial(model_jobs.generate, self._cache, source, device, settings, chosen, request)
         self._begin("engine", "Generating", job)
+
+    def complete(self, source: SavedModel | Control, device: Device, requests: Sequence[SetRequest]) -> None:
+        """Draw the missing cells of characters, or new characters; `completed` follows."""
+        self._begin("engine", "Drawing", partial(set_jobs.complete_sets, self._cache, source, device, requests))
+
+    def find_example(self, run: Path, number: int) -> None:
+        """Read a character of a run's sprites; `example_found` follows. number: counts through the characters."""
+        job = partial(set_jobs.example_set, self._cache, run, number)
+        self._job_queue.run("engine", "Reading an example", job, self._on_example_read, quiet=True)
 
     def recolour(self, colours: ColourMode, labels: NDArray[np.int64] | None = None) -> None:
         """Recolour recently generated sprites; `generated` follows.
@@ -162,6 +175,9 @@ class Inference(QObject):
             return generate.predict(trained, rgba)
 
         self._begin("engine", "Predicting", lambda: model_jobs.with_model(self._cache, source, device, predict))
+
+    def _on_example_read(self, found: tuple[str, Rgba]) -> None:
+        self.example_found.emit(*found)
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, Classified | NumbersPredicted):

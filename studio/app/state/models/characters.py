@@ -1,0 +1,168 @@
+"""The characters that the user draws with a model of sets: given cells, candidates, locks and corrections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+
+from studio.app.background import set_jobs
+from studio.app.background.job_queue import JobQueue
+from studio.app.state.undo import UndoHistory, UndoStep
+from studio.core import formatting
+from studio.core.arrays import Rgba
+from studio.core.errors import BadInputError
+from studio.data.sets.drafts import GIVEN, Candidate, CellRef, Draft
+from studio.data.sets.layout import GAP
+from studio.data.sets.placing import place_images
+
+_Kind = tuple[tuple[str, ...], int]  # cell names, and side of a cell in pixels
+
+
+class CharacterDrafts(QObject):
+    """Holds a draft for each kind of character. Every change is a step of the undo history.
+
+    draft: the draft of the chosen model's kind. edited: the cell in the cell editor; None while it is closed.
+    """
+
+    changed = Signal()  # the draft, or the edited cell
+    refused = Signal(str)  # why images can't be used; '' after a change
+    placed = Signal(object)  # list of int: given cells that images have filled
+
+    def __init__(self, job_queue: JobQueue, history: UndoHistory, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._job_queue, self._history = job_queue, history
+        self.draft = Draft.empty((), 1)
+        self.edited: CellRef | None = None
+        self._drafts: dict[_Kind, Draft] = {}
+
+    def show_kind(self, names: tuple[str, ...], size: int) -> None:
+        """Show the draft of a kind of character; cells that are given now and have the same name and size are taken."""
+        if _kind(self.draft) == (names, size):
+            return
+        before, known = self.draft, self._drafts.get((names, size))
+        self.draft = known if known is not None else _taken_over(before, names, size)
+        self._drafts[names, size] = self.draft
+        self.edited = None
+        self.changed.emit()
+
+    def change(self, title: str, draft: Draft) -> None:
+        """Replace the draft of its kind as an undoable step."""
+        before = self._drafts[_kind(draft)]
+        if draft is before:
+            return
+        self._set(draft)
+        self._history.add(UndoStep(title, partial(self._set, before), partial(self._set, draft)))
+        self.refused.emit("")
+
+    def latest(self, draft: Draft) -> Draft:
+        """Return the present draft of the same kind of character."""
+        return self._drafts[_kind(draft)]
+
+    def take_images(self, images: Sequence[tuple[str, Rgba]], target: int = GAP) -> None:
+        """Fill given cells with images, or emit `refused`. See `place_images`."""
+        draft = self.draft
+        free = np.flatnonzero(~draft.given).tolist()
+        try:
+            placed = place_images(images, draft.grid, draft.size, free, target)
+        except BadInputError as error:
+            self.refused.emit(f"{error.title} {error.hint}")
+            return
+        self.give(placed, "fill")
+
+    def read_files(self, paths: Sequence[Path], target: int = GAP) -> None:
+        """Read image files and fill given cells with them."""
+        on_read = partial(self._on_read, _kind(self.draft), target)
+        self._job_queue.run("files", f"Opening {paths[0].name}", partial(set_jobs.read_cells, paths), on_read)
+
+    def give(self, placed: Mapping[int, Rgba], verb: str) -> None:
+        """Give cells as an undoable step. placed: uint8 [S, S, 4] by cell."""
+        self.change(f"{verb} {self._cells(placed)}", self.draft.with_given(placed))
+        self.placed.emit(list(placed))
+
+    def clear(self, cells: Sequence[int]) -> None:
+        """Clear given cells."""
+        filled = [cell for cell in cells if self.draft.given[cell]]
+        if filled:
+            self.change(f"clear {self._cells(filled)}", self.draft.without_given(filled))
+
+    def paint(self, sprite: Rgba) -> None:
+        """Replace the pixels of the edited cell by uint8 [S, S, 4]."""
+        at = self.edited
+        before = self.draft.pixels(at) if at is not None else None
+        if at is not None and before is not None and not np.array_equal(before, sprite):
+            self.change(f"paint {self.draft.grid.names[at.cell]}", self.draft.painted(at, sprite))
+
+    def edit(self, at: CellRef | None) -> None:
+        """Open a cell in the cell editor; None closes the editor."""
+        if at != self.edited:
+            self.edited = at
+            self.changed.emit()
+
+    def set_locked(self, cells: Sequence[CellRef], *, locked: bool) -> None:
+        """Lock or unlock cells of candidates."""
+        verb = "lock" if locked else "unlock"
+        change = partial(Candidate.with_locks, locked=locked)
+        self.change(f"{verb} {formatting.count(len(cells), 'cell')}", self._each(cells, change))
+
+    def use_as_given(self, key: int, cells: Iterable[int]) -> None:
+        """Give these cells of a candidate."""
+        candidate = self.draft.candidate(key)
+        if candidate is not None:
+            self.give({cell: candidate.cells[cell] for cell in cells}, "give")
+
+    def reject(self, keys: Sequence[int]) -> None:
+        """Remove candidates."""
+        title = f"reject {formatting.count(len(keys), 'character')}"
+        self.change(title, self.draft.without_candidates(keys))
+
+    def has(self, at: CellRef) -> bool:
+        """Return whether a cell's candidate is still there; always True for given cells."""
+        return at.key == GIVEN or self.draft.candidate(at.key) is not None
+
+    def _each(self, cells: Sequence[CellRef], change: Callable[[Candidate, list[int]], Candidate]) -> Draft:
+        """Return the draft with the candidates of these cells changed."""
+        draft = self.draft
+        for key in dict.fromkeys(at.key for at in cells):
+            candidate = draft.candidate(key)
+            if candidate is not None:
+                draft = draft.with_candidate(change(candidate, [at.cell for at in cells if at.key == key]))
+        return draft
+
+    def _cells(self, cells: Iterable[int]) -> str:
+        """Return words for cells: the name of a single cell, or their number."""
+        names = [self.draft.grid.names[cell] for cell in cells]
+        return names[0] if len(names) == 1 else formatting.count(len(names), "cell")
+
+    def _set(self, draft: Draft) -> None:
+        kind = _kind(draft)
+        self._drafts[kind] = draft
+        if kind == _kind(self.draft):
+            self.draft = draft
+            if self.edited is not None and not self.has(self.edited):
+                self.edited = None
+            self.changed.emit()
+
+    def _on_read(self, kind: _Kind, target: int, found: tuple[list[tuple[str, Rgba]], BadInputError | None]) -> None:
+        images, error = found
+        if error is not None:
+            self.refused.emit(f"{error.title} {error.hint}")
+        elif kind == _kind(self.draft):
+            self.take_images(images, target)
+
+
+def _kind(draft: Draft) -> _Kind:
+    return draft.grid.names, draft.size
+
+
+def _taken_over(before: Draft, names: tuple[str, ...], size: int) -> Draft:
+    """Return a new draft with the given cells of another draft that have the same name and size."""
+    empty = Draft.empty(names, size)
+    if before.size != size:
+        return empty
+    filled = np.flatnonzero(before.given).tolist()
+    own = {before.grid.names[cell]: before.cells[cell] for cell in filled}
+    return empty.with_given({names.index(name): sprite for name, sprite in own.items() if name in names})
