@@ -54,6 +54,14 @@ _CHANGEABLE = {  # by context: name in the settings, default keys, title
         ("previous_batch", "Alt+Left", "Previous batch"),
         ("next_batch", "Alt+Right", "Next batch"),
     ),
+    "Characters": (
+        ("lock_cell", "K", "Lock or unlock the selected cells"),
+        ("redraw_cell", "R", "Draw the selected cells again"),
+        ("redraw_rest", "Shift+R", "Draw all unlocked cells again"),
+        ("carry_over", "C", "Carry corrections over to the other cells"),
+        ("use_as_given", "T", "Use the selected cells as given"),
+        ("reject_character", "X", "Reject the selected characters"),
+    ),
     "Editor": (
         ("pencil", "B", "Pencil"),
         ("eraser", "E", "Eraser"),
@@ -96,6 +104,7 @@ _FIXED = {  # by context: keys that the user can't change, title
         ("+, -", "Zoom in, zoom out"),
         ("Esc", "Go back without slicing"),
     ),
+    "Characters": (("Return, Enter", "Open the cell in the editor"), ("Del", "Clear the selected given cells")),
     "Editor": (
         ("Left, Right, Up, Down", "Move the cursor; with Shift by 8 pixels"),
         ("Return, Enter", "Use the tool at the cursor; with Shift like the right button"),
@@ -126,6 +135,7 @@ _FIXED = {  # by context: keys that the user can't change, title
 _INCLUDED = {  # further contexts with active keys, by context
     "Sprites page": {"Lists of sprites"},
     "Generate page": {"Lists of sprites"},
+    "Characters": {"Lists of sprites"},
     "Large view": {"Lists of sprites", "Sprites page", "Generate page"},
 }
 _SETTING = "keys"

@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor, QDrag, QGuiApplication, QPainter, QPixmap
 from studio.app import theme
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.state.models.saving import DragFiles
+from studio.app.widgets.sprites.cell_table import CellTable
 from studio.app.widgets.sprites.list import SpriteList
 from studio.app.widgets.sprites.painting import as_image
 from studio.core import formatting, pictures
@@ -78,7 +79,9 @@ class SpriteDragger(QObject):
 
     failed = Signal(object)
 
-    def __init__(self, view: SpriteList, carried: DragFiles, picked: Callable[[], SpriteSelection | None]) -> None:
+    def __init__(
+        self, view: SpriteList | CellTable, carried: DragFiles, picked: Callable[[], SpriteSelection | None]
+    ) -> None:
         """Enable dragging in a list. picked: returns the selected sprites; None without a selection."""
         super().__init__(view)
         self._view, self._carried, self._picked = view, carried, picked

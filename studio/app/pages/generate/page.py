@@ -14,70 +14,25 @@ from studio.app.file_manager import show_in_folder
 from studio.app.pages.base import Page
 from studio.app.pages.generate.drawing import DrawController
 from studio.app.pages.generate.editing import EditorPanel
+from studio.app.pages.generate.editor_splitter import EditorSplitter
 from studio.app.pages.generate.neighbours import NeighboursPanel
 from studio.app.pages.generate.predict import PredictPanel
 from studio.app.pages.generate.request import RequestPanel
 from studio.app.pages.generate.results import Results
+from studio.app.pages.generate.sets.panel import SetsPanel
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
-from studio.app.state.settings import Settings
 from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.input import ListSearch
 from studio.app.widgets.menu import set_action_enabled, set_keys
-from studio.core import formatting
+from studio.core import formatting, guide
 
-_SIDE_BY_SIDE = 760  # width in logical pixels from which the results are at the editor's side
-_SPLITS = {  # settings key and sizes of editor and results
-    Qt.Orientation.Vertical: ("generate_editor", (500, 360)),
-    Qt.Orientation.Horizontal: ("generate_editor_side", (548, 252)),
-}
 _ROOM_FOR_ALL = 1400  # logical pixels; a narrower page hides its form while the editor is open
 _THUMBNAIL = "generate_thumbnail"  # settings key: side of a thumbnail in logical pixels
-_EDITOR_HEIGHT = 440  # logical pixels of the editor above the results, if the window is as high
-_STRETCHES = (2, 1)  # of editor and results side by side
+_TIP = "Generate sprites with these settings."
+_VIEWS = {"sprites": 0, "sets": 2}  # part of the page's right side for models that make this; 1 for predictions
 _MODEL = "generate_model"  # settings key: the last used run
-
-
-class EditorSplitter(QSplitter):
-    """The editor with the results below, or at its side in a wide window. area: scrolls both in a small window."""
-
-    def __init__(self, settings: Settings, editing: QWidget, results: QWidget) -> None:
-        super().__init__(Qt.Orientation.Vertical)
-        self._settings, self._editing, self._results = settings, editing, results
-        key, sizes = _SPLITS[self.orientation()]
-        factory.fill_splitter(self, (editing, results), sizes, settings.layout(key))
-        self.area = factory.scroll_area(self)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # the editor is wide
-
-    @Slot()
-    def show_editor(self) -> None:
-        """Scroll to the editor."""
-        self.area.verticalScrollBar().setValue(0)
-
-    @Slot()
-    def show_results(self) -> None:
-        """Scroll to the top of the results, with their buttons."""
-        self.area.verticalScrollBar().setValue(self._results.y())
-
-    def save_state(self) -> None:
-        """Store the sizes of the parts for the current orientation."""
-        self._settings.set_layout(_SPLITS[self.orientation()][0], self.saveState())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        is_wide = self.width() >= _SIDE_BY_SIDE
-        orientation = Qt.Orientation.Horizontal if is_wide else Qt.Orientation.Vertical
-        height = 0 if is_wide else min(self.area.viewport().height(), _EDITOR_HEIGHT)
-        self._editing.setMinimumHeight(height)
-        if orientation != self.orientation():
-            self.save_state()
-            self.setOrientation(orientation)
-            key, sizes = _SPLITS[orientation]
-            for index, factor in enumerate(_STRETCHES):
-                self.setStretchFactor(index, factor)
-            self.setSizes(sizes)
-            self.restoreState(self._settings.layout(key))
 
 
 class GeneratePage(Page):
@@ -95,8 +50,8 @@ class GeneratePage(Page):
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
         self.drawing = DrawController(session, self.choice, self.request, self.results, self.editing)
-        tip = "Generate sprites with these settings."
-        self.generate = factory.button("Generate", tip, "generate", "primary", self.drawing.draw)
+        self.sets = SetsPanel(session, self.choice, self.request)
+        self.generate = factory.button("Generate", _TIP, "generate", "primary", self._on_generate_clicked)
         self.cancel = factory.button("Cancel", "Stop generating.", slot=session.inference.cancel)
         self._reason = factory.text("", "muted")
         self._bar = factory.ProgressBar()
@@ -113,6 +68,7 @@ class GeneratePage(Page):
         self.editing.addAction(self._again)
         self._show_in_folder = self.results.grid.menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
         self._editor_keys = _editor_keys(self, self.editing.editor)
+        self._cell_keys = _editor_keys(self, self.sets.editing.editor)
         self._lay_out()
         self._connect()
         self._refresh()
@@ -125,6 +81,7 @@ class GeneratePage(Page):
         self.session.settings.set_text(_THUMBNAIL, str(self.results.grid.zoom.thumbnail))
         self.session.settings.set_layout("generate", self._splitter.saveState())
         self._drawn.save_state()
+        self.sets.save_state()
         self.session.editing.store()
         self.session.kept_sprites.store()
 
@@ -139,6 +96,8 @@ class GeneratePage(Page):
     @Slot()
     def save_samples(self) -> bool:
         """Save the selected results, or all, in one file. Return False without results."""
+        if self._makes() == "sets":
+            return self.sets.save_samples()
         selection = self.results.to_save()
         if selection is None:
             return False
@@ -168,6 +127,9 @@ class GeneratePage(Page):
         self.editing.draw.clicked.connect(self.drawing.draw_from_sprite)
         self.editing.changed.connect(self._refresh)
         self.editing.show_form.toggled.connect(self._fold_form)
+        self.sets.editing.show_form.toggled.connect(self._fold_form)
+        self.sets.editing.changed.connect(self._refresh)
+        self.session.characters.changed.connect(self._refresh_busy)
         self.session.editing.closed.connect(self.results.grid.setFocus)  # the focused widget is hidden
         self.request.colours.changed.connect(self.drawing.recolour)
         self.request.edited.connect(self._refresh_busy)
@@ -181,6 +143,13 @@ class GeneratePage(Page):
         self.drawing.edited.connect(self._drawn.show_editor)
         self.drawing.edited.connect(self.editing.canvas_focus.request)
         self.session.saving.saved.connect(self._refresh_show_in_folder)
+
+    @Slot()
+    def _on_generate_clicked(self) -> None:
+        if self._makes() == "sets":
+            self.sets.drawing.draw()
+        else:
+            self.drawing.draw()
 
     @Slot(int)
     def _on_sprite_activated(self, number: int) -> None:
@@ -216,14 +185,18 @@ class GeneratePage(Page):
         for box in self._form.findChildren(QComboBox):
             ListSearch(box)
         layout = self.session.settings.layout
-        for view in (self._drawn.area, self.predict):
+        for view in (self._drawn.area, self.predict, self.sets.area):
             self._right.addWidget(factory.panel(factory.column(view, margin=(2 * step, step, 3 * step, step))))
         factory.fill_splitter(self._splitter, (self._form, self._right), (320, 900), layout("generate"), stretch=1)
         self.setLayout(factory.column(self._splitter))
 
-    def _predicts(self) -> bool:
+    def _makes(self) -> str:
+        """Return what the chosen model makes: 'sprites', 'sets', 'labels' or 'numbers'; 'sprites' if unknown."""
         recipe = self.choice.recipe()
-        return recipe is not None and recipe.makes != "sprites"
+        return recipe.makes if recipe is not None else "sprites"
+
+    def _predicts(self) -> bool:
+        return self._makes() not in ("sprites", "sets")
 
     def _share_keys(self, shared: bool) -> None:
         """Let the keys of the results work in the form, too, or only in the results."""
@@ -237,24 +210,35 @@ class GeneratePage(Page):
     @Slot()
     def _fold_form(self) -> None:
         """Hide the form while the editor is open and needs the room, unless the user wants to see it."""
-        is_narrow, is_editing = self.width() < _ROOM_FOR_ALL, _is_editor_shown(self.editing)
-        self.editing.show_form.setVisible(is_narrow)
-        self._form.setVisible(not (is_narrow and is_editing) or self.editing.show_form.isChecked())
+        is_narrow, has_sets = self.width() < _ROOM_FOR_ALL, self._makes() == "sets"
+        is_editing = self.sets.is_editing() if has_sets else _is_editor_shown(self.editing)
+        editor = self.sets.editing if has_sets else self.editing
+        editor.show_form.setVisible(is_narrow)
+        self._form.setVisible(not (is_narrow and is_editing) or editor.show_form.isChecked())
 
     @Slot()
     def _refresh(self) -> None:
         record, capabilities, predicts = self.choice.record(), self.choice.capabilities(), self._predicts()
         size, is_editing = record.size if record else 0, self.editing.is_open()
-        self._right.setCurrentIndex(1 if predicts else 0)
-        self._share_keys(not predicts)
+        makes = self._makes()
+        self._right.setCurrentIndex(_VIEWS.get(makes, 1))
+        self.topic = "sets" if makes == "sets" and "sets" in guide.topic_names() else "generate"
+        self._share_keys(makes == "sprites")
         self.request.setVisible(not predicts)
+        self.request.show_sets(makes == "sets")
+        if makes == "sets" and record is not None:
+            self.sets.show_kind(record.cells, record.size)
         self.request.show_classes(record.class_names if record else (), capabilities)
         self.request.show_model(str(self.choice.run() or ""))
         self.request.show_editing(is_editing="vary" in capabilities and is_editing)
         self.editing.set_model(size, capabilities)
         self.editing.setVisible("vary" in capabilities and (self.editing.is_open() or self.editing.is_asking()))
-        for key in self._editor_keys:
-            key.setEnabled(_is_editor_shown(self.editing))
+        for shortcuts, is_shown in (
+            (self._editor_keys, makes != "sets" and _is_editor_shown(self.editing)),
+            (self._cell_keys, makes == "sets" and self.sets.is_editing()),
+        ):
+            for key in shortcuts:
+                key.setEnabled(is_shown)
         self._fold_form()
         self.results.set_model(capabilities, size, is_editing=self.editing.is_open())
         self._refresh_busy()
@@ -262,6 +246,11 @@ class GeneratePage(Page):
     @Slot()
     def _refresh_busy(self) -> None:
         busy, problem = self.session.inference.is_busy(), self.drawing.problem()
+        text, tip = "Generate", _TIP
+        if self._makes() == "sets":
+            problem = problem or self.sets.drawing.problem()
+            text, tip = self.sets.draw_text()
+        factory.set_button_text(self.generate, text)
         shown, hidden = (self.cancel, self.generate) if busy else (self.generate, self.cancel)
         shown.setVisible(busy or not self._predicts())
         if hidden.hasFocus():
@@ -269,7 +258,7 @@ class GeneratePage(Page):
         hidden.setVisible(False)
         self._bar.setVisible(busy)
         self._bar.show_busy()
-        factory.set_enabled(self.generate, problem)
+        factory.set_enabled(self.generate, problem, tip)
         self.editing.set_problem(problem)
         self._reason.setText(problem)
         self._reason.setVisible(bool(problem))
@@ -278,6 +267,8 @@ class GeneratePage(Page):
         """Predict dropped or pasted sprites, or edit a single image if the model can."""
         if self._predicts():
             return self.predict.take(data)
+        if self._makes() == "sets":
+            return self.sets.take(data)
         return "vary" in self.choice.capabilities() and self.editing.take(data)
 
     @Slot()
@@ -321,7 +312,7 @@ def _editor_keys(page: QWidget, editor: SpriteEditor) -> list[QShortcut]:
     """Let the keys of the tools work on the whole page; outside the editor, keys of the results come first."""
     commands = {**editor.tools.commands(), "invert": editor.invert.click}
     return [
-        keys.shortcut(name, page, run, yields_to=("Generate page", "Lists of sprites"))
+        keys.shortcut(name, page, run, yields_to=("Generate page", "Characters", "Lists of sprites"))
         for name, run in commands.items()
     ]
 

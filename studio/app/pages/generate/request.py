@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSpinBox, QWidget
 
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.generate.colour_panel import ColourPanel
+from studio.app.pages.generate.set_settings import SetSettings
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -56,6 +57,7 @@ class RequestPanel(QWidget):
         self._session = session
         self.colours = ColourPanel(session, models)
         self.quick = FastMode(session, models)
+        self.sets = SetSettings(session)
         self._form: ConfigForm | None = None
         self._capabilities: frozenset[str] = frozenset()  # the model's abilities with these classes
         self._abilities: frozenset[str] = frozenset()  # the model's abilities with any classes
@@ -80,11 +82,14 @@ class RequestPanel(QWidget):
         self._model = ""  # the chosen run's path
         self._guarantees_by_run: dict[str, GenerateSettings] = {}
         seed = (factory.text("Seed", "muted"), factory.row(self.seed, self.lock, grows=0))
-        settings = (*seed, self._form_box, self._editing, self.quick, self.colours)
-        self.setLayout(factory.column(factory.labelled("Class", self.classes), self._mix_box, *settings))
+        self._class_box = factory.panel(factory.column(factory.labelled("Class", self.classes), self._mix_box))
+        self._sprite_box = factory.panel(factory.column(self._form_box, self._editing, self.quick, self.colours))
+        self.setLayout(factory.column(self._class_box, *seed, self._sprite_box, self.sets))
         for control in (self.classes, self.mixed_with, self.share, self.seed, self.colours.box):
             factory.need_focus_for_wheel(control)
         self._editing.hide()
+        self.sets.hide()
+        self.sets.edited.connect(self.edited)
         self.quick.changed.connect(self._refresh_locks)
         self.classes.currentIndexChanged.connect(self._on_class_changed)
         self.mixed_with.currentIndexChanged.connect(self._refresh_mixture)
@@ -92,6 +97,12 @@ class RequestPanel(QWidget):
         self.seed.valueChanged.connect(self._on_seed_edited)
         self.corners.toggled.connect(self._refresh_mixture)
         session.catalog.ready.connect(self._on_engine_ready)
+
+    def show_sets(self, are_sets: bool) -> None:
+        """Show the settings of a model of sets instead of the settings of a generator."""
+        self.sets.setVisible(are_sets)
+        for box in (self._class_box, self._sprite_box):
+            box.setVisible(not are_sets)
 
     def show_classes(self, names: tuple[str, ...], capabilities: frozenset[str]) -> None:
         """Offer these classes, and mixing if the model can; keep the user's choice if possible."""
@@ -139,11 +150,14 @@ class RequestPanel(QWidget):
         return settings.replace(class_name=chosen, in_proportion=False, mix=mix, corner_tiles=corner_tiles)
 
     def problem(self) -> str:
-        """Return the error in the settings; '' for valid settings."""
+        """Return the error in the shown settings; '' for valid settings."""
+        if self._form is not None and not self.sets.isHidden():
+            return self.sets.form.problem()
         return self._form.problem() if self._form is not None else "Loading PyTorch…"
 
     def save_state(self) -> None:
-        if not self.problem():
+        self.sets.save_state()
+        if self._form is not None and not self._form.problem():
             values = self._settings().replace(seed=self.seed.value()).to_json()
             self._session.settings.set_values("generate", {**values, "class_name": ""})
             self.colours.save_state()

@@ -100,13 +100,13 @@ class SetDelegate(QStyledItemDelegate):
         else:
             draw_state(painter, area, state)
             if self._model.is_missing(row, column):
-                _draw_gap(painter, area)
+                draw_gap(painter, area)
         if column in self._header.view_ends:
             painter.setPen(QPen(QColor(theme.colours().border), 1))
             painter.drawLine(area.topRight(), area.bottomRight())
 
 
-def _draw_gap(painter: QPainter, area: QRect) -> None:
+def draw_gap(painter: QPainter, area: QRect) -> None:
     """Draw a hatched square in the middle of a cell."""
     side = min(area.width(), area.height()) - 2 * _MARGIN
     box = QRect(0, 0, side, side)
