@@ -22,6 +22,7 @@ from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core import paths
 from studio.core.process import detach_lost_terminal, termination_signals
+from studio.data.demo import DemoKind
 
 # The name of the desktop entry in assets/desktop; desktops use it to find the name and the icon of the window.
 DESKTOP_ENTRY = "studio.spritetraining.SpriteTrainingStudio"
@@ -32,7 +33,7 @@ _COLLECT_MS = 50  # with a longer interval, collecting a large young generation 
 class Studio(QObject):
     """The application: creates the session and the window. Slow work starts after the first paint."""
 
-    def __init__(self, app: QApplication, demo: bool = False, sprites: Sequence[Path] = ()) -> None:
+    def __init__(self, app: QApplication, demo: DemoKind | None = None, sprites: Sequence[Path] = ()) -> None:
         super().__init__()
         sys.setswitchinterval(_SWITCH_S)
         app.setApplicationName("Sprite Training Studio")

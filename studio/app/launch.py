@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.core import logs
+from studio.data.demo import DemoKind
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QMessageLogContext, QtMsgType
@@ -32,8 +33,8 @@ _QT_LIBRARIES = ("Qt6Core", "Qt6Gui", "Qt6Widgets", "Qt6Svg")
 _MISSING = re.compile(r"(lib[\w.+-]+\.so[.\d]*): cannot open shared object")
 
 
-def main(demo: bool = False, paths: Sequence[Path] = ()) -> int:
-    """Open the window and return its exit code. demo: open the demo sprites and train on them for three minutes."""
+def main(demo: DemoKind | None = None, paths: Sequence[Path] = ()) -> int:
+    """Open the window and return its exit code. demo: open this demo art and train on it for three minutes."""
     logs.start()
     problem = startup_problem()
     if problem:

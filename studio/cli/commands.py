@@ -117,6 +117,7 @@ _NEW_RUN = (
 COMMANDS = {
     "demo": _command(
         "first-model", "train on the demo sprites: in the window, or in the terminal if there is no screen",
+        _switch("--sets", "train on the demo characters instead, then draw the other views of new ones"),
         _flag("--minutes", "training time in the terminal (default: 2.5)", "X", type=float, default=2.5),
         _out("folder for the results in the terminal (default: ./demo-output, or the next free name)", "FOLDER"),
         _switch("--terminal", "stay in the terminal even if there is a screen"),

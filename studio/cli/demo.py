@@ -1,4 +1,7 @@
-"""`studio demo`: import the demo sprites, train a generator, draw new sprites and export the model."""
+"""`studio demo`: import the demo sprites, train a generator, draw new sprites and export the model.
+
+With --sets: import the demo characters, train a model of sets and complete held-out characters.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from studio.cli.inputs import run_import
 from studio.cli.messages import DONE, INTERRUPTED, finished
 from studio.cli.reporting import Reporter, reporter_for, run_job
 from studio.cli.train import train_until_stopped
-from studio.core import files, paths
+from studio.core import files
 from studio.core.errors import UsageError
 from studio.core.events import Exported, RunFinished, SpritesGenerated
 from studio.core.formatting import count, describe_agreement
 from studio.core.shell import command_line
-from studio.data.options import ImportOptions
+from studio.data.demo import DemoKind, demo_art
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
@@ -27,6 +30,7 @@ from studio.engine.sampling.settings import GenerateSettings
 
 if TYPE_CHECKING:
     from studio.engine.models.model import TrainedModel
+    from studio.recipes.base import Recipe
 
 RUN, MODELS = "demo-run", "models"
 COUNT, COLUMNS = 64, 8
@@ -37,45 +41,66 @@ def demo(args: argparse.Namespace) -> int:
     """Run the demo in the window if there is a screen, otherwise in the terminal. Raises UsageError."""
     if not 0.05 <= args.minutes <= 1000:
         raise UsageError("--minutes must be from 0.05 to 1000.", "2 minutes give a first impression.")
+    kind: DemoKind = "sets" if args.sets else "sprites"
     if not args.terminal and not args.json:
         obstacle = window.obstacle()
         if not obstacle:
-            return window.open_demo()
+            return window.open_demo(kind)
         reporter_for(args).print(f"{obstacle}\nRunning the demo in the terminal instead.\n")
-    return in_terminal(args.minutes, args.out, reporter_for(args))
+    return in_terminal(kind, args.minutes, args.out, reporter_for(args))
 
 
-def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
+def in_terminal(kind: DemoKind, minutes: float, out: Path | None, reporter: Reporter) -> int:
     """Run the whole demo in the terminal, with its results in a new folder; return the exit code."""
+    from studio.engine import catalog
     from studio.engine.devices import detection
 
-    reporter.print(f"1  Importing the demo sprites from {paths.demo_sprites()}")
-    imported = run_import([paths.demo_sprites()], ImportOptions(), reporter)
-    sprites = Rights.for_sources([paths.demo_sprites()]).add_to(imported.sprites)
-    kinds = ", ".join(sprites.class_names)
-    reporter.print(f"   {count(len(sprites), 'sprite')} of {sprites.size} x {sprites.size} pixels: {kinds}")
+    art = demo_art(kind)
+    reporter.print(f"1  Importing the {art.folder.name} from {art.folder}")
+    imported = run_import([art.folder], art.options, reporter)
+    sprites = Rights.for_sources([art.folder]).add_to(imported.sprites)
+    what = sprites.sets.describe() if kind == "sets" else ", ".join(sprites.class_names)
+    reporter.print(f"   {count(len(sprites), 'sprite')} of {sprites.size} x {sprites.size} pixels: {what}")
     device = detection.find_device(detection.AUTO)
     folder = files.free_path(out or Path("demo-output"))
     folder.mkdir(parents=True)
-    reporter.print(f"2  Training a generator on {device.name} for {minutes:g} min; Ctrl+C stops early")
-    end, interrupted = _train(folder / RUN, minutes, device, sprites, reporter)
+    recipe = catalog.recipe(art.recipe)
+    model = "a model of sets" if kind == "sets" else f"a {recipe.title.lower()}"
+    reporter.print(f"2  Training {model} on {device.name} for {minutes:g} min; Ctrl+C stops early")
+    end, interrupted = _train(folder / RUN, recipe, minutes, device, sprites, reporter)
     reporter.print(f"   {finished(end)}")
     if interrupted:
         reporter.print(f"   Resume it:  {command_line('studio', 'resume', str(folder / RUN))}")
         return INTERRUPTED
-    _make_results(folder, device, reporter)
+    if kind == "sets":
+        _complete_characters(folder, device, reporter)
+    else:
+        _make_results(folder, device, reporter)
     return DONE
 
 
 def _train(
-    path: Path, minutes: float, device: Device, sprites: Sprites, reporter: Reporter
+    path: Path, recipe: Recipe, minutes: float, device: Device, sprites: Sprites, reporter: Reporter
 ) -> tuple[RunFinished, bool]:
-    from studio.engine import catalog
     from studio.engine.training.loop import train_new
 
-    recipe, control = catalog.recipe(), Control()
+    control = Control()
     events = train_new(path, sprites, recipe, recipe.Config(minutes=minutes), device, control)
     return train_until_stopped(events, path, control, reporter)
+
+
+def _complete_characters(folder: Path, device: Device, reporter: Reporter) -> None:
+    """Complete held-out characters, save their pictures, and plot the loss."""
+    from studio.cli.demo_sets import complete_heldout
+    from studio.engine.models.loading import load_model
+
+    model = load_model(folder / RUN, "best", device)
+    saved, rows = complete_heldout(folder, folder / RUN, model, reporter)
+    plot = _plot(folder, model)
+    reporter.write_json({"type": "FilesSaved", "paths": [*saved, plot]})
+    rows += [(plot.name, "the training loss"), (RUN, "the run")]
+    reporter.print(f"   The pictures are in {folder}")
+    reporter.print_table(("file", "contents"), rows)
 
 
 def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:

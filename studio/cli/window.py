@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 
+from studio.data.demo import DemoKind
+
 _INVISIBLE_PLATFORMS = ("offscreen", "minimal", "vnc")
 
 
@@ -15,11 +17,11 @@ def open_window(args: argparse.Namespace) -> int:
     return launch.main(paths=args.paths)
 
 
-def open_demo() -> int:
-    """Open the window and start training on the demo sprites."""
+def open_demo(kind: DemoKind) -> int:
+    """Open the window and start training on the demo sprites or characters."""
     from studio.app import launch
 
-    return launch.main(demo=True)
+    return launch.main(demo=kind)
 
 
 def obstacle() -> str:

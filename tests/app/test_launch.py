@@ -65,7 +65,7 @@ from studio.app import launch
 from studio.core import paths
 
 paths.demo_sprites = lambda: Path(sys.argv[1])
-sys.exit(launch.main(demo=True))
+sys.exit(launch.main(demo="sprites"))
 """
 
 

@@ -267,6 +267,33 @@ def test_the_demo_in_the_terminal(
     assert RunDir(out / "demo-run").progress().state == "finished"
 
 
+def test_the_demo_of_sets_completes_held_out_characters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, studio: Studio
+) -> None:
+    characters = tmp_path / "few characters"
+    characters.mkdir()
+    for sheet in sorted(paths.demo_characters().iterdir())[:60:6]:
+        shutil.copy(sheet, characters)
+    monkeypatch.setattr(paths, "demo_characters", lambda: characters)
+    own_clock(monkeypatch)
+    out = tmp_path / "demo-output"
+    text = studio("demo", "--sets", "--terminal", "--minutes", "0.05", "--out", out).out
+    assert "10 characters with 4 views x 4 frames: down, up, left, right" in text and f"pictures are in {out}" in text
+    found = {path.name for path in out.iterdir()}
+    (given,) = (name for name in found if name.endswith(" given.png"))
+    name = given.removesuffix(" given.png")
+    walks = {f"{name}-{view}.gif" for view in ("down", "up", "left", "right")}
+    pictures = {"drawn and true.png", "loss.png", given, f"{name}.png", f"{name}.json"}
+    assert found == {"demo-run", *pictures, *walks} and "drawn and true.png" in text
+    true, drawn, view = (
+        np.array(Image.open(path).convert("RGBA"))
+        for path in (characters / f"{name}.png", out / f"{name}.png", out / given)
+    )
+    assert true.shape == drawn.shape and (view == true[:16, :16]).all() and (drawn[:16, :16] == view).all()
+    record = RunDir(out / "demo-run").record()
+    assert record.recipe == "sets" and record.cells[:2] == ("down/stand", "down/step")
+
+
 def test_a_demo_that_never_trained_leaves_no_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, studio: Studio
 ) -> None:

@@ -108,9 +108,9 @@ def test_paths_without_a_command_open_the_window(
 ) -> None:
     from studio.app import launch
 
-    opened: list[tuple[bool, list[Path]]] = []
+    opened: list[tuple[str | None, list[Path]]] = []
 
-    def launched(demo: bool = False, paths: Sequence[Path] = ()) -> int:
+    def launched(demo: str | None = None, paths: Sequence[Path] = ()) -> int:
         opened.append((demo, list(paths)))
         return 7
 
@@ -119,12 +119,12 @@ def test_paths_without_a_command_open_the_window(
     monkeypatch.chdir(tmp_path)
     for name in ("sprites", "runs"):
         (tmp_path / name).mkdir()
-    assert main([]) == main(["sprites", str(tmp_path)]) == main(["demo"]) == 7
-    assert opened == [(False, []), (False, [Path("sprites"), tmp_path]), (True, [])]
+    assert main([]) == main(["sprites", str(tmp_path)]) == main(["demo"]) == main(["demo", "--sets"]) == 7
+    assert opened == [(None, []), (None, [Path("sprites"), tmp_path]), ("sprites", []), ("sets", [])]
     assert main(["runs"]) == DONE  # a command, whatever else is called so
     for words, wrong in ((["spritez"], "'spritez'"), (["sprites", "--size", "16"], "'--size'")):
         assert main(words) == WRONG_USAGE and wrong in capsys.readouterr().err
-    assert len(opened) == 3
+    assert len(opened) == 4
 
 
 def test_a_program_without_a_console_says_nothing_and_works(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ from studio.app.state.undo import UndoHistory
 from studio.core import formatting
 from studio.core.errors import StudioError
 from studio.core.events import CheckpointSaved, Event, JobFailed, Notice
+from studio.data.demo import DemoKind, demo_art
 from studio.data.files.source_files import is_archive
 from studio.engine.runs.listing import resume_hint
 
@@ -84,7 +85,7 @@ class Session(QObject):
         self.drag_files = DragFiles(settings)
         self._offered = False
         self._queue_offered = False
-        self._trains_demo = False
+        self._demo: DemoKind | None = None  # to train on once it is imported
         self.job_queue.noticed.connect(self.noticed)
         self.job_queue.failed.connect(self.failed)
         for saved in (self.saving.saved, self.lab.saved, self.runs.saved, self.palettes.saved):
@@ -103,13 +104,14 @@ class Session(QObject):
         self.training.event_received.connect(self._on_training_event)
         self.lab.changed.connect(self._cancel_measuring)
 
-    def open(self, *, demo: bool = False) -> None:
-        """Start the background jobs. Call this after the first paint."""
+    def open(self, *, demo: DemoKind | None = None) -> None:
+        """Start the background jobs. Call this after the first paint. demo: the demo art to open and to train on."""
         self.catalog.open()
         self.runs.list_runs()
-        if demo:
-            self._trains_demo = True
-            self.open_sprites.open_demo()
+        if demo is not None:
+            self._demo = demo
+            art = demo_art(demo)
+            self.open_sprites.open_paths([art.folder], art.options if demo == "sets" else None)
 
     def notify(self, title: str, hint: str = "", *, holds: Callable[[], bool] | None = None) -> None:
         """Show an info message. holds: the window removes the message when this returns False."""
@@ -210,9 +212,12 @@ class Session(QObject):
     def _start_demo_training(self) -> None:
         """Start the demo training when sprites, recipes and a device are loaded."""
         sprites, device = self.open_sprites.sprites, self.catalog.device(self.catalog.fastest)
-        recipe = self.catalog.drawing_recipe()
-        if self._trains_demo and sprites is not None and device is not None and recipe is not None:
-            self._trains_demo = False
+        named = demo_art(self._demo).recipe if self._demo is not None else ""
+        recipe = self.catalog.recipes.get(named) if named else self.catalog.drawing_recipe()
+        if self._demo is not None and sprites is not None and device is not None and recipe is not None:
+            self._demo = None
+            if named:
+                self.setup.choose_recipe(named)
             self.training.start(TrainingRequest(sprites, recipe, recipe.Config(minutes=_DEMO_MINUTES), device))
 
     @Slot()
