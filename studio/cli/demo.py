@@ -98,7 +98,8 @@ def _complete_characters(folder: Path, device: Device, reporter: Reporter) -> No
     saved, rows = complete_heldout(folder, folder / RUN, model, reporter)
     plot = _plot(folder, model)
     reporter.write_json({"type": "FilesSaved", "paths": [*saved, plot]})
-    rows += [(plot.name, "the training loss"), (RUN, "the run")]
+    again = command_line("studio", "complete", str(folder / RUN), "--given", f"{model.spec.cells[0]}=FRONT.png")
+    rows += [(plot.name, "the training loss"), (RUN, f"the run: {again}")]
     reporter.print(f"   The pictures are in {folder}")
     reporter.print_table(("file", "contents"), rows)
 
