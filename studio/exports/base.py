@@ -73,6 +73,11 @@ class Probe:
         given = (numbers[:, None] % cells == torch.arange(cells)) & (numbers < self.count - 1)[:, None]
         return pixels, given
 
+    def palettes(self, colours: int) -> Tensor:
+        """Return random palettes for a network of sets: float32 [count, colours, 4], opaque, in [-1, 1]."""
+        rgb = torch.rand(self.count, colours, 3, generator=torch.Generator().manual_seed(self.seed)) * 2 - 1
+        return torch.cat([rgb, torch.ones(self.count, colours, 1)], 2)
+
     def chances(self, rounds: int, cells: int, size: int) -> Tensor:
         """Return uniform random numbers for drawing sets: float32 [count, rounds, 2, cells, size, size] in (0, 1)."""
         shape = (self.count, rounds, 2, cells, size, size)

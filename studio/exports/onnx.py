@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from studio.core.config import Config, setting
 from studio.core.errors import ExportError
 from studio.core.files import write_atomic
 from studio.exports import onnx_graph
-from studio.exports.base import LARGEST_DIFFERENCE, ExportableModel, ModelExport, RecipeTraits, check_finite
-from studio.exports.onnx_graph import ExportGraph, SamplerModule, graph_of
+from studio.exports.base import ALL, LARGEST_DIFFERENCE, ExportableModel, ModelExport, RecipeTraits, check_finite
+from studio.exports.onnx_graph import ExportGraph, SamplerModule, SetsModule, graph_of
 from studio.exports.onnx_snippets import snippets_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _NEEDS = ("onnx", "onnxscript", "onnxruntime")
 _DOMAIN = "studio"  # operator domain of the placeholder node for the network while the sampler is traced
 _PIXEL_DIFFERENCE = 2 / 255  # rounding errors add up over the steps of a sampler
 _HALF_DIFFERENCE = 0.1
+_SETS_OPSET = 18
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,20 @@ class OnnxConfig(Config):
         "sampler.",
         choices=("sampler", "step"),
     )
-    steps: int = setting(10, "Number of sampler steps, fixed in the file.", low=1, high=100)
+    steps: int = setting(
+        10, "Number of sampler steps, or of rounds that complete a set; fixed in the file.", low=1, high=100
+    )
     precision: str = setting(
         "fp32",
         "fp16 halves the file size and is less exact. The export measures the difference.",
         choices=("fp32", "fp16"),
     )
     opset: int = setting(
-        15, "ONNX operator set version. More programs read older versions.", low=15, high=25, advanced=True
+        15,
+        "ONNX operator set version. More programs read older versions. Models that complete sets need 18.",
+        low=15,
+        high=25,
+        advanced=True,
     )
 
 
@@ -57,6 +64,7 @@ class Onnx(ModelExport[OnnxConfig]):
     order = 3
     help = "One file that draws sprites or predicts classes and numbers without PyTorch."
     opened_by = "onnxruntime (Python, C, C#, Java, JavaScript), Unity's Inference Engine"
+    holds = ALL
     Config = OnnxConfig
 
     def missing(self) -> str:
@@ -85,10 +93,10 @@ class Onnx(ModelExport[OnnxConfig]):
     def largest_difference(self, model: ExportableModel, config: OnnxConfig) -> float:
         if config.precision == "fp16":
             return _HALF_DIFFERENCE
-        return _PIXEL_DIFFERENCE if _graph(model, config).output == "sprites" else LARGEST_DIFFERENCE
+        return _PIXEL_DIFFERENCE if model.makes == "sprites" and config.graph == "sampler" else LARGEST_DIFFERENCE
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: OnnxConfig) -> Mapping[str, str]:
-        return snippets_of(model, paths[0].name, _graph(model, config).output)
+        return snippets_of(model, paths[0].name, _graph(model, config).output, config.steps)
 
 
 def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
@@ -99,13 +107,16 @@ def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
     from studio.exports import onnx_rewriting
 
     graph = _graph(model, config)
-    is_solver = isinstance(graph.module, SamplerModule) and "flow" in model.capabilities
+    is_solver = isinstance(graph.module, SetsModule) or (
+        isinstance(graph.module, SamplerModule) and "flow" in model.capabilities
+    )
     network = translated(graph_of(model, "step", config.steps) if is_solver else graph)
+    onnx_rewriting.drop_defaults(network)  # here, because inlined nodes have no shapes
     if config.precision == "fp16":
         onnx_rewriting.to_half(network)
     proto = network
     if is_solver:
-        around = SamplerModule(model, config.steps, _NetworkPlaceholder(model.network.classes))
+        around = type(graph.module)(model, config.steps, _PLACEHOLDERS[type(graph.module)](model.network))
         proto = translated(ExportGraph(around, graph.inputs, graph.output))
         onnx_rewriting.inline(proto, network.graph, _DOMAIN)
     onnx_rewriting.drop_defaults(proto)
@@ -116,13 +127,31 @@ def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
 class _NetworkPlaceholder:
     """Replaces the network while a sampler is traced: each call becomes a single node of the ONNX graph."""
 
-    def __init__(self, classes: Any) -> None:
-        self.classes = classes
+    def __init__(self, network: nn.Module) -> None:
+        self.classes = network.classes
 
     def __call__(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
-        node = torch.onnx.ops.symbolic(f"{_DOMAIN}::Look", (x, t, label), dtype=x.dtype, shape=x.shape, version=1)
-        assert isinstance(node, Tensor)
-        return node
+        return _placeholder_node((x, t, label), x.shape)
+
+
+class _SetNetworkPlaceholder:
+    """Replaces the network of a model of sets while its rounds are traced."""
+
+    def __init__(self, network: nn.Module) -> None:
+        self.palettes, self.partners, self.mirrored = map(network.get_buffer, ("palettes", "partners", "mirrored"))
+
+    def __call__(self, index: Tensor, palette: Tensor, known: Tensor) -> Tensor:
+        batch, cells, height, width = index.shape
+        return _placeholder_node((index, palette, known), (batch, cells, palette.shape[1], height, width))
+
+
+def _placeholder_node(inputs: tuple[Tensor, ...], shape: Sequence[int | torch.SymInt]) -> Tensor:
+    node = torch.onnx.ops.symbolic(f"{_DOMAIN}::Look", inputs, dtype=torch.float32, shape=shape, version=1)
+    assert isinstance(node, Tensor)
+    return node
+
+
+_PLACEHOLDERS: Mapping[type[nn.Module], Any] = {SamplerModule: _NetworkPlaceholder, SetsModule: _SetNetworkPlaceholder}
 
 
 def _encoded(model: ExportableModel, config: OnnxConfig) -> bytes:
@@ -135,7 +164,7 @@ def _encoded(model: ExportableModel, config: OnnxConfig) -> bytes:
         title = f"A model of the recipe {model.recipe} draws in one pass, without steps."
         raise ExportError(title, "Choose the sampler graph.")
     try:
-        proto = onnx_rewriting.in_opset(_traced(model, config), config.opset)
+        proto = onnx_rewriting.in_opset(_traced(model, config), _opset(model, config))
         onnx_rewriting.set_metadata(proto, _metadata(model, config), _graph(model, config).describe())
         return onnx_rewriting.serialize(proto)
     except (checker.ValidationError, shape_inference.InferenceError, RuntimeError) as error:
@@ -144,7 +173,7 @@ def _encoded(model: ExportableModel, config: OnnxConfig) -> bytes:
 
 
 def _graph(model: ExportableModel, config: OnnxConfig) -> ExportGraph:
-    return graph_of(model, "step" if config.graph == "step" else "sampler", config.steps)
+    return graph_of(model, "step" if config.graph == "step" and model.makes != "sets" else "sampler", config.steps)
 
 
 def translated(graph: ExportGraph) -> ModelProto:
@@ -163,8 +192,13 @@ def _metadata(model: ExportableModel, config: OnnxConfig) -> dict[str, str]:
     return {
         **model.about(),
         "palette": json.dumps(["#{:02x}{:02x}{:02x}".format(*colour) for colour in model.palette.tolist()]),
-        "export": json.dumps(config.to_json()),
+        "export": json.dumps({**config.to_json(), "opset": _opset(model, config)}),
     }
+
+
+def _opset(model: ExportableModel, config: OnnxConfig) -> int:
+    """Return the operator set version of the file. Older versions can't add up scattered values, as sets need."""
+    return max(config.opset, _SETS_OPSET) if model.makes == "sets" else config.opset
 
 
 def _run(path: Path, graph: ExportGraph, metadata: Mapping[str, str]) -> Tensor:
@@ -186,7 +220,7 @@ def _run(path: Path, graph: ExportGraph, metadata: Mapping[str, str]) -> Tensor:
         (found,) = session.run([graph.output], {name: value.numpy() for name, value in graph.inputs.items()})
     except faults as error:
         raise ExportError(f"{path.name} can't be read by onnxruntime.", str(error).splitlines()[0]) from error
-    return torch.from_numpy(found)
+    return onnx_graph.as_floats(torch.from_numpy(found))
 
 
 def _mask_transparent(output: Tensor, graph: ExportGraph) -> Tensor:

@@ -16,7 +16,7 @@ GraphKind = Literal["sampler", "step"]
 
 @dataclass(frozen=True, eq=False)
 class ExportGraph:
-    """A module to export. The first axis of each input is the batch, except for guidance, which has the shape [1]."""
+    """A module to export. The first axis of each input is the batch; guidance and variety have the shape [1]."""
 
     module: nn.Module
     inputs: Mapping[str, Tensor]  # example inputs by name
@@ -27,16 +27,21 @@ class ExportGraph:
         return str(type(self.module).forward.__doc__)
 
     def live(self) -> Tensor:
-        """Run the module on the example inputs."""
+        """Run the module on the example inputs; return the output as float32."""
         with torch.no_grad():
-            return self.module(*self.inputs.values())  # type: ignore[no-any-return]
+            return as_floats(self.module(*self.inputs.values()))
 
     def traced(self) -> torch.export.ExportedProgram:
         """Trace the module with torch.export, with a dynamic batch size."""
         batch = torch.export.Dim("batch")
-        shapes = tuple(None if name == "guidance" else {0: batch} for name in self.inputs)
+        shapes = tuple(None if name in ("guidance", "variety") else {0: batch} for name in self.inputs)
         with torch.no_grad():
             return torch.export.export(self.module, tuple(self.inputs.values()), dynamic_shapes=shapes)
+
+
+def as_floats(output: Tensor) -> Tensor:
+    """Convert pixels from uint8 to float32 in [0, 1]; return other outputs as they are."""
+    return output.float() / 255 if output.dtype == torch.uint8 else output
 
 
 class SamplerModule(nn.Module):
@@ -65,6 +70,32 @@ class VelocityModule(nn.Module):
         return self._network(x, t, torch.where(label < 0, self._network.classes, label)).float()  # type: ignore[no-any-return]
 
 
+class SetsModule(nn.Module):
+    """Draws the missing cells of sets in `steps` rounds. network: used instead of the model's network if given."""
+
+    def __init__(self, model: ExportableModel, steps: int, network: Any = None) -> None:
+        super().__init__()
+        self._model, self.steps = model, steps
+        self._network = model.network if network is None else network
+
+    def forward(self, cells: Tensor, given: Tensor, chances: Tensor, variety: Tensor) -> Tensor:
+        """All cells, RGBA uint8 [B, C, S, S, 4], straight alpha, from cells (ignored where missing), given bool [B, C],
+        uniform random chances [B, rounds, 2, C, S, S] in (0, 1), and variety float32 [1]."""
+        return self._model.draw_missing(self._network, cells, given, chances, variety)
+
+
+class OddsModule(nn.Module):
+    """The network of a model of sets."""
+
+    def __init__(self, model: ExportableModel) -> None:
+        super().__init__()
+        self._network = model.network
+
+    def forward(self, index: Tensor, palette: Tensor, known: Tensor) -> Tensor:
+        """Logits [B, C, P, S, S] from index int64 [B, C, S, S], palette [B, P, 4] and known [B, C, S, S]."""
+        return self._network(index, palette, known)  # type: ignore[no-any-return]
+
+
 class PredictorModule(nn.Module):
     """Runs a classifier or regressor on RGBA images."""
 
@@ -85,7 +116,12 @@ def graph_problem(recipe: RecipeTraits) -> str:
 
 
 def graph_of(model: ExportableModel, kind: GraphKind, steps: int) -> ExportGraph:
-    """Return the module to export for a model, with example inputs. kind, steps: only affect generators."""
+    """Return the module to export for a model, with example inputs.
+
+    kind: no effect on predictors. steps: of the sampler; the rounds of a model of sets.
+    """
+    if model.makes == "sets":
+        return _graph_of_sets(model, kind, steps)
     if model.makes != "sprites":
         output = "probabilities" if model.makes == "labels" else "numbers"
         return ExportGraph(PredictorModule(model), {"sprites": PROBE.pixels(model.size)}, output)
@@ -99,8 +135,21 @@ def graph_of(model: ExportableModel, kind: GraphKind, steps: int) -> ExportGraph
     return ExportGraph(SamplerModule(model, steps), inputs, "sprites")
 
 
+def _graph_of_sets(model: ExportableModel, kind: GraphKind, steps: int) -> ExportGraph:
+    count, size = len(model.cells), model.size
+    if kind == "sampler":
+        cells, given = PROBE.sets(count, size)
+        chances, variety = PROBE.chances(steps, count, size), torch.tensor([PROBE.variety])
+        inputs = {"cells": cells, "given": given, "chances": chances, "variety": variety}
+        return ExportGraph(SetsModule(model, steps), inputs, "drawn")
+    colours = model.network.get_buffer("palettes").shape[1]
+    known = PROBE.chances(1, count, size)[:, 0, 0]
+    inputs = {"index": (known * colours).long(), "palette": PROBE.palettes(colours), "known": (known > 0.5).float()}
+    return ExportGraph(OddsModule(model), inputs, "logits")
+
+
 def unused_settings(recipe: RecipeTraits) -> Collection[str]:
     """Return the settings (`graph`, `steps`) that have no effect for models of this recipe."""
-    if recipe.makes != "sprites":
+    if recipe.makes in ("labels", "numbers"):
         return ("graph", "steps")
     return () if "flow" in recipe.capabilities else ("graph",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Mapping
 
@@ -43,6 +44,21 @@ _PYTHON = {
     "probabilities": _PYTHON_HEAD + _PYTHON_LOOK.rstrip("\n") + "  # [N, <CLASSES>], of the classes\n",
     "numbers": _PYTHON_HEAD + _PYTHON_LOOK,
 }
+_PYTHON["drawn"] = (
+    _PYTHON_HEAD
+    + """
+    # cells: uint8 [N, <CELLS>, <SIZE>, <SIZE>, 4], RGBA; given: bool [N, <CELLS>]; the cells are
+    # <CELL_NAMES>
+    count = len(cells)
+    inputs = {
+        "cells": np.asarray(cells),
+        "given": np.asarray(given),  # with no given cell, a new character is drawn
+        "chances": np.random.default_rng(0).random([count, <ROUNDS>, 2, <CELLS>, <SIZE>, <SIZE>], np.float32),
+        "variety": np.array([0.5], np.float32),
+    }
+    (result,) = session.run(["drawn"], inputs)  # all cells, as `cells`
+"""
+)
 _JAVASCRIPT_HEAD = """
     import * as ort from "onnxruntime-web"; // in Node: onnxruntime-node
 
@@ -84,15 +100,37 @@ _JAVASCRIPT = {
     }
     const result = x; // red, green, blue, alpha one after the other in [-1, 1], colour premultiplied by alpha
 """,
+    "drawn": _JAVASCRIPT_HEAD
+    + """
+    // pictures: the RGBA bytes of the given cells, as in ImageData, null for missing cells; the cells are
+    // <CELL_NAMES>
+    const shape = [1, <CELLS>, <SIZE>, <SIZE>, 4];
+    const cells = new Uint8Array(<CELLS> * <SIZE> * <SIZE> * 4);
+    pictures.forEach((data, i) => { if (data) cells.set(data, i * <SIZE> * <SIZE> * 4); });
+    const { drawn } = await session.run({
+      cells: new ort.Tensor("uint8", cells, shape),
+      given: new ort.Tensor("bool", Uint8Array.from(pictures, (data) => (data ? 1 : 0)), [1, <CELLS>]),
+      chances: new ort.Tensor(
+        "float32", Float32Array.from({ length: <ROUNDS> * 2 * <CELLS> * <SIZE> * <SIZE> }, Math.random),
+        [1, <ROUNDS>, 2, <CELLS>, <SIZE>, <SIZE>],
+      ),
+      variety: new ort.Tensor("float32", Float32Array.of(0.5), [1]),
+    });
+    const result = drawn.data; // all cells, RGBA, one after the other
+""",
     "probabilities": _JAVASCRIPT_HEAD + _JAVASCRIPT_LOOK,
     "numbers": _JAVASCRIPT_HEAD + _JAVASCRIPT_LOOK,
 }
 
 
-def snippets_of(model: ExportableModel, name: str, output: str) -> Mapping[str, str]:
-    """Return example code that runs an ONNX file, by programming language. name: of the file. output: of the graph."""
+def snippets_of(model: ExportableModel, name: str, output: str, rounds: int) -> Mapping[str, str]:
+    """Return example code that runs an ONNX file, by programming language.
+
+    name: of the file. output: of the graph. rounds: of a graph that completes sets.
+    """
     noise = ", ".join(map(str, model.noise.shape[1:])) if model.noise is not None else ""
     values = {"FILE": name, "SIZE": model.size, "CLASSES": max(1, len(model.class_names)), "NOISE": noise}
+    values |= {"CELLS": len(model.cells), "CELL_NAMES": json.dumps(model.cells), "ROUNDS": rounds}
     codes = {"Python": _PYTHON[output], "JavaScript": _JAVASCRIPT[output]}
     filled = {language: fill_in(code, {**values, "OUTPUT": output}, "<>") for language, code in codes.items()}
     return {language: textwrap.dedent(code).lstrip() for language, code in filled.items()}

@@ -17,12 +17,13 @@ from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.core.files import write_atomic
 from studio.exports import onnx_graph
-from studio.exports.base import ExportableModel, ModelExport, RecipeTraits, check_finite
+from studio.exports.base import ALL, ExportableModel, ModelExport, RecipeTraits, check_finite
 from studio.exports.onnx_graph import ExportGraph, graph_of
 from studio.exports.source_code import fill_in
 
 _ABOUT = "about.json"
 _TENSORS = ("weight_", "tensor_")  # names of files with raw numbers; other files may be pickled
+_ROUNDS = 8  # of a model that completes sets, as in the studio
 _STEPS = 1  # unused by recipes without a flow, which draw in one pass
 
 
@@ -33,6 +34,7 @@ class ExportedProgram(ModelExport[Config]):
     order = 4
     help = "Operators and weights for PyTorch, without the model's source code. A generator is exported as one step."
     opened_by = "PyTorch (torch.export.load), Unity Sentis 2.5 and later"
+    holds = ALL
 
     def problem(self, recipe: RecipeTraits) -> str:
         return super().problem(recipe) or onnx_graph.graph_problem(recipe)
@@ -51,7 +53,7 @@ class ExportedProgram(ModelExport[Config]):
             _check(data, paths[0], model)
             program = torch.export.load(io.BytesIO(data))
             with torch.no_grad():
-                return torch.as_tensor(program.module()(*graph.inputs.values()))
+                return onnx_graph.as_floats(torch.as_tensor(program.module()(*graph.inputs.values())))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, AssertionError) as error:
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             raise ExportError(f"{paths[0].name} can't be loaded.", reason) from error
@@ -63,6 +65,7 @@ class ExportedProgram(ModelExport[Config]):
         head = f'import torch\n\nmodule = torch.export.load("{paths[0].name}").module()\n'
         noise = ", ".join(map(str, model.noise.shape[1:])) if model.noise is not None else "<NOISE>"
         values = {"SIZE": model.size, "NOISE": noise, "CLASSES": max(1, len(model.class_names))}
+        values |= {"CELLS": len(model.cells), "CELL_NAMES": json.dumps(model.cells), "ROUNDS": _ROUNDS}
         return {"Python": head + textwrap.dedent(fill_in(_USES[_graph(model).output], values, "<>"))}
 
 
@@ -78,7 +81,8 @@ def program_of(graph: ExportGraph) -> torch.export.ExportedProgram:
 
 
 def _graph(model: ExportableModel) -> ExportGraph:
-    return graph_of(model, "step" if "flow" in model.capabilities else "sampler", _STEPS)
+    steps = _ROUNDS if model.makes == "sets" else _STEPS
+    return graph_of(model, "step" if "flow" in model.capabilities else "sampler", steps)
 
 
 def _check(data: bytes, path: Path, model: ExportableModel) -> None:
@@ -125,6 +129,13 @@ _USES = {
     with torch.no_grad():
         sprites = module(torch.randn(16, <NOISE>), labels, torch.tensor([1.5]))
     result = (sprites * 255).round().byte()  # [16, <SIZE>, <SIZE>, 4], RGBA
+""",
+    "drawn": """
+    # cells: uint8 [N, <CELLS>, <SIZE>, <SIZE>, 4], RGBA; given: bool [N, <CELLS>]; the cells are
+    # <CELL_NAMES>
+    chances = torch.rand(len(cells), <ROUNDS>, 2, <CELLS>, <SIZE>, <SIZE>)
+    with torch.no_grad():
+        result = module(cells, given, chances, torch.tensor([0.5]))  # all cells, as `cells`; 0.5: variety
 """,
     "probabilities": _LOOK,
     "numbers": _LOOK,

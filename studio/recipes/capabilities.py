@@ -151,11 +151,12 @@ class CompletesSets(Protocol):
     """Draws the missing cells of sets."""
 
     @staticmethod
-    def complete(network: Any, condition: SetCondition, chances: Tensor, variety: float) -> Iterator[Tensor]:
+    def complete(network: Any, condition: SetCondition, chances: Tensor, variety: float | Tensor) -> Iterator[Tensor]:
         """Draw the missing cells in rounds; yields palette indices int64 [N, C, S, S] after each, given cells as given.
 
         chances: uniform random numbers float32 [N, rounds, 2, C, S, S] in (0, 1). variety: 0 draws the most likely
-        colours, 1 draws colours as often as they are likely.
+        colours, 1 draws colours as often as they are likely. Can be traced for export if variety is a float32 tensor
+        [1].
         """
 
 

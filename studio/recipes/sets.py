@@ -191,7 +191,9 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         return Evaluation({"loss": total / max(1, pixels), **drawn.shares()}, baseline=repeated.shares())
 
     @staticmethod
-    def complete(network: SetNetwork, condition: SetCondition, chances: Tensor, variety: float) -> Iterator[Tensor]:
+    def complete(
+        network: SetNetwork, condition: SetCondition, chances: Tensor, variety: float | Tensor
+    ) -> Iterator[Tensor]:
         known, rounds = condition.given[:, :, None, None].expand_as(condition.index), chances.shape[1]
         index, hidden = condition.index * known, (~known).flatten(1).sum(1)  # hidden: int64 [N], missing pixels
         for number in range(rounds):
@@ -261,17 +263,18 @@ def _errors(logits: Tensor, target: Tensor) -> Tensor:
     return logits.logsumexp(2) - logits.gather(2, target[:, :, None])[:, :, 0]
 
 
-def _draw_colours(logits: Tensor, chance: Tensor, variety: float, heat: float) -> tuple[Tensor, Tensor]:
+def _draw_colours(
+    logits: Tensor, chance: Tensor, variety: float | Tensor, heat: float | Tensor
+) -> tuple[Tensor, Tensor]:
     """Draw the colour of each pixel at random; return its index int64 [N, C, S, S] and its certainty, float32.
 
     logits: float32 [N, C, P, S, S]. chance: uniform random numbers [N, 2, C, S, S]. variety: temperature of the
     colours; 0 takes the most likely. heat: temperature of the certainty, whose order is random when hot.
     """
-    if variety:
-        odds = (logits / variety).softmax(2)
-        index = (odds.cumsum(2) < chance[:, 0][:, :, None]).sum(2).clamp(max=logits.shape[2] - 1)
-    else:
-        index = logits.argmax(2)
+    temperature = torch.as_tensor(variety, dtype=logits.dtype, device=logits.device)
+    odds = (logits / temperature.clamp(min=1e-3)).softmax(2)
+    index = (odds.cumsum(2) < chance[:, 0][:, :, None]).sum(2).clamp(max=logits.shape[2] - 1)
+    index = torch.where(temperature > 0, index, logits.argmax(2))
     certainty = logits.log_softmax(2).gather(2, index[:, :, None])[:, :, 0]
     gumbel = -(-chance[:, 1].clamp(1e-6, 1 - 1e-6).log()).log()
     return index, certainty + heat * gumbel

@@ -28,8 +28,8 @@ pytestmark = pytest.mark.usefixtures("made_once")
 
 
 _SLOW = {
-    "onnx": ("generator", "classifier", "regression", "autoencoder", "vae"),
-    "pt2": ("generator", "classifier", "regression", "autoencoder"),
+    "onnx": ("generator", "classifier", "regression", "autoencoder", "vae", "sets"),
+    "pt2": ("generator", "classifier", "regression", "autoencoder", "sets"),
     "c": ("generator", "regression"),
     "web": ("generator", "regression"),
     "script": ("generator", "classifier", "regression", "autoencoder", "vae"),

@@ -23,11 +23,11 @@ from studio.exports.base import PROBE, ExportableModel
 from studio.exports.onnx import Onnx, OnnxConfig
 from studio.recipes.capabilities import DrawsFromNoise
 from tests.exports import unity
-from tests.exports.tools import CLASS_NAMES, OF_SPRITES, small_exportable, small_model, thinned, with_most_slow
+from tests.exports.tools import CLASS_NAMES, small_exportable, small_model, thinned, with_most_slow
 
 pytestmark = pytest.mark.usefixtures("made_once")
 
-RECIPES = OF_SPRITES
+RECIPES = list(catalog.recipes())
 STEP = OnnxConfig(graph="step")
 SAMPLER = OnnxConfig(steps=2)
 
@@ -80,6 +80,22 @@ def test_the_sampler_draws_the_sprites_of_a_seed(generator: ExportableModel, tmp
 
 
 @pytest.mark.slow
+def test_sets_are_completed_whatever_their_number(tmp_path: Path) -> None:
+    model = small_exportable("sets")
+    model.network.get_buffer("mirrored").fill_(1.0)
+    proto, count = written(model, tmp_path, SAMPLER), len(model.cells)
+    rng = torch.Generator().manual_seed(3)
+    for number, variety in ((1, 0.0), (7, 1.0)):
+        cells = torch.randint(0, 4, (number, count, 8, 8, 4), generator=rng, dtype=torch.uint8) * 85
+        given = torch.rand(number, count, generator=rng) < 0.4
+        chances = torch.rand(number, SAMPLER.steps, 2, count, 8, 8, generator=rng)
+        found = run(proto, cells=cells, given=given, chances=chances, variety=torch.tensor([variety]))
+        live = model.draw_missing(model.network, cells, given, chances, variety).numpy()
+        assert found.dtype == np.uint8 and (found == live).mean() > 0.99
+        assert np.array_equal(found[given.numpy()], cells[given].numpy())
+
+
+@pytest.mark.slow
 def test_a_classifier_and_a_regression_look_at_pixels(tmp_path: Path) -> None:
     pixels = torch.randint(0, 256, (3, 8, 8, 4), generator=torch.Generator().manual_seed(5), dtype=torch.uint8)
     for name in ("classifier", "regression"):
@@ -95,7 +111,8 @@ def test_a_game_engine_has_all_its_operators(name: str, tmp_path: Path) -> None:
     configs = [SAMPLER, STEP] if "flow" in model.capabilities else [SAMPLER]
     for config in configs:
         proto = written(model, tmp_path, config)
-        assert [(item.domain, item.version) for item in proto.opset_import] == [("", 15)] and proto.ir_version == 8
+        opset = 18 if name == "sets" else 15
+        assert [(item.domain, item.version) for item in proto.opset_import] == [("", opset)] and proto.ir_version == 8
         assert {node.op_type for node in proto.graph.node} <= unity.ONNX
         for node in proto.graph.node:
             assert not unity.ONNX_WITHOUT.get(node.op_type, set()) & _attributes(node).keys()

@@ -63,7 +63,7 @@ def with_most_slow(names: Sequence[str]) -> list[Any]:
     """Recipes by name as parameters; where there is time, the generator, whose graph takes seconds to trace, and those
     whose operators another recipe has: the autoencoder the generator's, regression the classifier's.
     """
-    slow = ("generator", "autoencoder", "regression")
+    slow = ("generator", "autoencoder", "regression", "sets")
     return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in names]
 
 
