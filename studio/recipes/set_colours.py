@@ -76,6 +76,18 @@ def only_allowed(palette: Tensor, allowed: Tensor) -> Tensor:
     return torch.where(allowed[:, :, None], palette, UNUSED)
 
 
+def may_count(palette: Tensor) -> bool:
+    """Whether the used entries may be counted: on other devices it would wait for the device, exports can't follow."""
+    return palette.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def trimmed(palette: Tensor) -> Tensor:
+    """Return palettes [B, P, 4] without the entries after the last one that any set uses, if they may be counted."""
+    if not may_count(palette):
+        return palette
+    return palette[:, : 1 + int((palette[..., 3] > UNUSED).any(0).nonzero().max())]
+
+
 def nearest_allowed(palette: Tensor, limited: Tensor) -> Tensor:
     """Return the nearest used entry of `limited` for each entry of `palette`: int64 [B, P].
 

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from studio.recipes.base import CellSlices
 from studio.recipes.layers import Attention, ResidualBlock, group_norm
-from studio.recipes.set_colours import UNUSED, colours_of
+from studio.recipes.set_colours import UNUSED, colours_of, may_count
 from studio.recipes.set_planes import INPUTS, SIDE, ColourPlanes, planes_of
 
 _FEATURES = 32  # of a pixel and of a colour, whose product is the colour's first logit
@@ -102,20 +102,18 @@ class SetNetwork(nn.Module):
         return self.key(torch.cat([pooled, palette, counts.log1p() / 6], 2))  # type: ignore[no-any-return]
 
     def _corrections(self, has: Tensor, logits: Tensor, keys: Tensor, features: Tensor, palette: Tensor) -> Tensor:
-        """Return what `ColourPlanes` adds to the logits, [B, P, C, S, S]."""
+        """Return what `ColourPlanes` adds to the logits, [B, P, C, S, S]; zeros for unused entries."""
         (batch, count), (height, width) = has.shape[:2], has.shape[3:]
         border = (0, -width % SIDE, 0, -height % SIDE)
-        planes, context = F.pad(planes_of(has, logits), border), F.pad(self.planes.context(features), border)
-        keys = self.planes.keys(keys)  # [B, P, 3 * planes]
-        if has.device.type == "cpu" and not torch.compiler.is_compiling():
-            # The used colours alone: most entries are unused. Elsewhere, counting them would wait for the device.
-            sets, entries = (palette[..., 3] > UNUSED).nonzero(as_tuple=True)  # [N] each
-            added = self.planes(planes[sets, entries], context[sets], keys[sets, entries])
-            whole = added.new_zeros(batch * count, *added.shape[1:])
-            added = whole.index_copy(0, sets * count + entries, added)
+        context, keys = F.pad(self.planes.context(features), border), self.planes.keys(keys)  # keys: [B, P, 3 planes]
+        if not may_count(palette):
+            planes, repeated = planes_of(has.flatten(0, 1), logits.flatten(0, 1)), context.repeat_interleave(count, 0)
+            added = self.planes(F.pad(planes, border), repeated, keys.flatten(0, 1))
         else:
-            repeated = context[:, None].expand(-1, count, -1, -1, -1).flatten(0, 1)
-            added = self.planes(planes.flatten(0, 1), repeated, keys.flatten(0, 1))
+            sets, entries = (palette[..., 3] > UNUSED).nonzero(as_tuple=True)  # [N] each: half of the work, or less
+            planes = F.pad(planes_of(has[sets, entries], logits[sets, entries]), border)
+            own = self.planes(planes, context[sets], keys[sets, entries])
+            added = own.new_zeros(batch * count, *own.shape[1:]).index_copy(0, sets * count + entries, own)
         corrections: Tensor = added.unflatten(0, (batch, count))
         return corrections[..., :height, :width]
 

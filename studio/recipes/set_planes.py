@@ -61,9 +61,9 @@ class _PlaneBlock(nn.Module):
 
 
 def planes_of(has: Tensor, logits: Tensor) -> Tensor:
-    """Return the planes of each colour, [B, P, INPUTS * C, S, S], as ColourPlanes reads them.
+    """Return the planes of N colours, [N, INPUTS * C, S, S], as ColourPlanes reads them.
 
-    has: [B, P, C, S, S], 1 where a pixel is known and has the colour. logits: [B, P, C, S, S], the first logits.
+    has: [N, C, S, S], 1 where a pixel is known and has the colour. logits: [N, C, S, S], the first logits.
     """
-    shares = has.mean(4, keepdim=True).expand_as(has)  # of the pixels of a row
-    return torch.cat([has, has.flip(4), _SHARES * shares, _LOGITS * logits], 2)
+    shares = has.mean(3, keepdim=True).expand_as(has)  # of the pixels of a row
+    return torch.cat([has, has.flip(3), _SHARES * shares, _LOGITS * logits], 1)

@@ -35,6 +35,7 @@ from studio.recipes.set_colours import (
     nearest_allowed,
     no_palettes,
     only_allowed,
+    trimmed,
     turn_hues,
 )
 from studio.recipes.set_mirrors import find_partners
@@ -153,12 +154,12 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
     def loss(self, network: SetNetwork, batch: Batch, config: SetsConfig, rng: BatchRng) -> Tensor:
         x, present = _mixed(network, batch, config, rng)
         index, palette = index_colours(x, config.colours)
-        palette = turn_hues(palette, rng)
+        palette = turn_hues(trimmed(palette), rng)
         given = _random_given(present, network.leads, rng)
         revealed = (rng.rand(1) < _REVEALED) * rng.rand(1)  # [B, 1], share of known pixels in missing cells
         known = given[:, :, None, None] | (rng.rand(*index.shape[1:]) < revealed[:, :, None, None])
         known &= present[:, :, None, None]
-        allowed = colours_in(index, known, config.colours)
+        allowed = colours_in(index, known, palette.shape[1])
         allowed |= (rng.rand(1) < _WHOLE_PALETTE) | ~given.any(1, keepdim=True)
         limited = only_allowed(palette, allowed)
         target = nearest_allowed(palette, limited).gather(1, index.flatten(1)).view_as(index)
@@ -176,11 +177,12 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         for batch in batches:
             x, present = _cells_of(network, batch)
             index, palette = index_colours(x, config.colours)
+            palette = trimmed(palette)
             for task in tasks_of(spec.cells, network.partners.tolist()):
                 given = torch.tensor(task.given, device=x.device) & present  # bool [B, C]
                 known = given[:, :, None, None].expand_as(index)
                 missing = present & ~given & given.any(1, keepdim=True)  # a set without the given cells doesn't count
-                limited = only_allowed(palette, colours_in(index, known, config.colours))
+                limited = only_allowed(palette, colours_in(index, known, palette.shape[1]))
                 odds = mirrored_odds(network, index, limited, known.float())
                 drawn.add(task, x, colours_of(odds.argmax(2), limited), missing)
                 repeated.add(task, x, task.baseline(x), missing)
@@ -194,10 +196,11 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
     def complete(
         network: SetNetwork, condition: SetCondition, chances: Tensor, variety: float | Tensor
     ) -> Iterator[Tensor]:
+        palette = trimmed(condition.palette)
         known, rounds = condition.given[:, :, None, None].expand_as(condition.index), chances.shape[1]
         index, hidden = condition.index * known, (~known).flatten(1).sum(1)  # hidden: int64 [N], missing pixels
         for number in range(rounds):
-            logits = mirrored_odds(network, index, condition.palette, known.float()).clamp(min=_SMALLEST).log()
+            logits = mirrored_odds(network, index, palette, known.float()).clamp(min=_SMALLEST).log()
             heat = variety * (1 - number / rounds)
             drawn, certainty = _draw_colours(logits, chances[:, number], variety, heat)
             index = torch.where(known, index, drawn)
