@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from studio.core.config import TrainingConfig, Value
+from studio.core.errors import UsageError
 from studio.core.events import Events, Progress
 from studio.data.sprites import Sprites
 from studio.engine.devices import detection
@@ -170,7 +171,12 @@ def training_budget(
 
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
-    """Time real steps in fp32 and mixed precision; yields Progress, DeviceMeasured for each. Raises DeviceError."""
+    """Time real steps in fp32 and mixed precision; yields Progress, DeviceMeasured for each. Raises DeviceError.
+
+    Raises UsageError for a model of sets: the steps would need sets of sprites.
+    """
+    if recipe.makes == "sets":
+        raise UsageError("The speed of models of sets can't be measured.", "Measure a generator instead.")
     if device.kind == "cpu":
         torch.set_num_threads(config.threads or device.threads)
     rng, count, target = np.random.default_rng(0), config.batch_size, device.torch

@@ -135,7 +135,7 @@ class Experiment(ABC):
 
     def unsupported_reason(self, recipe: Recipe) -> str:
         """Return why the experiment can't examine models of this recipe, in a sentence; empty if it can."""
-        return ""
+        return "Experiments measure models of single sprites. Choose another recipe." if recipe.makes == "sets" else ""
 
     @abstractmethod
     def run(self, context: ExperimentContext) -> Events:
