@@ -31,13 +31,23 @@ class SampleMenu(QObject):
         menu = view.menu
         menu.add("View large", LARGE_VIEW, view.open_large, "zoom-in")
         menu.add("Copy", "Copy the sample to paste it into another program.", self._on_copy, "copy", "copy")
-        edit = menu.add("Open in editor", "Edit the sample on the Generate page.", self._on_edit, "pencil")
-        menu.leave_after(edit)
-        menu.in_large_view.append(edit)
+        self._edit = menu.add("Open in editor", "Edit the sample on the Generate page.", self._on_edit, "pencil")
+        menu.leave_after(self._edit)
+        menu.in_large_view.append(self._edit)
         menu.addSeparator()
         menu.add("Save as…", "Save the sample as an image file.", self._on_save, "save")
         tip = "Show the file with the samples of this step in the file manager."
         menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
+        view.selection_changed.connect(self._refresh)
+
+    @Slot()
+    def _refresh(self) -> None:
+        """Offer the editor, unless the run is a model of sets, which can't edit single sprites."""
+        shown, training = self._shown(), self._session.training
+        run = self._session.runs.at(shown[0]) if shown is not None else None
+        record = run.record if run is not None else training.record
+        recipe = self._session.catalog.recipes.get(record.recipe) if record is not None else None
+        self._edit.setVisible(recipe is None or recipe.makes != "sets")
 
     def _sprite(self) -> NamedSprite | None:
         """Return the current sample, None without one."""

@@ -83,6 +83,7 @@ class GeneratePage(Page):
         self._drawn.save_state()
         self.sets.save_state()
         self.session.editing.store()
+        self.session.characters.store()
         self.session.kept_sprites.store()
 
     def before_show(self) -> None:

@@ -11,6 +11,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.layout import SteadyWidth
 
 _GENERATE = "Generate sprites with this run's model."
+_COMPLETE = "Draw characters with this run's model."
 _PREDICT = "Predict classes or numbers with this run's model."
 
 
@@ -47,9 +48,10 @@ class NextSteps(QObject):
             none_yet = "The run's folder was moved or deleted."
         reason = "" if training.model() is not None else none_yet
         recipe = self._session.catalog.recipes.get(training.record.recipe) if training.record is not None else None
-        predicts = recipe is not None and recipe.makes != "sprites"  # classes or numbers
-        factory.set_button_text(self.generate, "Predict…" if predicts else "Generate")
-        factory.set_enabled(self.generate, reason, _PREDICT if predicts else _GENERATE)
+        makes = recipe.makes if recipe is not None else "sprites"
+        tip = {"sprites": _GENERATE, "sets": _COMPLETE}.get(makes, _PREDICT)
+        factory.set_button_text(self.generate, "Predict…" if tip == _PREDICT else "Generate")
+        factory.set_enabled(self.generate, reason, tip)
         factory.set_enabled(self.export, reason)
         is_resumable = not training.is_busy() and training.has_checkpoint
         is_finished = training.end is not None and training.end.reason == "finished"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,9 +13,10 @@ from PySide6.QtCore import QObject, Signal
 from studio.app.background import set_jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.state.undo import UndoHistory, UndoStep
-from studio.core import formatting
+from studio.core import files, formatting, paths
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
+from studio.data.sets.draft_file import draft_from_bytes, draft_to_bytes
 from studio.data.sets.drafts import GIVEN, Candidate, CellRef, Draft
 from studio.data.sets.layout import GAP
 from studio.data.sets.placing import place_images
@@ -38,14 +40,19 @@ class CharacterDrafts(QObject):
         self.draft = Draft.empty((), 1)
         self.edited: CellRef | None = None
         self._drafts: dict[_Kind, Draft] = {}
+        self._stored: dict[_Kind, Draft] = {}  # the drafts in the files
 
     def show_kind(self, names: tuple[str, ...], size: int) -> None:
         """Show the draft of a kind of character; cells that are given now and have the same name and size are taken."""
         if _kind(self.draft) == (names, size):
             return
-        before, known = self.draft, self._drafts.get((names, size))
-        self.draft = known if known is not None else _taken_over(before, names, size)
-        self._drafts[names, size] = self.draft
+        kind = names, size
+        if kind not in self._drafts:
+            stored = _read(kind)
+            if stored is not None:
+                self._stored[kind] = stored
+            self._drafts[kind] = stored if stored is not None else _taken_over(self.draft, names, size)
+        self.draft = self._drafts[kind]
         self.edited = None
         self.changed.emit()
 
@@ -73,10 +80,10 @@ class CharacterDrafts(QObject):
             return
         self.give(placed, "fill")
 
-    def read_files(self, paths: Sequence[Path], target: int = GAP) -> None:
+    def read_files(self, chosen: Sequence[Path], target: int = GAP) -> None:
         """Read image files and fill given cells with them."""
         on_read = partial(self._on_read, _kind(self.draft), target)
-        self._job_queue.run("files", f"Opening {paths[0].name}", partial(set_jobs.read_cells, paths), on_read)
+        self._job_queue.run("files", f"Opening {chosen[0].name}", partial(set_jobs.read_cells, chosen), on_read)
 
     def give(self, placed: Mapping[int, Rgba], verb: str) -> None:
         """Give cells as an undoable step. placed: uint8 [S, S, 4] by cell."""
@@ -119,6 +126,19 @@ class CharacterDrafts(QObject):
         title = f"reject {formatting.count(len(keys), 'character')}"
         self.change(title, self.draft.without_candidates(keys))
 
+    def store(self) -> None:
+        """Store the drafts for the next session, a file for each kind of character. Raises OSError."""
+        for kind, draft in self._drafts.items():
+            if self._stored.get(kind) is draft:
+                continue
+            if draft.candidates or draft.given.any():
+                path = _file_of(kind)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                files.write_atomic(path, draft_to_bytes(draft))
+            else:
+                files.remove(_file_of(kind))
+            self._stored[kind] = draft
+
     def has(self, at: CellRef) -> bool:
         """Return whether a cell's candidate is still there; always True for given cells."""
         return at.key == GIVEN or self.draft.candidate(at.key) is not None
@@ -156,6 +176,20 @@ class CharacterDrafts(QObject):
 
 def _kind(draft: Draft) -> _Kind:
     return draft.grid.names, draft.size
+
+
+def _file_of(kind: _Kind) -> Path:
+    digest = hashlib.sha256(repr(kind).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return paths.home() / "characters" / f"{digest}.npz"
+
+
+def _read(kind: _Kind) -> Draft | None:
+    """Read the stored draft of a kind; return None for a missing or damaged file, or another kind."""
+    try:
+        draft = draft_from_bytes(_file_of(kind).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return draft if _kind(draft) == kind else None
 
 
 def _taken_over(before: Draft, names: tuple[str, ...], size: int) -> Draft:

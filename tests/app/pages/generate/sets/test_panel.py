@@ -17,7 +17,9 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
 from studio.app.pages.generate.page import GeneratePage
+from studio.app.state.models.characters import CharacterDrafts
 from studio.app.state.session import Session
+from studio.app.state.undo import UndoHistory
 from studio.core import paths
 from studio.data.pixels.editing import EditedSprite
 from studio.data.sets.drafts import GIVEN, CellRef
@@ -102,6 +104,12 @@ def test_from_a_dropped_view_to_a_saved_character(
     while history.next is not None:
         history.redo()
     assert np.array_equal(characters.draft.candidates[0].cells, redrawn.cells)
+
+    page.save_state()
+    again = CharacterDrafts(page.session.job_queue, UndoHistory())
+    again.show_kind(CELLS, 8)
+    assert again.draft.given.tolist() == [True, False, False, False]
+    assert np.array_equal(again.draft.candidates[0].cells, redrawn.cells)
 
     form = sprite_exports()["sheet"]
     monkeypatch.setattr(dialogs, "choose_save_sprites", lambda *asked: (tmp_path / "out.png", form))
