@@ -35,7 +35,7 @@ class SetRequest:
 
 @dataclass(frozen=True, eq=False)
 class SetsCompleted(Event):
-    """The characters of all requests of a job, a result for each request."""
+    """The drawn characters of a job, a result per request."""
 
     drawn: tuple[SetsDrawn, ...]
     source: str  # provenance as JSON (`ModelSource`); empty if unknown
@@ -73,9 +73,9 @@ def read_cells(paths: Sequence[Path]) -> tuple[list[tuple[str, Rgba]], BadInputE
 
 
 def example_set(cache: ModelCache, run: Path, number: int) -> tuple[str, Rgba]:
-    """Return a character of a run's sprites: its name, and its cells, uint8 [C, S, S, 4], transparent where missing.
+    """Return a character of a run's sprites: name, and cells uint8 [C, S, S, 4], transparent if missing.
 
-    Characters of the validation set are preferred, since the model has not seen them. number: counts through them.
+    Prefers characters of the validation set, unseen by the model. number: counts through the characters.
     """
     sprites, training = cache.learnt_by(run)
     layout = sprites.sets

@@ -1,4 +1,4 @@
-"""Drafts of characters as bytes, to keep them between sessions: npz files without pickle."""
+"""Write drafts of characters as npz files without pickle, and read the files in the next session."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def draft_from_bytes(data: bytes) -> Draft:
         with np.load(io.BytesIO(data)) as stored:
             about, cells, drawn, marks = (stored[name] for name in ("about", "cells", "drawn", "marks"))
     except (OSError, EOFError, KeyError, BadZipFile) as error:
-        raise ValueError("the draft is damaged") from error
+        raise ValueError("no npz file of a draft") from error
     told = records.parse(about.tobytes(), _DraftRecord)
     size, count = cells.shape[1:2], len(told.candidates)
     shape = (len(told.names), *size, *size, 4)
     fits = cells.shape == shape and drawn.shape == (count, *shape) and marks.shape == (count, 3, len(told.names))
     if not fits or {cells.dtype, drawn.dtype} != {np.dtype(np.uint8)} or marks.dtype != np.bool_:
-        raise ValueError("the draft has pixels of another shape")
+        raise ValueError("pixels and cell names differ in number")
     candidates = tuple(
         Candidate(pixels, given, locked, painted, one.seed, one.noise, one.redraws, one.model, one.source)
         for pixels, (given, locked, painted), one in zip(drawn, marks, told.candidates, strict=True)

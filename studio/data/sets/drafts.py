@@ -1,6 +1,6 @@
-"""Characters that a user draws with a model of sets: the given cells and the candidates, with locks and corrections.
+"""Drafts of characters, drawn with a model of sets: given cells and candidates, with locks and corrections.
 
-All classes are immutable, so that a draft is also a step of an undo history.
+All classes are immutable: a draft is also a step of an undo history.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CellRef(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A drawn character. Locked cells stay when the others are drawn again; the given cells are locked first."""
+    """A drawn character. Redrawing keeps locked cells; the given cells are locked first."""
 
     cells: Rgba  # uint8 [C, S, S, 4]
     given: Mask  # bool [C], cells of the user
@@ -69,7 +69,7 @@ def _with(mask: Mask, cells: Iterable[int], value: bool) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """The given cells and the candidates of one kind of character."""
+    """Given cells and candidates of a kind of character."""
 
     grid: CellGrid
     cells: Rgba  # uint8 [C, S, S, 4], the given cells; transparent where nothing is given
@@ -87,7 +87,7 @@ class Draft:
 
     @property
     def given(self) -> Mask:
-        """Which cells are given: bool [C]."""
+        """Mask of the given cells: bool [C]."""
         return are_filled(self.cells)
 
     def candidate(self, key: int) -> Candidate | None:
@@ -95,7 +95,7 @@ class Draft:
         return next((one for one in self.candidates if one.key == key), None)
 
     def pixels(self, at: CellRef) -> Rgba | None:
-        """Return the pixels of a cell, uint8 [S, S, 4]; None if its candidate is gone."""
+        """Return the pixels of a cell, uint8 [S, S, 4]; None for a removed candidate."""
         if at.key == GIVEN:
             sprite: Rgba = self.cells[at.cell]
             return sprite
@@ -116,7 +116,7 @@ class Draft:
         return replace(self, cells=cells)
 
     def with_candidate(self, changed: Candidate) -> Draft:
-        """Return the draft with a changed candidate in the place of the candidate with its key."""
+        """Replace the candidate with this key by a changed candidate."""
         return replace(self, candidates=tuple(changed if one.key == changed.key else one for one in self.candidates))
 
     def without_candidates(self, keys: Iterable[int]) -> Draft:

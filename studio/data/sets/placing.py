@@ -1,4 +1,4 @@
-"""Place images in the cells of a set: an image of one cell, a whole sheet, or files that are named after cells."""
+"""Place images in the cells of a set: an image of a cell, a whole sheet, or files named after cells."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class CellGrid:
 def place_images(
     images: Sequence[tuple[str, Rgba]], grid: CellGrid, size: int, free: Sequence[int], target: int = GAP
 ) -> dict[int, Rgba]:
-    """Return the pixels of each cell that images fill, by cell. Raises BadInputError for images that don't fit.
+    """Return pixels by cell for all cells that images fill. Raises BadInputError for images of another size.
 
     images: name and uint8 [H, W, 4]. size: side of a cell in pixels. free: the empty cells. target: the cell for a
-    single image, and the first for several; GAP for the cells that the images are named after, or else the first free
-    cells. A whole sheet fills all its cells that are not empty.
+    single image, and the first for several; GAP for the cells named like the files, or else the first free cells. A
+    whole sheet fills its cells, except empty cells.
     """
     sheet = (size * len(grid.rows), size * len(grid.columns))
     if len(images) == 1 and (rgba := _fit(images[0][1], sheet)) is not None:
@@ -108,7 +108,7 @@ def are_filled(cells: Rgba) -> NDArray[np.bool_]:
 
 
 def _fit(rgba: Rgba, shape: tuple[int, int]) -> Rgba | None:
-    """Return a copy of an image that has this height and width, or that was upscaled from it; else None."""
+    """Return a copy of an image of this height and width, scaled down if upscaled; None for another size."""
     if rgba.shape[:2] != shape and upscaling_factor(rgba) > 1:
         rgba = undo_upscaling(rgba, 0)
     if rgba.shape[:2] != shape:
@@ -119,7 +119,7 @@ def _fit(rgba: Rgba, shape: tuple[int, int]) -> Rgba | None:
 
 
 def _cells_of_sheet(name: str, sheet: Rgba, grid: CellGrid, size: int) -> dict[int, Rgba]:
-    """Return the cells of a sheet that are not empty, by cell. Raises BadInputError for an empty sheet."""
+    """Return the pixels of a sheet by cell, without empty cells. Raises BadInputError for an empty sheet."""
     placed = {}
     for (row, column), cell in np.ndenumerate(grid.table):
         pixels = sheet[row * size : (row + 1) * size, column * size : (column + 1) * size]

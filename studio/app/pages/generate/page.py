@@ -50,7 +50,7 @@ class GeneratePage(Page):
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
         self.drawing = DrawController(session, self.choice, self.request, self.results, self.editing)
-        self.sets = SetsPanel(session, self.choice, self.request)
+        self.sets = SetsPanel(session, self.choice, self.request, self.drawing)
         self.generate = factory.button("Generate", _TIP, "generate", "primary", self._on_generate_clicked)
         self.cancel = factory.button("Cancel", "Stop generating.", slot=session.inference.cancel)
         self._reason = factory.text("", "muted")
@@ -249,7 +249,7 @@ class GeneratePage(Page):
         busy, problem = self.session.inference.is_busy(), self.drawing.problem()
         text, tip = "Generate", _TIP
         if self._makes() == "sets":
-            problem = problem or self.sets.drawing.problem()
+            problem = self.sets.drawing.problem()
             text, tip = self.sets.draw_text()
         factory.set_button_text(self.generate, text)
         shown, hidden = (self.cancel, self.generate) if busy else (self.generate, self.cancel)

@@ -27,7 +27,7 @@ _Kind = tuple[tuple[str, ...], int]  # cell names, and side of a cell in pixels
 class CharacterDrafts(QObject):
     """Holds a draft for each kind of character. Every change is a step of the undo history.
 
-    draft: the draft of the chosen model's kind. edited: the cell in the cell editor; None while it is closed.
+    draft: the chosen model's draft. edited: the cell in the cell editor; None for a closed editor.
     """
 
     changed = Signal()  # the draft, or the edited cell
@@ -43,7 +43,7 @@ class CharacterDrafts(QObject):
         self._stored: dict[_Kind, Draft] = {}  # the drafts in the files
 
     def show_kind(self, names: tuple[str, ...], size: int) -> None:
-        """Show the draft of a kind of character; cells that are given now and have the same name and size are taken."""
+        """Show the draft of a kind of character. A new draft takes the given cells with equal names and size."""
         if _kind(self.draft) == (names, size):
             return
         kind = names, size
@@ -57,7 +57,7 @@ class CharacterDrafts(QObject):
         self.changed.emit()
 
     def change(self, title: str, draft: Draft) -> None:
-        """Replace the draft of its kind as an undoable step."""
+        """Replace a draft by its new version as an undoable step."""
         before = self._drafts[_kind(draft)]
         if draft is before:
             return
@@ -66,7 +66,7 @@ class CharacterDrafts(QObject):
         self.refused.emit("")
 
     def latest(self, draft: Draft) -> Draft:
-        """Return the present draft of the same kind of character."""
+        """Return the latest version of a draft."""
         return self._drafts[_kind(draft)]
 
     def take_images(self, images: Sequence[tuple[str, Rgba]], target: int = GAP) -> None:
@@ -116,7 +116,7 @@ class CharacterDrafts(QObject):
         self.change(f"{verb} {formatting.count(len(cells), 'cell')}", self._each(cells, change))
 
     def use_as_given(self, key: int, cells: Iterable[int]) -> None:
-        """Give these cells of a candidate."""
+        """Turn cells of a candidate into given cells."""
         candidate = self.draft.candidate(key)
         if candidate is not None:
             self.give({cell: candidate.cells[cell] for cell in cells}, "give")
@@ -193,7 +193,7 @@ def _read(kind: _Kind) -> Draft | None:
 
 
 def _taken_over(before: Draft, names: tuple[str, ...], size: int) -> Draft:
-    """Return a new draft with the given cells of another draft that have the same name and size."""
+    """Return a new draft with the given cells of another draft, by equal names and size."""
     empty = Draft.empty(names, size)
     if before.size != size:
         return empty

@@ -44,6 +44,7 @@ from studio.core.arrays import Mask, Rgba
 _MARGIN = 4  # logical pixels between a cell's edge and its sprite
 _CORNER, _ICON = 8, 14  # logical pixels: mark of a given cell, and largest icon of a locked or corrected cell
 _FRAME = 2  # logical pixels around the table
+_HIGHEST = 320  # logical pixels of a table that shows all its rows; a higher one scrolls
 _WIDEST_NAME, _BESIDE_NAME = 120, 28  # logical pixels: names of rows, and room beside them
 _SELECTED = QStyle.StateFlag.State_Selected.value
 _NONE = np.zeros(0, np.bool_)
@@ -111,7 +112,7 @@ class CellModel(QAbstractTableModel):
 
 
 class CellDelegate(QStyledItemDelegate):
-    """Draws a cell: its sprite, or hatching if it is empty, and its marks."""
+    """Draws a cell: a sprite or, for an empty cell, hatching; and marks."""
 
     def __init__(self, table: QTableView, model: CellModel) -> None:
         super().__init__(table)
@@ -145,7 +146,7 @@ class CellDelegate(QStyledItemDelegate):
 
 
 def _draw_corner(painter: QPainter, area: QRect) -> None:
-    """Draw a folded corner, with a border that is visible on all sprites."""
+    """Draw a folded corner, with a border visible on all sprites."""
     corner, colours = area.topRight(), theme.colours()
     painter.setPen(QPen(QColor(colours.surface), 1))
     painter.setBrush(QColor(colours.good))
@@ -285,7 +286,7 @@ class CellTable(QTableView):
 
 
 class GivenTable(CellTable):
-    """A table of cells that is as large as its cells, accepts dropped images, and shows a prompt while it is empty.
+    """A table that hugs its cells, accepts dropped images, and shows a prompt while all cells are empty.
 
     dropped: the cell, or -1 beside the cells, and the dropped QMimeData.
     """
@@ -306,8 +307,8 @@ class GivenTable(CellTable):
         return QSize(width + 2 * _FRAME, height + 2 * _FRAME)
 
     def minimumSizeHint(self) -> QSize:
-        side = self._side + 2 * _MARGIN
-        return QSize(self.verticalHeader().width() + 2 * side, side + self.horizontalHeader().sizeHint().height())
+        side, whole = self._side + 2 * _MARGIN, self.sizeHint().height()
+        return QSize(self.verticalHeader().width() + 2 * side, min(whole, _HIGHEST))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -316,7 +317,7 @@ class GivenTable(CellTable):
                 self._draw_prompt(painter)
 
     def _draw_prompt(self, painter: QPainter) -> None:
-        """Draw a dashed frame around the first cell and a text beside it, or in it if it is the only column."""
+        """Draw a dashed frame around the first cell, and the prompt over the other cells of the row."""
         colours, first = theme.colours(), self.visualRect(self._cells.index(0, 0))
         painter.setPen(QPen(QColor(colours.accent), 2, Qt.PenStyle.DashLine))
         painter.drawRoundedRect(first.adjusted(3, 3, -4, -4), 4, 4)

@@ -171,7 +171,8 @@ class SetHeader(QHeaderView):
                 painter.setPen(QColor(colours.text if is_current or cell.axis == "rows" else colours.muted))
                 shown = area.intersected(self.viewport().rect()).adjusted(_PADDING, 0, -_PADDING, 0)
                 text = painter.fontMetrics().elidedText(cell.shown, Qt.TextElideMode.ElideRight, shown.width())
-                painter.drawText(shown, Qt.AlignmentFlag.AlignCenter, text)
+                if text != "…":
+                    painter.drawText(shown, Qt.AlignmentFlag.AlignCenter, text)
                 if cell.axis == "rows" and cell is not self._views[-1]:
                     painter.setPen(QPen(QColor(colours.border), 1))
                     painter.drawLine(area.right(), 0, area.right(), self.viewport().height())

@@ -33,7 +33,7 @@ _LOWEST = 132  # logical pixels: room for the header and two rows
 
 
 class FixedNames:
-    """A `CellNamer` of names that can't be edited."""
+    """A `CellNamer` with fixed names."""
 
     def shown_name(self, axis: Axis, name: str) -> str:
         """Return the name itself."""
@@ -53,11 +53,11 @@ class CandidateButtons(OverflowBar):
 
     def __init__(self) -> None:
         make = factory.tool_button
-        self.lock = make("lock", "Lock", "Lock the selected cells: they stay when others are redrawn. ({lock_cell})")
+        self.lock = make("lock", "Lock", "Lock the selected cells: redrawing keeps their pixels. ({lock_cell})")
         self.redraw = make("dice", "Redraw", "Draw the selected cells again. ({redraw_cell})")
         self.redraw_rest = make("refresh", "Redraw rest", "Draw all unlocked cells again. ({redraw_rest})")
         self.edit = make("pencil", "Correct", "Open the cell in the editor. (Enter)")
-        carry = "Draw the unlocked cells again so that they take your corrections. ({carry_over})"
+        carry = "Redraw the unlocked cells to match your corrections. ({carry_over})"
         self.carry_over = make("arrow-right", "Carry over", carry)
         use = "Use the selected and the locked cells as given cells. ({use_as_given})"
         self.use = make("chevron-up", "Use as given", use)
@@ -87,7 +87,7 @@ class CandidateButtons(OverflowBar):
         factory.set_enabled(self.lock, no_cell, _lock_tip(all_locked))
         self.lock.setText("Unlock" if all_locked else "Lock")
         factory.set_enabled(
-            self.redraw, no_cell or ("These cells are locked. Unlock them first." if all_locked else "")
+            self.redraw, no_cell or ("All selected cells are locked. Press K to unlock." if all_locked else "")
         )
         is_full = all(one.locked.all() for one in chosen)
         rest = no_cell or ("All cells are locked. Unlock some first." if is_full else "")
@@ -106,8 +106,8 @@ class CandidateButtons(OverflowBar):
 
 def _lock_tip(all_locked: bool) -> str:
     if all_locked:
-        return "Unlock the selected cells, so that they can be redrawn. ({lock_cell})"
-    return "Lock the selected cells: they stay when others are redrawn. ({lock_cell})"
+        return "Unlock the selected cells for redrawing. ({lock_cell})"
+    return "Lock the selected cells: redrawing keeps their pixels. ({lock_cell})"
 
 
 class CandidatesPanel(QWidget):
@@ -120,7 +120,6 @@ class CandidatesPanel(QWidget):
         self.table = CellTable()
         self._header = SetHeader(self.table, FixedNames())
         self.table.setHorizontalHeader(self._header)
-        self.table.setMinimumHeight(_LOWEST)
         factory.set_name_and_tip(self.table, "Characters", _TABLE)
         self.zoom = GridZoom(self, _THUMBNAIL)
         self.zoom_slider = ZoomSlider(self.zoom)
@@ -131,6 +130,7 @@ class CandidatesPanel(QWidget):
         self._empty = factory.caption("")
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack = factory.stack(factory.panel(factory.column(1, self._empty, 1)), self.table)
+        self._stack.setMinimumHeight(_LOWEST)
         self.menu = ContextMenu(self.table, "Drawn characters")
         self.carry_over = self._fill_menu()
         head = factory.row(self._title, self._facts)
@@ -200,7 +200,7 @@ class CandidatesPanel(QWidget):
         return SpriteSelection(sprites, titles, _about([one for one, _ in cells]), sources=sources)
 
     def to_save(self) -> SpriteSelection | None:
-        """Return the selected characters, or all, with the names of their cells; None without characters."""
+        """Return the selected characters, or all, with cell names; None without characters."""
         names, chosen = self._characters.draft.grid.names, self.chosen() or list(self._characters.draft.candidates)
         if not chosen:
             return None

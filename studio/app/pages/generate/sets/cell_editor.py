@@ -17,11 +17,11 @@ from studio.data.sets.drafts import GIVEN, CellRef
 _FORM = "Show the model, the seed and the other settings beside the editor."
 _CLOSE = "Close the editor. The cell keeps its pixels."
 _GIVEN = "A given cell: the model draws the others to fit it."
-_CORRECT = "Your correction is locked. Carry over draws the other cells again so that they take it."
+_CORRECT = "Corrected cells are locked. Carry over redraws the others to match."
 
 
 class CellEditor(QWidget):
-    """Edits the cell that the session's drafts name as edited; hidden without one. changed: it was opened or closed."""
+    """Edits a cell of the session's drafts; hidden without an edited cell. changed: the editor opened or closed."""
 
     changed = Signal()
 

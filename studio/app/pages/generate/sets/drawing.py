@@ -9,6 +9,7 @@ import numpy as np
 from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background.set_jobs import SetRequest, SetsCompleted
+from studio.app.pages.generate.drawing import DrawController
 from studio.app.pages.generate.request import RequestPanel
 from studio.app.pages.generate.sets.view import SetsView
 from studio.app.pages.model_choice import ModelChoice
@@ -22,7 +23,7 @@ from studio.engine.sampling.settings import MAX_CANDIDATES, CompleteSettings, Gi
 
 @dataclass(frozen=True, eq=False)
 class Redraw:
-    """Cells of a candidate to draw again. carries: with the same random numbers, so that only corrections differ."""
+    """Cells of a candidate to draw again. carries: use the same random numbers, for the same drawing but corrected."""
 
     candidate: Candidate
     where: Mask  # bool [C]
@@ -49,8 +50,12 @@ class SetController(QObject):
 
     drawn = Signal()  # new candidates
 
-    def __init__(self, session: Session, choice: ModelChoice, request: RequestPanel, view: SetsView) -> None:
+    def __init__(
+        self, session: Session, choice: ModelChoice, request: RequestPanel, view: SetsView, drawing: DrawController
+    ) -> None:
+        """Connect the buttons. drawing: knows why no model can draw."""
         super().__init__(view)
+        self._general = drawing
         self._session, self._choice, self._request, self._view = session, choice, request, view
         self._characters = session.characters
         self._pending: _Pending | None = None
@@ -67,7 +72,9 @@ class SetController(QObject):
         session.inference.example_found.connect(self._on_example_found)
 
     def problem(self) -> str:
-        """Return why the given cells can't be completed; '' if possible."""
+        """Return why the chosen model can't complete the given cells; '' if possible."""
+        if general := self._general.problem():
+            return general
         draft, record = self._characters.draft, self._choice.record()
         given = draft.given
         if given.any() and given.all():
@@ -81,6 +88,8 @@ class SetController(QObject):
     @Slot()
     def draw(self) -> None:
         """Draw candidates for the given cells, or new characters if nothing is given."""
+        if not self._may_draw(self.problem()):
+            return
         draft = self._characters.draft
         settings, given = self._request.sets.settings().replace(seed=self._request.next_seed()), draft.given
         sets = GivenSets(("the character",), draft.cells[None], given[None]) if given.any() else None
@@ -99,7 +108,7 @@ class SetController(QObject):
 
     @Slot()
     def carry_over(self) -> None:
-        """Draw the unlocked cells of the corrected characters again, so that they take the corrections."""
+        """Draw the unlocked cells of corrected characters again, with the corrections given."""
         edited = self._characters.edited
         at = self._characters.draft.candidate(edited.key) if edited is not None else None
         chosen = [at] if at is not None else self._view.candidates.chosen()
@@ -107,7 +116,7 @@ class SetController(QObject):
 
     @Slot()
     def toggle_lock(self) -> None:
-        """Lock the selected cells, or unlock them if all are locked."""
+        """Lock the selected cells; unlock locked cells if no other cell is selected."""
         cells = self._view.candidates.cells()
         are_locked = all(one.locked[cell] for one, cell in cells)
         self._characters.set_locked(self._view.candidates.refs(), locked=not are_locked)
@@ -141,7 +150,7 @@ class SetController(QObject):
             self._examples += 1
 
     def _mask(self, cells: Sequence[tuple[Candidate, int]], candidate: Candidate) -> Mask:
-        """Return which cells of a candidate are among these: bool [C]."""
+        """Return the mask of a candidate's cells in `cells`: bool [C]."""
         mask = np.zeros(len(candidate.cells), np.bool_)
         mask[[cell for one, cell in cells if one.key == candidate.key]] = True
         return mask
@@ -149,10 +158,16 @@ class SetController(QObject):
     def _redraw(self, parts: Sequence[tuple[Candidate, Mask]], *, carries: bool = False) -> None:
         """Draw cells of candidates again. parts: candidates, and the cells to draw."""
         redraws = [Redraw(one, where, carries) for one, where in parts if where.any()]
-        if redraws:
+        if redraws and self._may_draw(self._general.problem()):
             settings = self._request.sets.settings()
             requests = [redraw.request(settings) for redraw in redraws]
             self._submit(requests, _Pending(self._characters.draft, redraws))
+
+    def _may_draw(self, problem: str) -> bool:
+        """Return whether drawing is possible; show the problem if not."""
+        if problem:
+            self._session.notify(problem, holds=lambda: problem in (self.problem(), self._general.problem()))
+        return not problem
 
     def _submit(self, requests: Sequence[SetRequest], pending: _Pending) -> None:
         source, device = self._choice.source(), self._choice.device()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QMimeData, QPoint, Qt, Slot
+from PySide6.QtCore import QMimeData, QPoint, QSize, Qt, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
@@ -18,14 +18,14 @@ from studio.app.widgets.sprites.painting import factor_for
 from studio.data.sets.drafts import GIVEN, CellRef
 from studio.data.sets.layout import GAP
 
-_PROMPT = "Drop your first view here, paste it, or double-click to paint it."
+_PROMPT = "Drop your first view here"
 _TABLE = "The given cells: a row for each view, a column for each frame. Drop or paste images, or press Enter to paint."
 _EXAMPLE = "Take the first view of a character of the training data. Press again for another."
 _OPEN = "Open image files: a cell, or a sheet of all cells. You can also drop or paste them. ({paste})"
 _CLEAR = "Clear the selected cells. (Del)"
 _HINT = "Drop or paste images, or double-click a cell to paint it."
-_SMALLEST, _LARGEST = 24, 64  # logical pixels of a cell's sprite
-_ROOM = 8  # logical pixels around a sprite
+_SMALLEST, _LARGEST = 32, 64  # logical pixels of a cell's sprite
+_ROOM, _NAME = 8, 24  # logical pixels around a sprite, and beside the name of a column
 
 
 class GivenPanel(QWidget):
@@ -34,7 +34,7 @@ class GivenPanel(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session, self._characters = session, session.characters
-        self._height = 0  # for the cells, in logical pixels
+        self._area = QSize(0, 0)  # for the table, in logical pixels
         self.table = GivenTable(_PROMPT)
         factory.set_name_and_tip(self.table, "Given cells", _TABLE)
         self.example = factory.tool_button("dice", "Example", _EXAMPLE)
@@ -73,13 +73,17 @@ class GivenPanel(QWidget):
         """Return the cell for a pasted image: the current cell while the table has the focus, else GAP."""
         return self.table.current() if self.table.hasFocus() else GAP
 
-    def fit(self, height: int) -> None:
-        """Show the cells in at most this height, in logical pixels, if that leaves them large enough."""
-        self._height = height
-        rows, size = max(1, len(self.table.content().rows)), self._characters.draft.size
-        room = (height - self.table.horizontalHeader().sizeHint().height()) // rows - _ROOM
-        side = min(max(room, _SMALLEST), _LARGEST)
-        self.table.set_side(min(side, round(factor_for(side, size, self.devicePixelRatioF()))))
+    def fit(self, area: QSize) -> None:
+        """Show the table in this area, in logical pixels, unless the cells would be too small."""
+        self._area = area
+        table, content, size = self.table, self.table.content(), self._characters.draft.size
+        across = area.width() - (0 if table.verticalHeader().isHidden() else table.verticalHeader().width())
+        across //= max(1, len(content.columns))
+        down = (area.height() - table.horizontalHeader().sizeHint().height()) // max(1, len(content.rows))
+        side = min(max(min(across, down) - _ROOM, _SMALLEST), _LARGEST)
+        metrics = table.horizontalHeader().fontMetrics()
+        name = max(map(metrics.horizontalAdvance, content.columns), default=0) + _NAME
+        self.table.set_side(min(side, round(factor_for(side, size, self.devicePixelRatioF()))), min(name, across))
 
     @Slot()
     def clear_selected(self) -> None:
@@ -98,7 +102,7 @@ class GivenPanel(QWidget):
         content = CellContent(draft.cells, table, rows, columns, draft.grid.names, none, none, none)
         is_given = edited is not None and edited.key == GIVEN
         self.table.show_cells(content, edited.cell if is_given and edited is not None else -1)
-        self.fit(self._height)
+        self.fit(self._area)
         self._refresh_buttons()
 
     def _fill_menu(self) -> None:

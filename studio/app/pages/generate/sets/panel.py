@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QMimeData, QObject, Slot
 
 from studio.app import dialogs
+from studio.app.pages.generate.drawing import DrawController
 from studio.app.pages.generate.editor_splitter import EditorSplitter
 from studio.app.pages.generate.request import RequestPanel
 from studio.app.pages.generate.sets.cell_editor import CellEditor
@@ -21,11 +22,12 @@ _NEW = "New characters", "Draw new characters, since no cell is given."
 class SetsPanel(QObject):
     """Connects the cell editor, the view and the controller. area: the widget to show."""
 
-    def __init__(self, session: Session, choice: ModelChoice, request: RequestPanel) -> None:
+    def __init__(self, session: Session, choice: ModelChoice, request: RequestPanel, drawing: DrawController) -> None:
+        """Create the parts. drawing: knows why no model can draw."""
         super().__init__(session)
         self._session = session
         self.view, self.editing = SetsView(session), CellEditor(session)
-        self.drawing = SetController(session, choice, request, self.view)
+        self.drawing = SetController(session, choice, request, self.view, drawing)
         self._splitter = EditorSplitter(session.settings, self.editing, self.view)
         self.area = self._splitter.area
         buttons = self.view.candidates.buttons
@@ -35,6 +37,7 @@ class SetsPanel(QObject):
         self.editing.addAction(self.view.candidates.carry_over)  # its key works in the editor, too
         self.editing.carry_over.clicked.connect(self.drawing.carry_over)
         self.drawing.drawn.connect(self.view.show_first)
+        self.editing.changed.connect(self._on_editor_changed)
 
     def is_editing(self) -> bool:
         """Return whether the editor shows a cell."""
@@ -76,6 +79,14 @@ class SetsPanel(QObject):
             folder = dialogs.choose_save_folder(self.area, settings, title)
             if folder is not None:
                 self._session.saving.save_files(folder, selection)
+
+    @Slot()
+    def _on_editor_changed(self) -> None:
+        """Scroll to the opened editor, or return the focus to the table that was used last."""
+        if self.editing.is_open():
+            self._splitter.show_editor()
+        else:
+            self.view.focus_table()
 
     def _file_name(self) -> str:
         first = self._session.characters.draft.candidates[0]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.pages.generate.sets.candidates import CandidatesPanel
@@ -18,7 +18,8 @@ from studio.core.arrays import Rgba
 from studio.data.sets.drafts import animation
 
 _SPEED = 6  # frames per second; a walk of four frames looks hurried at 10
-_SHARE = 0.38  # of the height, for the given cells
+_WIDE_SHARE, _NARROW_SHARE = 0.43, 0.3  # of the height, for the given cells
+_NARROW = 480  # logical pixels; a narrower view has the player below the characters
 _ALL = -1
 _HINT = "Plays the given cells, or the character that you select below."
 
@@ -41,6 +42,11 @@ class WalkPlayer(QWidget):
         """Return the chosen view, or -1 for all."""
         chosen = self.rows.currentData()
         return _ALL if chosen is None else int(chosen)
+
+    def set_low(self, is_low: bool) -> None:
+        """Place the player's controls beside the frame, or below it."""
+        direction = QBoxLayout.Direction.LeftToRight if is_low else QBoxLayout.Direction.TopToBottom
+        self.player.set_direction(direction)
 
     def show_rows(self, names: tuple[str, ...]) -> None:
         """Offer these views."""
@@ -67,10 +73,11 @@ class SetsView(QWidget):
         self.given = GivenPanel(session)
         self.candidates = CandidatesPanel(session.characters, session.drag_files)
         self.walk = WalkPlayer()
-        above = factory.row(self.given, self.walk, spacing=2 * factory.GRID)
-        above.setStretch(0, 1)
-        above.setStretch(1, 1)
-        self.setLayout(factory.column(above, self.candidates, spacing=2 * factory.GRID, grows=1))
+        self._above = factory.row(self.given, self.walk, spacing=2 * factory.GRID)
+        self._above.setStretch(0, 1)
+        self._above.setStretch(1, 1)
+        self._box = factory.column(self._above, self.candidates, spacing=2 * factory.GRID, grows=1)
+        self.setLayout(self._box)
         self.given.table.focused.connect(self._on_given_focused)
         self.candidates.table.focused.connect(self._on_candidates_focused)
         self.candidates.table.selection_changed.connect(self._refresh_player)
@@ -83,6 +90,10 @@ class SetsView(QWidget):
         self.candidates.table.select([0])
         self.candidates.table.setFocus()
 
+    def focus_table(self) -> None:
+        """Focus the table that was used last."""
+        (self.given.table if self._plays_given else self.candidates.table).setFocus()
+
     def to_save(self) -> SpriteSelection | None:
         """Return the selected characters, or all, at the speed of the player; None without characters."""
         selection = self.candidates.to_save()
@@ -91,8 +102,17 @@ class SetsView(QWidget):
         return None
 
     def resizeEvent(self, event: QResizeEvent) -> None:
+        """Place the player beside the given cells, or below the characters in a narrow view."""
         super().resizeEvent(event)
-        self.given.fit(round(self.height() * _SHARE))
+        is_narrow, (width, height) = self.width() < _NARROW, self.size().toTuple()
+        share = _NARROW_SHARE if is_narrow else _WIDE_SHARE
+        self.given.fit(QSize(width if is_narrow else width // 2, round(height * share)))
+        is_below = self._box.indexOf(self.walk) >= 0
+        if is_narrow != is_below:
+            old, new = (self._above, self._box) if is_narrow else (self._box, self._above)
+            old.removeWidget(self.walk)
+            new.addWidget(self.walk, 0 if is_narrow else 1)
+            self.walk.set_low(is_narrow)
 
     @Slot()
     def _on_given_focused(self) -> None:
@@ -106,7 +126,7 @@ class SetsView(QWidget):
 
     @Slot()
     def _refresh_player(self) -> None:
-        """Play the character of the table that was focused last."""
+        """Play the character of the last used table."""
         draft, candidate = self._characters.draft, self.candidates.current()
         self.walk.show_rows(draft.grid.rows)
         if self._plays_given or candidate is None:
