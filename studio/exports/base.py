@@ -170,11 +170,14 @@ class ExportableModel:
             **({} if self.source is None else self.source.checksums()),
         }
 
+    def probe_sets(self, rounds: int = PROBE.steps) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the sets of `PROBE`, as for `draw_missing`: cells, given and chances."""
+        return *PROBE.sets(len(self.cells), self.size), PROBE.chances(rounds, len(self.cells), self.size)
+
     def draw_probe(self, network: Any, rounds: int = PROBE.steps) -> Tensor:
         """Draw the sets of `PROBE`: float32 [N, C, S, S, 4] in [0, 1], straight RGBA."""
-        inputs = (*PROBE.sets(len(self.cells), self.size), PROBE.chances(rounds, len(self.cells), self.size))
         with torch.no_grad():
-            return self.draw_missing(network, *inputs, PROBE.variety).float() / 255
+            return self.draw_missing(network, *self.probe_sets(rounds), PROBE.variety).float() / 255
 
     def weights(self) -> dict[str, Tensor]:
         """Return the state dict as contiguous CPU tensors that share no memory."""

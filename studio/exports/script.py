@@ -19,7 +19,7 @@ from torch import Tensor
 from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.core.shell import command_line
-from studio.exports.base import PROBE, ExportableModel, ModelExport, check_finite, fill, write_all
+from studio.exports.base import ALL, PROBE, ExportableModel, ModelExport, check_finite, fill, write_all
 from studio.exports.scripts.compose import as_notebook, as_python, compose_cells, weights_path
 from studio.exports.subprocesses import run_program
 
@@ -33,7 +33,10 @@ network = run["load_trained"]()
 x, y, targets = (torch.tensor(asked[name], dtype=kind) for name, kind in
                  (("x", torch.float32), ("y", torch.int64), ("targets", torch.float32)))
 with torch.no_grad():
-    if "draw" in run:
+    if "draw_missing" in run:
+        sets = [torch.tensor(asked["sets"][0], dtype=torch.uint8), *map(torch.tensor, asked["sets"][1:])]
+        outputs = run["draw_missing"](run["complete"], network, *sets) / 255
+    elif "draw" in run:
         *_, outputs = run["draw"](network, torch.tensor(asked["labels"]), *asked["settings"])
     else:
         outputs = run["predict"](network, x)
@@ -52,11 +55,15 @@ class Script(ModelExport[Config]):
     suffix = ".py"
     order = 6
     opened_by = "Python with torch, numpy and pillow; Jupyter"
+    holds = ALL
     help = "A readable PyTorch program that trains the model from scratch, with the trained weights, for learning."
 
     def missing(self) -> str:
         runs_python = "python" in Path(sys.executable or "").name.lower() and not getattr(sys, "frozen", False)
         return "" if runs_python else "The script is verified with Python, which this build of the studio can't start."
+
+    def live(self, model: ExportableModel, config: Config) -> Tensor:
+        return model.draw_probe(model.network) if model.makes == "sets" else super().live(model, config)
 
     def companions(self, target: Path, config: Config) -> tuple[Path, ...]:
         return target.with_name(f"{target.stem}.ipynb"), weights_path(target)
@@ -96,6 +103,8 @@ class Script(ModelExport[Config]):
         use = 'run["predict"](network, run["to_input"](sprites.permute(0, 3, 1, 2)))  # uint8 [N, S, S, 4]'
         if model.makes == "sprites":
             use = 'run["sample"](network)  # uint8 [16, S, S, 4], RGBA'
+        elif model.makes == "sets":
+            use = 'run["draw_rest"](network, cells, given)  # uint8 [N, cells, S, S, 4], bool [N, cells] -> as cells'
         lines = (
             f"# {command_line('python', paths[0].name)} in a terminal trains the model from scratch.\n"
             "import runpy\n\n"
@@ -106,9 +115,13 @@ class Script(ModelExport[Config]):
 
 
 def _probe_batch(model: ExportableModel) -> tuple[Tensor, Tensor, Tensor]:
-    """Return a fixed batch for comparing the loss: sprites x, classes y and targets."""
+    """Return a fixed batch for comparing the loss: sprites or stacked sets x, classes y and targets."""
     y = PROBE.labels(len(model.class_names)).clamp(min=0)
     targets = torch.arange(PROBE.count)[:, None].expand(-1, len(model.target_names)).float()
+    if model.makes == "sets":
+        cells, _ = PROBE.sets(len(model.cells), model.size)
+        x = model.premultiplied(cells.permute(0, 1, 4, 2, 3).flatten(1, 2).float() / 255)
+        return x, y, torch.ones(PROBE.count, len(model.cells))
     return PROBE.sprites(model.size), y, targets
 
 
@@ -116,8 +129,10 @@ def _probe_inputs(model: ExportableModel) -> dict[str, Any]:
     """Return the inputs of the verification program `_CHECK` as JSON values."""
     x, y, targets = _probe_batch(model)
     tensors = {"x": x, "y": y, "targets": targets, "labels": PROBE.labels(len(model.class_names))}
-    settings = [PROBE.guidance, PROBE.steps, PROBE.seed]
-    return {**{name: tensor.tolist() for name, tensor in tensors.items()}, "settings": settings, "seed": PROBE.seed}
+    asked = {name: tensor.tolist() for name, tensor in tensors.items()}
+    if model.makes == "sets":
+        asked["sets"] = [*(tensor.tolist() for tensor in model.probe_sets()), PROBE.variety]
+    return {**asked, "settings": [PROBE.guidance, PROBE.steps, PROBE.seed], "seed": PROBE.seed}
 
 
 def run_probe(script: Path, inputs: Mapping[str, Any]) -> Generator[float, None, dict[str, Any]]:

@@ -32,7 +32,7 @@ _SLOW = {
     "pt2": ("generator", "classifier", "regression", "autoencoder", "sets"),
     "c": ("generator", "regression"),
     "web": ("generator", "regression"),
-    "script": ("generator", "classifier", "regression", "autoencoder", "vae"),
+    "script": ("generator", "classifier", "regression", "autoencoder", "vae", "sets"),
 }
 
 

@@ -23,11 +23,11 @@ from studio.engine.models.exporting import exportable_copy
 from studio.engine.models.loading import load_model
 from studio.engine.training.loop import train_new
 from studio.exports.script import Script
-from tests.conftest import make_sprites, with_numbers
+from tests.conftest import make_sprites, with_numbers, with_sets
 from tests.engine.tools import CPU
-from tests.exports.tools import OF_SPRITES, hidden
+from tests.exports.tools import hidden
 
-RECIPES = OF_SPRITES
+RECIPES = list(catalog.recipes())
 Losses = Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]  # by recipe: recorded by the run, the script's
 
 _HIDDEN = ("studio", "safetensors", "torchvision", "msgspec", "rich", "PySide6")  # torch has needs of its own
@@ -68,7 +68,7 @@ def losses_of_both(
     """
     is_muon = optimizer == "muon"
     scripts = {}
-    for name in OF_SPRITES:
+    for name in RECIPES:
         recipe = catalog.recipe(name)
         run = folder / name
         config = recipe.small.replace(
@@ -76,7 +76,7 @@ def losses_of_both(
             flip=is_muon, shift_px=2 * is_muon, lr_warmup_steps=4, ema_halflife_sprites=100, sample_every_s=1e3,
             checkpoint_every_s=1e3,
         )  # fmt: skip
-        list(train_new(run, with_numbers(make_sprites()), recipe, config, CPU, Control()))
+        list(train_new(run, with_sets(with_numbers(make_sprites())), recipe, config, CPU, Control()))
         model = exportable_copy(load_model(run, "last", CPU))
         scripts[name] = Script().write(model, run / "exports" / "trial.py", Config())[0]
     run_scripts(scripts.values(), folder)

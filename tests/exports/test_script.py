@@ -21,16 +21,17 @@ from PIL import Image
 from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.data.store import packed
+from studio.engine import catalog
 from studio.engine.runs.split import split_by_group
 from studio.exports.base import ExportableModel, TrainingCode
 from studio.exports.script import Script
 from studio.exports.scripts.compose import as_python, compose_cells, weights_path
 from studio.exports.source_code import first_paragraphs
 from tests.conftest import make_sprites, with_numbers
-from tests.exports.tools import ANCESTOR, OF_SPRITES, read_back, small_exportable
+from tests.exports.tools import ANCESTOR, read_back, small_exportable
 
 pytestmark = pytest.mark.usefixtures("made_once")
-MOST_LINES = {"generator": 580, "autoencoder": 475}  # of code; 330 of any other
+MOST_LINES = {"generator": 580, "autoencoder": 475, "sets": 700}  # of code; 330 of any other
 
 
 def _text(model: ExportableModel, target: Path = Path("trial.py")) -> str:
@@ -65,7 +66,7 @@ LONGEST = {"optimizer": "muon", "shift_px": 2, "flip": True, "threads": 2}
 @pytest.mark.parametrize(
     "changes", [{}, {"optimizer": "adamw"}, {"optimizer": "adam"}, LONGEST], ids=["default", "adamw", "adam", "longest"]
 )
-@pytest.mark.parametrize("recipe", OF_SPRITES)
+@pytest.mark.parametrize("recipe", catalog.recipes())
 def test_it_is_short_and_readable(recipe: str, changes: dict[str, Any]) -> None:
     text = _text(_of_a_run(recipe, **changes))
     assert _code_lines(text) <= MOST_LINES.get(recipe, 330) and max(map(len, text.splitlines())) <= 120
@@ -83,7 +84,7 @@ def test_it_is_short_and_readable(recipe: str, changes: dict[str, Any]) -> None:
     assert {"torch", "numpy", "PIL"} <= imported and not imported & {"studio", "safetensors", "torchvision"}
 
 
-@pytest.mark.parametrize("recipe", OF_SPRITES)
+@pytest.mark.parametrize("recipe", catalog.recipes())
 def test_the_notebook_has_the_same_cells(recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = small_exportable(recipe)
     script, notebook, _ = Script().write(model, tmp_path / "trial.py", Config())

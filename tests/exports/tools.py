@@ -31,10 +31,6 @@ CELLS = ("down", 'it\'s "quoted" \\ 剣', "left/2", "right/2")
 ANCESTOR = {"title": '"starter"', "step": 5, "data_title": "sprites " * 20, "data_fingerprint": "0", "sha256": "1"}
 
 
-# Recipes whose models files that draw or predict can hold: those of sets have other inputs.
-OF_SPRITES = [name for name, recipe in catalog.recipes().items() if recipe.makes != "sets"]
-
-
 def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
     """A model of that recipe with weights of a fixed seed, none of them zero."""
     config, spec = recipe.small, Spec(size, CLASS_NAMES, TARGET_NAMES)

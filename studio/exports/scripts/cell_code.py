@@ -6,6 +6,7 @@ Placeholders in braces are filled in by cells.py.
 
 from __future__ import annotations
 
+from studio.exports.loader_code import DRAW_REST
 from studio.exports.source_code import fill_in
 
 SPRITES = '''
@@ -20,7 +21,7 @@ class Sprites:
     is_test: NDArray[np.bool_]  # [N], whether the sprite belongs to a test set
     class_names: list[str]
     target_names: list[str]
-    size = SIZE
+{layout}    size = SIZE
 
     def __len__(self) -> int:
         return len(self.rgba)
@@ -29,7 +30,7 @@ def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
     """Read the arrays of a .safetensors file: 8 bytes header length, a JSON header, then the bytes of the arrays."""
     data, arrays = bytearray(path.read_bytes()), {}
     start = 8 + int.from_bytes(data[:8], "little")
-    dtypes = {"U8": np.uint8, "I64": np.int64, "F32": np.float32}
+    dtypes = {"U8": np.uint8, "BOOL": np.bool_, "I64": np.int64, "F32": np.float32}
     for name, about in json.loads(data[8:start]).items():
         if name != "__metadata__":
             count, offset = int(np.prod(about["shape"])), start + about["data_offsets"][0]
@@ -43,7 +44,7 @@ def read_run(path: Path) -> Sprites:
         names[key] = names.get(key, []) + value if isinstance(value, list) else value
     columns = [arrays[name] for name in ("rgba", "labels", "targets", "groups")]
     is_test = arrays.get("is_test", np.zeros(len(columns[0]))) != 0
-    return Sprites(*columns, is_test, names["class_names"], names["target_names"])
+    return Sprites(*columns, is_test, names["class_names"], names["target_names"]{read_layout})
 
 def read_images(paths: list[Path]) -> NDArray[np.uint8]:
     """Read images as uint8 [N, SIZE, SIZE, 4]. Other sizes are centred, then padded or cropped."""
@@ -58,6 +59,73 @@ TAKE = """
         columns = (array[indices] for array in (self.rgba, self.labels, self.targets, self.groups, self.is_test))
         return Sprites(*columns, self.class_names, self.target_names)
 """
+
+LAYOUT = """\
+    sets: Layout  # which sprites are the cells of a set
+"""
+
+READ_LAYOUT = """, Layout.read(names)"""
+
+STACKED_SETS = '''
+@dataclass
+class Layout:
+    """M sets (characters) of C cells (views and frames)."""
+
+    cells: list[str]  # names of the cells
+    table: NDArray[np.int64]  # [M, C], index of the sprite; -1 if the set lacks the cell
+
+    @classmethod
+    def read(cls, names: dict[str, Any]) -> Layout:
+        """Return the layout of a run's data set."""
+        cells = names["sets.cells"]
+        return cls(cells, np.array(names["sets.table"]).reshape(-1, len(cells)))
+
+@dataclass
+class StackedSets:
+    """M sets as training examples. The cells of a set are stacked as channels."""
+
+    rgba: NDArray[np.uint8]  # [M, S, S, 4 C], straight alpha; a missing cell is transparent
+    targets: NDArray[np.float32]  # [M, C], 1 if the set has the cell, else 0
+
+    def __len__(self) -> int:
+        return len(self.rgba)
+'''
+
+TAKE_SETS = """
+    @property
+    def cells(self) -> list[str]:
+        return self.sets.cells
+
+    def take(self, indices: NDArray[np.int64]) -> Sprites:
+        columns = (array[indices] for array in (self.rgba, self.labels, self.targets, self.groups, self.is_test))
+        becomes = np.full(len(self) + 1, -1)  # new indices; the last is that of missing cells
+        becomes[indices] = np.arange(len(indices))
+        table = becomes[self.sets.table]
+        layout = Layout(self.cells, table[(table >= 0).any(1)])
+        return Sprites(*columns, self.class_names, self.target_names, layout)
+
+    def stacked_sets(self, indices: NDArray[np.int64]) -> StackedSets:
+        is_chosen = np.append(np.isin(np.arange(len(self)), indices), False)
+        table = self.sets.table[is_chosen[self.sets.table].any(1)]  # sets with one of these sprites
+        cells = self.rgba[table]  # [M, C, S, S, 4]
+        cells[table < 0] = 0
+        rgba = cells.transpose(0, 2, 3, 1, 4).reshape(len(table), SIZE, SIZE, -1)
+        return StackedSets(rgba, (table >= 0).astype(np.float32))
+"""
+
+READ_CELL_FOLDERS = '''
+def read_folder(folder: Path) -> Sprites:
+    """Read PNG files with equal names from a subfolder per cell: down/hero.png and left/hero.png are one set."""
+    paths = sorted(folder.rglob("*.png"))
+    cells = sorted({path.parent.relative_to(folder).as_posix() for path in paths})
+    names, rows = np.unique([path.name for path in paths], return_inverse=True)
+    table = np.full((len(names), len(cells)), -1)
+    for number, (path, row) in enumerate(zip(paths, rows)):
+        table[row, cells.index(path.parent.relative_to(folder).as_posix())] = number
+    zeros = np.zeros(len(paths), np.int64)
+    columns = read_images(paths), zeros, np.zeros((len(paths), 0), np.float32), rows, zeros > 0
+    return Sprites(*columns, ["set"], [], Layout(cells, table))
+'''
 
 READ_CLASS_FOLDERS = '''
 def read_folder(folder: Path) -> Sprites:
@@ -92,7 +160,7 @@ BATCHES = '''
 class Batch:
 {fields}
 
-def make_batch(sprites: Sprites, training: NDArray[np.int64], step: int, rng: torch.Generator) -> Batch:
+def make_batch(sprites: {examples}, training: NDArray[np.int64], step: int, rng: torch.Generator) -> Batch:
     """Return the batch of a step. Each epoch shuffles the training set; a batch may span two epochs."""
     start, count = step * config.batch_size, len(training)
     epochs = range(start // count, (start + config.batch_size - 1) // count + 1)
@@ -143,13 +211,22 @@ BUFFERS = """\
         network.get_buffer(name).copy_(values)
 """
 
+STACKED = """\
+    sprites = sprites.stacked_sets(training)
+    training = np.arange(len(sprites))
+"""
+
 BATCH_RNG = '''
 class BatchRng:
     """Draws random tensors [B, ...] with a row for each sprite of a batch."""
 
     def __init__(self, generator: torch.Generator, batch: Batch) -> None:
-        self.count, self.options = len(batch.x), {"device": batch.x.device, "generator": generator}
+{batch}        self.count, self.options = len(batch.x), {"device": batch.x.device, "generator": generator}
 '''
+
+KEPT_BATCH = """\
+        self.batch = batch
+"""
 
 RANDOM = {
     "randn": '''
@@ -161,6 +238,11 @@ RANDOM = {
     def rand(self, *shape: int) -> Tensor:
         """Draw from the uniform distribution over [0, 1): float32 [B, *shape]."""
         return torch.rand((self.count, *shape), **self.options)
+''',
+    "previous": '''
+    def previous(self) -> Batch:
+        """Return a batch with the example before each example."""
+        return Batch(*(part.roll(1, 0) if isinstance(part, Tensor) else part for part in vars(self.batch).values()))
 ''',
 }
 
@@ -212,7 +294,7 @@ def train(sprites: Sprites) -> tuple[nn.Module, list[float]]:
     """Train a new network. Return a copy with averaged (EMA) weights, and the loss of each step."""
     training, network, rng, losses = training_indices(sprites), make_network(sprites), torch.Generator(DEVICE), []
     optimizers, average = make_optimizers(network), copy.deepcopy(network).eval().requires_grad_(False)
-    for step in range(config.steps):
+{stacked}    for step in range(config.steps):
         rng.manual_seed(step_seed(config.seed, step))  # the step number alone decides all random numbers of a step
         batch = make_batch(sprites, training, step, rng)
         batch_loss = loss(network, batch, config, BatchRng(rng, batch))
@@ -265,6 +347,22 @@ def show(network: nn.Module, sprites: Sprites) -> None:
     """Save a sheet of new sprites."""
     save_sheet(sample(network).numpy())
 '''
+
+COMPLETE = (
+    DRAW_REST
+    + '''
+def show(network: nn.Module, sprites: Sprites) -> None:
+    """Save a sheet of up to 16 validation sets, a row each, with the first cell given and the others drawn."""
+    validation = np.setdiff1d(np.arange(len(sprites)), training_indices(sprites))
+    if not len(validation):  # a small data set has no validation set
+        validation = training_indices(sprites)
+    stacked = sprites.stacked_sets(validation)
+    cells = torch.from_numpy(stacked.rgba[:16]).unflatten(3, (-1, 4)).permute(0, 3, 1, 2, 4)  # [M, C, S, S, 4]
+    first = torch.from_numpy(stacked.targets[:16].argmax(1))  # of the cells that a set has
+    given = torch.arange(cells.shape[1]) == first[:, None]
+    save_sheet(draw_rest(network, cells.contiguous(), given).flatten(0, 1).numpy(), cells.shape[1])
+'''
+)
 
 _PREDICT = '''
 @torch.no_grad()

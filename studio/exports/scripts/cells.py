@@ -33,6 +33,10 @@ _RESULTS = {
         "training sprites.",
         ("draw", "to_rgba"), code.SAVE_SHEET + code.SAMPLE,
     ),
+    "sets": Cell(
+        "Complete sets", "Results on validation sets, of which the network sees the first cell alone.",
+        ("complete", "draw_missing", "normal_rows"), code.SAVE_SHEET + code.COMPLETE,
+    ),
     "labels": Cell("Predict", _VALIDATED, (), code.SAVE_SHEET + code.CLASSIFY),
     "numbers": Cell("Predict", _VALIDATED, (), code.SAVE_SHEET + code.REGRESS),
 }  # fmt: skip
@@ -42,7 +46,8 @@ def stand_ins(config: TrainingConfig) -> dict[str, str]:
     """Return the type names to replace in source code that is copied into the script: old name to new name."""
     own = type(config)
     configs = {kind.__name__: own.__name__ for kind in own.__mro__ if issubclass(kind, TrainingConfig)}
-    return {**configs, "Spec": "Sprites", "Value": "Any"}
+    pixels = {"Rgba": "NDArray[np.uint8]", "Mask": "NDArray[np.bool_]"}
+    return {**configs, **pixels, "Spec": "Sprites", "Value": "Any"}
 
 
 def cells_for(model: ExportableModel) -> list[Cell]:
@@ -50,20 +55,17 @@ def cells_for(model: ExportableModel) -> list[Cell]:
     network, config = str(model.architecture["class"]), model.training.config
     items = [item for item in model.training.portable if item.__name__ == "loss"]
     used = re.findall(r"\.(\w+)", collect(items, {*stand_ins(config), "Batch", "BatchRng"}, PACKAGES).code)
-    random = "".join(method for name, method in code.RANDOM.items() if name in used)
     is_muon = config.optimizer == "muon" and any(weight.ndim == 4 for weight in model.network.parameters())
     results = _RESULTS[model.makes]
     if "flow" in model.capabilities:
         results = replace(results, text=_FLOW + results.text)
-    takes = model.makes != "sprites" or _has_statistics(model)
     return [
         Cell(
             "Data",
             "The sprites of the run, or a folder of PNG files. The studio also imports sprite sheets, Aseprite files "
             "and archives, repairs common problems, and streams data sets that are larger than the memory.",
             (),
-            code.SPRITES.replace("{take}", code.TAKE if takes else "")
-            + (code.READ_LABELS_CSV if model.makes == "numbers" else code.READ_CLASS_FOLDERS),
+            _data(model),
         ),
         Cell(
             "Validation set",
@@ -73,14 +75,14 @@ def cells_for(model: ExportableModel) -> list[Cell]:
             ("heldout_groups",),
             code.SPLIT,
         ),
-        _batches(config, used),
+        _batches(model, used),
         Cell(
             "Network",
             "The architecture, copied from the studio. Shapes: B sprites in a batch, 4 channels (RGBA), S x S pixels.",
             (network, "arguments", "statistics", "subsample"),
             _network(model),
         ),
-        Cell("Loss", "The number that training minimises, the mean over a batch.", ("loss",), code.BATCH_RNG + random),
+        Cell("Loss", "The number that training minimises, the mean over a batch.", ("loss",), _random(used)),
         Cell(
             "Optimizer, learning rate and EMA",
             "The learning rate warms up, stays at its peak, then decays. The final model uses an exponential moving "
@@ -93,7 +95,7 @@ def cells_for(model: ExportableModel) -> list[Cell]:
             "The studio's loop also saves checkpoints, rolls back if a loss is NaN, splits batches that don't fit into "
             "GPU memory, measures the validation loss, draws samples, and computes in bf16 or fp16.",
             (),
-            code.TRAINING.replace("{network}", network),
+            fill_in(code.TRAINING, {"network": network, "stacked": code.STACKED if model.makes == "sets" else ""}),
         ),
         results,
         Cell(
@@ -105,8 +107,25 @@ def cells_for(model: ExportableModel) -> list[Cell]:
     ]
 
 
-def _batches(config: TrainingConfig, used: Collection[str]) -> Cell:
+def _data(model: ExportableModel) -> str:
+    """Return the code that reads the sprites."""
+    if model.makes == "sets":
+        parts = {"take": code.TAKE_SETS, "layout": code.LAYOUT, "read_layout": code.READ_LAYOUT}
+        return code.STACKED_SETS + fill_in(code.SPRITES, parts) + code.READ_CELL_FOLDERS
+    takes = model.makes != "sprites" or _has_statistics(model)
+    sprites = fill_in(code.SPRITES, {"take": code.TAKE if takes else "", "layout": "", "read_layout": ""})
+    return sprites + (code.READ_LABELS_CSV if model.makes == "numbers" else code.READ_CLASS_FOLDERS)
+
+
+def _random(used: Collection[str]) -> str:
+    """Return the class that draws random numbers. used: attributes read by the loss."""
+    methods = "".join(method for name, method in code.RANDOM.items() if name in used)
+    return code.BATCH_RNG.replace("{batch}", code.KEPT_BATCH if "previous" in used else "") + methods
+
+
+def _batches(model: ExportableModel, used: Collection[str]) -> Cell:
     """Create the cell that makes batches. used: attributes read by the loss; unread batch fields are left out."""
+    config = model.training.config
     text = (
         "The seed and the step number alone decide which sprites a batch contains and how they are augmented, so the "
         "studio can resume a run exactly where it stopped. The studio keeps all sprites on the device as uint8."
@@ -123,7 +142,8 @@ def _batches(config: TrainingConfig, used: Collection[str]) -> Cell:
     fields = {name: parts for name, parts in code.BATCH_FIELDS.items() if name == "x" or name in used}
     declared = "\n".join(f"    {name}: {kind}" for name, (kind, _) in fields.items())
     values = ", ".join(value for _, value in fields.values())
-    batches = fill_in(code.BATCHES, {"fields": declared, "augmented": augmented, "values": values})
+    parts = {"fields": declared, "augmented": augmented, "values": values}
+    batches = fill_in(code.BATCHES, {**parts, "examples": "StackedSets" if model.makes == "sets" else "Sprites"})
     return Cell("Batches", text, sources, batches)
 
 

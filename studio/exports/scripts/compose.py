@@ -145,6 +145,7 @@ def _settings(model: ExportableModel, target: Path, code: str) -> str:
     fields = "\n".join(_field(item, values[item.name]) for item in (*used, *own)) or "    pass"
     name = type(config).__name__
     arguments = pprint.pformat(dict(model.architecture["arguments"]), width=_WIDTH - 15, sort_dicts=False)
+    cell_names = f"CELL_NAMES = {pprint.pformat([*model.cells], width=_WIDTH - 15)}\n" if model.makes == "sets" else ""
     return f"""\
 HERE = Path(__file__).parent if "__file__" in globals() else Path()  # notebooks have no __file__
 DATA = {_data_path(model.training.data, target)}  # a run's data set, or a folder of PNG files
@@ -153,7 +154,7 @@ SHEET, LOSSES = HERE / {target.stem + "_sheet.png"!r}, HERE / {target.stem + "_l
 TRAIN = True  # False: load WEIGHTS instead
 DEVICE = "cpu"  # or "cuda", "mps"
 SIZE = {model.size}  # pixels per side of a sprite
-ARGUMENTS = {arguments}  # of the network in WEIGHTS
+{cell_names}ARGUMENTS = {arguments}  # of the network in WEIGHTS
 
 @dataclass
 class {name}:
