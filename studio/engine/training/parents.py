@@ -111,7 +111,8 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
     run = RunDir(source)
     record = run.record()
     if record.recipe != recipe.name:
-        raise UsageError(f"{record.name} is a {record.recipe}: no {recipe.name} can start from it.", _HINT)
+        kind, wanted = "a model of sets" if record.cells else f"a {record.recipe}", recipe.kind.partition(" ")[2]
+        raise UsageError(f"{record.name} is {kind}: no {wanted} can start from it.", _HINT)
     chosen, info, weights, _ = load_average_weights(run, "best", recipe)
     checkpoints.check_finite(weights, chosen.name)  # NaN weights would spread to the new run
     licence = Rights.from_origin(record.data_origin).licence
