@@ -133,12 +133,13 @@ def resume(path: Path, device: Device, control: Control, more_min: float) -> Eve
 
 
 def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
-    """Load curves and samples of runs; yield a Notice for each unreadable run."""
+    """Load curves and samples of runs; yield a Notice for each unreadable run. Skips runs in the trash by now."""
     for path in paths:
         try:
             yield from reader.read_run(path)
         except RunError as error:
-            yield Notice("warning", error.title, error.hint)
+            if path.exists():
+                yield Notice("warning", error.title, error.hint)
 
 
 class _RecordReader(Observer):
