@@ -66,4 +66,4 @@ def _device_row(device: Device, fastest: str) -> tuple[str, ...]:
 def _measure_row(item: DeviceMeasured, top: float) -> tuple[str, ...]:
     bar = "█" * max(1, round(_BAR_LETTERS * item.sprites_per_s / top))
     transfer, compute = f"{item.transfer_ms:.1f} ms", f"{item.compute_ms:.1f} ms"
-    return (item.device_id, item.precision, rate(item.sprites_per_s), bar, transfer, compute)
+    return (item.device_id, item.precision, rate(item.sprites_per_s, f"{item.noun}s"), bar, transfer, compute)

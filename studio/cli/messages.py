@@ -14,7 +14,7 @@ def started(event: RunStarted) -> str:
     verb = f"Resuming at step {number(event.first_step)}:" if event.first_step else "Training"
     heldout = f", {number(event.heldout_count)} for validation" if event.heldout_count else ""
     start = f", starting from {event.started_from}" if event.started_from and not event.first_step else ""
-    kind = "model of sets" if event.examples == "sets" else event.recipe
+    kind = "model of sets" if event.examples != "sprites" else event.recipe
     return (
         f"{verb} the {kind} on {event.device} in {event.precision}: {parameters(event.parameters)}, "
         f"{count(event.train_count, event.examples.removesuffix('s'))}{heldout}{start}\nThe run is in {event.path}"

@@ -94,7 +94,7 @@ class RunStarted(Event):
     first_step: int
     elapsed_s: float
     started_from: str = ""  # the model that provides the initial weights
-    examples: str = "sprites"  # what the counts count: 'sprites' or 'sets'
+    examples: str = "sprites"  # what the counts count: 'sprites' or 'characters'
 
 
 @dataclass(frozen=True, eq=False)

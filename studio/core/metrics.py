@@ -19,6 +19,7 @@ class Metric:
     better: Literal["low", "high"] = "low"
     improving_text: str = ""  # advice while the metric improves; '' for metrics without advice
     stalled_text: str = ""  # advice once the metric has stalled at {value} since {step}
+    baseline: str = ""  # what a comparison shows in brackets: 'real' for the value of real sprites; '' for nothing
 
     def is_better(self, value: float, than: float) -> bool:
         """Whether `value` is better than `than`."""
@@ -46,12 +47,12 @@ MAE = Metric("mae", "mean error")  # of each predicted number: 'mae price'
 PIXELS = Metric("pixels", "pixels right", percent, "high")  # of reconstructed sprites
 EXACT = Metric(
     "exact", "exact pixels", percent, "high", "The drawn cells of validation sets still improve.",
-    "The drawn cells of validation sets have not improved beyond {value} since step {step}.",
+    "The drawn cells of validation sets have not improved beyond {value} since step {step}.", "copied",
 )  # fmt: skip
-SURPRISAL = Metric("surprisal", "patch surprisal in bits")
-COPIES = Metric("copies", "copies of training sprites", percent)
-FEET = Metric("feet", "range of the lowest row in px")  # over the frames of a row
-CLOSED = Metric("closed", "closed walks", percent, "high")
+SURPRISAL = Metric("surprisal", "patch surprisal in bits", baseline="real")
+COPIES = Metric("copies", "copies of training sprites", percent, baseline="real")
+FEET = Metric("feet", "range of the lowest row in px", baseline="real")  # over the frames of a row
+CLOSED = Metric("closed", "closed walks", percent, "high", baseline="real")
 _ALL = (LOSS, ACCURACY, R2, MAE, PIXELS, EXACT, SURPRISAL, COPIES, FEET, CLOSED)
 METRICS = {metric.name: metric for metric in _ALL}
 

@@ -143,7 +143,7 @@ class Preset:
 class TrainingBudget:
     """The sprites, speed and devices available to a training; 0 stands for unknown."""
 
-    sprites: int = 0  # number of sprites
+    sprites: int = 0  # number of training examples
     sprites_per_s: float = 0.0  # training speed of the recipe's default network on all devices together
     parent_settings: Mapping[str, Value] | None = None  # settings fixed by the initial weights; None for new weights
     devices: int = 1  # number of devices that share each batch
@@ -175,6 +175,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     title: ClassVar[str] = ""
     summary: ClassVar[str] = ""  # one sentence beside the title
     makes: ClassVar[Makes] = "sprites"
+    noun: ClassVar[str] = "sprite"  # the word for a training example
     capabilities: ClassVar[frozenset[Capability]] = frozenset()  # beyond what it `makes`
     Config: type[ConfigT]
     Network: type[NetworkT]
@@ -223,6 +224,14 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     def examples(self, sprites: Sprites, indices: Indices) -> tuple[Examples, Indices]:
         """Return training examples, and the indices among them of the examples with the sprites at `indices`."""
         return sprites, indices
+
+    def count_examples(self, sprites: Sprites) -> int:
+        """Return the number of examples that these sprites form."""
+        return len(sprites.sets) if self.makes == "sets" else len(sprites)
+
+    def obstacle(self, sprites: Sprites) -> str:
+        """Return why these sprites don't suit the recipe, and what to do, after a quick look; '' if they may suit."""
+        return ""
 
     def defaults(self, budget: TrainingBudget) -> ConfigT:
         """Return the default settings for a training with this budget."""

@@ -19,6 +19,7 @@ class Planner:
     slowing: float  # time per step grows with width ** slowing
     most_epochs: int  # epochs after which a network has memorised its sprites
     most_tuning_epochs: int  # the same for a training that starts from another run's weights
+    noun: str = "sprite"  # for a training example
 
     def preset(self, title: str, summary: str, minutes: float, enough: int, budget: TrainingBudget) -> Preset:
         """Create a preset of at most `minutes`, with the widest network that trains on `enough` sprites in this time.
@@ -39,7 +40,7 @@ class Planner:
             if seen < 60 * minutes * self._speed(width, budget):
                 # Limited by epochs, not minutes, because the speed is only an estimate.
                 about_s = seen / self._speed(width, budget)
-                return Preset(title, _too_few(budget.sprites), {"epochs": epochs, "width": width}, about_s)
+                return Preset(title, _too_few(budget.sprites, self.noun), {"epochs": epochs, "width": width}, about_s)
         return Preset(title, summary, {"minutes": minutes, "width": width})
 
     def _speed(self, width: int, budget: TrainingBudget) -> float:
@@ -51,8 +52,8 @@ class Planner:
         return float(budget.sprites_per_s * (self.width / width) ** (self.slowing if width > self.width else 1.0))
 
 
-def _too_few(sprites: int) -> str:
-    """Return a preset's help that explains why a training on few sprites is short."""
-    if sprites == 1:
-        return "One sprite is too few: the model can only memorise it."
-    return f"Suits {formatting.count(sprites, 'sprite')}; a longer training would only memorise them."
+def _too_few(count: int, noun: str) -> str:
+    """Return a preset's help that explains why a training on few examples is short."""
+    if count == 1:
+        return f"One {noun} is too few: the model can only memorise it."
+    return f"Suits {formatting.count(count, noun)}; a longer training would only memorise them."

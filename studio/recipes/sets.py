@@ -72,7 +72,12 @@ class SetsConfig(TrainingConfig):
 
 
 _PLANNER = Planner(
-    width=SetsConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_epochs=2000, most_tuning_epochs=1000
+    width=SetsConfig.width,
+    widths=(16, 32, 48, 64),
+    slowing=1.4,
+    most_epochs=2000,
+    most_tuning_epochs=1000,
+    noun="character",
 )
 _FEWEST_SETS = 8
 _RAREST = 0.1  # smallest share of the sets that have a cell
@@ -92,11 +97,20 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
     title = "Sets"
     summary = "Learns to draw the other views and frames of a character from one of them."
     makes = "sets"
+    noun = "character"
     Config, Network = SetsConfig, SetNetwork
     headline = EXACT
     order = 5
     small = SetsConfig(width=16, colours=16, batch_size=8)
     fixed_by_weights = ("width",)
+
+    def obstacle(self, sprites: Sprites) -> str:
+        if not len(sprites.sets):
+            return "These sprites have no views or frames. Open sheets of characters."
+        usable = int((sprites.sets.present.sum(1) > 1).sum())
+        if usable < _FEWEST_SETS:
+            return f"{count(usable, 'character')} with several views or frames. Open at least {_FEWEST_SETS}."
+        return ""
 
     def select(self, sprites: Sprites, config: SetsConfig) -> tuple[Sprites, list[str]]:
         """Return the sprites of sets that can be learnt, as one class, and a sentence for each group left out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -248,7 +249,10 @@ def test_the_train_page_offers_to_predict_with_a_classifier(qtbot: QtBot, own_ru
     training.path, training.has_checkpoint = own_run, True
     training.record = type(record)(**{**vars(record), "recipe": "classifier"})
     training.state_changed.emit()
-    assert settled.train.steps.generate.text().strip() == "Predict…" and settled.train.steps.generate.isEnabled()
+    assert settled.train.steps.generate.text().strip() == "Predict…"
+    training.record = replace(training.record, recipe="sets")
+    training.state_changed.emit()
+    assert settled.train.steps.generate.text().strip() == "Draw the rest…" and settled.train.steps.generate.isEnabled()
 
 
 def test_f1_and_the_button_of_an_error_open_the_guide_at_their_topic(qtbot: QtBot, window: Window) -> None:

@@ -52,6 +52,13 @@ def test_sprites_without_sets_or_with_few_are_refused(sprites: Sprites) -> None:
         RECIPE.select(few, SetsConfig())
 
 
+def test_unsuitable_sprites_are_told_before_a_training(sprites: Sprites) -> None:
+    assert RECIPE.obstacle(make_sprites()) == "These sprites have no views or frames. Open sheets of characters."
+    few = sprites.of_sets(sprites.sets.part(np.arange(12) < 7, np.ones(2, np.bool_)))
+    assert RECIPE.obstacle(few) == "7 characters with several views or frames. Open at least 8."
+    assert not RECIPE.obstacle(sprites) and RECIPE.count_examples(sprites) == 12
+
+
 def test_a_mirrored_set_swaps_left_and_right(sprites: Sprites) -> None:
     chosen, _ = RECIPE.select(sprites, RECIPE.small)
     network: Any = untrained_model(RECIPE, chosen).network

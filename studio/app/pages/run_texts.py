@@ -12,7 +12,7 @@ from studio.app.state.training.trainers import State, WatchedRun
 from studio.app.state.training.training import CurrentTraining
 from studio.core import formatting
 from studio.core.events import LossChunk
-from studio.core.metrics import ACCURACY, LOSS, R2, Quality
+from studio.core.metrics import ACCURACY, EXACT, LOSS, R2, Quality
 from studio.engine.devices.types import STARTER, Device, ParentSource
 from studio.engine.runs.history import PLOTTED_CURVES, budget_used
 
@@ -25,12 +25,11 @@ READINGS = {
     "Epoch": "Passes over the whole training set.",
     "Loss": "Error on the training sprites; lower is better.",
     "Validation": "Result on the validation sprites, which are never trained on.",
-    "Speed": "Training sprites per second.",
+    "Speed": "Training sprites or characters per second.",
     "Time left": "Estimated time until the training ends.",
     "Memory": "Memory that the training uses on its device.",
 }
 COPIES = "Share of generated sprites that copy training sprites. By chance: the share among your own sprites."
-UNITS = {"sprites_per_s": "sprites/s", "memory_bytes": "GB"}
 # Quality figures on show: key and curve title.
 QUALITY = {figure.key: figure.title for figure in PLOTTED_CURVES if figure.kind == "quality"}
 
@@ -86,7 +85,7 @@ def queue_line(runs: Sequence[RunSummary], *, is_on: bool) -> str:
 
 def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
     """Return a running training's figures as texts, by label."""
-    device = training.device
+    device, noun = training.device, training.record.noun if training.record is not None else "sprite"
     total = device.memory_total_bytes if device else 0
     left = {"idle": "–", "paused": "Paused"}.get(training.state, formatting.duration(chunk.eta_s))
     return {
@@ -94,7 +93,7 @@ def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
         "Epoch": f"{chunk.epoch:.1f}" if chunk.epoch < 100 else formatting.number(int(chunk.epoch)),
         "Loss": formatting.decimal(float(chunk.losses.mean())),
         "Validation": figures(training.heldout),
-        "Speed": formatting.rate(chunk.sprites_per_s),
+        "Speed": formatting.rate(chunk.sprites_per_s, f"{noun}s"),
         "Time left": left,
         "Memory": formatting.memory(chunk.memory_bytes, total),
     }
@@ -137,11 +136,13 @@ def copies(quality: Quality) -> str:
 
 
 def figures(metrics: Mapping[str, float]) -> str:
-    """Return the most important figure as text: accuracy or R² if present, else the loss."""
+    """Return the most important figure as text: accuracy, R² or exact pixels if present, else the loss."""
     if ACCURACY.name in metrics:
         return f"{ACCURACY.format(metrics[ACCURACY.name])} correct"
     if R2.name in metrics:
         return f"{R2.title} {R2.format(metrics[R2.name])}"
+    if EXACT.name in metrics:
+        return f"{EXACT.format(metrics[EXACT.name])} {EXACT.title}"
     return LOSS.format(metrics[LOSS.name]) if LOSS.name in metrics else "–"
 
 
@@ -152,7 +153,7 @@ def result(training: CurrentTraining) -> tuple[str, str] | None:
         return None
     how = "Finished" if end.reason == "finished" else "Stopped"
     trained = f"{formatting.count(end.step, 'step')} in {formatting.duration(end.elapsed_s)}"
-    has_result = ACCURACY.name in training.heldout or R2.name in training.heldout
+    has_result = not training.heldout.keys().isdisjoint({ACCURACY.name, R2.name, EXACT.name})
     headline = f"{how}: {figures(training.heldout)} after {trained}" if has_result else f"{how}: {trained}"
     if advice is None:
         return headline, "Too short to judge. Look at the samples."

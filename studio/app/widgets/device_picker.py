@@ -206,7 +206,7 @@ class SpeedBars(QWidget):
         colours = theme.colours()
         for index, one in enumerate(self._measured):
             parts = [(one.sprites_per_s / self._longest, colours.accent)]
-            self._paint_row(painter, index, one.precision, formatting.rate(one.sprites_per_s), parts)
+            self._paint_row(painter, index, one.precision, _speed(one), parts)
         fastest = max(self._measured, key=lambda one: one.sprites_per_s)
         whole = fastest.transfer_ms + fastest.compute_ms or 1.0
         parts = [(fastest.transfer_ms / whole, colours.curves[1]), (fastest.compute_ms / whole, colours.curves[2])]
@@ -217,7 +217,7 @@ class SpeedBars(QWidget):
         """Draw a row's label, bar and value. parts: share and colour of each part of the bar."""
         metrics, colours = self.fontMetrics(), theme.colours()
         left = metrics.horizontalAdvance("fp32 ") + _GAP
-        right = metrics.horizontalAdvance("88,888 sprites/s") + _GAP
+        right = metrics.horizontalAdvance(f"88,888 {self._measured[0].noun}s/s") + _GAP
         rect = QRectF(0, row * self._row(), self.width(), self._row())
         painter.setPen(QColor(colours.muted))
         painter.drawText(rect, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, label)
@@ -252,6 +252,10 @@ def _milliseconds(value: float) -> str:
     return f"{value:,.0f} ms" if value >= 9.95 else f"{value:.2g} ms"
 
 
+def _speed(measured: DeviceMeasured) -> str:
+    return formatting.rate(measured.sprites_per_s, f"{measured.noun}s")
+
+
 def _sentence(measured: DeviceMeasured) -> str:
     step = f"{_milliseconds(measured.transfer_ms)} transfer and {_milliseconds(measured.compute_ms)} compute per step."
-    return f"{formatting.rate(measured.sprites_per_s)} in {_WORDS[measured.precision]}: {step}"
+    return f"{_speed(measured)} in {_WORDS[measured.precision]}: {step}"

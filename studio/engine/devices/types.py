@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
-from studio.core.events import Event
+from studio.core.events import NOT_IN_JSON, Event
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class DeviceMeasured(Event):
     sprites_per_s: float
     transfer_ms: float  # to copy a batch from pageable memory, as a data loader would
     compute_ms: float
+    noun: str = field(default="sprite", metadata=NOT_IN_JSON)  # for a training example
 
 
 @dataclass(frozen=True, eq=False)

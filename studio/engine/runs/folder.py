@@ -88,14 +88,21 @@ class RunRecord:
     format: records.Positive = FORMAT
     target_names: tuple[str, ...] = ()
     cells: tuple[str, ...] = ()  # of a set, as in Spec
+    noun: str = "sprite"  # for a training example
+    set_count: records.Count = 0  # sets that are training examples, with validation sets; 0 for examples of one sprite
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
     ancestors: tuple[Ancestor, ...] = ()  # nearest first; empty for a run from scratch
     start_sha256: str = ""  # of start.safetensors; empty without this file
 
     @property
     def examples(self) -> str:
-        """What the model learns from: 'sprites' or 'sets'."""
-        return "sets" if self.cells else "sprites"
+        """What the model learns from: 'sprites' or 'characters'."""
+        return f"{self.noun}s"
+
+    @property
+    def example_count(self) -> int:
+        """The number of training examples, with those for validation: sprites, or sets of sprites."""
+        return self.set_count or self.data_count
 
     @property
     def parent(self) -> str:

@@ -15,7 +15,7 @@ from studio.core.config import TrainingConfig
 from studio.core.curves import SMOOTHING_STEPS
 from studio.core.errors import UsageError
 from studio.core.events import ClassPredictions, Event, Events, RolledBack, SamplesReady
-from studio.core.metrics import ACCURACY, LOSS, R2
+from studio.core.metrics import ACCURACY, EXACT, LOSS, R2
 from studio.engine.runs import metrics
 from studio.engine.runs.evaluation import CheckpointEvaluation, read_evaluations
 from studio.engine.runs.folder import CONFUSION_FILE, METRICS_FILE, RunDir, RunRecord, wrap_read_errors
@@ -78,7 +78,7 @@ VALIDATION_LOSS = PlottedCurve("held-out-loss", "Validation loss", "validation",
 PLOTTED_CURVES = (
     TRAINING_LOSS,
     VALIDATION_LOSS,
-    *(PlottedCurve(one.name, f"Validation {one.title}", "validation", one.name) for one in (ACCURACY, R2)),
+    *(PlottedCurve(one.name, f"Validation {one.title}", "validation", one.name) for one in (ACCURACY, R2, EXACT)),
     PlottedCurve("kid", "Quality (KID)", "quality", "kid"),
     PlottedCurve("copies", "Copies", "quality", "copies"),
 )
@@ -112,7 +112,7 @@ def budget_used(record: RunRecord, steps: int, elapsed_s: float) -> float:
         config = TrainingConfig(**{name: record.config[name] for name in names if name in record.config})
     except UsageError:  # a damaged setting must not hide the curves
         return 1.0
-    return config.budget_share(steps, elapsed_s, record.data_count)
+    return config.budget_share(steps, elapsed_s, record.example_count)
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,7 +58,7 @@ def runs_by_name(paths: Iterable[Path]) -> dict[str, Path]:
 def data_label(record: RunRecord) -> str:
     """Return a run's sprites and their number, and its parent model, as text: 'items (60), from starter'."""
     start = f", from {record.parent}" if record.parent else ""
-    return f"{record.data_title} ({formatting.number(record.data_count)}){start}"
+    return f"{record.data_title} ({formatting.number(record.example_count)}){start}"
 
 
 def list_runs(extra: Iterable[Path] = ()) -> Events:

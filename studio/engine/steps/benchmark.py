@@ -3,7 +3,7 @@
 import functools
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor
 from studio.core.config import TrainingConfig, Value
 from studio.core.errors import UsageError
 from studio.core.events import Events, Progress
+from studio.data.sets.layout import SetLayout
 from studio.data.sprites import Sprites
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
@@ -25,6 +26,7 @@ from studio.recipes.base import Recipe, Spec, TrainingBudget
 WARM_UP_STEPS = 2
 MIN_STEPS = 3
 MIN_S = 1.0
+_USUAL_ROWS, _USUAL_FRAMES = ("down", "up", "left", "right"), 4  # of a walk
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class BenchmarkTrainer:
         self.ema = EMA(self.network, config.ema_halflife_sprites)
         self.recipe, self.config, self.device, self.precision = recipe, config, device, precision
         self.loss = recipe.loss  # experiments replace it with a compiled version
-        self._data = DeviceSprites(sprites, device, config.seed)
+        self.set_sprites(sprites)
         self._optimizers = make_optimizers(self.network, config, precision)
         self._scaler = LossScaler(self.network, self._optimizers, precision, device)
         self._micro_batch = AutoBatchSize(device, config.batch_size)  # halved when the device is full
@@ -89,7 +91,8 @@ class BenchmarkTrainer:
 
     def set_sprites(self, sprites: Sprites) -> None:
         """Train on other sprites from now on. The data statistics in the network's buffers don't change."""
-        self._data = DeviceSprites(sprites, self.device, self.config.seed)
+        examples, indices = self.recipe.examples(sprites, np.arange(len(sprites)))
+        self._data = DeviceSprites(examples, self.device, self.config.seed, indices)
 
     def set_learning_rate(self, rate: float) -> None:
         """Set the learning rate of the next steps."""
@@ -167,7 +170,7 @@ def training_budget(
     size = sprites.size if sprites else detection.PROBE_SIZE
     probed = device.steps_per_s * detection.PROBE_BATCH if device else 0.0
     speed = probed / recipe.cost(size) if recipe.relative_cost else 0.0
-    return TrainingBudget(len(sprites) if sprites else 0, alike * speed, given, alike)
+    return TrainingBudget(recipe.count_examples(sprites) if sprites else 0, alike * speed, given, alike)
 
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
@@ -179,12 +182,8 @@ def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) 
         raise UsageError("The speed of models of sets can't be measured.", "Measure a generator instead.")
     if device.kind == "cpu":
         torch.set_num_threads(config.threads or device.threads)
-    rng, count, target = np.random.default_rng(0), config.batch_size, device.torch
-    rgba = rng.integers(0, 256, (count, spec.size, spec.size, 4), dtype=np.uint8)
-    labels = np.arange(count, dtype=np.int64) % len(spec.class_names)  # all classes: int64 [B]
-    names = spec.target_names or ("value",)  # the values don't change the time of a step
-    targets = rng.standard_normal((count, len(names))).astype(np.float32)
-    sprites = Sprites(rgba, labels, spec.class_names, ("",) * count, "measure", targets, names)
+    count, target = config.batch_size, device.torch
+    sprites = _random_sets(spec, count) if recipe.makes == "sets" else _random_sprites(spec, count)
     with detection.wrap_device_errors(target):
         moved_ms = transfer_ms(sprites, target)
         for precision in filter(None, ("fp32", device.mixed)):
@@ -194,7 +193,25 @@ def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) 
                 durations_s.append(training.time_steps())
                 yield Progress(len(durations_s), 0, f"steps in {precision} on {device.name}")
             compute_s = float(np.median(timed))  # the median ignores steps that the system interrupted
-            yield DeviceMeasured(device.id, precision, count / compute_s, moved_ms, 1000 * compute_s)
+            yield DeviceMeasured(device.id, precision, count / compute_s, moved_ms, 1000 * compute_s, recipe.noun)
+
+
+def _random_sprites(spec: Spec, count: int) -> Sprites:
+    """Return `count` random sprites with classes and numbers to predict."""
+    rng = np.random.default_rng(0)
+    rgba = rng.integers(0, 256, (count, spec.size, spec.size, 4), dtype=np.uint8)
+    labels = np.arange(count, dtype=np.int64) % len(spec.class_names)  # all classes: int64 [B]
+    names = spec.target_names or ("value",)  # the values don't change the time of a step
+    targets = rng.standard_normal((count, len(names))).astype(np.float32)
+    return Sprites(rgba, labels, spec.class_names, ("",) * count, "measure", targets, names)
+
+
+def _random_sets(spec: Spec, count: int) -> Sprites:
+    """Return random sprites that form `count` sets of the spec's cells, or of the cells of a usual walk."""
+    cells = spec.cells or tuple(f"{row}/{number}" for row in _USUAL_ROWS for number in range(_USUAL_FRAMES))
+    table = np.arange(count * len(cells), dtype=np.int32).reshape(count, len(cells))
+    layout = SetLayout(cells, tuple(map(str, range(count))), table, "names")
+    return replace(_random_sprites(spec, table.size), sets=layout)
 
 
 def transfer_ms(sprites: Sprites, target: torch.device) -> float:

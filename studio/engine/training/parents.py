@@ -92,16 +92,12 @@ def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
     info = starter_info(recipe.name)
     if info is None or sprites.size > 2 * info.size:
         return None
-    return STARTER if 0 < _example_count(recipe, sprites) <= STARTER_LIMIT else None
+    return STARTER if 0 < recipe.count_examples(sprites) <= STARTER_LIMIT else None
 
 
 def describe_examples(recipe: Recipe, sprites: Sprites) -> str:
     """Describe for users how many examples there are: '60 sprites', or '30 characters' for a recipe of sets."""
-    return count(_example_count(recipe, sprites), "character" if recipe.makes == "sets" else "sprite")
-
-
-def _example_count(recipe: Recipe, sprites: Sprites) -> int:
-    return len(sprites.sets) if recipe.makes == "sets" else len(sprites)
+    return count(recipe.count_examples(sprites), recipe.noun)
 
 
 def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,15 @@ import pytest
 import torch
 
 from studio.core.events import LossChunk
-from studio.engine.steps.benchmark import BenchmarkTrainer
-from studio.recipes.base import Recipe
+from studio.engine.devices.types import DeviceMeasured
+from studio.engine.steps.benchmark import BenchmarkTrainer, measure
+from studio.recipes.base import Recipe, Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
 from studio.recipes.regression import Regression
+from studio.recipes.sets import Sets
 from tests.conftest import make_sprites, with_numbers
-from tests.engine.tools import _small, _train, of_kind, small_classifier
+from tests.engine.tools import CPU, _small, _train, of_kind, small_classifier
 
 UNSCHEDULED: dict[str, Any] = {"holdout": 0.0, "lr_warmup_steps": 0, "lr_decay_share": 0.0, "shift_px": 1, "flip": True}
 
@@ -39,6 +42,13 @@ def test_step_parts_add_up_to_its_time() -> None:
     parts = (times.batch_s, times.forward_s, times.backward_s, times.optimizer_s)
     assert min(parts) > 0 and sum(parts) == pytest.approx(times.total_s)
     assert 0 < times.total_s < 10
+
+
+def test_sets_are_measured_in_characters() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("studio.engine.steps.benchmark.MIN_S", 0.0)
+        events = list(measure(Sets(), Sets.small, Spec(8, ("a",), cells=("front", "back")), replace(CPU, mixed="")))
+    assert {event.noun for event in of_kind(events, DeviceMeasured)} == {"character"}
 
 
 def test_learning_rate_applies_to_the_next_step() -> None:

@@ -35,6 +35,7 @@ class LiveCurves(QObject):
     def __init__(self, training: CurrentTraining, parent: QObject) -> None:
         super().__init__(parent)
         self.plot: LossPlot | None = None
+        self._training = training
         self._pending: list[Event] = []
         training.event_received.connect(self.on_event)
 
@@ -43,7 +44,7 @@ class LiveCurves(QObject):
         self.plot = plot
         pending, self._pending = self._pending, []
         for event in pending:
-            _draw(plot, event)
+            _draw(plot, event, self._noun())
 
     def clear(self) -> None:
         """Remove all curves and held events, for a new run."""
@@ -55,17 +56,22 @@ class LiveCurves(QObject):
     def on_event(self, event: Event) -> None:
         """Draw an event, or hold the event while the plot doesn't exist."""
         if self.plot is not None:
-            _draw(self.plot, event)
+            _draw(self.plot, event, self._noun())
         elif isinstance(event, _DRAWN):
             self._pending.append(event)
 
+    def _noun(self) -> str:
+        record = self._training.record
+        return record.noun if record is not None else "sprite"
 
-def _draw(plot: LossPlot, event: Event) -> None:
+
+def _draw(plot: LossPlot, event: Event, noun: str) -> None:
+    """Draw an event. noun: for a training example."""
     match event:
         case HistoryRead():
-            _restore_history(plot, event)
+            _restore_history(plot, event, noun)
         case LossChunk():
-            _add_losses(plot, event)
+            _add_losses(plot, event, noun)
         case Validated():
             for name, value in event.metrics.items():
                 _add_heldout(plot, name, [event.step], [value])
@@ -82,14 +88,14 @@ def _draw(plot: LossPlot, event: Event) -> None:
             plot.refresh()  # up to the last values
 
 
-def _restore_history(plot: LossPlot, event: HistoryRead) -> None:
+def _restore_history(plot: LossPlot, event: HistoryRead, noun: str) -> None:
     """Draw a resumed run's curves so far."""
     for name, curve in event.history.series.items():
         if name == "loss":
             plot.append(curve.steps, curve.values)
         elif name in _SERIES:
             scale = 1 / _GB if name == "memory_bytes" else 1
-            _add_series(plot, name, curve.steps, curve.values * scale)
+            _add_series(plot, name, curve.steps, curve.values * scale, noun)
     for name, curve in event.history.validation.items():
         _add_heldout(plot, name, curve.steps, curve.values)
     for name, curve in event.history.quality.items():
@@ -100,19 +106,19 @@ def _restore_history(plot: LossPlot, event: HistoryRead) -> None:
         _mark_rollback(plot, rollback)
 
 
-def _add_losses(plot: LossPlot, chunk: LossChunk) -> None:
+def _add_losses(plot: LossPlot, chunk: LossChunk, noun: str) -> None:
     steps = range(chunk.first_step, chunk.first_step + len(chunk.losses))
     plot.append(steps, chunk.losses)
-    _add_series(plot, "grad_norm", steps, chunk.grad_norms)
+    _add_series(plot, "grad_norm", steps, chunk.grad_norms, noun)
     last = {"lr": chunk.lr, "sprites_per_s": chunk.sprites_per_s, "memory_bytes": chunk.memory_bytes / _GB}
     for name, value in last.items():
-        _add_series(plot, name, [steps[-1]], [value])
+        _add_series(plot, name, [steps[-1]], [value], noun)
 
 
-def _add_series(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
+def _add_series(plot: LossPlot, name: str, steps: Numbers, values: Numbers, noun: str) -> None:
     """Add values to the tab of a series, by its name in metrics.jsonl; memory is in GB."""
-    unit, from_zero = run_texts.UNITS.get(name, ""), name == "memory_bytes"
-    plot.append_series(_SERIES[name], steps, values, unit, from_zero=from_zero)
+    units, from_zero = {"sprites_per_s": f"{noun}s/s", "memory_bytes": "GB"}, name == "memory_bytes"
+    plot.append_series(_SERIES[name], steps, values, units.get(name, ""), from_zero=from_zero)
 
 
 def _mark_rollback(plot: LossPlot, event: RolledBack) -> None:

@@ -10,9 +10,11 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import SteadyWidth
 
-_GENERATE = "Generate sprites with this run's model."
-_COMPLETE = "Draw characters with this run's model."
-_PREDICT = "Predict classes or numbers with this run's model."
+_USES = {
+    "sprites": ("Generate", "Generate sprites with this run's model."),
+    "sets": ("Draw the rest…", "Give a view of a character; this run's model draws the rest."),
+}
+_PREDICT = ("Predict…", "Predict classes or numbers with this run's model.")
 
 
 class NextSteps(QObject):
@@ -25,8 +27,8 @@ class NextSteps(QObject):
         super().__init__(page)
         self._session, self._page = session, page
         button = factory.button
-        self.generate = button("Generate", _GENERATE, "generate", slot=self._on_generate_clicked)
-        SteadyWidth(self.generate, "Generate", "Predict…")
+        self.generate = button(*_USES["sprites"], "generate", slot=self._on_generate_clicked)
+        SteadyWidth(self.generate, *(text for text, _ in (*_USES.values(), _PREDICT)))
         export = "Export the model for other programs. ({export})"
         self.export = button("Export…", export, "export", slot=self.export_model)
         resume = "Resume this run from its last checkpoint."
@@ -48,9 +50,8 @@ class NextSteps(QObject):
             none_yet = "The run's folder was moved or deleted."
         reason = "" if training.model() is not None else none_yet
         recipe = self._session.catalog.recipes.get(training.record.recipe) if training.record is not None else None
-        makes = recipe.makes if recipe is not None else "sprites"
-        tip = {"sprites": _GENERATE, "sets": _COMPLETE}.get(makes, _PREDICT)
-        factory.set_button_text(self.generate, "Predict…" if tip == _PREDICT else "Generate")
+        text, tip = _USES.get(recipe.makes, _PREDICT) if recipe is not None else _USES["sprites"]
+        factory.set_button_text(self.generate, text)
         factory.set_enabled(self.generate, reason, tip)
         factory.set_enabled(self.export, reason)
         is_resumable = not training.is_busy() and training.has_checkpoint

@@ -130,14 +130,17 @@ class TrainPage(Page):
     def _refresh(self) -> None:
         training, sprites = self.session.training, self.session.open_sprites.sprites
         problem = self.session.setup.problem()
-        target = f"Will train on {sprites.title} ({count(len(sprites), 'sprite')})" if sprites else ""
+        recipe, target = self.session.setup.recipe, ""
+        if sprites is not None and recipe is not None:
+            target = f"Will train on {sprites.title} ({count(recipe.count_examples(sprites), recipe.noun)})"
         self.controls.set_problem(problem, target)
         self.setup.set_locked(training.owns_run())
         has_run = training.is_busy() or training.path is not None  # False if a run failed before it had a folder
         title = training.title if has_run else ""
         self._title.show_text(title or (f"Train on {sprites.title}" if sprites else "Train"))
         result, samples = run_texts.result(training), training.samples
-        self.open.setVisible(sprites is None and result is None)
+        is_missing = sprites is None or bool(self.session.setup.unsuitable())
+        self.open.setVisible(is_missing and result is None and not training.is_busy())
         self._refresh_buttons()
         if result is not None:
             self.card.show_result(*result, samples)

@@ -19,7 +19,8 @@ from studio.core.config import TrainingConfig
 from studio.engine.devices.types import ParentSource
 
 if TYPE_CHECKING:
-    from studio.recipes.base import Preset
+    from studio.data.sprites import Sprites
+    from studio.recipes.base import Preset, Recipe
 
 _FIXED = "The start weights fix this setting. Start from scratch to change it."
 _ALL_CARDS = (
@@ -36,6 +37,7 @@ class SetupPanel(QWidget):
         self.recipes = QComboBox()
         factory.set_name_and_tip(self.recipes, "Recipe", "The kind of model to train.")
         self._summary = factory.caption("Loading PyTorch…")
+        self.offer = RecipeOffer()
         self.parents = factory.combo("Start from", "The model weights to start from.")
         self._parent_summary = factory.caption("")
         self.presets = PresetButtons()
@@ -47,7 +49,7 @@ class SetupPanel(QWidget):
         heading = factory.heading
         self.setLayout(
             factory.column(
-                heading("Recipe"), self.recipes, self._summary, heading("Start from"), self.parents,
+                heading("Recipe"), self.recipes, self._summary, self.offer, heading("Start from"), self.parents,
                 self._parent_summary, heading("Length"), self.presets,
                 self._estimate, heading("Device"), self.cards, self.picker, self.settings, 1,
             )
@@ -59,6 +61,7 @@ class SetupPanel(QWidget):
     def _connect(self) -> None:
         setup, catalog = self._session.setup, self._session.catalog
         self.recipes.currentIndexChanged.connect(self._on_recipe_chosen)
+        self.offer.chosen.connect(setup.choose_recipe)
         self.parents.currentIndexChanged.connect(self._on_parent_chosen)
         self.presets.chosen.connect(setup.choose_preset)
         self.forms.changed.connect(self._on_settings_changed)
@@ -105,6 +108,7 @@ class SetupPanel(QWidget):
             with QSignalBlocker(self.recipes):
                 self.recipes.setCurrentIndex(self.recipes.findData(setup.recipe.name))
             self._summary.setText(setup.recipe.summary)
+            self.offer.show_offer(setup.offered_recipe(), self._session.open_sprites.sprites)
             parent = setup.parents.source_for(setup.recipe)
             self._show_parents(parent, setup.parents.options(setup.recipe))
             suggested, examples = setup.parents.suggested(setup.recipe), setup.parents.examples(setup.recipe)
@@ -114,7 +118,7 @@ class SetupPanel(QWidget):
             self.presets.show_presets(setup.presets, setup.preset, others)
             self.forms.show_config(setup.recipe.name, setup.config, is_typed=bool(setup.invalid()))
             self.forms.set_locked(_FIXED if parent is not None else "", setup.recipe.fixed_by_weights)
-            self._show_estimate(setup.config)
+            self._show_estimate(setup.recipe, setup.config)
 
     def _show_cards(self, count: int) -> None:
         self.cards.setVisible(count > 1)
@@ -134,18 +138,19 @@ class SetupPanel(QWidget):
         with QSignalBlocker(box):
             box.setCurrentIndex(sources.index(chosen))
 
-    def _show_estimate(self, config: TrainingConfig) -> None:
-        """Show how long the training takes and how many sprites it sees, if the device was measured."""
+    def _show_estimate(self, recipe: Recipe, config: TrainingConfig) -> None:
+        """Show how long the training takes and how many examples it sees, if the device was measured."""
         sprites, devices = self._session.open_sprites.sprites, self._session.device_choice
         speed = devices.measurements.speed(devices.device, config.precision)
         if not speed or sprites is None:
             self._estimate.setText("Measure the devices to estimate the training time.")
             return
-        steps = config.budget_steps(round(len(sprites) * (1 - config.holdout)))
+        examples = recipe.count_examples(sprites)
+        steps = config.budget_steps(round(examples * (1 - config.holdout)))
         seen = steps * config.batch_size or int(60 * config.minutes * speed)
-        each = formatting.count(round(seen / max(1, len(sprites))), "time")
+        each = formatting.count(round(seen / max(1, examples)), "time")
         length = formatting.duration(seen / speed)
-        self._estimate.setText(f"About {length}: {formatting.number(seen)} sprites seen, {each} each.")
+        self._estimate.setText(f"About {length}: {formatting.count(seen, recipe.noun)} seen, {each} each.")
 
     @Slot()
     def _on_recipe_chosen(self) -> None:
@@ -171,6 +176,34 @@ class SetupPanel(QWidget):
             self._estimate.setText(problem)
         else:
             self._session.setup.measure()
+
+
+class RecipeOffer(QWidget):
+    """A line that offers a recipe that suits the open sprites, with a button that chooses it."""
+
+    chosen = Signal(str)  # name of the recipe
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._recipe = ""
+        self.text = factory.caption("")
+        self.button = factory.button("Choose", "Choose this recipe.", slot=self._on_clicked)
+        self.setLayout(factory.column(self.text, factory.panel(factory.row(self.button, 1)), spacing=factory.GRID // 2))
+        self.hide()
+
+    def show_offer(self, recipe: Recipe | None, sprites: Sprites | None) -> None:
+        """Offer a recipe of sets for these sprites; hide the line for None."""
+        self.setVisible(recipe is not None)
+        if recipe is not None and sprites is not None:
+            self._recipe = recipe.name
+            characters = formatting.count(recipe.count_examples(sprites), recipe.noun)
+            self.text.setText(f"These sprites are {characters}: the recipe {recipe.title} draws missing views.")
+            factory.set_button_text(self.button, f"Choose {recipe.title}")
+            factory.set_name_and_tip(self.button, f"Choose {recipe.title}", recipe.summary)
+
+    @Slot()
+    def _on_clicked(self) -> None:
+        self.chosen.emit(self._recipe)
 
 
 class PresetButtons(QWidget):

@@ -106,7 +106,25 @@ class TrainingSetup(UndoableSettings):
         """Return why Start is disabled; empty if a training can start."""
         if self._open_sprites.latest.paths != self._open_sprites.paths:
             return "Opening sprites…"
-        return self._unready() if self._open_sprites.sprites is not None else "Open a folder of sprites first."
+        if self._open_sprites.sprites is None:
+            return "Open a folder of sprites first."
+        return self._unready() or self.unsuitable()
+
+    def unsuitable(self) -> str:
+        """Return why the open sprites don't suit the recipe, and what to do; empty if they may suit."""
+        result, recipe = self._open_sprites.result, self.recipe
+        if result is None or recipe is None:
+            return ""
+        if recipe.makes == "sets" and not len(result.sprites.sets) and result.proposed_sets is not None:
+            return "Slice these sheets into characters on the Sprites page first."
+        return recipe.obstacle(result.sprites)
+
+    def offered_recipe(self) -> Recipe | None:
+        """Return a recipe that learns the sets of the open sprites, if they have some; None if it is chosen already."""
+        sprites, recipes = self._open_sprites.sprites, self._catalog.recipes.values()
+        if sprites is None or not len(sprites.sets) or self.recipe is None or self.recipe.makes == "sets":
+            return None
+        return next((one for one in recipes if one.makes == "sets" and not one.obstacle(sprites)), None)
 
     def request(self) -> TrainingRequest | None:
         """Return the training that Start would begin; None if the setup has a `problem`."""

@@ -154,7 +154,12 @@ def _speed_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
     curves = [run.read.history.series.get("sprites_per_s") for run in runs]
     # The median ignores warm-up and pauses.
     speeds = [None if curve is None else float(np.median(curve.values)) for curve in curves]
-    yield _ranked_row("Speed", ["" if speed is None else rate(speed) for speed in speeds], "high", speeds)
+    yield _ranked_row(
+        "Speed",
+        ["" if speed is None else rate(speed, f"{run.record.noun}s") for run, speed in zip(runs, speeds, strict=True)],
+        "high",
+        speeds,
+    )
 
 
 def _training_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
@@ -195,20 +200,27 @@ def _evaluation_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
         texts, ranks = [_value_with_real(figure, *pair) for pair in pairs], [_rank(figure, *pair) for pair in pairs]
         errors = [each.get(f"{figure.name}_error", 0.0) for each in new]
         yield _ranked_row(figure.title, texts, figure.better, ranks, errors, compared=compared)
-    figures = [each.figures if each is not None and not each.count else {} for each in found]
-    yield from _validation_rows(figures, "Validation {}, evaluated", runs)
+    validated = [each if each is not None and not each.count else None for each in found]
+    figures, beside = ([getattr(each, name) if each else {} for each in validated] for name in ("figures", "beside"))
+    yield from _validation_rows(figures, "Validation {}, evaluated", runs, beside)
 
 
 def _validation_rows(
-    columns: Sequence[Mapping[str, float]], title: str, runs: Sequence[ComparedRun]
-) -> Iterator[ComparisonRow]:
-    """Yield a row for each validation metric. columns: metrics of each run by name."""
+    columns: Sequence[Mapping[str, float]], title: str, runs: Sequence[ComparedRun],
+    beside: Sequence[Mapping[str, float]] = (),
+) -> Iterator[ComparisonRow]:  # fmt: skip
+    """Yield a row for each validation metric. columns: metrics of each run by name. beside: those of a baseline."""
     for name in dict.fromkeys(name for column in columns for name in column):
         metric, values = METRICS.get(name.partition(" ")[0]), [column.get(name) for column in columns]
         texts, full = ["" if value is None else format_metric(name, value) for value in values], metric_title(name)
         if metric is None:
             yield ComparisonRow(title.format(full), tuple(texts))
         else:
+            if metric.baseline and beside:
+                texts = [
+                    f"{text} ({metric.baseline} {format_metric(name, baseline[name])})" if name in baseline else text
+                    for text, baseline in zip(texts, beside, strict=True)
+                ]
             compared = _have_same_sprites(runs) and (metric is not LOSS or _have_same_recipe(runs))
             yield _ranked_row(title.format(full), texts, metric.better, values, compared=compared)
 

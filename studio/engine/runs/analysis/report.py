@@ -31,6 +31,7 @@ _PAGE_PX, _FRAME_PX = 832, 400  # widths of the page, and of a picture in a row 
 _FRAMES = 6  # of the timelapse strip
 _BESIDE = 3  # steps to show side by side
 _MISTAKES = 8  # most common mistakes of a classifier
+_ROWS = ". Each row: given, true and drawn cells."
 _NOTHING = MetricCurve(np.zeros(0, np.int64), np.zeros(0))
 
 
@@ -84,7 +85,8 @@ def _arrays(curve: MetricCurve | None) -> tuple[np.ndarray, np.ndarray]:
 def _page_of(runs: Sequence[ComparedRun]) -> str:
     title = runs[0].name if len(runs) == 1 else f"{count(len(runs), 'run')} compared"
     last = ((run.name, run.read.samples[-1]) for run in runs if run.read.samples)
-    newest = [_picture(f"{name}, step {number(one.step)}", one, _PAGE_PX) for name, one in last]
+    titles = ((f"{name}, step {number(one.step)}{_ROWS if one.given else ''}", one) for name, one in last)
+    newest = [_picture(text, one, _PAGE_PX) for text, one in titles]
     parts = [f"<h1>{html.escape(title)}</h1>", *newest, *_samples_at_same_step(runs), *_plots(runs)]
     parts += ["<h2>Runs</h2>", _table(runs, comparison.side_by_side([dict(_facts(run)) for run in runs]))]
     figures = [(row.title, *row.marked(), row.better) for row in comparison.comparison_rows(runs)]
@@ -130,7 +132,6 @@ def _timelapse_frames(run: ComparedRun) -> Iterator[str]:
 
 def _picture(title: str, samples: SamplesReady, most_px: int) -> str:
     pixels = samples_picture(samples)
-    title = f"{title}; in each row the given, true and drawn cells" if samples.given else title
     data = io.BytesIO()
     Image.fromarray(pixels).save(data, "PNG")
     return pixel_image(title, base64.b64encode(data.getvalue()).decode(), pixels.shape[1], most_px)
@@ -154,6 +155,8 @@ def _facts(run: ComparedRun) -> Iterator[tuple[str, str]]:
     yield "Parameters", number(record.parameters)
     yield "Device", f"{record.device_name}, {record.precision}"
     yield "Sprites", f"{data_label(record)}, {record.size} x {record.size} pixels"
+    if record.set_count:
+        yield "Views and frames", ", ".join(record.cells)
 
 
 def _mistakes(run: ComparedRun) -> Iterator[str]:
@@ -174,7 +177,8 @@ def _mistakes(run: ComparedRun) -> Iterator[str]:
 def _provenance(run: ComparedRun) -> Iterator[tuple[str, str]]:
     record = run.record
     source = provenance_at(RunDir(run.summary.path), run.summary.progress.step if run.summary.progress else 0)
-    yield "Training sprites", f"{record.data_title}, {count(record.data_count, 'sprite')}"
+    characters = f"{count(record.set_count, record.noun)} of " if record.set_count else ""
+    yield "Training sprites", f"{record.data_title}, {characters}{count(record.data_count, 'sprite')}"
     yield "Licence", source.licence or "not entered"
     yield "Credits", source.credits or "not entered"
     yield "Started from", "; ".join(ancestor.title for ancestor in record.ancestors) or "scratch"

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from studio.app.background import model_jobs
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.train.page import TrainPage
-from studio.app.pages.train.setup import PresetButtons
+from studio.app.pages.train.setup import PresetButtons, RecipeOffer
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.widgets import factory
@@ -25,7 +25,9 @@ from studio.engine.quality import outliers
 from studio.engine.runs.folder import Ancestor, RunDir
 from studio.engine.training.parents import load_parent
 from studio.recipes.base import Preset
+from studio.recipes.sets import Sets
 from tests.app.conftest import LONG_MS, click, cpu_of, open_sprites, show_alone, start_tiny
+from tests.conftest import make_sprites, with_sets
 
 
 @pytest.fixture
@@ -43,6 +45,18 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> dict[str, Device]:
     for module, name in ((outliers, "find_outliers"), (model_jobs, "generate"), (model_jobs, "with_model")):
         monkeypatch.setattr(module, name, noted(name))
     return devices
+
+
+def test_an_offered_recipe_is_chosen_by_its_button(qtbot: QtBot) -> None:
+    offer = RecipeOffer()
+    qtbot.addWidget(offer)
+    offer.show_offer(Sets(), with_sets(make_sprites()))
+    assert offer.text.text() == "These sprites are 12 characters: the recipe Sets draws missing views."
+    with qtbot.waitSignal(offer.chosen) as chosen:
+        click(offer.button)
+    assert chosen.args == ["sets"] and not offer.isHidden()
+    offer.show_offer(None, None)
+    assert offer.isHidden()
 
 
 def add_device(session: Session) -> Device:

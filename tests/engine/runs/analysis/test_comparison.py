@@ -123,6 +123,16 @@ def test_evaluations_compare_by_equal_numbers_and_by_what_real_sprites_give() ->
     assert _row(rows, "Recall").best == {2} and _row(rows, "Recall").texts[-1] == ""
 
 
+def test_figures_of_sets_have_their_baselines_beside_them() -> None:
+    record = replace(_record(), noun="character", set_count=7)
+    figures, beside = {"exact up": 0.5, "surprisal": 1.25}, {"exact up": 0.25, "surprisal": 1.0}
+    found = CheckpointEvaluation(30, "", figures, beside, 20, 80)
+    rows = comparison_rows([_run(record, evaluation=found)])
+    assert _row(rows, "Validation exact pixels up, evaluated").texts == ("50 % (copied 25 %)",)
+    assert _row(rows, "Validation patch surprisal in bits, evaluated").texts == ("1.25 (real 1)",)
+    assert _row(rows, "Speed").texts == ("50 characters/s",)
+
+
 def test_samples_of_the_same_step_or_time_are_found() -> None:
     quick = _run(_record(), steps=(0, 10, 30))
     slow = _run(_record(), steps=(0, 8, 20), elapsed=((10, 20.0), (20, 40.0)))
