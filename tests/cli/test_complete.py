@@ -155,7 +155,5 @@ def test_unsliced_sheets_name_the_flag_that_slices_them(tmp_path: Path, studio: 
     assert "look like unsliced sheets: 8 characters with 4 views x 4 frames" in error and "--sets sheets" in error
 
 
-def test_experiments_and_speed_tests_refuse_models_of_sets(sets_run: Path, studio: Studio) -> None:
-    assert "Experiments measure models of single sprites." in studio("lab", "hardest", sets_run, code=WRONG_USAGE).err
-    words = ["devices", "--measure", "--recipe", "sets", "--size", 8]
-    assert "speed of models of sets can't be measured" in studio(*words, code=WRONG_USAGE).err
+def test_experiments_on_single_sprites_refuse_models_of_sets(sets_run: Path, studio: Studio) -> None:
+    assert "needs a model of single sprites." in studio("lab", "hardest", sets_run, code=WRONG_USAGE).err

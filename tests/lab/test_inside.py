@@ -21,12 +21,15 @@ from studio.engine.runs.history import MetricCurve
 from studio.engine.sampling.generate import generate
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_device, to_input
+from studio.lab.catalog import experiments
 from studio.lab.experiments import feature_maps, from_noise, hardest, layers
 from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.experiments.sweep import TimedTraining
 from studio.lab.outcome import Outcome
 from studio.lab.results import Result
 from studio.lab.running import result_of
-from tests.conftest import make_sprites, with_numbers
+from studio.recipes.sets import Sets
+from tests.conftest import make_sprites, with_numbers, with_sets
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator, train_regression
 from tests.lab.fake_experiments import FakeExperiment
 from tests.lab.tools import context_of_run, small_context
@@ -176,3 +179,13 @@ def test_predicted_numbers_are_shown_next_to_true_ones(tmp_path: Path) -> None:
     outcome = _outcome(hardest.Hardest(), context_of_run(tmp_path / "run"))
     assert outcome.tables[0].columns == ("sprite", "class", ">loss", ">visible", ">red")
     assert all(", true " in row[3] for row in outcome.tables[0].rows)
+
+
+def test_experiments_refuse_or_measure_models_of_sets() -> None:
+    reasons = {name: experiment.unsupported_reason(Sets()) for name, experiment in experiments().items()}
+    allowed = {name for name, reason in reasons.items() if not reason}
+    assert allowed == {"layers", "learning-rate", "precision", "threads"}
+    assert all(reason.endswith(".") for name, reason in reasons.items() if name not in allowed)
+    training = TimedTraining(ExperimentContext.of(Sets(), Sets.small, with_sets(make_sprites()), CPU, 1.0).training())
+    training.step()
+    assert training.speed.endswith(" characters/s")

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from studio.core.config import TrainingConfig, Value
-from studio.core.errors import UsageError
 from studio.core.events import Events, Progress
 from studio.data.sets.layout import SetLayout
 from studio.data.sprites import Sprites
@@ -174,12 +173,7 @@ def training_budget(
 
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
-    """Time real steps in fp32 and mixed precision; yields Progress, DeviceMeasured for each. Raises DeviceError.
-
-    Raises UsageError for a model of sets: the steps would need sets of sprites.
-    """
-    if recipe.makes == "sets":
-        raise UsageError("The speed of models of sets can't be measured.", "Measure a generator instead.")
+    """Time real steps in fp32 and mixed precision; yields Progress, DeviceMeasured for each. Raises DeviceError."""
     if device.kind == "cpu":
         torch.set_num_threads(config.threads or device.threads)
     count, target = config.batch_size, device.torch

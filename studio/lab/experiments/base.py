@@ -121,6 +121,7 @@ class Experiment(ABC):
     seconds: ClassVar[float] = 60.0  # default duration
     # sprites: train networks on sprites. run: examine a run and leave it unchanged.
     subject: ClassVar[Literal["sprites", "run"]] = "sprites"
+    takes_sets: ClassVar[bool] = False  # whether it works with models of sets
     # A page of PyTorch's documentation on the subject: title and address.
     read_on: ClassVar[tuple[str, str]] = ("", "")
     plain: ClassVar[str] = ""  # template for `code` with {device}, {batch_size} and {size}
@@ -135,7 +136,9 @@ class Experiment(ABC):
 
     def unsupported_reason(self, recipe: Recipe) -> str:
         """Return why the experiment can't examine models of this recipe, in a sentence; empty if it can."""
-        return "Experiments measure models of single sprites. Choose another recipe." if recipe.makes == "sets" else ""
+        if recipe.makes == "sets" and not self.takes_sets:
+            return "This experiment needs a model of single sprites. Choose another recipe."
+        return ""
 
     @abstractmethod
     def run(self, context: ExperimentContext) -> Events:

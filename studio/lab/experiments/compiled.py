@@ -11,7 +11,7 @@ import torch
 
 from studio.core.errors import StudioError
 from studio.core.events import Events, Progress
-from studio.core.formatting import describe_agreement, duration, number, percent, rate
+from studio.core.formatting import describe_agreement, duration, number, percent
 from studio.engine.devices.types import Device
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.experiments.sweep import SETUP, TimedTraining, milliseconds, sweep_in_turns
@@ -95,7 +95,7 @@ def _plot(eager: TimedTraining, compiled: TimedTraining, cost_s: float, steps: i
 
 def _table(eager: TimedTraining, compiled: TimedTraining) -> Table:
     named = (("eager", eager), ("compiled", compiled))
-    rows = ((name, duration(one.warm_up_s), milliseconds(one.step_s), rate(one.sprites_per_s)) for name, one in named)
+    rows = ((name, duration(one.warm_up_s), milliseconds(one.step_s), one.speed) for name, one in named)
     return Table(("", f">first {_WARM_UP_STEPS} steps", ">each later step", ">speed"), tuple(rows))
 
 

@@ -45,6 +45,7 @@ class LearningRate(Experiment):
     title = "Learning rate"
     question = "How large may the learning rate be?"
     order = 25
+    takes_sets = True
     seconds = 60.0
     read_on = ("Optimizers and their rates", "https://docs.pytorch.org/docs/stable/optim.html")
     plain = _CODE
@@ -56,7 +57,7 @@ class LearningRate(Experiment):
         training, shown_s = context.training(precision), time.perf_counter()
         while len(losses) < steps and not _has_diverged(losses, steps):
             tick, tick_s = list[torch.Tensor](), time.perf_counter()  # losses of a tick, float32 [] on the device
-            while len(losses) + len(tick) < steps and time.perf_counter() - tick_s < TICK_S:
+            while not tick or (len(losses) + len(tick) < steps and time.perf_counter() - tick_s < TICK_S):
                 training.set_learning_rate(float(rates[len(losses) + len(tick)]))
                 tick.append(training.train_step())
             losses += torch.stack(tick).cpu().tolist()  # the tick's only copy from the device

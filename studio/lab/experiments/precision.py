@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from studio.core.events import Events, Progress
-from studio.core.formatting import count, decimal, memory, percent, rate
+from studio.core.formatting import count, decimal, memory, percent
 from studio.lab.experiments.base import TIMED_IMPORTS, Experiment, ExperimentContext, kept_bytes, loss_plot
 from studio.lab.experiments.sweep import TimedTraining, milliseconds, sweep_in_turns
 from studio.lab.outcome import Outcome, Plot, Table
@@ -42,6 +42,7 @@ class Precision(Experiment):
     title = "Precision"
     question = "Is 16-bit training faster here, and equally good?"
     order = 40
+    takes_sets = True
     seconds = 60.0
     read_on = ("Automatic mixed precision", "https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html")
     plain = _CODE
@@ -81,7 +82,7 @@ def _plot(trainings: Mapping[str, PrecisionTraining]) -> Plot:
 def _table(trainings: Mapping[str, PrecisionTraining]) -> Table:
     rows = []
     for name, one in trainings.items():
-        rows.append((name, rate(one.sprites_per_s), milliseconds(one.step_s), memory(one.kept_bytes)))
+        rows.append((name, one.speed, milliseconds(one.step_s), memory(one.kept_bytes)))
     return Table(("precision", ">speed", ">time per step", ">kept for the backward pass"), tuple(rows))
 
 
@@ -106,7 +107,7 @@ def _compared(name: str, trainings: Mapping[str, PrecisionTraining], ends: Mappi
     times = base.step_s / training.step_s
     pace = "as fast as" if 1 / _FASTER < times < _FASTER else f"{times:.2g} times as fast as"
     yield (
-        f"{name} is {pace} fp32 here: {rate(training.sprites_per_s)} against {rate(base.sprites_per_s)}. It keeps "
+        f"{name} is {pace} fp32 here: {training.speed} against {base.speed}. It keeps "
         f"{memory(training.kept_bytes)} for the backward pass; fp32 keeps {memory(base.kept_bytes)}."
     )
     if not math.isfinite(ends[name]):

@@ -9,6 +9,7 @@ from typing import TypeVar
 from torch import Tensor
 
 from studio.core.events import Events, Progress
+from studio.core.formatting import rate
 from studio.engine.steps.benchmark import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S
 from studio.lab.experiments.base import TIMED_IMPORTS, loss_curve, seconds_in_turns
@@ -106,6 +107,11 @@ class TimedTraining:
     def sprites_per_s(self) -> float:
         """The training speed in sprites per second."""
         return self.training.config.batch_size / self.step_s
+
+    @property
+    def speed(self) -> str:
+        """The training speed as text, such as '182 sprites/s'."""
+        return rate(self.sprites_per_s, f"{self.training.recipe.noun}s")
 
     def curve(self, name: str) -> Line:
         """Return the smoothed loss curve, up to the first NaN or infinity."""

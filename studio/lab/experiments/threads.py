@@ -29,6 +29,7 @@ class Threads(Experiment):
     title = "Threads"
     question = "How many threads make this CPU train fastest?"
     order = 30
+    takes_sets = True
     seconds = 30.0
     read_on = ("torch.set_num_threads", "https://docs.pytorch.org/docs/stable/generated/torch.set_num_threads.html")
     plain = _CODE
@@ -66,7 +67,7 @@ def _plot(durations_s: dict[int, list[float]], context: ExperimentContext) -> Pl
     speeds = tuple(context.config.batch_size / statistics.median(times) for times in durations_s.values())
     ideal = Line("ideal", counts, tuple(speeds[0] * threads for threads in counts), dots=False)
     lines = Line("measured", counts, speeds), ideal
-    return Plot("Speed by number of threads", Axis("threads", log=True), Axis("sprites/s"), lines)
+    return Plot("Speed by number of threads", Axis("threads", log=True), Axis(f"{context.recipe.noun}s/s"), lines)
 
 
 def _conclusion(durations_s: dict[int, list[float]], context: ExperimentContext) -> Outcome:
@@ -74,8 +75,10 @@ def _conclusion(durations_s: dict[int, list[float]], context: ExperimentContext)
     fastest_s = min(medians_s.values())
     best = min(threads for threads, median_s in medians_s.items() if median_s <= _AS_GOOD * fastest_s)
     best_s, batch_size, cores = medians_s[best], context.config.batch_size, max(1, context.device.cores)
-    trains = f"{count(best, 'thread')} {'trains' if best == 1 else 'train'} fastest: {rate(batch_size / best_s)}"
-    sentences = [f"{trains}, {1000 * best_s:.0f} ms for a step of {count(batch_size, 'sprite')}."]
+    noun = context.recipe.noun
+    speed = rate(batch_size / best_s, f"{noun}s")
+    trains = f"{count(best, 'thread')} {'trains' if best == 1 else 'train'} fastest: {speed}"
+    sentences = [f"{trains}, {1000 * best_s:.0f} ms for a step of {count(batch_size, noun)}."]
     if best > 1:
         times = medians_s[1] / best_s
         sentences.append(f"{best} threads are {times:.3g} times as fast as one thread; ideal would be {best} times.")
