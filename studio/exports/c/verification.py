@@ -35,7 +35,7 @@ class CVerification:
     def problem(self, recipe: RecipeTraits) -> str:
         if recipe.makes == "sprites" and "flow" not in recipe.capabilities:
             return f"The C code draws with flow matching, which the recipe {recipe.title} does not use."
-        return "The C code can't hold a model of sets." if recipe.makes == "sets" else ""
+        return "The C code can't complete sets. An ONNX file can." if recipe.makes == "sets" else ""
 
     def live(self, model: ExportableModel, config: CConfig) -> Tensor:
         with torch.no_grad():
