@@ -77,7 +77,8 @@ class GivenPanel(QWidget):
         """Show the table in this area, in logical pixels, unless the cells would be too small."""
         self._area = area
         table, content, size = self.table, self.table.content(), self._characters.draft.size
-        across = area.width() - (0 if table.verticalHeader().isHidden() else table.verticalHeader().width())
+        names = 0 if table.verticalHeader().isHidden() else table.verticalHeader().width()
+        across = area.width() - names - _ROOM  # the table has a frame
         across //= max(1, len(content.columns))
         down = (area.height() - table.horizontalHeader().sizeHint().height()) // max(1, len(content.rows))
         side = min(max(min(across, down) - _ROOM, _SMALLEST), _LARGEST)

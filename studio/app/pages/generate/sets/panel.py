@@ -36,7 +36,7 @@ class SetsPanel(QObject):
         self.view.candidates.dragger.failed.connect(session.show_error)
         self.editing.addAction(self.view.candidates.carry_over)  # its key works in the editor, too
         self.editing.carry_over.clicked.connect(self.drawing.carry_over)
-        self.drawing.drawn.connect(self.view.show_first)
+        self.drawing.drawn.connect(self._on_drawn)
         self.editing.changed.connect(self._on_editor_changed)
 
     def is_editing(self) -> bool:
@@ -79,6 +79,11 @@ class SetsPanel(QObject):
             folder = dialogs.choose_save_folder(self.area, settings, title)
             if folder is not None:
                 self._session.saving.save_files(folder, selection)
+
+    @Slot()
+    def _on_drawn(self) -> None:
+        self.view.show_first()
+        self.area.ensureWidgetVisible(self.view.candidates)
 
     @Slot()
     def _on_editor_changed(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QSize, Slot
+from PySide6.QtCore import QEvent, QSize, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
@@ -113,6 +113,12 @@ class SetsView(QWidget):
             old.removeWidget(self.walk)
             new.addWidget(self.walk, 0 if is_narrow else 1)
             self.walk.set_low(is_narrow)
+
+    def event(self, event: QEvent) -> bool:
+        """Keep the height that wrapped texts need at this width: a splitter asks for the least height alone."""
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize):
+            self.setMinimumHeight(self._box.minimumHeightForWidth(self.width()))
+        return super().event(event)
 
     @Slot()
     def _on_given_focused(self) -> None:
