@@ -10,7 +10,8 @@ from studio.core.events import SetsDrawn
 from studio.engine import catalog
 from studio.engine.models.exporting import exportable_copy
 from studio.engine.models.model import TrainedModel
-from studio.engine.sampling.complete import CompleteSettings, GivenSets, complete
+from studio.engine.sampling.complete import complete
+from studio.engine.sampling.settings import CompleteSettings, GivenSets
 from studio.exports.base import PROBE
 from studio.recipes.flow import normal_rows
 from studio.recipes.set_drawing import mirror_sides, palettes_of

@@ -13,7 +13,8 @@ from studio.data.sprites import Sprites, unstack
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.copies import find_copies
 from studio.engine.quality.surprisal import PatchSurprisal
-from studio.engine.sampling.complete import CompleteSettings, GivenSets, complete
+from studio.engine.sampling.complete import complete
+from studio.engine.sampling.settings import CompleteSettings, GivenSets
 from studio.recipes.set_tasks import first_of_rows
 
 _FEWEST_CELLS = 4  # for patch counts

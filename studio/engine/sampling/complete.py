@@ -23,8 +23,6 @@ from studio.recipes.flow import normal_rows
 from studio.recipes.set_colours import TRANSPARENT, UNUSED
 from studio.recipes.set_drawing import mirror_sides
 
-__all__ = ["CompleteSettings", "GivenSets", "check_completes", "complete"]
-
 _DRAW_BATCH = 16  # sets; few enough to stop quickly
 
 

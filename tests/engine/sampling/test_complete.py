@@ -13,7 +13,8 @@ from studio.core.events import Progress, SetsDrawn
 from studio.data.sprites import unstack
 from studio.engine import catalog
 from studio.engine.models.model import TrainedModel
-from studio.engine.sampling.complete import CompleteSettings, GivenSets, complete
+from studio.engine.sampling.complete import complete
+from studio.engine.sampling.settings import CompleteSettings, GivenSets
 from tests.conftest import make_sprites, with_mirrored_views
 from tests.engine.tools import untrained_model
 

@@ -26,7 +26,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.input import ListSearch
 from studio.app.widgets.menu import set_action_enabled, set_keys
-from studio.core import formatting, guide
+from studio.core import formatting
 
 _ROOM_FOR_ALL = 1400  # logical pixels; a narrower page hides its form while the editor is open
 _THUMBNAIL = "generate_thumbnail"  # settings key: side of a thumbnail in logical pixels
@@ -223,7 +223,7 @@ class GeneratePage(Page):
         size, is_editing = record.size if record else 0, self.editing.is_open()
         makes = self._makes()
         self._right.setCurrentIndex(_VIEWS.get(makes, 1))
-        self.topic = "sets" if makes == "sets" and "sets" in guide.topic_names() else "generate"
+        self.topic = "sets" if makes == "sets" else "generate"
         self._share_keys(makes == "sprites")
         self.request.setVisible(not predicts)
         self.request.show_sets(makes == "sets")

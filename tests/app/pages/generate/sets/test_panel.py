@@ -71,7 +71,7 @@ def test_from_a_dropped_view_to_a_saved_character(
 ) -> None:
     characters, history = page.session.characters, page.session.generate_history
     table = page.sets.view.candidates.table
-    assert page.generate.accessibleName() == "New characters"
+    assert page.generate.accessibleName() == "New characters" and page.topic == "sets"
     sheet = np.zeros((16, 16, 4), np.uint8)
     sheet[2:7, 2:7] = (200, 10, 10, 255)
     Image.fromarray(sheet).save(tmp_path / "hero.png")
