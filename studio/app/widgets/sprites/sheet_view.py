@@ -106,7 +106,8 @@ class SpriteSheetView(QWidget):
             sets = SetRows(count // columns, size, self._parts, _SET_PARTS, names)
             found.append(SheetLayout.fill_sets(self.size(), self.devicePixelRatioF(), sets, self.fontMetrics()))
         named, bare = found
-        return named if named.boxes[0].width() >= bare.boxes[0].width() else bare
+        has_room = max((line.right() for line, _ in named.names), default=0) < self.width()
+        return named if has_room and named.boxes[0].width() >= bare.boxes[0].width() else bare
 
     def _part_of(self, row: int) -> str:
         """Return 'Given', 'True' or 'Drawn' for a cell of sets; '' for other sprites."""

@@ -70,7 +70,7 @@ def test_pairs_show_the_original_on_the_left(sheet: SpriteSheetView) -> None:
     assert "Left: original" in sheet.accessibleDescription()
 
 
-@pytest.mark.parametrize(("width", "height"), [(400, 240), (900, 160), (120, 60)])
+@pytest.mark.parametrize(("width", "height"), [(400, 240), (900, 160), (150, 90)])
 def test_sets_are_rows_of_given_true_and_drawn_cells(sheet: SpriteSheetView, width: int, height: int) -> None:
     true, drawn = (np.full((6, 8, 8, 4), colour, np.uint8) for colour in ((200, 0, 0, 255), (0, 0, 200, 255)))
     sheet.resize(width, height)
@@ -80,6 +80,7 @@ def test_sets_are_rows_of_given_true_and_drawn_cells(sheet: SpriteSheetView, wid
     places = sheet.places()
     assert [text for _, text in places.titles][:3] == ["Given", "True", "Drawn"]
     assert sheet.visible_count() == len(places.boxes) == 2 * 5
+    assert all(sheet.rect().contains(box) for box in places.boxes)
     assert all(first.right() < second.left() for first, second in zip(places.boxes[:4], places.boxes[1:5], strict=True))
     found = [sheet.shown_sprite(row) for row in range(5)]
     assert [each.name for each in found] == ["front", "back", "side", "back", "side"]
