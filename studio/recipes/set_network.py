@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from studio.recipes.base import CellSlices
 from studio.recipes.layers import Attention, ResidualBlock, group_norm
 from studio.recipes.set_colours import UNUSED, colours_of, may_count
-from studio.recipes.set_planes import INPUTS, SIDE, ColourPlanes, planes_of
+from studio.recipes.set_planes import ColourPlanes
 
 _FEATURES = 32  # of a pixel and of a colour, whose product is the colour's first logit
 _PLANES = 16  # channels of ColourPlanes
@@ -45,6 +45,7 @@ class SetNetwork(nn.Module):
         self.register_buffer("partners", torch.arange(cells))
         self.register_buffer("mirrored", torch.zeros(cells))
         wide, deep = 2 * width, 4 * width
+        self.widths = width, wide, deep, deep  # channels of the blocks on the way down
         self.enter = nn.Conv2d(2 * cells * _SHOWN + 2, width, 3, 1, 1)
         self.down = nn.ModuleList([ResidualBlock(width, width), ResidualBlock(width, wide), ResidualBlock(wide, deep)])
         self.bottom, self.attend = ResidualBlock(deep, deep), Attention(deep)
@@ -55,25 +56,27 @@ class SetNetwork(nn.Module):
         self.key = nn.Sequential(nn.Linear(width + 5, 96), nn.SiLU(), nn.Linear(96, _FEATURES))
         self.planes = ColourPlanes(cells, width, _FEATURES, _PLANES)
 
-    def forward(self, index: Tensor, palette: Tensor, known: Tensor) -> Tensor:
+    def forward(self, index: Tensor, palette: Tensor, known: Tensor, masks: Sequence[Tensor] = ()) -> Tensor:
         """Return the logits of the palette's entries for each pixel, float32 [B, C, P, S, S].
 
         index: int64 [B, C, S, S], palette indices. palette: float32 [B, P, 4]. known: float32 [B, C, S, S], 1 where
-        the pixel is known; the index of other pixels is ignored.
+        the pixel is known; the index of other pixels is ignored. masks: for dropout, factors [B, channels] for each
+        number of channels in `widths`.
         """
         batch, cells, height, width = index.shape
-        entries = torch.arange(palette.shape[1], device=index.device)[:, None, None, None]
-        has = (index[:, None] == entries).to(known.dtype) * known[:, None]  # [B, P, C, S, S], known with this colour
-        first, last = self._features(index, palette, known)  # [B, width, S, S] each
+        first, last = self._features(index, palette, known, masks)  # [B, width, S, S] each
         queries = self.leave(last).float().reshape(batch, cells, _FEATURES, height * width)
-        keys = self._keys(has, palette, first.float())  # [B, P, features]
+        keys = self._keys(index, palette, known, first.float())  # [B, P, features]
         logits = keys[:, None] @ queries / math.sqrt(_FEATURES)  # [B, C, P, S * S]
         logits = logits.view(batch, cells, -1, height, width).transpose(1, 2)  # [B, P, C, S, S]
         unused = _NEVER * (palette[..., 3] + 1).clamp(max=0.0)  # [B, P]: -1e4 for an alpha of -2, else 0
-        usable: Tensor = logits + self._corrections(has, logits, keys, last, palette) + unused[:, :, None, None, None]
+        corrections = self._corrections(index, known, logits, keys, last, palette)
+        usable: Tensor = logits + corrections + unused[:, :, None, None, None]
         return usable.transpose(1, 2)
 
-    def _features(self, index: Tensor, palette: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+    def _features(
+        self, index: Tensor, palette: Tensor, known: Tensor, masks: Sequence[Tensor]
+    ) -> tuple[Tensor, Tensor]:
         """Return the U-Net's features of the first level and of the last, [B, width, S, S] each."""
         batch, _, height, width = index.shape
         shown = torch.cat([colours_of(index, palette) * known[:, :, None], known[:, :, None]], 2).flatten(1, 2)
@@ -83,39 +86,46 @@ class SetNetwork(nn.Module):
         border = (0, -width % side, 0, -height % side)
         x = self.enter(F.pad(torch.cat([shown, shown.flip(3), rows, columns], 1), border))
         skips = []
-        for number, block in enumerate(self.down):
+        for number, block in enumerate([*self.down, self.bottom]):
             x = block(F.avg_pool2d(x, 2) if number else x)
+            x = x * masks[number][:, :, None, None] if masks else x
             skips.append(x)
-        x = self.attend(self.bottom(F.avg_pool2d(x, 2)))
+        x = self.attend(skips.pop())
         for block, skip in zip(self.up, reversed(skips), strict=True):
             x = block(torch.cat([F.interpolate(x, scale_factor=2.0), skip], 1))
         return skips[0][:, :, :height, :width], F.hardswish(self.norm(x))[:, :, :height, :width]
 
-    def _keys(self, has: Tensor, palette: Tensor, features: Tensor) -> Tensor:
+    def _keys(self, index: Tensor, palette: Tensor, known: Tensor, features: Tensor) -> Tensor:
         """Return the keys of the palette's entries, float32 [B, P, features].
 
-        has: [B, P, C, S, S]. features: float32 [B, width, S, S], averaged over the known pixels of each colour.
+        features: float32 [B, width, S, S], averaged over the known pixels of each colour.
         """
-        pixels = has.float().sum(2).flatten(2)  # [B, P, S * S], in how many cells a pixel is known and has the colour
+        pixels = features.new_zeros(palette.shape[0], palette.shape[1], features.shape[2] * features.shape[3])
+        for cell in range(self.cells):  # pixels: [B, P, S * S], in how many cells a pixel is known and has the colour
+            own = known[:, cell].flatten(1)[:, None].to(pixels.dtype)
+            pixels = pixels.scatter_add(1, index[:, cell].flatten(1)[:, None], own)
         counts = pixels.sum(2, keepdim=True)  # [B, P, 1]
         pooled = pixels @ features.flatten(2).transpose(1, 2) / counts.clamp(min=1)  # [B, P, width]
         return self.key(torch.cat([pooled, palette, counts.log1p() / 6], 2))  # type: ignore[no-any-return]
 
-    def _corrections(self, has: Tensor, logits: Tensor, keys: Tensor, features: Tensor, palette: Tensor) -> Tensor:
+    def _corrections(
+        self, index: Tensor, known: Tensor, logits: Tensor, keys: Tensor, features: Tensor, palette: Tensor
+    ) -> Tensor:
         """Return what `ColourPlanes` adds to the logits, [B, P, C, S, S]; zeros for unused entries."""
-        (batch, count), (height, width) = has.shape[:2], has.shape[3:]
-        border = (0, -width % SIDE, 0, -height % SIDE)
-        context, keys = F.pad(self.planes.context(features), border), self.planes.keys(keys)  # keys: [B, P, 3 planes]
+        batch, count = palette.shape[:2]
+        context, keys = self.planes.context(features), self.planes.keys(keys)  # [B, 2 planes, S, S], [B, P, 3 planes]
+        entries = torch.arange(count, device=index.device)[:, None, None, None]
         if not may_count(palette):
-            planes, repeated = planes_of(has.flatten(0, 1), logits.flatten(0, 1)), context.repeat_interleave(count, 0)
-            added = self.planes(F.pad(planes, border), repeated, keys.flatten(0, 1))
-        else:
-            sets, entries = (palette[..., 3] > UNUSED).nonzero(as_tuple=True)  # [N] each: half of the work, or less
-            planes = F.pad(planes_of(has[sets, entries], logits[sets, entries]), border)
-            own = self.planes(planes, context[sets], keys[sets, entries])
-            added = own.new_zeros(batch * count, *own.shape[1:]).index_copy(0, sets * count + entries, own)
+            has = (index[:, None] == entries).to(known.dtype) * known[:, None]  # [B, P, C, S, S]
+            repeated = context[:, None].expand(-1, count, -1, -1, -1)
+            added = self.planes(*(part.flatten(0, 1) for part in (has, logits, repeated, keys)))
+        else:  # the used entries alone: half of the work, or less
+            sets, used = (palette[..., 3] > UNUSED).nonzero(as_tuple=True)  # [N] each
+            has = (index[sets] == entries[used]).to(known.dtype) * known[sets]  # [N, C, S, S]
+            own = self.planes(has, logits[sets, used], context[sets], keys[sets, used])
+            added = own.new_zeros(batch * count, *own.shape[1:]).index_copy(0, sets * count + used, own)
         corrections: Tensor = added.unflatten(0, (batch, count))
-        return corrections[..., :height, :width]
+        return corrections
 
 
 def mirrored_odds(network: SetNetwork, index: Tensor, palette: Tensor, known: Tensor) -> Tensor:
@@ -136,5 +146,8 @@ def cell_slices(cells: Sequence[str]) -> dict[str, CellSlices]:
     shown, drawn = (tuple(cell for cell in cells for _ in range(each)) for each in (_SHOWN, _FEATURES))
     enter = CellSlices(1, (*shown, *shown, "", ""))  # the cells, their mirror images, the coordinates
     leave = dict.fromkeys(("leave.weight", "leave.bias"), CellSlices(0, drawn))
-    planes = dict.fromkeys(("planes.leave.weight", "planes.leave.bias"), CellSlices(0, tuple(cells)))
-    return {"enter.weight": enter, **leave, "planes.enter.weight": CellSlices(1, tuple(cells) * INPUTS), **planes}
+    entering = dict.fromkeys(
+        (f"planes.{name}.weight" for name in ("enter", "enter_rows", "enter_logits")), CellSlices(1, tuple(cells))
+    )
+    leaving = dict.fromkeys(("planes.leave.weight", "planes.leave.bias"), CellSlices(0, tuple(cells)))
+    return {"enter.weight": enter, **leave, **entering, **leaving}

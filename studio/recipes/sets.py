@@ -60,8 +60,12 @@ class SetsConfig(TrainingConfig):
         unit="colours", label="Palette", low=4, high=256, advanced=True,
     )  # fmt: skip
 
+    dropout: float = setting(
+        0.1, "Share of channels dropped in each step, so that few characters are not learnt by heart.",
+        low=0.0, high=0.9, low_text="Off", advanced=True,
+    )  # fmt: skip
     mix_share: float = setting(
-        0.5, "Share of the training characters that get the lower part of another character. Mixing teaches more from "
+        0.7, "Share of the training characters that get the lower part of another character. Mixing teaches more from "
         "few characters.",
         label="Mix characters", low=0.0, high=1.0, low_text="Off", advanced=True,
     )  # fmt: skip
@@ -84,7 +88,7 @@ _RAREST = 0.1  # smallest share of the sets that have a cell
 _PALETTES = 64  # of training sets, kept for drawing new sets
 # Shares of the training examples with these cells given: none, the first, the first of each row; otherwise any cells.
 _NONE, _FIRST, _FIRST_OF_ROWS = 0.05, 0.5, 0.15
-_REVEALED = 0.3  # share of the training examples in which some pixels of missing cells are known
+_REVEALED = 0.25  # share of the training examples in which some pixels of missing cells are known
 _HIGHEST_CUT, _LOWEST_CUT = 0.25, 0.85  # where characters are mixed, as a share of their height from the top
 _SMALLEST = 1e-9  # odds, before their logarithm
 _WHOLE_PALETTE = 0.25  # share of the training examples with all colours of the set, not only those of known pixels
@@ -101,7 +105,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
     Config, Network = SetsConfig, SetNetwork
     headline = EXACT
     order = 5
-    small = SetsConfig(width=16, colours=16, batch_size=8)
+    small = SetsConfig(width=16, colours=16, batch_size=8, dropout=0.0, mix_share=0.0)
     fixed_by_weights = ("width",)
 
     def obstacle(self, sprites: Sprites) -> str:
@@ -178,7 +182,8 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         limited = only_allowed(palette, allowed)
         target = nearest_allowed(palette, limited).gather(1, index.flatten(1)).view_as(index)
         missing = (present[:, :, None, None] & ~known).float()
-        errors = _errors(network(target, limited, known.float()), target) * missing
+        masks = [(rng.rand(width) >= config.dropout) / (1 - config.dropout) for width in network.widths]
+        errors = _errors(network(target, limited, known.float(), masks), target) * missing
         # Averaged over the missing pixels of each set, so that each set counts equally.
         return (errors.flatten(1).sum(1) / missing.flatten(1).sum(1).clamp(min=1)).mean()
 

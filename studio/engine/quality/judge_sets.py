@@ -42,7 +42,7 @@ def judge_sets(
         surprisal = PatchSurprisal(heldout.rgba, heldout.groups, training.rgba)
         for some, into in ((new, figures), (true, baseline)):
             nearest = yield from find_copies(some, training, None, model.device)
-            into.update({SURPRISAL.name: surprisal.of(some).mean(), COPIES.name: nearest.is_copy.mean()})
+            into.update({SURPRISAL.name: float(surprisal.of(some).mean()), COPIES.name: float(nearest.is_copy.mean())})
     if 1 < leads.sum() < len(leads):
         drawn = yield from _completed(model, cells, there, leads)
         for some, into in ((drawn, figures), (cells, baseline)):
