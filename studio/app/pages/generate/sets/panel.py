@@ -38,6 +38,7 @@ class SetsPanel(QObject):
         self.editing.carry_over.clicked.connect(self.drawing.carry_over)
         self.drawing.drawn.connect(self._on_drawn)
         self.editing.changed.connect(self._on_editor_changed)
+        session.characters.refused.connect(self._on_refused)
 
     def is_editing(self) -> bool:
         """Return whether the editor shows a cell."""
@@ -85,13 +86,19 @@ class SetsPanel(QObject):
         self.view.show_first()
         self.area.ensureWidgetVisible(self.view.candidates)
 
+    @Slot(str)
+    def _on_refused(self, reason: str) -> None:
+        """Scroll to the line that says why images can't be used."""
+        if reason:
+            self.area.ensureWidgetVisible(self.view.given.error)
+
     @Slot()
     def _on_editor_changed(self) -> None:
         """Scroll to the opened editor, or return the focus to the table that was used last."""
         if self.editing.is_open():
             self._splitter.show_editor()
         else:
-            self.view.focus_table()
+            self.area.ensureWidgetVisible(self.view.focus_table())
 
     def _file_name(self) -> str:
         first = self._session.characters.draft.candidates[0]

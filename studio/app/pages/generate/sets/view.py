@@ -13,6 +13,7 @@ from studio.app.pages.generate.sets.candidates import CandidatesPanel
 from studio.app.pages.generate.sets.given import GivenPanel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.sprites.cell_table import CellTable
 from studio.app.widgets.sprites.player import Player
 from studio.core.arrays import Rgba
 from studio.data.sets.drafts import animation
@@ -90,9 +91,11 @@ class SetsView(QWidget):
         self.candidates.table.select([0])
         self.candidates.table.setFocus()
 
-    def focus_table(self) -> None:
-        """Focus the table that was used last."""
-        (self.given.table if self._plays_given else self.candidates.table).setFocus()
+    def focus_table(self) -> CellTable:
+        """Focus the last used table, and return the table."""
+        table = self.given.table if self._plays_given else self.candidates.table
+        table.setFocus()
+        return table
 
     def to_save(self) -> SpriteSelection | None:
         """Return the selected characters, or all, at the speed of the player; None without characters."""
