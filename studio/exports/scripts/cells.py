@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from studio.core.config import TrainingConfig
 from studio.exports.base import ExportableModel
 from studio.exports.scripts import cell_code as code
+from studio.exports.scripts import set_code
 from studio.exports.source_code import collect, fill_in
 
 PACKAGES = ("torch", "numpy")  # allowed imports of copied sources
@@ -35,7 +36,7 @@ _RESULTS = {
     ),
     "sets": Cell(
         "Complete sets", "Results on validation sets, of which the network sees the first cell alone.",
-        ("complete", "draw_missing", "normal_rows"), code.SAVE_SHEET + code.COMPLETE,
+        ("complete", "draw_missing", "normal_rows"), code.SAVE_SHEET + set_code.COMPLETE,
     ),
     "labels": Cell("Predict", _VALIDATED, (), code.SAVE_SHEET + code.CLASSIFY),
     "numbers": Cell("Predict", _VALIDATED, (), code.SAVE_SHEET + code.REGRESS),
@@ -95,7 +96,7 @@ def cells_for(model: ExportableModel) -> list[Cell]:
             "The studio's loop also saves checkpoints, rolls back if a loss is NaN, splits batches that don't fit into "
             "GPU memory, measures the validation loss, draws samples, and computes in bf16 or fp16.",
             (),
-            fill_in(code.TRAINING, {"network": network, "stacked": code.STACKED if model.makes == "sets" else ""}),
+            fill_in(code.TRAINING, {"network": network, "stacked": set_code.STACKED if model.makes == "sets" else ""}),
         ),
         results,
         Cell(
@@ -110,8 +111,8 @@ def cells_for(model: ExportableModel) -> list[Cell]:
 def _data(model: ExportableModel) -> str:
     """Return the code that reads the sprites."""
     if model.makes == "sets":
-        parts = {"take": code.TAKE_SETS, "layout": code.LAYOUT, "read_layout": code.READ_LAYOUT}
-        return code.STACKED_SETS + fill_in(code.SPRITES, parts) + code.READ_CELL_FOLDERS
+        parts = {"take": set_code.TAKE_SETS, "layout": set_code.LAYOUT, "read_layout": set_code.READ_LAYOUT}
+        return set_code.STACKED_SETS + fill_in(code.SPRITES, parts) + set_code.READ_CELL_FOLDERS
     takes = model.makes != "sprites" or _has_statistics(model)
     sprites = fill_in(code.SPRITES, {"take": code.TAKE if takes else "", "layout": "", "read_layout": ""})
     return sprites + (code.READ_LABELS_CSV if model.makes == "numbers" else code.READ_CLASS_FOLDERS)
