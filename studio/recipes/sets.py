@@ -207,7 +207,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
                 repeated.add(task, x, task.baseline(x), missing)
                 if task.name == EXACT.name:
                     target = nearest_allowed(palette, limited).gather(1, index.flatten(1)).view_as(index)
-                    total += float((_errors(odds.log(), target) * missing[:, :, None, None]).sum())
+                    total += float((_errors(odds.clamp(min=_SMALLEST).log(), target) * missing[:, :, None, None]).sum())
                     pixels += int(missing.sum()) * index[0, 0].numel()
         return Evaluation({"loss": total / max(1, pixels), **drawn.shares()}, baseline=repeated.shares())
 
