@@ -212,7 +212,7 @@ def test_unreadable_run_is_reported_and_the_next_is_read(tmp_path: Path, run_pat
     list(train_generator(run_path, make_sprites(), steps=1))
     (tmp_path / "damaged").mkdir()
     told, read = jobs.read_runs(RunReader(), [tmp_path / "damaged", run_path])
-    assert isinstance(told, Notice) and "gone" in told.title
+    assert isinstance(told, Notice) and "damaged" in told.title
     assert isinstance(read, HistoryRead) and read.path == run_path
 
 
