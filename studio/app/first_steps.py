@@ -57,6 +57,7 @@ class FirstSteps(QFrame):
         session.open_sprites.imported.connect(self._on_imported)
         session.training.event_received.connect(self._on_training_event)
         session.inference.generated.connect(self._on_generated)
+        session.inference.completed.connect(self._on_generated)
         session.inference.exported.connect(self._on_saved)
         session.saving.saved.connect(self._on_saved)
         self._refresh()

@@ -24,8 +24,8 @@ def test_each_step_ticks_itself_once_and_is_remembered(qtbot: QtBot, session: Se
     session.training.has_checkpoint = True
     session.training.event_received.emit(None)
     assert steps.done() == ["open", "look", "train"]
-    for _ in range(2):
-        session.inference.generated.emit(None)
+    session.inference.completed.emit(None)  # characters
+    session.inference.generated.emit(None)
     again = shown(qtbot, FirstSteps(session), 700, 40)
     assert again.done() == ["open", "look", "train", "generate"]
     session.saving.saved.emit([sprite_folder / "new.png"])

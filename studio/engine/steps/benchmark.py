@@ -26,6 +26,7 @@ WARM_UP_STEPS = 2
 MIN_STEPS = 3
 MIN_S = 1.0
 _USUAL_ROWS, _USUAL_FRAMES = ("down", "up", "left", "right"), 4  # of a walk
+_USUAL_COLOURS = 12  # of a character: a step takes longer with more
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,9 @@ def _random_sets(spec: Spec, count: int) -> Sprites:
     cells = spec.cells or tuple(f"{row}/{number}" for row in _USUAL_ROWS for number in range(_USUAL_FRAMES))
     table = np.arange(count * len(cells), dtype=np.int32).reshape(count, len(cells))
     layout = SetLayout(cells, tuple(map(str, range(count))), table, "names")
-    return replace(_random_sprites(spec, table.size), sets=layout)
+    sprites = _random_sprites(spec, table.size)
+    colours = sprites.rgba[0].reshape(-1, 4)[:_USUAL_COLOURS] | np.array([0, 0, 0, 255], np.uint8)  # [n, 4], opaque
+    return replace(sprites, rgba=colours[sprites.rgba[..., 0] % len(colours)], sets=layout)
 
 
 def transfer_ms(sprites: Sprites, target: torch.device) -> float:
