@@ -130,7 +130,8 @@ def draw_rest(
         if found > most:
             raise ValueError(f"The given cells of a set have {found} colours; the model takes {most}.")
     device = network.palettes.device
-    chances = torch.special.ndtr(normal_rows(len(cells), (rounds, 2, *cells.shape[1:4]), seed))  # uniform
+    shape = (rounds if variety else 1, 2, *cells.shape[1:4])  # the most likely colours come in one round
+    chances = torch.special.ndtr(normal_rows(len(cells), shape, seed))  # uniform
     inputs = (tensor.to(device) for tensor in (cells, given, chances))
     return draw_missing(complete, network, *inputs, variety).cpu()
 '''

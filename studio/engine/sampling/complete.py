@@ -146,14 +146,16 @@ def _draw(
     batch_size, limited = AutoBatchSize(device, _DRAW_BATCH, model.spec.size), _to_network(palettes)
     for part in batch_size.slices(len(index)):
         with batch_size.halve_if_full():
-            shape = (settings.rounds, 2, *index.shape[1:])
+            # The most likely colours of one round are closer to true cells than those of several.
+            rounds = settings.rounds if settings.variety else 1
+            shape = (rounds, 2, *index.shape[1:])
             normal = [normal_rows(1, shape, settings.seed, number) for number in numbers[part].tolist()]
             chances = torch.special.ndtr(torch.cat(normal))  # uniform, on the CPU, so that all devices draw the same
             held = (torch.from_numpy(index[part]), limited[part], torch.from_numpy(given[part]))
             condition = SetCondition(*(tensor.to(device) for tensor in held))
             states = recipe.complete(model.network, condition, chances.to(device), settings.variety)
             for number, indices in enumerate(run_in_precision(model, states), 1):
-                latest, done = indices, part.start + number / settings.rounds * (part.stop - part.start)
+                latest, done = indices, part.start + number / rounds * (part.stop - part.start)
                 yield Progress(round(done), len(index), "characters drawn")
             made.append(latest.cpu().numpy())
     return np.concatenate(made)

@@ -86,8 +86,9 @@ class CompleteSettings(Config):
         0.5, "How much candidates differ. 0 draws the most likely colours.", low=0.0, high=2.0, low_text="None"
     )
     rounds: int = setting(
-        8, "Rounds of drawing. More rounds are slower; the cells fit together better.", low=1, high=64, advanced=True
-    )
+        8, "Rounds of drawing. More rounds are slower; the cells fit together better. Without variety, one round draws "
+        "all.", low=1, high=64, advanced=True,
+    )  # fmt: skip
     palette: str = setting(
         "given", "Colours to draw with: those of the given cells alone, or also the most used of the training sprites.",
         choices=("given", "data"),

@@ -19,7 +19,6 @@ from studio.recipes.set_tasks import first_of_rows
 SAMPLE_COUNT = 16
 _PAIR_COUNT = SAMPLE_COUNT // 2  # reconstructions, each beside its original
 SAMPLE_STEPS = 10  # solver steps
-SAMPLE_ROUNDS = 4  # for sets
 _FEWEST_SETS = 2
 _MOST_ROWS_SHOWN_WHOLE = 2
 SAMPLE_SEED = 7
@@ -90,7 +89,7 @@ def _completed_samples(training: Training, model: TrainedModel, control: Control
     chosen = cells[usable[:: max(1, len(usable) // count)][:count]]
     given = np.zeros(chosen.shape[:2], np.bool_)
     given[:, first] = True
-    how = CompleteSettings(seed=SAMPLE_SEED, variety=0.0, rounds=SAMPLE_ROUNDS)
+    how = CompleteSettings(seed=SAMPLE_SEED, variety=0.0)
     work = complete(model, how, GivenSets(tuple(map(str, range(len(chosen)))), chosen, given))
     for event in work:
         if isinstance(event, SetsDrawn):
