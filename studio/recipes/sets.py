@@ -99,7 +99,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
 
     name = "sets"
     title = "Sets"
-    summary = "Learns to draw the other views and frames of a character from one of them."
+    summary = "Learns to draw the missing views and frames of a character."
     makes = "sets"
     noun = "character"
     Config, Network = SetsConfig, SetNetwork
@@ -185,7 +185,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         missing = (present[:, :, None, None] & ~known).float()
         masks = [(rng.rand(width) >= config.dropout) / (1 - config.dropout) for width in network.widths]
         errors = _errors(network(target, limited, known.float(), masks), target) * missing
-        # Averaged over the missing pixels of each set, so that each set counts equally.
+        # The mean over a set's missing pixels, then over the sets: sets count equally.
         return (errors.flatten(1).sum(1) / missing.flatten(1).sum(1).clamp(min=1)).mean()
 
     def evaluate(self, network: SetNetwork, batches: Iterable[Batch], config: SetsConfig, spec: Spec) -> Evaluation:
@@ -201,7 +201,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
             for task in tasks_of(spec.cells, network.partners.tolist()):
                 given = torch.tensor(task.given, device=x.device) & present  # bool [B, C]
                 known = given[:, :, None, None].expand_as(index)
-                missing = present & ~given & given.any(1, keepdim=True)  # a set without the given cells doesn't count
+                missing = present & ~given & given.any(1, keepdim=True)  # skips sets without the given cells
                 limited = only_allowed(palette, colours_in(index, known, palette.shape[1]))
                 odds = mirrored_odds(network, index, limited, known.float())
                 drawn.add(task, x, colours_of(odds.argmax(2), limited), missing)
@@ -274,7 +274,7 @@ def _random_given(present: Tensor, leads: Tensor, rng: BatchRng) -> Tensor:
     first = torch.arange(len(leads), device=leads.device) == 0
     given = torch.where(kind >= 1 - _FIRST - _FIRST_OF_ROWS, leads, given)
     given = torch.where(kind >= 1 - _FIRST, first, given) & present
-    return given & (given != present).any(1, keepdim=True)  # of a set with all cells given, nothing would be learnt
+    return given & (given != present).any(1, keepdim=True)  # no loss without missing cells
 
 
 def _errors(logits: Tensor, target: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""`SetLayout`: which sprite is which cell (view and frame) of which set (a character)."""
+"""`SetLayout`, the table of sets (characters) and cells (views and frames), with the sprite of every cell."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _FACING = {
 
 
 def match_cells(cells: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return for each of `cells` the cell of `known` that shows most of the same; '' if none shows the same side.
+    """Match every cell of `cells` with the most similar cell of `known`, by name; '' without a common side.
 
     The row is the same, or faces the same way (front, down, south), or at least left or right, or at least down or up.
     In the row, the column with the same name comes first, then the column at the same position, then the last.

@@ -150,7 +150,7 @@ def _draw(
             rounds = settings.rounds if settings.variety else 1
             shape = (rounds, 2, *index.shape[1:])
             normal = [normal_rows(1, shape, settings.seed, number) for number in numbers[part].tolist()]
-            chances = torch.special.ndtr(torch.cat(normal))  # uniform, on the CPU, so that all devices draw the same
+            chances = torch.special.ndtr(torch.cat(normal))  # uniform, from the CPU: equal on every device
             held = (torch.from_numpy(index[part]), limited[part], torch.from_numpy(given[part]))
             condition = SetCondition(*(tensor.to(device) for tensor in held))
             states = recipe.complete(model.network, condition, chances.to(device), settings.variety)

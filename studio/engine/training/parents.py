@@ -147,7 +147,7 @@ def settings_fixed_by(record: RunRecord, recipe: Recipe) -> dict[str, Value]:
 
 @cache
 def starter_info(recipe_name: str) -> StarterInfo | None:
-    """Return the description of a recipe's bundled model, without loading its weights; None if there is none."""
+    """Return the description of a recipe's bundled model without loading weights; None without a bundled model."""
     try:
         with starter_path(recipe_name).open("rb") as file:
             return _read_info(file)

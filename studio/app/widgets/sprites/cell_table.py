@@ -44,7 +44,7 @@ from studio.core.arrays import Mask, Rgba
 _MARGIN = 4  # logical pixels between a cell's edge and its sprite
 _CORNER, _ICON = 8, 14  # logical pixels: mark of a given cell, and largest icon of a locked or corrected cell
 _FRAME = 2  # logical pixels around the table
-_HIGHEST = 320  # logical pixels of a table that shows all its rows; a higher one scrolls
+_HIGHEST = 320  # logical pixels; a higher table scrolls
 _WIDEST_NAME, _BESIDE_NAME = 120, 28  # logical pixels: names of rows, and room beside them
 _SELECTED = QStyle.StateFlag.State_Selected.value
 _NONE = np.zeros(0, np.bool_)

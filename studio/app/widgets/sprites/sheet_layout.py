@@ -76,13 +76,13 @@ class SetRows(NamedTuple):
 
     number: int
     size: int
-    parts: Sequence[int]  # numbers of cells in the parts of a row, between which there are gaps
+    parts: Sequence[int]  # number of cells in each part of a row; gaps separate the parts
     titles: Sequence[str]  # of the parts
     names: Sequence[str]  # of the cells of a row, above each column; empty for none
 
 
 class _Blocks:
-    """Sets in `across` blocks beside each other. The other arguments are those of `SheetLayout.fill_sets`."""
+    """Place sets in `across` blocks beside each other. Further arguments: as for `SheetLayout.fill_sets`."""
 
     def __init__(self, area: QSize, ratio: float, sets: SetRows, metrics: QFontMetrics, across: int) -> None:
         count, size, parts, titles, names = sets
