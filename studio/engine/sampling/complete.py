@@ -21,7 +21,7 @@ from studio.engine.steps.batches import premultiply, unpremultiply
 from studio.recipes.capabilities import CompletesSets, SetCondition
 from studio.recipes.flow import normal_rows
 from studio.recipes.set_colours import TRANSPARENT, UNUSED
-from studio.recipes.set_drawing import mirror_sides
+from studio.recipes.set_drawing import mirror_sides, palettes_of
 
 _DRAW_BATCH = 16  # sets; few enough to stop quickly
 
@@ -43,11 +43,10 @@ def complete(model: TrainedModel, settings: CompleteSettings, sets: GivenSets | 
     else:
         _check(sets, model)
         rows, numbers = np.repeat(np.arange(len(sets.names)), count), np.tile(numbers, len(sets.names))
-    palettes = _palettes(sets, model, settings, numbers)[rows]  # uint8 [N, P, 4]
     given, own = sets.given[rows], sets.cells[rows]
-    index = np.zeros(own.shape[:-1], np.int64)  # [N, C, S, S]
-    for row, palette in enumerate(palettes):
-        index[row] = _positions(own[row], palette) * given[row, :, None, None]
+    index, palettes = _palettes(sets, model, settings)
+    index, palettes = index[rows], palettes[rows]  # int64 [N, C, S, S], uint8 [N, P, 4]
+    _take_training_palettes(palettes, given, model, settings, numbers)
     with detection.wrap_device_errors(model.device):
         drawn = yield from _draw(model, recipe, settings, index, palettes, given, numbers)
     made = palettes[np.arange(len(rows))[:, None, None, None], drawn]  # [N, C, S, S, 4]
@@ -80,47 +79,38 @@ def _check(sets: GivenSets, model: TrainedModel) -> None:
 
 
 def _palettes(
-    sets: GivenSets, model: TrainedModel, settings: CompleteSettings, numbers: NDArray[np.int64]
-) -> NDArray[np.uint8]:
-    """Return the palette of each set, straight RGBA, uint8 [M, P, 4]; unused entries repeat the transparent entry 0.
+    sets: GivenSets, model: TrainedModel, settings: CompleteSettings
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return the palette index of each pixel, int64 [M, C, S, S], and the palettes, straight RGBA, uint8 [M, P, 4].
 
-    A set without given cells takes the palette of a training set. Raises SetsError for too many colours.
+    Unused entries repeat the transparent entry 0. Raises SetsError for too many colours.
     """
-    of_training = to_straight(model.network.get_buffer("palettes"))  # uint8 [G, P, 4]
-    most = of_training.shape[1]
-    palettes = np.zeros((len(sets.names), most, 4), np.uint8)
-    for row, (name, cells, given) in enumerate(zip(sets.names, sets.cells, sets.given, strict=True)):
-        if not given.any():
-            chosen = np.random.default_rng((settings.seed, int(numbers[row]))).integers(len(of_training))
-            palettes[row] = of_training[chosen]
-            continue
-        colours = _colours_in(cells[given])
-        if len(colours) >= most:
-            title = f"The given cells of {name} have {len(colours)} colours; the model takes {most - 1}."
+    most = model.network.get_buffer("palettes").shape[1]
+    for name, cells, given in zip(sets.names, sets.cells, sets.given, strict=True):
+        pixels = as_uint32(cells[given])
+        if (count := len(np.unique(pixels[cells[given][..., 3] > 0]))) >= most:
+            title = f"The given cells of {name} have {count} colours; the model takes {most - 1}."
             raise SetsError(title, "Reduce the colours, or train with a larger palette.")
-        if settings.palette == "data":
-            known = np.concatenate([model.style.palette, np.full((len(model.style.palette), 1), 255, np.uint8)], 1)
-            is_new = ~np.isin(as_uint32(known), as_uint32(colours))
-            colours = np.concatenate([colours, known[is_new]])[: most - 1]
-        palettes[row, 1 : 1 + len(colours)] = colours
-    return palettes
+    index, own = palettes_of(torch.from_numpy(sets.cells), torch.from_numpy(sets.given), most)
+    palettes: NDArray[np.uint8] = own.numpy()
+    if settings.palette == "data":
+        known = np.concatenate([model.style.palette, np.full((len(model.style.palette), 1), 255, np.uint8)], 1)
+        for palette in palettes:
+            first = 1 + int((palette[:, 3] > 0).sum())
+            new = known[~np.isin(as_uint32(known), as_uint32(palette))][: most - first]
+            palette[first : first + len(new)] = new
+    return index.numpy(), palettes
 
 
-def _colours_in(cells: Rgba) -> NDArray[np.uint8]:
-    """Return the visible colours of cells, uint8 [n, 4], most used first."""
-    visible = cells.reshape(-1, 4)[cells.reshape(-1, 4)[:, 3] > 0]
-    colours, counts = np.unique(visible, axis=0, return_counts=True)
-    return colours[np.argsort(-counts, kind="stable")]
-
-
-def _positions(cells: Rgba, palette: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the position of each pixel's colour in the palette; 0, transparent, for other colours. int64 [C, S, S]."""
-    keys = as_uint32(palette)
-    order = np.argsort(keys, kind="stable")
-    pixels = as_uint32(np.ascontiguousarray(cells))
-    found = order[np.searchsorted(keys[order], pixels).clip(max=len(keys) - 1)]
-    positions: NDArray[np.int64] = np.where((keys[found] == pixels) & (cells[..., 3] > 0), found, TRANSPARENT)
-    return positions
+def _take_training_palettes(
+    palettes: NDArray[np.uint8], given: Mask, model: TrainedModel, settings: CompleteSettings,
+    numbers: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Give candidates without given cells the palettes of random training sets. palettes: uint8 [N, P, 4]."""
+    of_training = to_straight(model.network.get_buffer("palettes"))  # uint8 [G, P, 4]
+    for row in np.flatnonzero(~given.any(1)).tolist():
+        chosen = np.random.default_rng((settings.seed, int(numbers[row]))).integers(len(of_training))
+        palettes[row] = of_training[chosen]
 
 
 def to_straight(palettes: Tensor) -> NDArray[np.uint8]:

@@ -35,7 +35,7 @@ from PySide6.QtWidgets import (
 from studio.app import theme
 from studio.app.widgets import pasted
 from studio.app.widgets.input import SelectionDrag, ZoomWheel
-from studio.app.widgets.sprites.cell_view import NO_INDEX, Index
+from studio.app.widgets.sprites.cell_view import NO_INDEX, Index, prepare_cell_table
 from studio.app.widgets.sprites.grid import draw_state
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.app.widgets.sprites.set_table import draw_gap
@@ -189,13 +189,7 @@ class CellTable(QTableView):
         self._delegate = CellDelegate(self, self._cells)
         self.setModel(self._cells)
         self.setItemDelegate(self._delegate)
-        self.setShowGrid(False)
-        self.setTabKeyNavigation(False)
-        self.setCornerButtonEnabled(False)
-        self.setSelectionMode(QTableView.SelectionMode.ExtendedSelection)
-        self.setEditTriggers(QTableView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
-        self.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
+        prepare_cell_table(self)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         self._name_headers()
         self.activated.connect(self._on_activated)

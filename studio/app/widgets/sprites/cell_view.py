@@ -17,7 +17,7 @@ from PySide6.QtCore import (
     Qt,
 )
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QListView
+from PySide6.QtWidgets import QAbstractItemView, QListView, QTableView
 
 _FARTHEST = 2**31 - 1 - 2**16  # largest scroll position in Qt's 32-bit pixels
 Index = QModelIndex | QPersistentModelIndex
@@ -25,6 +25,17 @@ NO_INDEX = QModelIndex()
 _TEXTS = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole)
 _Move: TypeAlias = QAbstractItemView.CursorAction
 _Hint: TypeAlias = QAbstractItemView.ScrollHint
+
+
+def prepare_cell_table(table: QTableView) -> None:
+    """Let a table of sprites scroll by pixels, select several cells and leave the Tab key to the page."""
+    table.setShowGrid(False)
+    table.setTabKeyNavigation(False)
+    table.setCornerButtonEnabled(False)
+    table.setSelectionMode(QTableView.SelectionMode.ExtendedSelection)
+    table.setEditTriggers(QTableView.EditTrigger.NoEditTriggers)
+    table.setHorizontalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
+    table.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
 
 
 class TextRows(QAbstractListModel):

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOp
 from studio.app import keys, theme
 from studio.app.widgets import factory
 from studio.app.widgets.input import SelectionDrag, ZoomWheel
-from studio.app.widgets.sprites.cell_view import NO_INDEX, Index
+from studio.app.widgets.sprites.cell_view import NO_INDEX, Index, prepare_cell_table
 from studio.app.widgets.sprites.grid import SpriteGrid, draw_state
 from studio.app.widgets.sprites.set_header import CellNamer, SetHeader
 from studio.core.formatting import count, number
@@ -140,13 +140,7 @@ class SetTable(QTableView):
         self.setModel(self._rows)
         self.setHorizontalHeader(self._header)
         self.setItemDelegate(self._delegate)
-        self.setShowGrid(False)
-        self.setTabKeyNavigation(False)
-        self.setCornerButtonEnabled(False)
-        self.setSelectionMode(QTableView.SelectionMode.ExtendedSelection)
-        self.setEditTriggers(QTableView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
-        self.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
+        prepare_cell_table(self)
         names = self.verticalHeader()
         names.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         names.setMinimumSectionSize(1)
