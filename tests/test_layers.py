@@ -23,10 +23,11 @@ MAY_IMPORT = {
     "data": {"core", "data"},
     "recipes": {"core", "recipes", "data.sprites"},
     "exports": {"core", "exports", "data.sprites"},
-    "engine": {"core", "data", "recipes", "exports", "engine"},
+    "installing": {"installing"},
+    "engine": {"core", "data", "recipes", "exports", "installing", "engine"},
     "lab": {"core", "data", "recipes", "exports", "engine", "lab"},
-    "app": {"core", "data", "recipes", "exports", "engine", "lab", "app"},
-    "cli": {"core", "data", "recipes", "exports", "engine", "lab", "cli"},
+    "app": {"core", "data", "recipes", "exports", "installing", "engine", "lab", "app"},
+    "cli": {"core", "data", "recipes", "exports", "installing", "engine", "lab", "cli"},
     "__main__": {"cli"},
     "": {"core.former_names"},
 }
@@ -163,6 +164,8 @@ def _problems(module: str, item: Import, plugins: set[str]) -> Iterator[str]:
         yield f"imports {outer}: nothing that is read back may be pickle"
     if outer in QT and layer != "app":
         yield f"imports {outer}: only the window may"
+    if layer == "installing" and outer not in {"studio", "__future__", *sys.stdlib_module_names}:
+        yield f"imports {outer}: the launcher has the standard library alone"
     if outer == "torch" and layer in {"core", "data"}:
         yield "imports torch: core and data never do"
     if outer == "torch" and layer == "app" and not (item.late or item.typing):
@@ -214,6 +217,8 @@ def test_every_module_can_be_imported_on_windows(package: str) -> None:
         ("studio.engine.thing", "from studio.cli.messages import notice", "imports point down"),
         ("studio.exports.thing", "from studio.engine.models.model import TrainedModel", "imports point down"),
         ("studio.recipes.thing", "from studio.data import importing", "imports point down"),
+        ("studio.installing.thing", "def f():\n    import platformdirs", "standard library"),
+        ("studio.installing.thing", "from studio.core import files", "imports point down"),
         ("studio.app.thing", "import torch", "first paint"),
         ("studio.app.thing", "if True:\n    from torch import nn", "first paint"),
         ("studio.cli.thing", "from studio.app import launch", "imports point down"),
