@@ -77,11 +77,12 @@ class ReadOptions(Config):
     )  # fmt: skip
     rows: str = _advanced(
         "", "Names of the views, separated by commas: for sheets from the top row down, else the words in names and "
-        "folders. Example: down,up,left,right", label="Names of views", legacy_default="",
+        "folders. Example: down,up,left,right. 'front=down' renames a found view, and joins equal names.",
+        label="Names of views", legacy_default="",
     )  # fmt: skip
     columns: str = _advanced(
         "", "Names of the frames of a view, separated by commas: for sheets from the left column on. Example: "
-        "stand,step,stand2,step2", label="Names of frames", legacy_default="",
+        "stand,step,stand2,step2. 'walk1=step' renames a found frame.", label="Names of frames", legacy_default="",
     )  # fmt: skip
     decimal_mark: str = _advanced(
         AUTO, "Decimal mark in labels.csv files; auto decides for each column of numbers.", choices=MARKS

@@ -12,8 +12,9 @@ from studio.core.events import Event, Notice
 from studio.data.import_result import ImportResult
 from studio.data.importing.import_buffer import ImportBuffer
 from studio.data.options import ImportOptions, ReadOptions
+from studio.data.sets.cell_names import CellNames
 from studio.data.sets.layout import SetProposal
-from studio.data.sets.recognising import FoundSets, find_sets, parse_cell_names
+from studio.data.sets.recognising import FoundSets, find_sets
 from studio.data.sets.sheets import SheetShape, propose_sets, with_common_grid
 from studio.data.sets.table import SetTables
 from studio.data.sets.words import SpriteName
@@ -29,8 +30,8 @@ _HINTS = {
 
 def options_of_sets(options: ImportOptions) -> ImportOptions:
     """Return options with slicing turned on for sets by sheets. Raises BadInputError for unusable names of cells."""
-    parse_cell_names(options.rows, "Rows")
-    parse_cell_names(options.columns, "Columns")
+    CellNames.parse(options.rows, "Rows")
+    CellNames.parse(options.columns, "Columns")
     is_whole = options.sets == "sheets" and options.sheets == "as they are"
     return options.replace(sheets="grid") if is_whole else options
 
@@ -81,7 +82,7 @@ def propose_unsliced(
     sizes = buffer.picture_sizes()
     shapes = with_common_grid(_shapes(buffer, sheets), sizes)
     named = {SpriteName.of(buffer.files[number].name): shape for number, shape in sorted(shapes.items())}
-    return propose_sets(named, len(sizes), parse_cell_names(options.rows, "Rows"))
+    return propose_sets(named, len(sizes), CellNames.parse(options.rows, "Rows").names)
 
 
 def share_grid(

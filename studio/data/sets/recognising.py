@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.errors import BadInputError
-from studio.core.names import escape_unprintable
 from studio.data.options import ReadOptions
+from studio.data.sets.cell_names import CellNames
 from studio.data.sets.layout import GAP, NO_SETS, Place, SetLayout
-from studio.data.sets.naming import Places, folder_order, places_by_folders, places_by_words
+from studio.data.sets.naming import Places, folder_order, in_sets, places_by_folders, places_by_words
 from studio.data.sets.sheets import places_by_sheets
 from studio.data.sets.table import SetTables
 from studio.data.sets.words import VIEWS, SpriteName, Words, natural
@@ -23,7 +22,6 @@ from studio.data.sets.words import VIEWS, SpriteName, Words, natural
 _FEWEST_SETS = 3  # found without being asked for
 _MOSTLY = 0.5  # smallest share: of sprites in sets, and of sets with the most common row
 _MOST_CELLS, _LARGEST_TABLE = 1024, 1 << 22  # entries; rarer cells are left out
-_LONGEST = 80  # characters of a row's or column's name
 _SAMPLE, _FEWEST = 4096, 0.4  # names of a large import looked at first, and the share of names with words for cells
 _AT_ONCE = 4096  # names between two yields
 
@@ -46,18 +44,6 @@ class FoundSets(NamedTuple):
     places: Mapping[int, tuple[int, int]] = MappingProxyType({})
 
 
-def parse_cell_names(text: str, label: str) -> tuple[str, ...]:
-    """Parse names of rows or columns, separated by commas. label: of the setting. Raises BadInputError."""
-    names = tuple(escape_unprintable(name.strip())[:_LONGEST] for name in text.split(",")) if text.strip() else ()
-    if "" in names:
-        raise BadInputError(f"{label}: a name is missing.", "Example: down,up,left,right")
-    if wrong := next((name for name in names if "/" in name), ""):
-        raise BadInputError(f"{label}: {wrong!r} holds a slash.", "A slash separates row and column: down/step.")
-    if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise BadInputError(f"{label}: {twice!r} is there twice.", "Number equal names: step, step2.")
-    return names
-
-
 def find_sets(
     names: Sequence[str], sprite_of: NDArray[np.int64], options: ReadOptions, tables: SetTables
 ) -> Generator[int, None, FoundSets]:
@@ -67,26 +53,34 @@ def find_sets(
     """
     if options.sets == "off":
         return FoundSets()
-    rows, columns = parse_cell_names(options.rows, "Rows"), parse_cell_names(options.columns, "Columns")
+    rows, columns = CellNames.parse(options.rows, "Rows"), CellNames.parse(options.columns, "Columns")
+    found = yield from _find(names, options, tables, rows.names, columns.names)
+    return _layout(_renamed(found, rows, columns), sprite_of) if found is not None else FoundSets()
+
+
+def _find(
+    names: Sequence[str], options: ReadOptions, tables: SetTables, rows: Sequence[str], columns: Sequence[str]
+) -> Generator[int, None, _Found | None]:
+    """Find the places of sprites under the names in files or of sheets' rows and columns, as `find_sets` does."""
     listed = tables.places(names)
     if options.sets == "csv" or (options.sets == "auto" and listed):
-        return _layout(_by_table(listed, rows), sprite_of)
+        return _by_table(listed, rows)
     if options.sets == "auto" and not rows and not _may_be_sets(names, Words()):
-        return FoundSets()
+        return None
     split = []
     for number, name in enumerate(names):
         split.append(SpriteName.of(name))
         if not number % _AT_ONCE:
             yield number
     if options.sets != "auto":
-        return _layout(_of_kind(options.sets, split, rows, columns), sprite_of)
+        return _of_kind(options.sets, split, rows, columns)
     for kind in ("names", "sheets"):
         found = _of_kind(kind, split, rows, columns, certain=False)
         yield len(names)
         if _are_sets(found, len(names)):
             is_by_folders = places_by_words(split, Words.of(rows, columns, split), only_folders=True) == found.places
-            return _layout(replace(found, kind="folders") if is_by_folders else found, sprite_of)
-    return FoundSets()
+            return replace(found, kind="folders") if is_by_folders else found
+    return None
 
 
 def _of_kind(
@@ -104,6 +98,25 @@ def _of_kind(
     typed = {row.lower(): row for row in rows}
     spelt = {number: place._replace(row=typed.get(place.row, place.row)) for number, place in places.items()}
     return _Found(kind, spelt, words.order)
+
+
+def _renamed(found: _Found, rows: CellNames, columns: CellNames) -> _Found:
+    """Return the places with the user's names. Cells keep their order; the first sprite of a joined cell counts."""
+    if not (rows.renamed or columns.renamed):
+        return found
+    row_of, column_of = dict[str, str](), dict[str, str]()  # the first found name by the user's name
+    for place in sorted({place._replace(name="") for place in found.places.values()}, key=found.order):
+        row_of.setdefault(rows.shown(place.row), place.row)
+        column_of.setdefault(columns.shown(place.column), place.column)
+
+    def order(place: Place) -> Any:
+        return found.order(place._replace(row=row_of[place.row], column=column_of[place.column]))
+
+    named = {
+        number: place._replace(row=rows.shown(place.row), column=columns.shown(place.column))
+        for number, place in found.places.items()
+    }
+    return _Found(found.kind, in_sets(named), order)
 
 
 def _by_table(places: Places, rows: Sequence[str]) -> _Found:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
+
+import numpy as np
 
 from studio.core.errors import BadInputError
 from studio.core.formatting import count
 from studio.data.options import ImportOptions
+from studio.data.sets.cell_names import CellNames, can_rename, check_name, check_unique
 from studio.data.sets.layout import SetLayout
-from studio.data.sets.recognising import parse_cell_names
 from studio.data.sets.sheets import column_name, row_name
 from studio.data.sets.words import SpriteName
 
@@ -20,38 +24,106 @@ _NOUNS: dict[Axis, str] = {"rows": "view", "columns": "frame"}
 _MOST = 1024  # rows or columns of a sheet
 
 
-def name_position(layout: SetLayout, names: Sequence[str], options: ImportOptions, axis: Axis, name: str) -> int:
-    """Return the row or column of a sheet, from 0, that has this name; -1 if files give the name.
+def parse_names(options: ImportOptions, axis: Axis) -> CellNames:
+    """Parse the import option that names the views or frames. Raises BadInputError."""
+    return CellNames.parse(getattr(options, axis), AXIS_LABELS[axis])
 
-    names: of the sprites. options: of the import that found the sets.
+
+@dataclass(frozen=True)
+class CellRenamer:
+    """Renames views and frames of imported sets.
+
+    Names of a sheet's rows and columns become lists like 'down,up'; names from files, folders, tags, atlases or
+    sets.csv become pairs like 'front=down'.
     """
-    if layout.kind != "sheets" or (axis == "rows" and _are_strips(layout, names)):
-        return -1
-    given, naming = parse_cell_names(getattr(options, axis), AXIS_LABELS[axis]), _NAMING[axis]
-    return next((position for position in range(_MOST) if naming(position, given) == name), -1)
+
+    layout: SetLayout
+    sprites: Sequence[str]  # names of the sprites
+    options: ImportOptions  # that found the sets
+    latest: ImportOptions  # of the running import, or else `options`; a renaming builds on these
+
+    def shown_name(self, axis: Axis, name: str) -> str:
+        """Return the name that `latest` gives to a view or frame. name: in `layout`."""
+        latest, position = parse_names(self.latest, axis), self._position(axis, name)
+        found = parse_names(self.options, axis).found(name) if position < 0 else _NAMING[axis](position, latest.names)
+        return latest.shown(found)
+
+    def why_fixed(self, axis: Axis, name: str) -> str:
+        """Return why a name can't be edited, as a sentence; '' if it can."""
+        if not name:
+            return "Your files don't name this frame."
+        if self._position(axis, name) >= 0 or can_rename(parse_names(self.options, axis).found(name)):
+            return ""
+        return f"{name!r} can't be edited here: it holds a comma, spaces at its ends, or too many letters."
+
+    def rename(self, axis: Axis, name: str, text: str) -> ImportOptions:
+        """Return options with another name of a view or frame. Raises BadInputError for an impossible name.
+
+        text: the name; names separated by commas also name the next views or frames.
+        """
+        position = self._position(axis, name)
+        typed = [check_name(part, AXIS_LABELS[axis]) for part in text.split(",")]
+        if wrong := next((part for part in typed if "=" in part), ""):
+            raise BadInputError(f"{AXIS_LABELS[axis]}: {wrong!r} holds an equals sign.", "Choose another name.")
+        names = self._rename_found(axis, name, typed) if position < 0 else self._rename_tiles(axis, position, typed)
+        return self.latest.replace(**{axis: names.to_text()})
+
+    def _rename_tiles(self, axis: Axis, position: int, typed: Sequence[str]) -> CellNames:
+        """Return names with other names for the rows or columns of sheets, from a position on."""
+        latest, total = parse_names(self.latest, axis), self.layout.columns[1]
+        total = len(self.layout.rows) if axis == "rows" else total
+        listed = [_NAMING[axis](index, latest.names) for index in range(total)]
+        wanted = _replaced(listed, position, typed, axis)
+        check_unique(wanted, AXIS_LABELS[axis])
+        own = next((end for end in range(total, 0, -1) if wanted[end - 1] != _NAMING[axis](end - 1, ())), 0)
+        return CellNames(tuple(wanted[:own]), latest.renamed)
+
+    def _rename_found(self, axis: Axis, name: str, typed: Sequence[str]) -> CellNames:
+        """Return names with other names for found views or frames, `name` first.
+
+        Equal names join two views or frames, unless a character has both.
+        """
+        listed = self._names[axis]
+        shown = [self.shown_name(axis, each) for each in listed]
+        wanted = _replaced(shown, listed.index(name), typed, axis)
+        new_names = dict(zip(listed, wanted, strict=True))
+        joined: dict[tuple[str, str], list[int]] = {}
+        for number, cell in enumerate(self.layout.cells):
+            row, _, column = cell.partition("/")
+            own, other = (row, column) if axis == "rows" else (column, row)
+            joined.setdefault((new_names.get(own, own), other), []).append(number)
+        for (new, _), numbers in joined.items():
+            both = int(np.count_nonzero(self.layout.present[:, numbers].sum(axis=1) > 1))
+            if both:
+                title = f"{AXIS_LABELS[axis]}: {count(both, 'character')} would have {new!r} twice."
+                raise BadInputError(title, "Number equal names: step, step2.")
+        unique = dict(zip(shown, wanted, strict=True))
+        return parse_names(self.latest, axis).with_shown([*unique], [*unique.values()])
+
+    @cached_property
+    def _names(self) -> dict[Axis, list[str]]:
+        """The names in `layout`, in order and without repeats."""
+        columns = dict.fromkeys(cell.partition("/")[2] for cell in self.layout.cells)
+        return {"rows": [*self.layout.rows], "columns": [name for name in columns if name]}
+
+    def _position(self, axis: Axis, name: str) -> int:
+        """Return the row or column of a sheet, from 0, that has this name; -1 if files give the name."""
+        if self.layout.kind != "sheets" or (axis == "rows" and self._are_strips):
+            return -1
+        given = parse_names(self.options, axis).names
+        return next((position for position in range(_MOST) if _NAMING[axis](position, given) == name), -1)
+
+    @cached_property
+    def _are_strips(self) -> bool:
+        """Whether each view is a sheet of a single row, 'orc_down.png', whose file names the view."""
+        used = set(self.layout.table[self.layout.table >= 0].tolist())
+        return not any((SpriteName.of(self.sprites[sprite]).tile or (0, 0))[0] for sprite in used)
 
 
-def name_at(options: ImportOptions, axis: Axis, position: int) -> str:
-    """Return the name that options give to a row or column of the sheets, from 0."""
-    return _NAMING[axis](position, parse_cell_names(getattr(options, axis), AXIS_LABELS[axis]))
-
-
-def with_name(options: ImportOptions, axis: Axis, position: int, text: str, total: int) -> ImportOptions:
-    """Return options that name a row or column of the sheets. Raises BadInputError for an empty or a repeated name.
-
-    text: the name; names separated by commas also name the next rows or columns. total: number of rows or columns.
-    """
-    label, typed, left = AXIS_LABELS[axis], text.split(","), total - position
+def _replaced(listed: Sequence[str], position: int, typed: Sequence[str], axis: Axis) -> list[str]:
+    """Return the names with typed names from a position on. Raises BadInputError for too many typed names."""
+    left = len(listed) - position
     if len(typed) > left:
-        raise BadInputError(f"{label}: {len(typed)} names for {count(left, _NOUNS[axis])}.", "Start further left.")
-    listed = [name_at(options, axis, index) for index in range(total)]
-    listed[position : position + len(typed)] = typed
-    checked = parse_cell_names(",".join(listed), label)
-    own = next((end for end in range(total, 0, -1) if checked[end - 1] != _NAMING[axis](end - 1, ())), 0)
-    return options.replace(**{axis: ",".join(checked[:own])})
-
-
-def _are_strips(layout: SetLayout, names: Sequence[str]) -> bool:
-    """Return whether each view is a sheet of a single row, 'orc_down.png', whose file names the view."""
-    used = set(layout.table[layout.table >= 0].tolist())
-    return not any((SpriteName.of(names[sprite]).tile or (0, 0))[0] for sprite in used)
+        title = f"{AXIS_LABELS[axis]}: {len(typed)} names for {count(left, _NOUNS[axis])}."
+        raise BadInputError(title, "Start further left.")
+    return [*listed[:position], *typed, *listed[position + len(typed) :]]

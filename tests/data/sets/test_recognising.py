@@ -11,8 +11,9 @@ from studio.core.errors import BadInputError
 from studio.core.generators import run_to_end
 from studio.data.options import ReadOptions
 from studio.data.sets import recognising
+from studio.data.sets.cell_names import CellNames
 from studio.data.sets.layout import SetLayout
-from studio.data.sets.recognising import find_sets, parse_cell_names
+from studio.data.sets.recognising import find_sets
 from studio.data.sets.table import SetTables
 from studio.data.sets.words import SpriteName
 
@@ -88,11 +89,12 @@ def test_the_first_sprite_of_a_cell_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"), [("a,,b", "missing"), ("a/b", "slash"), ("step,stand,step", "'step' is there twice")]
+    ("text", "says"),
+    [("a,,b", "missing"), ("a/b", "slash"), ("a,b,a", "'a' is there twice"), ("a=b,a=c", "renamed twice")],
 )
 def test_unusable_names_of_cells(text: str, says: str) -> None:
     with pytest.raises(BadInputError, match=says):
-        parse_cell_names(text, "Rows")
+        CellNames.parse(text, "Rows")
 
 
 def test_rare_cells_are_left_out_of_a_huge_table(monkeypatch: pytest.MonkeyPatch) -> None:

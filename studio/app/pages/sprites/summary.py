@@ -20,8 +20,7 @@ from studio.core import formatting
 from studio.core.errors import BadInputError, UsageError
 from studio.data.importing.importing import ImportOptions, SpritesImported, with_palette
 from studio.data.rights import Rights
-from studio.data.sets.recognising import parse_cell_names
-from studio.data.sets.renaming import AXIS_LABELS
+from studio.data.sets.renaming import AXIS_LABELS, parse_names
 from studio.data.sprites import Sprites
 
 _MOST_NUMBERS = 3  # names to show
@@ -120,8 +119,8 @@ def _problem(options: ImportOptions) -> tuple[str, str] | None:
     name = "palette"
     try:
         with_palette(options)
-        for name, label in AXIS_LABELS.items():
-            parse_cell_names(getattr(options, name), label)
+        for name in AXIS_LABELS:
+            parse_names(options, name)
     except BadInputError as error:
         return name, f"{error.title} {error.hint}".strip()
     return None
