@@ -17,7 +17,7 @@ from studio.engine.sampling.complete import complete
 from studio.engine.sampling.settings import CompleteSettings, GivenSets
 from studio.recipes.set_tasks import first_of_rows
 
-_FEWEST_CELLS = 4  # for patch counts
+_FEWEST_CELLS = 4  # of training sets, for patch counts
 _FEWEST_FRAMES = 3  # of a row, for a closed walk
 
 
@@ -26,10 +26,10 @@ def judge_sets(
 ) -> Generator[Event, None, Validated]:
     """Complete the validation sets; return `found` with more figures, beside those of the true cells. Yields Progress.
 
-    surprisal: mean bits per pixel of cells drawn from the first cell. copies: share of copies of training sprites among
-    them. feet: mean range of the lowest opaque row over the frames of a view, in pixels. closed: share of the views
-    whose last frame changes into the first by no more pixels than their largest step. The last two judge frames drawn
-    from the first frame of each view.
+    surprisal: mean bits per pixel of cells drawn from the first cell, by patches of training sprites. copies: share of
+    copies of training sprites among them. feet: mean range of the lowest opaque row over the frames of a view, in
+    pixels. closed: share of the views whose last frame changes into the first by no more pixels than their largest
+    step. The last two judge frames drawn from the first frame of each view.
     """
     stacked = heldout.stacked_sets(np.arange(len(heldout)))
     cells, there, names = unstack(stacked.rgba), stacked.targets > 0, model.spec.cells
@@ -38,8 +38,9 @@ def judge_sets(
     drawn = yield from _completed(model, cells, there, first)
     judged = there & ~first & there[:, :1]
     new, true = drawn[judged], cells[judged]  # uint8 [n, S, S, 4] each
-    if len(new) >= _FEWEST_CELLS:
-        surprisal = PatchSurprisal(heldout.rgba, heldout.groups, training.rgba)
+    if len(new) and len(training) >= _FEWEST_CELLS:
+        # Counted in training sprites alone: counts of the true cells would favour them over drawn cells.
+        surprisal = PatchSurprisal(training.rgba, training.groups, training.rgba)
         for some, into in ((new, figures), (true, baseline)):
             nearest = yield from find_copies(some, training, None, model.device)
             into.update({SURPRISAL.name: float(surprisal.of(some).mean()), COPIES.name: float(nearest.is_copy.mean())})

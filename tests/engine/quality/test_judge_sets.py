@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from studio.core.events import Progress, Validated
-from studio.core.generators import Steps
+from studio.core.generators import Steps, run_to_end
 from studio.engine import catalog
 from studio.engine.quality.judge_sets import judge_sets, walk_figures
 from tests.conftest import make_sprites, with_sets
@@ -43,3 +46,14 @@ def test_drawn_cells_are_judged_beside_true_cells() -> None:
     assert set(judged.baseline) == {"exact", "surprisal", "copies", "feet", "closed"}
     assert judged.metrics["surprisal"] > judged.baseline["surprisal"] > 0  # it has learnt nothing
     assert 0 <= judged.metrics["copies"] <= 1
+
+
+def test_true_cells_are_not_judged_by_counts_of_themselves() -> None:
+    recipe = catalog.recipe("sets")
+    sprites, _ = recipe.select(with_sets(make_sprites(per_class=30), WALK), recipe.small)
+    noise = np.random.default_rng(0).integers(0, 2, (len(sprites), *sprites.rgba.shape[1:3], 1), np.uint8) * 255
+    sprites = replace(sprites, rgba=np.concatenate([noise.repeat(3, 3), np.full_like(noise, 255)], 3))
+    training, heldout = sprites.take(np.arange(36)), sprites.take(np.arange(36, 60))
+    model = untrained_model(recipe, sprites)
+    judged = run_to_end(judge_sets(model, Validated(0, {}, baseline={}), heldout, training))
+    assert judged.baseline["surprisal"] == pytest.approx(1, abs=0.1)  # of random black and white pixels: one bit each
