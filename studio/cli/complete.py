@@ -25,7 +25,7 @@ from studio.exports.sprites.cells import Cells
 if TYPE_CHECKING:
     from studio.engine.models.model import TrainedModel
 
-NEW_SET_SETTINGS = ("variety", "rounds")  # fields of CompleteSettings, flags of `studio generate`
+NEW_SET_SETTINGS = ("rounds",)  # fields of CompleteSettings, flags of `studio generate`
 _NEW_SETS = 16
 # Flags of `studio generate` that new characters refuse, by argument name.
 _REFUSED = {

@@ -116,13 +116,13 @@ NUMBERS = fill_in(_PREDICT, {
 DRAW_REST = '''
 @torch.no_grad()
 def draw_rest(
-    network: nn.Module, cells: Tensor, given: Tensor, seed: int = 0, variety: float = 0.5, rounds: int = 8
+    network: nn.Module, cells: Tensor, given: Tensor, seed: int = 0, variety: float | Tensor = 0.5, rounds: int = 16
 ) -> Tensor:
     """Draw the missing cells of N sets; return all cells, uint8 [N, C, SIZE, SIZE, 4], on the CPU.
 
     cells: uint8 [N, C, SIZE, SIZE, 4], RGBA, in the order of CELL_NAMES; ignored where missing. given: bool [N, C],
     which cells are given; a set without any becomes a new character. Equal sets get different candidates.
-    variety: 0 draws the most likely colours, 1 draws colours as often as they are likely.
+    variety: 0 draws the most likely colours, 1 draws colours as often as they are likely; or float32 [N], one each.
     """
     most = network.palettes.shape[1] - 1
     for pixels in (own[has].reshape(-1, 4) for own, has in zip(cells, given)):
@@ -130,8 +130,7 @@ def draw_rest(
         if found > most:
             raise ValueError(f"The given cells of a set have {found} colours; the model takes {most}.")
     device = network.palettes.device
-    shape = (rounds if variety else 1, 2, *cells.shape[1:4])  # the most likely colours come in one round
-    chances = torch.special.ndtr(normal_rows(len(cells), shape, seed))  # uniform
+    chances = torch.special.ndtr(normal_rows(len(cells), (rounds, 2, *cells.shape[1:4]), seed))  # uniform
     inputs = (tensor.to(device) for tensor in (cells, given, chances))
     return draw_missing(complete, network, *inputs, variety).cpu()
 '''
@@ -140,10 +139,10 @@ if __name__ == "__main__":
     about = f"Draw the missing cells of a character into a PNG file. Cells: {', '.join(CELL_NAMES)}"
     parser = argparse.ArgumentParser(description=about.replace("%", "%%"))
     parser.add_argument("--given", action="append", default=[], metavar="CELL=IMAGE")
-    parser.add_argument("--count", type=int, default=1, help="candidates, a row each")
+    parser.add_argument("--count", type=int, default=1, help="candidates, a row each; first the most likely colours")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--variety", type=float, default=0.5)
-    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=16)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", default="character.png")
     args = parser.parse_args()
@@ -151,7 +150,8 @@ if __name__ == "__main__":
     for name, path in (text.split("=", 1) for text in args.given):
         images[CELL_NAMES.index(name)], given[CELL_NAMES.index(name)] = read_image(path), True
     model, sets = load(device=args.device), (images.expand(args.count, -1, -1, -1, -1), given.expand(args.count, -1))
-    drawn = draw_rest(model, *sets, args.seed, args.variety, args.rounds)
+    variety = args.variety * (torch.arange(args.count) > 0)
+    drawn = draw_rest(model, *sets, args.seed, variety, args.rounds)
     save_png(args.out, drawn.flatten(0, 1), columns=len(CELL_NAMES))
     print(f"Saved {args.count} characters of {len(CELL_NAMES)} cells in {args.out}")
 """

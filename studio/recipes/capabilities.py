@@ -154,9 +154,10 @@ class CompletesSets(Protocol):
     def complete(network: Any, condition: SetCondition, chances: Tensor, variety: float | Tensor) -> Iterator[Tensor]:
         """Draw the missing cells in rounds; yields palette indices int64 [N, C, S, S] after each, given cells as given.
 
-        chances: uniform random numbers float32 [N, rounds, 2, C, S, S] in (0, 1). variety: 0 draws the most likely
-        colours, 1 draws colours as often as they are likely. Can be traced for export if variety is a float32 tensor
-        [1].
+        chances: uniform random numbers float32 [N, rounds, 2, C, S, S] in (0, 1). variety: of all sets, or float32 [N];
+        0 draws the most likely colours in one round, 1 draws colours as often as they are likely. A set without given
+        cells is drawn without variety from its own first cell, whose colours come as often as they are likely. Can be
+        traced for export if variety is a float32 tensor [1].
         """
 
 

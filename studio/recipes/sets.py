@@ -3,7 +3,8 @@
 The network sees all cells of a set at once and chooses, for each missing pixel, among the colours of the given cells:
 see `set_colours` and `set_network`. In training, random cells of a set and random pixels of other cells are known; the
 loss is the cross-entropy of the missing pixels. Drawing takes a few rounds: each round draws all missing pixels and
-keeps the most certain (MaskGIT, Chang et al. 2022), so that pixels and cells fit together.
+keeps the most certain (MaskGIT, Chang et al. 2022), so that pixels and cells fit together. A new character begins with
+its first cell.
 """
 
 from __future__ import annotations
@@ -87,9 +88,10 @@ _FEWEST_SETS = 8
 _RAREST = 0.1  # smallest share of the sets that have a cell
 _PALETTES = 64  # of training sets, kept for drawing new sets
 # Shares of the training examples with these cells given: none, the first, the first of each row; otherwise any cells.
-_NONE, _FIRST, _FIRST_OF_ROWS = 0.05, 0.5, 0.15
+_NONE, _FIRST, _FIRST_OF_ROWS = 0.1, 0.5, 0.15
 _REVEALED = 0.25  # share of the training examples in which some pixels of missing cells are known
 _HIGHEST_CUT, _LOWEST_CUT = 0.25, 0.85  # where characters are mixed, as a share of their height from the top
+_NEW_HEAT = 3.0  # of the certainty, for the first cell of a new character: the most certain pixels alone make blobs
 _SMALLEST = 1e-9  # odds, before their logarithm
 _WHOLE_PALETTE = 0.25  # share of the training examples with all colours of the set, not only those of known pixels
 
@@ -175,8 +177,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         index, palette = index_colours(x, config.colours)
         palette = turn_hues(trimmed(palette), rng)
         given = _random_given(present, network.leads, rng)
-        revealed = (rng.rand(1) < _REVEALED) * rng.rand(1)  # [B, 1], share of known pixels in missing cells
-        known = given[:, :, None, None] | (rng.rand(*index.shape[1:]) < revealed[:, :, None, None])
+        known = given[:, :, None, None] | _random_pixels(given, index, rng)
         known &= present[:, :, None, None]
         allowed = colours_in(index, known, palette.shape[1])
         allowed |= (rng.rand(1) < _WHOLE_PALETTE) | ~given.any(1, keepdim=True)
@@ -216,17 +217,28 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
     def complete(
         network: SetNetwork, condition: SetCondition, chances: Tensor, variety: float | Tensor
     ) -> Iterator[Tensor]:
-        palette = trimmed(condition.palette)
-        known, rounds = condition.given[:, :, None, None].expand_as(condition.index), chances.shape[1]
-        index, hidden = condition.index * known, (~known).flatten(1).sum(1)  # hidden: int64 [N], missing pixels
+        palette, rounds = trimmed(condition.palette), chances.shape[1]
+        known = condition.given[:, :, None, None].expand_as(condition.index)
+        index, is_new = condition.index * known, ~condition.given.any(1)[:, None, None, None]  # is_new: [N, 1, 1, 1]
+        # Rounds draw the first cell of a new character; the last round draws its other cells from the first.
+        is_other = (torch.arange(known.shape[1], device=known.device) > 0)[:, None, None]
+        waits = (is_new & is_other).expand_as(known)
+        waiting, hidden = (pixels.flatten(1).sum(1) for pixels in (waits, ~known & ~waits))  # int64 [N] each
+        variety = torch.as_tensor(variety, dtype=torch.float32, device=known.device).view(-1, 1, 1, 1)
         for number in range(rounds):
+            is_last = number == rounds - 1
+            temperature = torch.where(is_new, 0.0 if is_last else 1.0, variety)  # float32 [N, 1, 1, 1]
+            heat = torch.where(is_new, _NEW_HEAT, variety) * (1 - number / rounds)
             logits = mirrored_odds(network, index, palette, known.float()).clamp(min=_SMALLEST).log()
-            heat = variety * (1 - number / rounds)
-            drawn, certainty = _draw_colours(logits, chances[:, number], variety, heat)
+            drawn, certainty = _draw_colours(logits, chances[:, number], temperature, heat)
             index = torch.where(known, index, drawn)
             yield index
-            left = (hidden * math.cos(math.pi / 2 * (number + 1) / rounds)).long()  # [N], pixels that stay missing
-            certainty = torch.where(known, math.inf, certainty)
+            if is_last:
+                break
+            ends = torch.where(is_new, rounds - 1, rounds)
+            share = torch.cos(math.pi / 2 * (number + 1) / ends) * (temperature > 0)  # 0: one round for all
+            left = waiting + (hidden * share.flatten()).long()  # [N], pixels that stay missing
+            certainty = torch.where(waits, -math.inf, torch.where(known, math.inf, certainty))
             least_certain_first = certainty.flatten(1).sort(1).values
             known = certainty >= least_certain_first.gather(1, left[:, None])[:, :, None, None]
 
@@ -277,6 +289,17 @@ def _random_given(present: Tensor, leads: Tensor, rng: BatchRng) -> Tensor:
     return given & (given != present).any(1, keepdim=True)  # no loss without missing cells
 
 
+def _random_pixels(given: Tensor, index: Tensor, rng: BatchRng) -> Tensor:
+    """Choose the known pixels of missing cells at random: bool [B, C, S, S].
+
+    given: bool [B, C]. index: [B, C, S, S]. Without given cells, pixels of the first cell are known, as in drawing.
+    """
+    share = (rng.rand(1) < _REVEALED) * rng.rand(1)  # [B, 1], of a missing cell's pixels
+    is_first = torch.arange(given.shape[1], device=given.device) == 0
+    shares = torch.where(given.any(1, keepdim=True), share, rng.rand(1) * is_first)  # [B, C]
+    return rng.rand(*index.shape[1:]) < shares[:, :, None, None]
+
+
 def _errors(logits: Tensor, target: Tensor) -> Tensor:
     """Return the cross-entropy of each pixel in nats, float32 [B, C, S, S].
 
@@ -286,16 +309,14 @@ def _errors(logits: Tensor, target: Tensor) -> Tensor:
     return logits.logsumexp(2) - logits.gather(2, target[:, :, None])[:, :, 0]
 
 
-def _draw_colours(
-    logits: Tensor, chance: Tensor, variety: float | Tensor, heat: float | Tensor
-) -> tuple[Tensor, Tensor]:
+def _draw_colours(logits: Tensor, chance: Tensor, temperature: Tensor, heat: Tensor) -> tuple[Tensor, Tensor]:
     """Draw the colour of each pixel at random; return its index int64 [N, C, S, S] and its certainty, float32.
 
-    logits: float32 [N, C, P, S, S]. chance: uniform random numbers [N, 2, C, S, S]. variety: temperature of the
-    colours; 0 takes the most likely. heat: temperature of the certainty, whose order is random when hot.
+    logits: float32 [N, C, P, S, S]. chance: uniform random numbers [N, 2, C, S, S]. temperature: float32 [N, 1, 1, 1],
+    of the colours; 0 takes the most likely. heat: float32 [N, 1, 1, 1], of the certainty, whose order is random when
+    hot.
     """
-    temperature = torch.as_tensor(variety, dtype=logits.dtype, device=logits.device)
-    odds = (logits / temperature.clamp(min=1e-3)).softmax(2)
+    odds = (logits / temperature.clamp(min=1e-3)[:, :, None]).softmax(2)
     index = (odds.cumsum(2) < chance[:, 0][:, :, None]).sum(2).clamp(max=logits.shape[2] - 1)
     index = torch.where(temperature > 0, index, logits.argmax(2))
     certainty = logits.log_softmax(2).gather(2, index[:, :, None])[:, :, 0]

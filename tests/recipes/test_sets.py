@@ -14,7 +14,8 @@ from studio.core.errors import TrainingError
 from studio.core.events import SamplesReady, Validated
 from studio.data.sprites import Sprites
 from studio.engine.steps.batches import DeviceSprites
-from studio.recipes.base import BatchRng
+from studio.recipes.base import BatchRng, Spec
+from studio.recipes.capabilities import SetCondition
 from studio.recipes.sets import Sets, SetsConfig
 from tests.conftest import make_sprites, with_sets
 from tests.engine.tools import of_kind, train_sets, untrained_model
@@ -91,3 +92,14 @@ def test_it_learns_to_copy_and_mirror(run_path: Path, sprites: Sprites) -> None:
     assert samples.originals is not None and samples.originals.shape == samples.sprites.shape
     assert samples.captions[:2] == ("left", "right")
     assert np.array_equal(samples.sprites[::2], samples.originals[::2])  # the given views
+
+
+def test_a_new_set_is_drawn_from_its_first_cell(sprites: Sprites) -> None:
+    network = RECIPE.build(RECIPE.small, Spec.of(sprites)).eval()
+    given = torch.tensor([[False, False], [True, False]])
+    index, palette = torch.ones(2, 2, 8, 8, dtype=torch.long), torch.rand(2, 16, 4) * 2 - 1
+    chances = torch.rand(2, 4, 2, 2, 8, 8, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        states = list(RECIPE.complete(network, SetCondition(index, palette, given), chances, 1.0))
+    assert len(states) == 4 and torch.equal(states[2][0, 0], states[3][0, 0])  # whole before the last round
+    assert not torch.equal(states[0][0, 0], states[1][0, 0]) and (states[3][1, 0] == 1).all()

@@ -29,8 +29,9 @@ _DRAW_BATCH = 16  # sets; few enough to stop quickly
 def complete(model: TrainedModel, settings: CompleteSettings, sets: GivenSets | None = None, first: int = 0) -> Events:
     """Draw the missing cells of sets, or new sets: yields Progress, then one SetsDrawn.
 
-    The candidates of a set follow each other. first: number of the first candidate; a candidate depends on the seed and
-    its number only. Raises UsageError for another kind of model, too many colours, or nothing to draw; DeviceError.
+    The candidates of a set follow each other; number 0 has the most likely colours. first: number of the first
+    candidate. A candidate depends on the seed and its number only.
+    Raises UsageError for another kind of model, too many colours, or nothing to draw; DeviceError.
     """
     recipe, count, cells, size = model.recipe, settings.count, len(model.spec.cells), model.spec.size
     check_completes(model)
@@ -136,14 +137,14 @@ def _draw(
     batch_size, limited = AutoBatchSize(device, _DRAW_BATCH, model.spec.size), _to_network(palettes)
     for part in batch_size.slices(len(index)):
         with batch_size.halve_if_full():
-            # The most likely colours of one round are closer to true cells than those of several.
-            rounds = settings.rounds if settings.variety else 1
+            variety = torch.from_numpy(np.where(numbers[part] > 0, settings.variety, 0.0)).float()
+            rounds = settings.rounds if variety.any() or not given[part].any(1).all() else 1
             shape = (rounds, 2, *index.shape[1:])
             normal = [normal_rows(1, shape, settings.seed, number) for number in numbers[part].tolist()]
             chances = torch.special.ndtr(torch.cat(normal))  # uniform, from the CPU: equal on every device
             held = (torch.from_numpy(index[part]), limited[part], torch.from_numpy(given[part]))
             condition = SetCondition(*(tensor.to(device) for tensor in held))
-            states = recipe.complete(model.network, condition, chances.to(device), settings.variety)
+            states = recipe.complete(model.network, condition, chances.to(device), variety.to(device))
             for number, indices in enumerate(run_in_precision(model, states), 1):
                 latest, done = indices, part.start + number / rounds * (part.stop - part.start)
                 yield Progress(round(done), len(index), "characters drawn")

@@ -81,13 +81,16 @@ class CompleteSettings(Config):
         1, "Number of candidates for each character; without given cells, of new characters.",
         label="Candidates", low=1, high=MAX_CANDIDATES,
     )  # fmt: skip
-    seed: int = setting(0, "The same seed draws the same cells.", low=0, high=2**31 - 1)
-    variety: float = setting(
-        0.5, "How much candidates differ. 0 draws the most likely colours.", low=0.0, high=2.0, low_text="None"
+    seed: int = setting(
+        0, "The same seed draws the same cells. The first candidate is the same for all seeds.", low=0, high=2**31 - 1
     )
+    variety: float = setting(
+        0.5, "How much candidates differ from the first candidate, which has the most likely colours.",
+        low=0.0, high=2.0, low_text="None",
+    )  # fmt: skip
     rounds: int = setting(
-        8, "Rounds of drawing. More rounds are slower; the cells fit together better. Without variety, one round draws "
-        "all.", low=1, high=64, advanced=True,
+        16, "Rounds of drawing, except for the first candidate. More rounds are slower; pixels fit together better.",
+        low=1, high=64, advanced=True,
     )  # fmt: skip
     palette: str = setting(
         "given", "Colours to draw with: those of the given cells alone, or also the most used of the training sprites.",

@@ -89,7 +89,7 @@ def _completed_samples(training: Training, model: TrainedModel, control: Control
     chosen = cells[usable[:: max(1, len(usable) // count)][:count]]
     given = np.zeros(chosen.shape[:2], np.bool_)
     given[:, first] = True
-    how = CompleteSettings(seed=SAMPLE_SEED, variety=0.0)
+    how = CompleteSettings(seed=SAMPLE_SEED)
     work = complete(model, how, GivenSets(tuple(map(str, range(len(chosen)))), chosen, given))
     for event in work:
         if isinstance(event, SetsDrawn):

@@ -69,12 +69,13 @@ def test_a_candidate_depends_on_its_seed_and_number_alone(model: TrainedModel, s
     again = drawn(model, sets, first=1, count=1)
     assert np.array_equal(whole.cells[1::2], again.cells)
     assert not np.array_equal(whole.cells[::2], whole.cells[1::2])
-    assert not np.array_equal(whole.cells, drawn(model, sets, seed=1).cells)
+    assert not np.array_equal(whole.cells[1::2], drawn(model, sets, seed=1).cells[1::2])
 
 
-def test_without_variety_candidates_are_equal(model: TrainedModel, sets: GivenSets) -> None:
+def test_the_first_candidate_has_the_most_likely_colours(model: TrainedModel, sets: GivenSets) -> None:
     found = drawn(model, sets, variety=0.0)
     assert np.array_equal(found.cells[::2], found.cells[1::2])
+    assert np.array_equal(found.cells[::2], drawn(model, sets, seed=1, rounds=5).cells[::2])
 
 
 def test_new_sets_take_the_palette_of_a_training_set(model: TrainedModel) -> None:
@@ -87,7 +88,7 @@ def test_new_sets_take_the_palette_of_a_training_set(model: TrainedModel) -> Non
 
 def test_the_palette_of_the_data_adds_colours(model: TrainedModel, sets: GivenSets) -> None:
     found = drawn(model, sets, palette="data", variety=2.0)
-    assert any(colours(cells) - colours(own[0]) for cells, own in zip(found.cells[::2], sets.cells, strict=True))
+    assert any(colours(cells) - colours(own[0]) for cells, own in zip(found.cells[1::2], sets.cells, strict=True))
 
 
 def test_right_mirrors_left_by_construction(model: TrainedModel, sets: GivenSets) -> None:
