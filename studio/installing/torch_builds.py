@@ -3,7 +3,7 @@
 PyTorch publishes a wheel for each kind of graphics card. The package index holds a single build for each system; the
 other builds come from PyTorch's own index. The table below describes torch 2.15: a new version in requirements.lock may
 need a new table. Drivers: NVIDIA's release notes of CUDA (table 'minor version compatibility'). Compute capabilities:
-PyTorch's RELEASE.md. Build names are the names of uv's --torch-backend.
+PyTorch's RELEASE.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-TORCH_INDEX = "https://download.pytorch.org/whl/"
 _GB = 10**9
 _ARCHITECTURES = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "arm64", "aarch64": "arm64"}
 
@@ -48,8 +47,9 @@ class Computer:
 
 @dataclass(frozen=True)
 class Build:
-    """A build of PyTorch. download, disk: bytes to fetch and bytes on the disk, all other packages included.
+    """A build of PyTorch. name: a value of uv's option --torch-backend, which knows the index of each build.
 
+    download, disk: bytes to fetch and bytes on the disk, all other packages included.
     on_index: the package index has this build, with hashes; else PyTorch's index has it. torch: the requirement.
     tried: the build was installed and ran here.
     """
@@ -61,12 +61,6 @@ class Build:
     on_index: bool = False
     torch: str = "torch"
     tried: bool = False
-
-    @property
-    def index(self) -> str:
-        """The URL of the index, '' for the package index."""
-        return "" if self.on_index else TORCH_INDEX + self.name
-
 
 @dataclass(frozen=True)
 class Choice:
