@@ -62,6 +62,7 @@ class Build:
     torch: str = "torch"
     tried: bool = False
 
+
 @dataclass(frozen=True)
 class Choice:
     """The build for a computer, and why. remedy: what makes PyTorch use the card, '' if it does or without a card."""
