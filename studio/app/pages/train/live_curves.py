@@ -12,7 +12,7 @@ from studio.app.pages import run_texts
 from studio.app.state.training.training import CurrentTraining
 from studio.core import formatting
 from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, RolledBack, Validated
-from studio.core.metrics import LOSS, metric_title
+from studio.core.metrics import EXACT, LOSS, metric_title
 from studio.engine.runs.history import HistoryRead
 
 if TYPE_CHECKING:
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from studio.app.widgets.plot.series import Numbers
 
 _SERIES = {"lr": "Learning rate", "grad_norm": "Gradient norm", "sprites_per_s": "Speed", "memory_bytes": "Memory"}
+_EXACT = "Exact pixels"
+_EXACT_TIP = (
+    "Exactly right pixels of validation characters, drawn from their first cell: all cells and each view. steps: frames "
+    "drawn from the first frame of their view. side: a side view drawn from the other side."
+)
 _GB = 2**30
 _DRAWN = (
     HistoryRead, LossChunk, Validated, QualityMeasured, CheckpointSaved, RolledBack, Advised, JobPaused, JobEnded,
@@ -128,10 +133,13 @@ def _mark_rollback(plot: LossPlot, event: RolledBack) -> None:
 
 
 def _add_heldout(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
-    """Add validation values: the loss beside the training loss, other figures in a tab."""
+    """Add validation values: the loss beside the training loss, shares of exact pixels in one tab, others in a tab."""
+    metric, _, part = name.partition(" ")
     if name == LOSS.name:
         for step, loss in zip(steps, values, strict=True):
             plot.append_validation(int(step), float(loss))
+    elif metric == EXACT.name:
+        plot.append_series(_EXACT, steps, values, position=1, dots=True, beside=part, tip=_EXACT_TIP)
     else:
         plot.append_series(f"Validation {metric_title(name)}", steps, values, dots=True)
 

@@ -21,7 +21,10 @@ LOSS = "Loss"
 
 
 class SeriesTab(PlotTab):
-    """A tab with a series and its smoothed curve. validation: points to draw too. dots: draw each value as a dot."""
+    """A tab with a series and its smoothed curve, and with `beside`, dots of other figures on the same axis, by label.
+
+    validation: points to draw too. dots: draw each value as a dot.
+    """
 
     def __init__(
         self, name: str, unit: str = "", smoothing: float = 0.0, validation: Series | None = None, *,
@@ -30,6 +33,7 @@ class SeriesTab(PlotTab):
         super().__init__(smoothing, from_zero=from_zero)
         self.raw = Series()
         self.validation = validation
+        self.beside: dict[str, Series] = {}
         self._name, self._unit, self._dots = name, unit, dots
         self.smoothed = [Smoothed(self.raw, smoothing)]
 
@@ -42,11 +46,17 @@ class SeriesTab(PlotTab):
             lines = [StyledCurve(self._name, self.raw, LineStyle("dots" if self._dots else "thin"), self._unit)]
         if self.validation is not None:
             lines.append(StyledCurve("Validation", self.validation, LineStyle("dots", 1)))
-        return lines
+        others = enumerate(self.beside.items(), len(lines))
+        return lines + [StyledCurve(label, series, LineStyle("dots", tint)) for tint, (label, series) in others]
 
     def columns(self) -> Columns:
         validation: Columns = [("validation", self.validation)] if self.validation is not None else []
-        return [(self._name.lower(), self.raw), ("smoothed", self.smoothed[0]), *validation]
+        return [(self._name.lower(), self.raw), ("smoothed", self.smoothed[0]), *validation, *self.beside.items()]
+
+    def cut(self, step: int) -> None:
+        """Remove all values from `step` on, except of the validation."""
+        for series in (self.raw, *self.beside.values()):
+            series.cut(step)
 
 
 class LossPlot(TimePlot):
@@ -66,7 +76,7 @@ class LossPlot(TimePlot):
             first = int(steps[0])
             for name, tab in self.tabs.items():
                 if name != LOSS:
-                    tab.raw.cut(first)
+                    tab.cut(first)
             self.validation.cut(first + 1)  # the validation after `first` steps precedes step `first`
             self.marks[:] = [mark for mark in self.marks if mark.step <= first]
         self.data_changed()
@@ -77,20 +87,26 @@ class LossPlot(TimePlot):
 
     def append_series(
         self, name: str, steps: Numbers, values: Numbers, unit: str = "", *, position: int = -1, dots: bool = False,
-        from_zero: bool = False,
+        from_zero: bool = False, beside: str = "", tip: str = "",
     ) -> None:  # fmt: skip
         """Append to a named series ('Learning rate'). The first call adds a tab, at `position` or last.
 
-        dots: draw each value as a dot, for sparse values. from_zero: include 0 in the value axis.
+        dots: draw each value as a dot, for sparse values. from_zero: include 0 in the value axis. beside: append to
+        the tab's other figure of this label instead. tip: tooltip of the tab.
         """
         if name not in self.tabs:
             noisy = len(steps) > 1 and steps[1] - steps[0] == 1  # a value for each step
             smoothing = SMOOTHING_STEPS if noisy else 0.0
             self.tabs[name] = SeriesTab(name, unit, smoothing, dots=dots, from_zero=from_zero)
             index = self.bar.insertTab(position, name)
-            self.bar.setTabToolTip(index, f"Show the curve '{name}' over the same steps.")
-        self.tabs[name].raw.append(steps, values)
-        if self.tab() is self.tabs[name]:
+            self.bar.setTabToolTip(index, tip or f"Show the curve '{name}' over the same steps.")
+        tab = self.tabs[name]
+        is_new = beside not in ("", *tab.beside)
+        series = tab.beside.setdefault(beside, Series()) if beside else tab.raw
+        series.append(steps, values)
+        if self.tab() is tab and is_new:
+            self.show_lines(keep_values=True)
+        elif self.tab() is tab:
             self.data_changed()
 
     def add_mark(self, step: int, kind: MarkKind, text: str = "") -> None:

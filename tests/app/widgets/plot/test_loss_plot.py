@@ -170,6 +170,18 @@ def test_sparse_values_are_dots(plot: LossPlot, qtbot: QtBot) -> None:
     assert low < 0.1 and 2.9 < high < 3.5  # including the first loss, far above the others
 
 
+def test_figures_share_a_tab(plot: LossPlot, tmp_path: Path) -> None:
+    for step, (whole, up) in {20: (0.2, 0.4), 500: (0.5, 0.6)}.items():
+        plot.append_series("Exact", [step], [whole], position=1, dots=True, tip="Shares.")
+        plot.append_series("Exact", [step], [up], beside="up")
+        plot.bar.setCurrentIndex(1)  # while its second figure is missing
+    assert [line.label for line in plot.tab().lines()] == ["Exact", "up"] and plot.bar.tabToolTip(1) == "Shares."
+    assert plot.legend.values().keys() >= {"Exact", "up"}
+    plot.append([400], [1.0])  # a resumed run
+    plot.save(tmp_path / "exact.csv")
+    assert [(line["exact"], line["up"]) for line in read_csv(tmp_path / "exact.csv")] == [("0.2", "0.4")]
+
+
 def test_resumed_run_replaces_later_values(plot: LossPlot, tmp_path: Path) -> None:
     plot.append_series("Memory", [100, 3000], [1.0, 2.0])
     plot.append([2000, 2001], [7.0, 8.0])
