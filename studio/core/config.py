@@ -110,6 +110,7 @@ def setting(
 ) -> Any:
     """Declare a config field: default, one sentence of help, label and unit in forms, and limits.
 
+    '{examples}' in texts becomes the config's noun for training examples: 'sprites', and '{Examples}' 'Sprites'.
     path: the text is a path of an existing file or folder.
     low_text: name of the lowest value, such as 'Auto': forms show it, flags accept it, and the help says both.
     legacy_default: value for runs that were written before the setting existed; their run.json lacks the setting.
@@ -132,6 +133,8 @@ def with_default(owner: type[Config], name: str, default: Value) -> Any:
 @dataclass(frozen=True)
 class Config:
     """Base of all configs. Checks its values on creation; converts to and from JSON."""
+
+    noun: typing.ClassVar[str] = "sprite"  # for a training example, in the texts of settings
 
     def __post_init__(self) -> None:
         for item in settings_of(type(self)):
@@ -168,21 +171,32 @@ class Config:
         return dataclasses.replace(self, **changes)
 
 
-_settings: dict[type[Config], tuple[Setting, ...]] = {}  # a cache: every new config reads them
+_settings: dict[tuple[type[Config], str], tuple[Setting, ...]] = {}  # a cache: every new config reads them
 
 
-def settings_of(config_type: type[Config]) -> tuple[Setting, ...]:
-    """Return the settings of a config class, in the order of their declaration."""
-    if config_type in _settings:
-        return _settings[config_type]
+def settings_of(config_type: type[Config], noun: str = "") -> tuple[Setting, ...]:
+    """Return the settings of a config class, in the order of their declaration.
+
+    noun: for a training example; '' for the config's own.
+    """
+    noun = noun or config_type.noun
+    if (config_type, noun) in _settings:
+        return _settings[config_type, noun]
     kinds = typing.get_type_hints(config_type)
     found = []
     for field in dataclasses.fields(config_type):
         about = dict(field.metadata)
         about["label"] = about["label"] or field.name.replace("_", " ").capitalize()
+        for text in ("help", "label", "unit"):
+            about[text] = _with_noun(about[text], noun)
         default = typing.cast(Value, field.default)
         found.append(Setting(name=field.name, kind=kinds[field.name], default=default, **about))
-    return _settings.setdefault(config_type, tuple(found))
+    return _settings.setdefault((config_type, noun), tuple(found))
+
+
+def _with_noun(text: str, noun: str) -> str:
+    """Return a text with the noun for training examples: '{Examples} per step' -> 'Sprites per step'."""
+    return text.replace("{examples}", f"{noun}s").replace("{Examples}", f"{noun}s".capitalize())
 
 
 def legacy_defaults(config_type: type[Config]) -> dict[str, Value]:
@@ -209,7 +223,7 @@ class TrainingConfig(Config):
     )
     epochs: int = setting(
         0,
-        "Number of passes over the training sprites; replaces the minutes. With steps, the first limit counts.",
+        "Number of passes over the training {examples}; replaces the minutes. With steps, the first limit counts.",
         low=0, high=1_000_000, low_text="Not set", legacy_default=0,
     )  # fmt: skip
     stop_early: bool = setting(
@@ -219,7 +233,7 @@ class TrainingConfig(Config):
         "cost a little quality.",
         legacy_default=False, label="Early stopping",
     )  # fmt: skip
-    batch_size: int = setting(64, "Sprites per training step.", unit="sprites", low=1, high=65_536)
+    batch_size: int = setting(64, "{Examples} per training step.", unit="{examples}", low=1, high=65_536)
     learning_rate: float = setting(1e-3, "Peak learning rate of the optimizer.", low=1e-7, high=1.0)
     optimizer: str = setting(
         "muon",
@@ -234,23 +248,23 @@ class TrainingConfig(Config):
         choices=("auto", "fp32", "bf16", "fp16"),
     )  # fmt: skip
     flip: bool = setting(
-        False, "Also train on mirrored sprites. Leave off if left and right differ in meaning.",
-        label="Mirror sprites",
+        False, "Also train on mirrored {examples}. Leave off if left and right differ in meaning.",
+        label="Mirror",
     )  # fmt: skip
     shift_px: int = setting(
         0,
-        "Also train on sprites shifted by up to this many pixels.",
+        "Also train on {examples} shifted by up to this many pixels.",
         unit="px",
         low=0,
         high=16,
-        label="Shift sprites",
+        label="Shift",
         low_text="Off",
     )
     seed: int = setting(
         0, "Equal seed, data, settings and precision repeat a run exactly on a CPU.", low=0, high=2**31 - 1
     )
     holdout: float = setting(
-        0.05, "Share of the sprites held out of training to validate the model.",
+        0.05, "Share of the {examples} held out of training to validate the model.",
         low=0.0, high=0.5, label="Validation", low_text="None",
     )  # fmt: skip
     lr_warmup_steps: int = setting(
@@ -269,8 +283,8 @@ class TrainingConfig(Config):
         low=0.001, high=1e6, advanced=True, label="Gradient clipping",
     )  # fmt: skip
     ema_halflife_sprites: int = setting(
-        20_000, "Sprites after which the share of old weights in the averaged (EMA) model has halved.",
-        unit="sprites", low=0, high=1_000_000_000, advanced=True, label="EMA half-life", low_text="Off",
+        20_000, "{Examples} after which the share of old weights in the averaged (EMA) model has halved.",
+        unit="{examples}", low=0, high=1_000_000_000, advanced=True, label="EMA half-life", low_text="Off",
     )  # fmt: skip
     threads: int = setting(
         0, "CPU threads for training on the CPU. Auto: one per core, fewer while other programs use the cores.",
@@ -278,8 +292,8 @@ class TrainingConfig(Config):
     )  # fmt: skip
     data_on_device: str = setting(
         "auto",
-        "Keep all sprites in the device's memory (yes) or load each batch in the background (no). auto: load batches "
-        "if the sprites would leave too little memory. The result is the same.",
+        "Keep all {examples} in the device's memory (yes) or load each batch in the background (no). auto: load "
+        "batches if the {examples} would leave too little memory. The result is the same.",
         choices=("auto", "yes", "no"), advanced=True, legacy_default="auto", label="Data on the device",
     )  # fmt: skip
     log_layer_stats: bool = setting(

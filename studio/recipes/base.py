@@ -175,7 +175,6 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     title: ClassVar[str] = ""
     summary: ClassVar[str] = ""  # one sentence beside the title
     makes: ClassVar[Makes] = "sprites"
-    noun: ClassVar[str] = "sprite"  # the word for a training example
     capabilities: ClassVar[frozenset[Capability]] = frozenset()  # beyond what it `makes`
     Config: type[ConfigT]
     Network: type[NetworkT]
@@ -216,6 +215,11 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         rises while its new sprites still improve.
         """
         return None if self.makes == "sprites" else self.headline
+
+    @property
+    def noun(self) -> str:
+        """The word for a training example: 'sprite' or 'character'."""
+        return self.Config.noun
 
     def select(self, sprites: Sprites, config: ConfigT) -> tuple[Sprites, list[str]]:
         """Return the sprites that can be trained on, and a sentence for each group left out. Raises TrainingError."""

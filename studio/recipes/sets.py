@@ -48,6 +48,7 @@ from studio.recipes.set_tasks import ExactShares, first_of_rows, tasks_of
 class SetsConfig(TrainingConfig):
     """The settings of a model of sets."""
 
+    noun = "character"
     batch_size: int = with_default(TrainingConfig, "batch_size", 16)
     learning_rate: float = with_default(TrainingConfig, "learning_rate", 2e-3)
     flip: bool = with_default(TrainingConfig, "flip", True)
@@ -82,7 +83,7 @@ _PLANNER = Planner(
     slowing=1.4,
     most_epochs=2000,
     most_tuning_epochs=1000,
-    noun="character",
+    noun=SetsConfig.noun,
 )
 _FEWEST_SETS = 8
 _RAREST = 0.1  # smallest share of the sets that have a cell
@@ -103,7 +104,6 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
     title = "Sets"
     summary = "Learns to draw the missing views and frames of a character."
     makes = "sets"
-    noun = "character"
     Config, Network = SetsConfig, SetNetwork
     headline = EXACT
     order = 5

@@ -149,3 +149,14 @@ def test_a_setting_of_a_plugin_may_have_the_former_name_of_another() -> None:
         label_drop: float = setting(0.1, "Share of sprites shown without their class.", low=0.0, high=1.0)
 
     assert Own.from_json({"label_drop": 0.5}) == Own(label_drop=0.5)
+
+
+def test_texts_name_the_training_examples() -> None:
+    @dataclass(frozen=True)
+    class OfCharacters(TrainingConfig):
+        noun = "character"
+
+    for config_type, noun in ((TrainingConfig, "sprite"), (OfCharacters, "character")):
+        size = next(item for item in settings_of(config_type) if item.name == "batch_size")
+        assert size.text(16) == f"16 {noun}s" and size.help == f"{noun.capitalize()}s per training step."
+        assert not [item.name for item in settings_of(config_type) if "{" in f"{item.help}{item.unit}{item.label}"]

@@ -19,13 +19,13 @@ from studio.engine.runs.history import PLOTTED_CURVES, budget_used
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
 
-# The line of readings, with tooltips.
-READINGS = {
-    "Step": "Weight updates so far. A step uses one batch of sprites.",
+# The line of readings, with tooltips. {examples}: what the model learns from, 'sprites' or 'characters'.
+_READINGS = {
+    "Step": "Weight updates so far. A step uses one batch of {examples}.",
     "Epoch": "Passes over the whole training set.",
-    "Loss": "Error on the training sprites; lower is better.",
-    "Validation": "Result on the validation sprites, which are never trained on.",
-    "Speed": "Training sprites or characters per second.",
+    "Loss": "Error on the training {examples}; lower is better.",
+    "Validation": "Result on the validation {examples}, which are never trained on.",
+    "Speed": "Training {examples} per second.",
     "Time left": "Estimated time until the training ends.",
     "Memory": "Memory that the training uses on its device.",
 }
@@ -85,7 +85,7 @@ def queue_line(runs: Sequence[RunSummary], *, is_on: bool) -> str:
 
 def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
     """Return a running training's figures as texts, by label."""
-    device, noun = training.device, training.record.noun if training.record is not None else "sprite"
+    device = training.device
     total = device.memory_total_bytes if device else 0
     left = {"idle": "–", "paused": "Paused"}.get(training.state, formatting.duration(chunk.eta_s))
     return {
@@ -93,10 +93,21 @@ def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
         "Epoch": f"{chunk.epoch:.1f}" if chunk.epoch < 100 else formatting.number(int(chunk.epoch)),
         "Loss": formatting.decimal(float(chunk.losses.mean())),
         "Validation": figures(training.heldout),
-        "Speed": formatting.rate(chunk.sprites_per_s, f"{noun}s"),
+        "Speed": formatting.rate(chunk.sprites_per_s, examples_of(training)),
         "Time left": left,
         "Memory": formatting.memory(chunk.memory_bytes, total),
     }
+
+
+def examples_of(training: CurrentTraining) -> str:
+    """Return what the model learns from: 'sprites' or 'characters'."""
+    return training.record.examples if training.record is not None else "sprites"
+
+
+def reading_tips(training: CurrentTraining) -> dict[str, str]:
+    """Return the tooltips of the readings by label."""
+    tips = {label: tip.format(examples=examples_of(training)) for label, tip in _READINGS.items()}
+    return {**tips, "Memory": memory_tip(training.device)} if training.device is not None else tips
 
 
 def memory_tip(device: Device | None) -> str:

@@ -83,7 +83,8 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
     real = yield from _load_real_sprites(run, model)
     if model.recipe.makes != "sprites":
         if not len(real.heldout):
-            raise UsageError("The run has no validation sprites.", "Train with a validation share above 0.")
+            title = f"The run has no validation {model.recipe.noun}s."
+            raise UsageError(title, "Train with a validation share above 0.")
         with detection.wrap_device_errors(model.device):
             examples, chosen = model.recipe.examples(real.heldout, np.arange(len(real.heldout)))
             heldout = DeviceSprites(examples, model.device, indices=chosen)

@@ -238,8 +238,11 @@ def _schedule_notice(training: Training) -> Notice:
     return Notice("info", title, f"{way}. The loss may rise at first.")
 
 
-def _no_validation_notice(sprites: Sprites) -> Notice:
+def _no_validation_notice(sprites: Sprites, recipe: Recipe) -> Notice:
     """Return a notice that no sprites are left for validation, with what helps for few or for many classes."""
+    if recipe.makes == "sets":
+        hint = "All of them look alike, as recolours do. To validate the model, add different ones."
+        return Notice("info", f"No {recipe.noun}s are left for validation.", hint)
     is_split_up = (sprites.class_counts() > 0).sum() > _MANY_CLASSES
     remedy = "use larger classes, such as one per folder" if is_split_up else "add different sprites to each class"
     hint = f"Each class is one group of similar sprites. To measure memorization, {remedy}."
@@ -265,7 +268,7 @@ def _assemble(
     train_set, notices = make_train_set(*recipe.examples(sprites, split.training), target, config, ranks.on_device)
     on_error.callback(train_set.close)
     if not len(split.validation) and int(config.holdout * len(sprites)):
-        notices.append(_no_validation_notice(sprites))
+        notices.append(_no_validation_notice(sprites, recipe))
     sample = subsample(sprites, split.training)  # enough for statistics and measurements
     for name, values in recipe.statistics(sample, config).items():
         network.get_buffer(name).copy_(values)  # e.g. mean colours, which recipes store in the network

@@ -117,7 +117,7 @@ class Maintenance:
         """Yield a Notice, once, if the training can't stop early because its quality is not measured."""
         if not self._may_stop_early or self._has_warned:
             return
-        why_not = "" if len(self._training.heldout) else "The run has no validation sprites."
+        why_not = "" if len(self._training.heldout) else f"The run has no validation {self._training.record.examples}."
         if self._training.recipe.makes == "sprites":
             why_not = "" if self._quality.is_measuring() else _UNMEASURED
         if why_not:

@@ -138,10 +138,11 @@ def _about_settings(model: ExportableModel) -> str:
 
 def _settings(model: ExportableModel, target: Path, code: str) -> str:
     """Return the code of the settings cell: paths, device, and a config class with the settings that `code` reads."""
-    config, shared = model.training.config, settings_of(TrainingConfig)
+    config, shared = model.training.config, {item.name for item in settings_of(TrainingConfig)}
     values = {**config.to_json(), "steps": max(1, model.step) if config.epochs else config.steps or max(1, model.step)}
-    used = [item for item in shared if re.search(rf"\bconfig\.{item.name}\b", code)]
-    own = [item for item in settings_of(type(config)) if item.name not in {each.name for each in shared}]
+    items = settings_of(type(config))
+    used = [item for item in items if item.name in shared and re.search(rf"\bconfig\.{item.name}\b", code)]
+    own = [item for item in items if item.name not in shared]
     fields = "\n".join(_field(item, values[item.name]) for item in (*used, *own)) or "    pass"
     name = type(config).__name__
     arguments = pprint.pformat(dict(model.architecture["arguments"]), width=_WIDTH - 15, sort_dicts=False)

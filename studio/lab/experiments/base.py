@@ -86,7 +86,8 @@ class ExperimentContext:
 
     def describe_sprites(self) -> str:
         """Return whether the sprites are validation or training sprites, as a text for findings."""
-        return "validation sprites" if self.is_heldout else "training sprites (without validation sprites)"
+        examples = f"{self.recipe.noun}s"
+        return f"validation {examples}" if self.is_heldout else f"training {examples} (without validation {examples})"
 
     @property
     def target(self) -> torch.device:

@@ -71,7 +71,7 @@ class Layers(Experiment):
         if curves:
             plots = tuple(_plots(curves, model.step))
             tables.insert(0, _recorded(curves, model.step))
-            sentences += _about_learning(curves, model.step)
+            sentences += _about_learning(curves, model.step, context.recipe.noun)
         else:
             sentences.append(_how_to_record(context.config))
         yield Progress(1, 1, "runs read")
@@ -171,7 +171,8 @@ def _recorded(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Tab
     return Table((f"layer, at step {number(logged)}", ">update ratio", ">gradient norm", ">dead units"), tuple(rows))
 
 
-def _about_learning(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Iterator[str]:
+def _about_learning(curves: Mapping[str, Mapping[str, MetricCurve]], step: int, noun: str) -> Iterator[str]:
+    """Yield sentences about the logged statistics of layers up to `step`. noun: for a training example."""
     times = len({int(logged) for curve in curves["update"].values() for logged in curve.steps})
     logged, update = _at(curves["update"], step)
     gradient, dead = (_at(curves[figure], step)[1] for figure in ("gradient", "dead"))
@@ -189,9 +190,9 @@ def _about_learning(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) 
         layers = count(len(dead), "layer")
         yield (
             f"{worst} has the most dead units: {percent(dead[worst])} of its inputs have the same value for every "
-            f"sprite. {number(alive)} of {layers} have none."
+            f"{noun}. {number(alive)} of {layers} have none."
             if dead[worst]
-            else f"None of {layers} has dead units: the inputs vary from sprite to sprite."
+            else f"None of {layers} has dead units: the inputs vary from {noun} to {noun}."
         )
     if len(update) > _LINES:
         yield f"Each plot shows {_LINES} of {len(update)} layers: the highest, the lowest, and some in between."

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _SERIES = {"lr": "Learning rate", "grad_norm": "Gradient norm", "sprites_per_s": "Speed", "memory_bytes": "Memory"}
 _EXACT = "Exact pixels"
 _EXACT_TIP = (
-    "Exactly right pixels of validation characters, drawn from their first cell: all cells and each view. steps: frames "
-    "drawn from the first frame of their view. side: a side view drawn from the other side."
+    "Exactly right pixels of validation characters, drawn from their first cell: all cells and each view. steps: "
+    "frames drawn from the first frame of their view. side: a side view drawn from the other side."
 )
 _GB = 2**30
 _DRAWN = (
@@ -49,7 +49,7 @@ class LiveCurves(QObject):
         self.plot = plot
         pending, self._pending = self._pending, []
         for event in pending:
-            _draw(plot, event, self._noun())
+            _draw(plot, event, self._examples())
 
     def clear(self) -> None:
         """Remove all curves and held events, for a new run."""
@@ -61,22 +61,21 @@ class LiveCurves(QObject):
     def on_event(self, event: Event) -> None:
         """Draw an event, or hold the event while the plot doesn't exist."""
         if self.plot is not None:
-            _draw(self.plot, event, self._noun())
+            _draw(self.plot, event, self._examples())
         elif isinstance(event, _DRAWN):
             self._pending.append(event)
 
-    def _noun(self) -> str:
-        record = self._training.record
-        return record.noun if record is not None else "sprite"
+    def _examples(self) -> str:
+        return run_texts.examples_of(self._training)
 
 
-def _draw(plot: LossPlot, event: Event, noun: str) -> None:
-    """Draw an event. noun: for a training example."""
+def _draw(plot: LossPlot, event: Event, examples: str) -> None:
+    """Draw an event. examples: what the model learns from, 'sprites' or 'characters'."""
     match event:
         case HistoryRead():
-            _restore_history(plot, event, noun)
+            _restore_history(plot, event, examples)
         case LossChunk():
-            _add_losses(plot, event, noun)
+            _add_losses(plot, event, examples)
         case Validated():
             for name, value in event.metrics.items():
                 _add_heldout(plot, name, [event.step], [value])
@@ -93,14 +92,14 @@ def _draw(plot: LossPlot, event: Event, noun: str) -> None:
             plot.refresh()  # up to the last values
 
 
-def _restore_history(plot: LossPlot, event: HistoryRead, noun: str) -> None:
+def _restore_history(plot: LossPlot, event: HistoryRead, examples: str) -> None:
     """Draw a resumed run's curves so far."""
     for name, curve in event.history.series.items():
         if name == "loss":
             plot.append(curve.steps, curve.values)
         elif name in _SERIES:
             scale = 1 / _GB if name == "memory_bytes" else 1
-            _add_series(plot, name, curve.steps, curve.values * scale, noun)
+            _add_series(plot, name, curve.steps, curve.values * scale, examples)
     for name, curve in event.history.validation.items():
         _add_heldout(plot, name, curve.steps, curve.values)
     for name, curve in event.history.quality.items():
@@ -111,18 +110,18 @@ def _restore_history(plot: LossPlot, event: HistoryRead, noun: str) -> None:
         _mark_rollback(plot, rollback)
 
 
-def _add_losses(plot: LossPlot, chunk: LossChunk, noun: str) -> None:
+def _add_losses(plot: LossPlot, chunk: LossChunk, examples: str) -> None:
     steps = range(chunk.first_step, chunk.first_step + len(chunk.losses))
     plot.append(steps, chunk.losses)
-    _add_series(plot, "grad_norm", steps, chunk.grad_norms, noun)
+    _add_series(plot, "grad_norm", steps, chunk.grad_norms, examples)
     last = {"lr": chunk.lr, "sprites_per_s": chunk.sprites_per_s, "memory_bytes": chunk.memory_bytes / _GB}
     for name, value in last.items():
-        _add_series(plot, name, [steps[-1]], [value], noun)
+        _add_series(plot, name, [steps[-1]], [value], examples)
 
 
-def _add_series(plot: LossPlot, name: str, steps: Numbers, values: Numbers, noun: str) -> None:
+def _add_series(plot: LossPlot, name: str, steps: Numbers, values: Numbers, examples: str) -> None:
     """Add values to the tab of a series, by its name in metrics.jsonl; memory is in GB."""
-    units, from_zero = {"sprites_per_s": f"{noun}s/s", "memory_bytes": "GB"}, name == "memory_bytes"
+    units, from_zero = {"sprites_per_s": f"{examples}/s", "memory_bytes": "GB"}, name == "memory_bytes"
     plot.append_series(_SERIES[name], steps, values, units.get(name, ""), from_zero=from_zero)
 
 

@@ -67,8 +67,8 @@ class Monitor(QWidget):
 
     def _lay_out(self) -> None:
         self.filmstrip.view.set_placeholder("Samples appear here during the training.")
-        for name in run_texts.READINGS:
-            self.readings.set_reading(name, "–", run_texts.READINGS[name])
+        for name, tip in run_texts.reading_tips(self._session.training).items():
+            self.readings.set_reading(name, "–", tip)
         self.tabs.addTab(self.filmstrip, "Samples")
         self.tabs.addTab(self.confusion, "Confusion matrix")
         self.tabs.addTab(factory.panel(factory.row(self._scatter_box, self.numbers, grows=1)), "Predicted and true")
@@ -152,7 +152,7 @@ class Monitor(QWidget):
 
     def _show_readings(self, chunk: LossChunk) -> None:
         training = self._session.training
-        tips = {**run_texts.READINGS, "Memory": run_texts.memory_tip(training.device)}
+        tips = run_texts.reading_tips(training)
         for name, text in run_texts.readings(chunk, training).items():
             self.readings.set_reading(name, text, tips[name])
 

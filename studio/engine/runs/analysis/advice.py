@@ -22,7 +22,7 @@ _FALLING = 0.02  # relative drop of a falling loss
 _PERFECT = 1.0  # the highest accuracy, and the highest R²
 _UNLIKE_ANY_KID = 1.0  # KID; higher means unlike any real sprite. Noise of 24 grey levels has 0.5, the maximum is 8
 StepValues = Sequence[tuple[int, float]]  # pairs of step and validation metric
-_LOSS_FALLS = "The loss on validation sprites still falls."
+_LOSS_FALLS = "The validation loss still falls."
 _ADVISING = [metric for metric in METRICS.values() if metric.improving_text]
 
 
@@ -234,7 +234,7 @@ def advice_by_loss(curve: StepValues) -> Advised | None:
     step, _ = curve[-1]
     lowest_at, _ = min(curve, key=lambda pair: pair[1])
     if sum(later > lowest_at for later, _ in curve) >= _SHOW.patience and step >= _SHOW.long * lowest_at:
-        why = f"The loss on validation sprites has not fallen since step {number(lowest_at)}."
+        why = f"The validation loss has not fallen since step {number(lowest_at)}."
         why = f"{why} With few sprites, the drawings may still improve: look at them."
         return Advised(step, "good enough", why, step)
     return Advised(step, "improving", _LOSS_FALLS, step)

@@ -9,7 +9,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.config import TrainingConfig, Value, legacy_defaults, settings_of
+from studio.core.config import Setting, TrainingConfig, Value, legacy_defaults, settings_of
 from studio.core.events import SamplesReady
 from studio.core.formatting import duration, number, percent, rate
 from studio.core.metrics import BETTER, FIGURES, LOSS, METRICS, Better, Figure, Quality, format_metric, metric_title
@@ -22,7 +22,7 @@ TimelineAxis = Literal["step", "time"]
 
 NOTHING_DIFFERS = "No differences: equal settings, sprites and device."
 
-_SETTINGS = {item.name: item for item in settings_of(TrainingConfig)}  # common to all recipes
+_SETTINGS = {item.name for item in settings_of(TrainingConfig)}  # common to all recipes
 _LEGACY = legacy_defaults(TrainingConfig)
 _FINGERPRINT = 12  # leading digits to show
 _BY_CHANCE = 2.0  # standard errors; chance exceeds them once in twenty times
@@ -88,7 +88,8 @@ class ComparisonRow:
 def settings_texts(record: RunRecord) -> dict[str, str]:
     """Return a run's settings as texts by label, with the former behaviour of settings newer than the run."""
     config = {**record.config, **{name: value for name, value in _LEGACY.items() if name not in record.config}}
-    return dict(_labelled(name, value) for name, value in config.items())
+    known = {item.name: item for item in settings_of(TrainingConfig, record.noun)}
+    return dict(_labelled(name, value, known.get(name)) for name, value in config.items())
 
 
 def data_texts(record: RunRecord) -> dict[str, str]:
@@ -138,9 +139,8 @@ def shared_positions(films: Sequence[SampleTimeline], by: TimelineAxis) -> list[
     return [float(position) for position in every[every <= min(positions[-1] for positions in found)]]
 
 
-def _labelled(name: str, value: Value) -> tuple[str, str]:
-    """Return the label of a setting, and its value as text."""
-    known = _SETTINGS.get(name)
+def _labelled(name: str, value: Value, known: Setting | None) -> tuple[str, str]:
+    """Return the label of a setting, and its value as text. known: None for a recipe's own setting."""
     if known is not None:
         return known.label, known.text(value)
     text = ("yes" if value else "no") if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else value

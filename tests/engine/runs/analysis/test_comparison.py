@@ -74,7 +74,7 @@ def test_only_what_differs_is_told_also_of_runs_that_are_older_than_a_setting() 
     rows = differences([_record(batch_size=64, optimizer="adamw", flip=True), old])
     assert {row.title: row.texts for row in rows} == {
         "Batch size": ("64 sprites", "32 sprites"),
-        "Mirror sprites": ("yes", "no"),
+        "Mirror": ("yes", "no"),
     }
     assert not differences([_record(), _record()])
     other = replace(_record(), data_title="rings", device_name="GPU")
