@@ -12,10 +12,11 @@ from studio.core.arrays import Mask, Rgba
 from studio.core.errors import BadInputError, SetsError
 from studio.core.names import escape_unprintable, existing_path
 from studio.data.files.source_files import SourceFile
-from studio.data.importing.single_sprite import load_image
+from studio.data.importing.single_sprite import load_frames
 from studio.data.reading.finding import resolve_roots, walk_files
 from studio.data.sets.cutting import check_cell, cut_sheet, sheet_size
 from studio.data.sets.layout import find_cell, list_cells
+from studio.data.sets.placing import CellGrid, place_frames
 from studio.data.sources.base import DRAWING_SUFFIXES
 from studio.engine.sampling.settings import GivenSets
 
@@ -81,9 +82,16 @@ class _Draft:
         self.given: Mask = np.zeros(len(names), np.bool_)
 
     def add(self, cell: int | None, path: Path) -> None:
-        """Read a picture of a cell, or without a cell a sheet. Raises BadInputError, SetsError."""
-        picture, name = load_image(path, whole=True), escape_unprintable(path.name)
+        """Read a picture of a cell, or without a cell a sheet or frames. Raises BadInputError, SetsError."""
+        frames, name = load_frames(path, whole=True), escape_unprintable(path.name)
+        picture = frames[0].rgba
         size = picture.shape[1], picture.shape[0]
+        if len(frames) > 1:
+            if cell is not None:
+                raise SetsError(f"{name} has {len(frames)} frames.", f"Give it without a cell: --given {name}")
+            images = [(frame.part, frame.rgba) for frame in frames]
+            self._put(place_frames(images, CellGrid(tuple(self._names)), self._size), name)
+            return
         if cell is not None:
             if size == sheet_size(self._names, self._size):
                 raise SetsError(f"{name} is a sheet of all cells.", f"Give it without a cell: --given {name}")

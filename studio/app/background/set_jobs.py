@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
 from studio.core.events import Event, Events, Progress, SetsDrawn
 from studio.core.names import escape_unprintable
-from studio.data.importing.single_sprite import load_image
+from studio.data.importing.single_sprite import load_frames
 from studio.data.sets.layout import GAP
 from studio.engine.devices.types import Device
 from studio.engine.sampling.settings import CompleteSettings, GivenSets
@@ -61,15 +62,23 @@ def complete_sets(cache: ModelCache, source: Model, device: Device, requests: Se
     yield SetsCompleted(tuple(drawn), provenance_json(model))
 
 
-def read_cells(paths: Sequence[Path]) -> tuple[list[tuple[str, Rgba]], BadInputError | None]:
-    """Return the name and pixels of image files, uint8 [H, W, 4], and the error of the first unreadable file."""
-    images = []
+class CellFile(NamedTuple):
+    """An image file for cells. frames: name in the file and pixels, uint8 [H, W, 4], of each of its images."""
+
+    name: str
+    frames: tuple[tuple[str, Rgba], ...]
+
+
+def read_cells(paths: Sequence[Path]) -> tuple[list[CellFile], BadInputError | None]:
+    """Read image files, sheets whole; return them with the error of the first unreadable file."""
+    found = list[CellFile]()
     for path in paths:
         try:
-            images.append((escape_unprintable(path.name), load_image(path)))
+            frames = tuple((image.part, image.rgba) for image in load_frames(path, whole=True))
         except BadInputError as error:
-            return images, error
-    return images, None
+            return found, error
+        found.append(CellFile(escape_unprintable(path.name), frames))
+    return found, None
 
 
 def example_set(cache: ModelCache, run: Path, number: int) -> tuple[str, Rgba]:

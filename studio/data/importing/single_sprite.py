@@ -39,12 +39,21 @@ def load_image(path: Path, *, whole: bool = False) -> Rgba:
 
     whole: Load a sheet with a description beside it as one image.
     """
+    return load_frames(path, whole=whole)[0].rgba
+
+
+def load_frames(path: Path, *, whole: bool = False) -> list[SourceImage]:
+    """Load all images of a file, such as the frames of an animation, without hidden colours. Raises BadInputError.
+
+    whole: Load a sheet with a description beside it as one image.
+    """
     file = find_file(resolve_roots([path]), escape_unprintable(path.name))
     images = [] if file is None else load_images(file, whole=whole)
     if not images:
         raise BadInputError(f"No image found in {str(path)!r}.", "Choose a file with a sprite.")
-    clear_hidden(images[0].rgba)
-    return images[0].rgba
+    for image in images:
+        clear_hidden(image.rgba)
+    return images
 
 
 def load_images(file: SourceFile, *, whole: bool = False) -> list[SourceImage]:

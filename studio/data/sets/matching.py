@@ -10,6 +10,7 @@ from studio.data.sets.words import DOWN, LEFT, RIGHT, UP
 _SIDEWAYS = {**dict.fromkeys((*LEFT, "l", "w"), "left"), **dict.fromkeys((*RIGHT, "r", "e", "side"), "right")}
 _UPRIGHT = {**dict.fromkeys((*DOWN, "d", "s"), "down"), **dict.fromkeys((*UP, "u", "n"), "up")}
 # By a row's name in letters: whether the character faces down or up, and left or right; '' for neither.
+_SAME = 3  # likeness of rows that face the same way
 _FACING = {
     "".join((first, second)): (upright, sideways)
     for first, upright in {"": "", **_UPRIGHT}.items()
@@ -37,6 +38,11 @@ def match_cells(cells: Sequence[str], known: Sequence[str]) -> list[str]:
         chosen = column if column in columns else columns[position]
         found.append(f"{nearest}/{chosen}" if chosen else nearest)
     return found
+
+
+def same_view(word: str, rows: Sequence[str]) -> str:
+    """Return the row with this name, or else the row that faces the same way: 'front' and 'down'; '' for none."""
+    return max((row for row in rows if _likeness(word, row) >= _SAME), key=lambda row: _likeness(word, row), default="")
 
 
 def _columns_by_row(cells: Sequence[str]) -> dict[str, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,9 @@ from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
 from studio.data.images.canvas import clear_hidden, undo_upscaling, upscaling_factor
 from studio.data.sets.layout import GAP
+from studio.data.sets.matching import same_view
+
+_FRAME = re.compile(r"(.*\D|)(\d+)")  # of an animation: its name and the frame's number
 
 
 @dataclass(frozen=True)
@@ -56,11 +60,26 @@ class CellGrid:
 
         A view's name alone, 'hero_down.png', means its first frame.
         """
-        stem = PurePath(name).stem.casefold().replace("-", "_")
+        return self._cell_of(PurePath(name).stem)
+
+    def cell_of_frame(self, part: str) -> int:
+        """Return the cell with a frame's name: 'down/step', 'walk down 2', 'front 2'; GAP for none."""
+        named = self._cell_of(part)
+        found = _FRAME.fullmatch(part)
+        if named != GAP or found is None:
+            return named
+        words = (same_view(word, self.rows) for word in reversed(re.findall("[^\\W\\d_]+", found[1])))
+        cells = self._frames.get(next(filter(None, words), ""), [])
+        column = int(found[2]) - 1
+        return cells[column] if column < len(cells) else GAP
+
+    def _cell_of(self, name: str) -> int:
+        """Return the cell, or the first cell of the view, with whose name a name ends; GAP for none."""
+        stem = re.sub("[-/ ]", "_", name.casefold())
         cells = {own: cell for cell, own in enumerate(self.names)}
         cells |= {view: own[0] for view, own in self._frames.items() if view not in cells}
         for own, cell in sorted(cells.items(), key=lambda item: -len(item[0])):  # the longest name first
-            end = own.casefold().replace("/", "_").replace("-", "_")
+            end = re.sub("[-/ ]", "_", own.casefold())
             if stem == end or stem.endswith(f"_{end}"):
                 return cell
         return GAP
@@ -73,11 +92,11 @@ def place_images(
 
     images: name and uint8 [H, W, 4]. size: side of a cell in pixels. free: the empty cells. target: the cell for a
     single image, and the first for several; GAP for the cells named like the files, or else the first free cells. A
-    whole sheet fills its cells, except empty cells.
+    whole sheet fills its cells, except empty cells; a smaller sheet or a strip fills the cells from its first on.
     """
     sheet = (size * len(grid.rows), size * len(grid.columns))
     if len(images) == 1 and (rgba := _fit(images[0][1], sheet)) is not None:
-        return _cells_of_sheet(images[0][0], rgba, grid, size)
+        return _cells_of_sheet(images[0][0], rgba, grid.table, size)
     named = [grid.cell_of_file(name) if target == GAP or len(images) > 1 else GAP for name, _ in images]
     first = max(0, target)
     waiting = [cell for cell in (*range(first, len(grid.names)), *range(first)) if cell in (target, *free)] or [0]
@@ -85,6 +104,10 @@ def place_images(
     placed: dict[int, Rgba] = {}
     for (name, image), own in zip(images, named, strict=True):
         rgba = _fit(image, (size, size))
+        part = _cells_of_part(name, image, grid, size, own if own != GAP else target) if rgba is None else {}
+        placed.update(part)
+        if part:
+            continue
         if rgba is None:
             advice = f"A cell has {size} x {size} pixels, a sheet of all cells {sheet[1]} x {sheet[0]}."
             raise BadInputError(f"{name} has {image.shape[1]} x {image.shape[0]} pixels.", advice)
@@ -93,6 +116,28 @@ def place_images(
             title = f"{len(images)} images don't fit the empty cells."
             raise BadInputError(title, f"Name the files after cells: {', '.join(grid.names[:3])} …")
         placed[at] = rgba
+    return placed
+
+
+def place_frames(frames: Sequence[tuple[str, Rgba]], grid: CellGrid, size: int, target: int = GAP) -> dict[int, Rgba]:
+    """Return pixels by cell for the frames of a file. Raises BadInputError for frames of another size.
+
+    frames: name and uint8 [H, W, 4] of each. Frames fill the cells that they are named after; without names of cells,
+    they fill all cells or the row of `target`, from this cell on. Further frames are left out.
+    """
+    named = [grid.cell_of_frame(name) for name, _ in frames]
+    if all(cell == GAP for cell in named):
+        row = next(own for own in grid.table.tolist() if max(target, 0) in own)
+        listed = [cell for cell in row[row.index(max(target, 0)) :] if cell != GAP]
+        named = list(range(len(grid.names))) if len(frames) == len(grid.names) else listed
+    placed: dict[int, Rgba] = {}
+    for (_, image), cell in zip(frames, named, strict=False):
+        rgba = _fit(image, (size, size))
+        if rgba is None:
+            title = f"The frames have {image.shape[1]} x {image.shape[0]} pixels; a cell has {size} x {size}."
+            raise BadInputError(title, "Crop or scale the frames.")
+        if cell != GAP:
+            placed.setdefault(cell, rgba)
     return placed
 
 
@@ -118,10 +163,28 @@ def _fit(rgba: Rgba, shape: tuple[int, int]) -> Rgba | None:
     return fitted
 
 
-def _cells_of_sheet(name: str, sheet: Rgba, grid: CellGrid, size: int) -> dict[int, Rgba]:
-    """Return the pixels of a sheet by cell, without empty cells. Raises BadInputError for an empty sheet."""
+def _cells_of_part(name: str, image: Rgba, grid: CellGrid, size: int, first: int) -> dict[int, Rgba]:
+    """Return the pixels of a strip or a small sheet by cell, without empty cells; {} for an image of another size.
+
+    first: the cell of its upper left tile; GAP for the first cell. Raises BadInputError for an empty sheet.
+    """
+    row, column = np.argwhere(grid.table == max(first, 0))[0].tolist()
+    for rgba in (image, undo_upscaling(image, 0)):
+        rows, columns = rgba.shape[0] // size, rgba.shape[1] // size
+        table = grid.table[row : row + rows, column : column + columns]
+        if rgba.shape[:2] == (size * rows, size * columns) and table.shape == (rows, columns):
+            clear_hidden(rgba := rgba.copy())
+            return _cells_of_sheet(name, rgba, table, size)
+    return {}
+
+
+def _cells_of_sheet(name: str, sheet: Rgba, table: NDArray[np.int64], size: int) -> dict[int, Rgba]:
+    """Return the pixels of a sheet by cell, without empty cells. Raises BadInputError for an empty sheet.
+
+    table: int64 [R, K], the cell at each row and column, or GAP.
+    """
     placed = {}
-    for (row, column), cell in np.ndenumerate(grid.table):
+    for (row, column), cell in np.ndenumerate(table):
         pixels = sheet[row * size : (row + 1) * size, column * size : (column + 1) * size]
         if cell != GAP and pixels[..., 3].any():
             placed[int(cell)] = pixels.copy()

@@ -8,7 +8,7 @@ import pytest
 from studio.core.errors import BadInputError
 from studio.data.sets.drafts import GIVEN, Candidate, CellRef, Draft, animation
 from studio.data.sets.layout import GAP
-from studio.data.sets.placing import CellGrid, count_colours, place_images
+from studio.data.sets.placing import CellGrid, count_colours, place_frames, place_images
 
 NAMES = ("down/stand", "down/step", "up/stand")
 GRID = CellGrid(NAMES)
@@ -90,3 +90,35 @@ def test_an_animation_shows_one_view_or_all() -> None:
     turn = animation(cells, CellGrid(("front", "left", "back")), -1)
     assert turn.shape == (3, 4, 4, 4)
     assert len(animation(cells * 0, GRID, -1)) == 0
+
+
+SIXTEEN = CellGrid(tuple(f"{view}/{frame}" for view in ("down", "up", "left") for frame in ("stand", "step")))
+
+
+def frames(*names: str) -> list[tuple[str, np.ndarray]]:
+    return [(name, image(4, 4, number)) for number, name in enumerate(names, 1)]
+
+
+@pytest.mark.parametrize(
+    ("names", "target", "cells"),
+    [
+        (("up 1", "up 2", "walk left 2"), 0, {2: 1, 3: 2, 5: 3}),
+        (("down/stand", "down-step", "tail 1"), 4, {0: 1, 1: 2}),
+        (("front 1", "front 2", "front 3"), GAP, {0: 1, 1: 2}),
+        (("frame 1", "frame 2", "frame 3"), 2, {2: 1, 3: 2}),
+        (("frame 1", "frame 2", "frame 3"), 5, {5: 1}),
+        (tuple(f"frame {number}" for number in range(1, 7)), 3, {cell: cell + 1 for cell in range(6)}),
+    ],
+)
+def test_frames_fill_cells_by_name_or_in_order(names: tuple[str, ...], target: int, cells: dict[int, int]) -> None:
+    placed = place_frames(frames(*names), SIXTEEN, 4, target)
+    assert {cell: int(rgba[0, 0, 0]) for cell, rgba in placed.items()} == cells
+
+
+def test_a_strip_fills_cells_from_its_first_on() -> None:
+    assert place_images([("up.png", image(4, 8))], SIXTEEN, 4, []).keys() == {2, 3}
+    assert place_images([("up.png", image(8, 4))], SIXTEEN, 4, [], 3).keys() == {3, 5}
+    with pytest.raises(BadInputError, match="has 12 x 4 pixels"):
+        place_images([("a.png", image(4, 12))], SIXTEEN, 4, [])
+    with pytest.raises(BadInputError, match="The frames have 5 x 5 pixels"):
+        place_frames([("a 1", image(5, 5)), ("a 2", image(5, 5))], SIXTEEN, 4)

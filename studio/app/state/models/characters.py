@@ -19,7 +19,7 @@ from studio.core.errors import BadInputError
 from studio.data.sets.draft_file import draft_from_bytes, draft_to_bytes
 from studio.data.sets.drafts import GIVEN, Candidate, CellRef, Draft
 from studio.data.sets.layout import GAP
-from studio.data.sets.placing import place_images
+from studio.data.sets.placing import place_frames, place_images
 
 _Kind = tuple[tuple[str, ...], int]  # cell names, and side of a cell in pixels
 
@@ -33,6 +33,7 @@ class CharacterDrafts(QObject):
     changed = Signal()  # the draft, or the edited cell
     refused = Signal(str)  # why images can't be used; '' after a change
     placed = Signal(object)  # list of int: given cells that images have filled
+    told = Signal(str)  # which frames of a file were taken
 
     def __init__(self, job_queue: JobQueue, history: UndoHistory, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -71,14 +72,29 @@ class CharacterDrafts(QObject):
 
     def take_images(self, images: Sequence[tuple[str, Rgba]], target: int = GAP) -> None:
         """Fill given cells with images, or emit `refused`. See `place_images`."""
+        self._take_files([set_jobs.CellFile(name, (("", rgba),)) for name, rgba in images], target)
+
+    def _take_files(self, found: Sequence[set_jobs.CellFile], target: int) -> None:
+        """Fill given cells with the images of files, and emit `told` for files of several frames."""
         draft = self.draft
+        single = [(file.name, file.frames[0][1]) for file in found if len(file.frames) == 1]
+        placed, taken = dict[int, Rgba](), list[str]()
         free = np.flatnonzero(~draft.given).tolist()
         try:
-            placed = place_images(images, draft.grid, draft.size, free, target)
+            for file in (file for file in found if len(file.frames) > 1):
+                named = draft.grid.cell_of_file(file.name)
+                first = target if named == GAP or len(found) == 1 else named
+                own = place_frames(file.frames, draft.grid, draft.size, first)
+                taken.append(_taken(file, own, draft))
+                placed.update(own)
+            if single:
+                left = [cell for cell in free if cell not in placed]
+                placed.update(place_images(single, draft.grid, draft.size, left, target))
         except BadInputError as error:
             self.refused.emit(f"{error.title} {error.hint}")
             return
         self.give(placed, "fill")
+        self.told.emit(" ".join(taken))
 
     def read_files(self, chosen: Sequence[Path], target: int = GAP) -> None:
         """Read image files and fill given cells with them."""
@@ -166,12 +182,19 @@ class CharacterDrafts(QObject):
                 self.edited = None
             self.changed.emit()
 
-    def _on_read(self, kind: _Kind, target: int, found: tuple[list[tuple[str, Rgba]], BadInputError | None]) -> None:
+    def _on_read(self, kind: _Kind, target: int, found: tuple[list[set_jobs.CellFile], BadInputError | None]) -> None:
         images, error = found
         if error is not None:
             self.refused.emit(f"{error.title} {error.hint}")
         elif kind == _kind(self.draft):
-            self.take_images(images, target)
+            self._take_files(images, target)
+
+
+def _taken(file: set_jobs.CellFile, placed: Mapping[int, Rgba], draft: Draft) -> str:
+    """Say which cells the frames of a file fill: 'walk.gif: 4 of 6 frames fill down/1 to down/4.'"""
+    names, total = [draft.grid.names[cell] for cell in sorted(placed)], len(file.frames)
+    frames = f"all {total} frames fill" if len(names) == total else f"{len(names)} of {total} frames fill"
+    return f"{file.name}: {frames} {names[0]}{f' to {names[-1]}' if len(names) > 1 else ''}."
 
 
 def _kind(draft: Draft) -> _Kind:

@@ -57,6 +57,7 @@ class GivenPanel(QWidget):
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._characters.changed.connect(self.refresh)
         self._characters.refused.connect(self._on_refused)
+        self._characters.told.connect(self._on_told)
         self._characters.placed.connect(self.table.select)
         self.refresh()
 
@@ -124,7 +125,13 @@ class GivenPanel(QWidget):
     def _on_refused(self, reason: str) -> None:
         """Show an error instead of the hint; '' shows the hint again."""
         self._hint.setVisible(not reason)
+        self._hint.setText(_HINT)
         self.error.show_reason(reason)
+
+    @Slot(str)
+    def _on_told(self, taken: str) -> None:
+        """Say which frames of a file were taken instead of the hint; '' shows the hint."""
+        self._hint.setText(taken or _HINT)
 
     @Slot(int, object)
     def _on_dropped(self, cell: int, data: QMimeData) -> None:

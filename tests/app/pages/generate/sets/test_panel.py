@@ -149,7 +149,7 @@ def test_a_correction_is_carried_over(qtbot: QtBot, page: GeneratePage) -> None:
     assert len(characters.draft.candidates) == 1
 
 
-def test_given_cells_say_what_is_wrong_and_lose_nothing(qtbot: QtBot, page: GeneratePage) -> None:
+def test_given_cells_say_what_is_wrong_and_lose_nothing(qtbot: QtBot, page: GeneratePage, tmp_path: Path) -> None:
     characters, given = page.session.characters, page.sets.view.given
     with qtbot.waitSignal(page.session.inference.example_found, timeout=LONG_MS):
         click(given.example)
@@ -165,6 +165,13 @@ def test_given_cells_say_what_is_wrong_and_lose_nothing(qtbot: QtBot, page: Gene
     characters.give({1: many}, "fill")
     assert not given.error.isVisible()
     assert not page.generate.isEnabled() and "the model takes 15" in page.generate.toolTip()
+    colours = [Image.new("RGBA", (8, 8), (level, 0, 0, 255)) for level in (50, 100, 150)]
+    colours[0].save(tmp_path / "walk.gif", save_all=True, append_images=colours[1:], disposal=2)
+    with qtbot.waitSignal(characters.told, timeout=LONG_MS) as told:
+        characters.read_files([tmp_path / "walk.gif"], 2)  # of the view from this cell on
+    assert told.args == ["walk.gif: 2 of 3 frames fill up/stand to up/step."]
+    assert characters.draft.given.all() and page.session.generate_history.latest.title == "fill 2 cells"  # type: ignore[union-attr]
+    page.session.generate_history.undo()
     given.table.setFocus()
     given.table.select([1])
     press(given.table, Qt.Key.Key_Delete)
