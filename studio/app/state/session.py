@@ -188,6 +188,7 @@ class Session(QObject):
         """Store the settings and end both threads. Return False if a thread is still busy after a timeout."""
         self.settings.sync()
         self.editing.release()
+        self.characters.release()
         self.drag_files.close()
         return self.job_queue.shut_down(_SHUT_DOWN_TIMEOUT_MS)
 

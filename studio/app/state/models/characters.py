@@ -13,7 +13,8 @@ from PySide6.QtCore import QObject, Signal
 from studio.app.background import set_jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.state.undo import UndoHistory, UndoStep
-from studio.core import files, formatting, paths
+from studio.app.state.window_file import WindowFile
+from studio.core import formatting, paths
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
 from studio.data.sets.draft_file import draft_from_bytes, draft_to_bytes
@@ -41,7 +42,7 @@ class CharacterDrafts(QObject):
         self.draft = Draft.empty((), 1)
         self.edited: CellRef | None = None
         self._drafts: dict[_Kind, Draft] = {}
-        self._stored: dict[_Kind, Draft] = {}  # the drafts in the files
+        self._files: dict[_Kind, WindowFile[Draft]] = {}  # of this window
 
     def show_kind(self, names: tuple[str, ...], size: int) -> None:
         """Show the draft of a kind of character. A new draft takes the given cells with equal names and size."""
@@ -49,9 +50,8 @@ class CharacterDrafts(QObject):
             return
         kind = names, size
         if kind not in self._drafts:
-            stored = _read(kind)
-            if stored is not None:
-                self._stored[kind] = stored
+            self._files[kind] = WindowFile(_file_of(kind), partial(_parse, kind), draft_to_bytes)
+            stored = self._files[kind].stored
             self._drafts[kind] = stored if stored is not None else _taken_over(self.draft, names, size)
         self.draft = self._drafts[kind]
         self.edited = None
@@ -145,15 +145,13 @@ class CharacterDrafts(QObject):
     def store(self) -> None:
         """Store the drafts for the next session, a file for each kind of character. Raises OSError."""
         for kind, draft in self._drafts.items():
-            if self._stored.get(kind) is draft:
-                continue
-            if draft.candidates or draft.given.any():
-                path = _file_of(kind)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                files.write_atomic(path, draft_to_bytes(draft))
-            else:
-                files.remove(_file_of(kind))
-            self._stored[kind] = draft
+            is_empty = not draft.candidates and not draft.given.any()
+            self._files[kind].store(None if is_empty else draft)
+
+    def release(self) -> None:
+        """Leave the files of the drafts to other windows."""
+        for file in self._files.values():
+            file.release()
 
     def has(self, at: CellRef) -> bool:
         """Return whether a cell's candidate is still there; always True for given cells."""
@@ -206,13 +204,12 @@ def _file_of(kind: _Kind) -> Path:
     return paths.home() / "characters" / f"{digest}.npz"
 
 
-def _read(kind: _Kind) -> Draft | None:
-    """Read the stored draft of a kind; return None for a missing or damaged file, or another kind."""
-    try:
-        draft = draft_from_bytes(_file_of(kind).read_bytes())
-    except (OSError, ValueError):
-        return None
-    return draft if _kind(draft) == kind else None
+def _parse(kind: _Kind, data: bytes) -> Draft:
+    """Read a stored draft of a kind. Raises ValueError for damaged data, or another kind."""
+    draft = draft_from_bytes(data)
+    if _kind(draft) != kind:
+        raise ValueError("a draft of another kind")
+    return draft
 
 
 def _taken_over(before: Draft, names: tuple[str, ...], size: int) -> Draft:

@@ -1,20 +1,17 @@
 """The sprite in the editor, and its file between sessions."""
 
-import errno
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from filelock import BaseFileLock
 from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background.job_queue import JobQueue
 from studio.app.state.undo import UndoHistory, UndoStep
-from studio.core import file_systems, files, paths
+from studio.app.state.window_file import WindowFile
+from studio.core import paths
 from studio.data.importing.single_sprite import load_image
 from studio.data.pixels.editing import EditedSprite, EditHistory, NamedSprite, SavedEdit
-
-_MOST_WINDOWS = 9  # further windows do not store their editor
 
 
 class SpriteEditing(QObject):
@@ -29,7 +26,7 @@ class SpriteEditing(QObject):
     def __init__(self, job_queue: JobQueue, undo_history: UndoHistory, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue, self._undo_history = job_queue, undo_history
-        self._file = EditFile()
+        self._file = WindowFile(paths.home() / "edit.json", SavedEdit.from_json, SavedEdit.to_json)
         self.history = EditHistory(self._file.stored) if self._file.stored is not None else None
         self._is_closed = False
         self._saved: EditedSprite | None = None  # the sprite when opened or last saved
@@ -124,59 +121,3 @@ class SpriteEditing(QObject):
         if unsaved is not None and step is not None:
             title, hint = f"Closed {unsaved.name} without saving.", "To reopen the sprite, press Undo."
             self.noticed.emit(self._undo_history.offer(step, title, hint))
-
-
-class EditFile:
-    """The file that stores the sprite in a window's editor. Each open window locks its own file.
-
-    A new window locks the first free file with a sprite, else the first free name. stored: the sprite in the file.
-    """
-
-    def __init__(self) -> None:
-        self._path: Path | None = None
-        self._lock: BaseFileLock | None = None
-        stored: SavedEdit | None = None
-        for number in range(1, _MOST_WINDOWS + 1):
-            path = paths.home() / (f"edit {number}.json" if number > 1 else "edit.json")
-            lock = _lock_file(path) if path.exists() or self._lock is None else None
-            if lock is not None:
-                self.release()
-                self._path, self._lock, stored = path, lock, _read(path)
-            if stored is not None:
-                break
-        self.stored = stored
-
-    def store(self, edit: SavedEdit | None) -> None:
-        """Write the sprite `edit` to the file if the sprite has changed; None removes the file. Raises OSError."""
-        if edit is self.stored:
-            return
-        if self._path is None:
-            raise OSError(errno.EACCES, "The folder can't be written, or too many windows are open", str(paths.home()))
-        if edit is None:
-            files.remove(self._path)
-        else:
-            files.write_atomic(self._path, edit.to_json())
-        self.stored = edit
-
-    def release(self) -> None:
-        """Unlock the file for other windows."""
-        if self._lock is not None:
-            self._lock.release()
-        self._lock = self._path = None
-
-
-def _lock_file(path: Path) -> BaseFileLock | None:
-    """Lock the file of an editor; return None if the lock is taken or the folder is read-only."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return file_systems.acquire_lock(path.with_name(f".{path.stem}.lock"), 0.0)
-    except OSError:
-        return None
-
-
-def _read(path: Path) -> SavedEdit | None:
-    """Read the sprite of an editor; return None for a missing or damaged file."""
-    try:
-        return SavedEdit.from_json(path.read_bytes())
-    except (OSError, ValueError):
-        return None

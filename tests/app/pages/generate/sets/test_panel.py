@@ -106,7 +106,12 @@ def test_from_a_dropped_view_to_a_saved_character(
     assert np.array_equal(characters.draft.candidates[0].cells, redrawn.cells)
 
     page.save_state()
-    again = CharacterDrafts(page.session.job_queue, UndoHistory())
+    other, again = (CharacterDrafts(page.session.job_queue, UndoHistory()) for _ in range(2))
+    other.show_kind(CELLS, 8)  # of a second window
+    assert not other.draft.given.any()
+    other.give({3: sheet[:8, :8]}, "fill")
+    other.store()
+    characters.release()
     again.show_kind(CELLS, 8)
     assert again.draft.given.tolist() == [True, False, False, False]
     assert np.array_equal(again.draft.candidates[0].cells, redrawn.cells)
