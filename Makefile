@@ -7,7 +7,7 @@ BIN := .venv/bin
 INSTALL = $(BIN)/uv pip install --python $(BIN)/python --compile-bytecode
 LOCK = $(BIN)/uv pip compile --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-annotate --no-header
 
-.PHONY: demo test lint types slow everywhere screenshots qt-libraries lock clean
+.PHONY: demo test lint types slow everywhere screenshots qt-libraries release lock clean
 
 demo: .venv/ready
 	$(BIN)/studio demo
@@ -39,6 +39,10 @@ everywhere: .venv/ready-to-test qt-libraries
 screenshots: .venv/ready qt-libraries
 	$(BIN)/python assets/screenshots/make_screenshots.py $(if $(SPRITES),--sprites "$(SPRITES)")
 
+# Build and check what a person publishes; nothing is uploaded: `make release REPOSITORY=https://github.com/OWNER/NAME`
+release: .venv/ready-to-test .venv-release/ready
+	$(BIN)/python assets/release/make_release.py "$(REPOSITORY)"
+
 # Qt needs libraries of the system even to draw off screen; a bare Debian lacks some.
 qt-libraries: .venv/ready
 	@$(BIN)/python -c "import PySide6.QtWidgets, PySide6.QtSvg" 2>/dev/null || sh .ci/install-qt-libraries
@@ -61,10 +65,16 @@ endif
 	$(INSTALL) --require-hashes -r requirements-dev.lock
 	touch $@
 
+.venv-release/ready: requirements-release.lock | .venv/ready
+	$(BIN)/uv venv --quiet --clear .venv-release
+	$(BIN)/uv pip install --quiet --python .venv-release/bin/python --require-hashes -r requirements-release.lock
+	touch $@
+
 # After a change of the dependencies in pyproject.toml.
 lock: .venv/ready
 	$(LOCK) pyproject.toml -o requirements.lock
 	$(LOCK) --group dev --constraint requirements.lock -o requirements-dev.lock
+	$(LOCK) --group release -o requirements-release.lock
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-release .mypy_cache .pytest_cache .ruff_cache
