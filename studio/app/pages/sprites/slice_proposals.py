@@ -21,6 +21,7 @@ from studio.app.pages.sprites.slice_texts import (
     sliced_sheets,
 )
 from studio.app.pages.sprites.slice_view import SliceView
+from studio.app.pages.sprites.view_orders import ViewOrders
 from studio.app.state.sprites.sprites import OpenSprites, OptionsChange
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
@@ -131,6 +132,7 @@ class SliceProposal(QFrame):
     """A line that offers to slice the open sheets, or to undo the slicing, or to show the recognised characters."""
 
     cells_requested = Signal(str)  # name of a sheet to preview
+    characters_sliced = Signal()  # the user chose to slice sheets into characters
 
     def __init__(self, open_sprites: OpenSprites) -> None:
         super().__init__()
@@ -147,12 +149,16 @@ class SliceProposal(QFrame):
         self.larger = factory.button("Use larger canvas", _LARGER, slot=self._on_larger_clicked)
         self.undo = factory.button("Undo", "Undo the slicing. ({undo})", slot=self._on_undo_clicked)
         self.close_line = factory.tool_button("close", "Close", _CLOSE, self._on_close_clicked)
+        self.orders = ViewOrders()
         theme.set_role(self, "card")
         step, parts = factory.GRID, (self.slice_button, self.show_table, self.larger, self.preview_slicing, self.undo)
         line = factory.row(self.text, self.close_line, grows=0)
-        self.setLayout(factory.column(line, FlowLayout(step, step, *parts), margin=(2 * step, step, step, step)))
+        self.setLayout(
+            factory.column(line, self.orders, FlowLayout(step, step, *parts), margin=(2 * step, step, step, step))
+        )
         self.hide()
         open_sprites.imported.connect(self._refresh)
+        self.orders.chosen.connect(self._on_order_chosen)
 
     def set_table_shown(self, shown: bool) -> None:
         """Follow the view of the sprites: characters in the table need no line."""
@@ -170,10 +176,12 @@ class SliceProposal(QFrame):
         has_slicing = bool(names) and (uncut or was_uncut)
         is_known = self._open_sprites.was_reopened() and bool(opened.options.changed())  # another line tells
         has_table = len(sets) > 0 and not self._shows_table and not is_known
-        self.setVisible((has_slicing or has_table) and opened.paths != self._closed_for)
-        texts = [describe_characters(sets)] if has_table else []
+        offers_orders = not is_known and self.orders.show_sprites(result.sprites)
+        self.orders.setVisible(offers_orders)
+        self.setVisible((has_slicing or has_table or offers_orders) and opened.paths != self._closed_for)
+        texts = [describe_characters(sets)] if has_table or (offers_orders and not has_slicing) else []
         if self._shows_table and len(sets) and not has_names(sets):
-            texts = [f"To name the views, double-click {sets.rows[0]}."]
+            texts.append(f"To name {'views otherwise' if offers_orders else 'the views'}, double-click {sets.rows[0]}.")
         fix = None
         if has_slicing:
             self._first = names[0]
@@ -186,7 +194,7 @@ class SliceProposal(QFrame):
         factory.set_button_text(self.slice_button, self._slice_fix().title)
         factory.set_enabled(self.slice_button, "", _SLICE if result.proposed_sets is None else _CHARACTERS)
         self.slice_button.setVisible(has_slicing and uncut)
-        self.preview_slicing.setVisible(has_slicing)
+        self.preview_slicing.setVisible(has_slicing and not offers_orders)  # room for the orders
         self.show_table.setVisible(has_table)
         self.undo.setVisible(has_slicing and not uncut)
 
@@ -198,7 +206,14 @@ class SliceProposal(QFrame):
 
     @Slot()
     def _on_slice_clicked(self) -> None:
+        result = self._open_sprites.result
         self._open_sprites.apply_fix(self._slice_fix())
+        if result is not None and result.proposed_sets is not None:
+            self.characters_sliced.emit()
+
+    @Slot(str)
+    def _on_order_chosen(self, names: str) -> None:
+        self._open_sprites.change_options(self._open_sprites.latest.options.replace(rows=names), "name views")
 
     @Slot()
     def _on_larger_clicked(self) -> None:
