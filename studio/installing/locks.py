@@ -1,0 +1,63 @@
+"""Locks between processes, which the system releases when a process ends, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+
+class LockedError(Exception):
+    """Another process has the lock."""
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[int]:
+    """Context manager that holds a lock file, for the handle. Raises LockedError if another process holds the lock.
+
+    A child process that inherits the handle has the lock too, even if this process is killed.
+    """
+    with path.open("a+b") as file:
+        if not _lock(file.fileno(), shared=False):
+            raise LockedError(path)
+        yield file.fileno()
+
+
+def hold(path: Path) -> None:
+    """Mark a folder's lock file as in use until this process, and a program that it becomes, has ended."""
+    handle = os.open(path, os.O_RDONLY | os.O_CREAT)
+    os.set_inheritable(handle, True)
+    _lock(handle, shared=True)
+
+
+def is_held(path: Path) -> bool:
+    """Return whether a living process called `hold` with this path."""
+    if not path.exists():
+        return False
+    if sys.platform == "win32":  # an open file can't be renamed
+        try:
+            path.replace(path.with_suffix(".free")).replace(path)
+        except OSError:
+            return True
+        return False
+    with path.open("rb") as file:
+        return not _lock(file.fileno(), shared=False)
+
+
+def _lock(handle: int, *, shared: bool) -> bool:
+    """Lock an open file; False if another process has it. The system unlocks it when the last copy is closed."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            if not shared:
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
