@@ -277,6 +277,19 @@ def test_a_long_road_to_torch_is_found() -> None:
     assert road_to_torch(["studio.app.late"], modules) == []
 
 
+def test_plug_ins_can_be_imported_without_the_extras() -> None:
+    """Discovery imports every module beside the plug-ins: an installed studio has no ONNX, TensorBoard or wasmtime."""
+    extras = {"onnx", "onnxruntime", "onnxscript", "tensorboard", "wasmtime"}
+    found = [
+        f"{module} imports {item.name}"
+        for module, source in sources().items()
+        for item in imports_of(source)
+        if module.removeprefix("studio.").rpartition(".")[0] in PLUGIN_BASES
+        if item.name.partition(".")[0] in extras and not item.late and not item.typing
+    ]
+    assert found == []
+
+
 def test_no_rooms_and_no_modules_import_each_other_in_a_circle() -> None:
     assert circles(sources()) == []
 

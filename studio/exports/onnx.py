@@ -104,23 +104,23 @@ def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
 
     Traces the network of a sampler once and inserts its nodes into each step: tracing it every time takes minutes.
     """
-    from studio.exports import onnx_rewriting
+    from studio.exports.rewriting import onnx_models
 
     graph = _graph(model, config)
     is_solver = isinstance(graph.module, SetsModule) or (
         isinstance(graph.module, SamplerModule) and "flow" in model.capabilities
     )
     network = translated(graph_of(model, "step", config.steps) if is_solver else graph)
-    onnx_rewriting.drop_defaults(network)  # here, because inlined nodes have no shapes
+    onnx_models.drop_defaults(network)  # here, because inlined nodes have no shapes
     if config.precision == "fp16":
-        onnx_rewriting.to_half(network)
+        onnx_models.to_half(network)
     proto = network
     if is_solver:
         around = type(graph.module)(model, config.steps, _PLACEHOLDERS[type(graph.module)](model.network))
         proto = translated(ExportGraph(around, graph.inputs, graph.output))
-        onnx_rewriting.inline(proto, network.graph, _DOMAIN)
-    onnx_rewriting.drop_defaults(proto)
-    onnx_rewriting.name_batch(proto)
+        onnx_models.inline(proto, network.graph, _DOMAIN)
+    onnx_models.drop_defaults(proto)
+    onnx_models.name_batch(proto)
     return proto
 
 
@@ -158,17 +158,17 @@ def _encoded(model: ExportableModel, config: OnnxConfig) -> bytes:
     """Convert a model to the contents of an ONNX file. Raises ExportError if the opset can't express the graph."""
     from onnx import checker, shape_inference
 
-    from studio.exports import onnx_rewriting
+    from studio.exports.rewriting import onnx_models
 
     if config.graph == "step" and "flow" not in model.capabilities and model.makes == "sprites":
         title = f"A model of the recipe {model.recipe} draws in one pass, without steps."
         raise ExportError(title, "Choose the sampler graph.")
     try:
-        proto = onnx_rewriting.in_opset(_traced(model, config), _opset(model, config))
-        onnx_rewriting.set_metadata(proto, _metadata(model, config), _graph(model, config).describe())
-        return onnx_rewriting.serialize(proto)
+        proto = onnx_models.in_opset(_traced(model, config), _opset(model, config))
+        onnx_models.set_metadata(proto, _metadata(model, config), _graph(model, config).describe())
+        return onnx_models.serialize(proto)
     except (checker.ValidationError, shape_inference.InferenceError, RuntimeError) as error:
-        hint = f"{str(error).splitlines()[0]} Try opset {onnx_rewriting.WRITTEN_OPSET}."
+        hint = f"{str(error).splitlines()[0]} Try opset {onnx_models.WRITTEN_OPSET}."
         raise ExportError(f"This model can't be written with opset {config.opset}.", hint) from error
 
 
@@ -178,7 +178,7 @@ def _graph(model: ExportableModel, config: OnnxConfig) -> ExportGraph:
 
 def translated(graph: ExportGraph) -> ModelProto:
     """Convert a module with example inputs to ONNX, opset `WRITTEN_OPSET`."""
-    from studio.exports.onnx_rewriting import WRITTEN_OPSET
+    from studio.exports.rewriting.onnx_models import WRITTEN_OPSET
 
     program = torch.onnx.export(
         graph.traced(), (), input_names=list(graph.inputs), output_names=[graph.output], opset_version=WRITTEN_OPSET,
