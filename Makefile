@@ -7,7 +7,7 @@ BIN := .venv/bin
 INSTALL = $(BIN)/uv pip install --python $(BIN)/python --compile-bytecode
 LOCK = $(BIN)/uv pip compile --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-annotate --no-header
 
-.PHONY: demo test lint types slow everywhere screenshots qt-libraries release lock clean
+.PHONY: demo test lint types slow everywhere screenshots installers bundle qt-libraries release lock clean
 
 demo: .venv/ready
 	$(BIN)/studio demo
@@ -43,6 +43,14 @@ screenshots: .venv/ready qt-libraries
 release: .venv/ready-to-test .venv-release/ready
 	$(BIN)/python assets/release/make_release.py "$(REPOSITORY)"
 
+# Into dist/: a .deb and a self-extracting .run, the same bytes for the same commit. Both fetch PyTorch at the first start.
+installers: .venv/ready-to-test
+	$(BIN)/python assets/installers/make_installers.py
+
+# Into dist/: a .run with all packages, which installs without a network. TORCH as below: `make bundle TORCH=cpu`
+bundle: .venv/ready-to-test
+	$(BIN)/python assets/installers/make_installers.py --bundle $(if $(TORCH),--torch $(TORCH))
+
 # Qt needs libraries of the system even to draw off screen; a bare Debian lacks some.
 qt-libraries: .venv/ready
 	@$(BIN)/python -c "import PySide6.QtWidgets, PySide6.QtSvg" 2>/dev/null || sh .ci/install-qt-libraries
@@ -75,6 +83,7 @@ lock: .venv/ready
 	$(LOCK) pyproject.toml -o requirements.lock
 	$(LOCK) --group dev --constraint requirements.lock -o requirements-dev.lock
 	$(LOCK) --group release -o requirements-release.lock
+	echo uv | $(LOCK) - -o assets/installers/uv.lock
 
 clean:
 	rm -rf .venv .venv-release .mypy_cache .pytest_cache .ruff_cache

@@ -19,8 +19,15 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
+import urllib.parse
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import packaging.tags
+import packaging.utils
 
 from studio.installing.payload import Payload, locked_torch, python_version, without_torch
 from studio.installing.torch_builds import Build, builds
@@ -155,18 +162,35 @@ def make_run(wheel: Path, uv: Path, out: Path, bundle: Path | None = None) -> Pa
 
 
 def fetch_bundle(build: Build, folder: Path) -> None:
-    """Fetch the wheels of all packages for the running Python, with the hashes of the lock, and PyTorch's build."""
+    """Fetch the wheels of all packages for the running Python. uv finds the index of each build of PyTorch."""
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    chosen = folder / "packages.lock"
-    chosen.write_text(lock if build.on_index else without_torch(lock), encoding="utf-8")
-    wheels = folder / "wheels"
-    _pip_download(["--no-deps", "--only-binary", ":all:", "--require-hashes", "--requirement", str(chosen)], wheels)
-    if not build.on_index:
-        torch = locked_torch(lock) if build.torch == "torch" else build.torch
-        _pip_download(["--only-binary", ":all:", "--index-url", build.index, torch, "torchvision"], wheels)
-    chosen.unlink()
+    torch = locked_torch(lock) if build.torch == "torch" else build.torch
+    text = lock if build.on_index else f"{without_torch(lock)}{torch}\ntorchvision\n"
+    (folder / "packages.lock").write_text(text, encoding="utf-8")
+    options = [] if build.on_index else ["--torch-backend", build.name]
+    options += ["--no-config", "--quiet", "--generate-hashes", "--python-version", python_version()]
+    uv = [str(Path(sys.executable).with_name("uv")), "pip", "compile", *options, "--output-file", "pylock.toml"]
+    subprocess.run([*uv, "packages.lock"], cwd=folder, check=True)
+    packages = tomllib.loads((folder / "pylock.toml").read_text(encoding="utf-8"))["packages"]
+    links = [f"{package['name']} @ {best_wheel(package['wheels'])}\n" for package in packages]
+    (folder / "links").write_text("".join(links), encoding="utf-8")
+    _pip_download(["--no-deps", "--require-hashes", "--requirement", str(folder / "links")], folder / "wheels")
+    for name in ("packages.lock", "pylock.toml", "links"):
+        (folder / name).unlink()
     facts = {"build": build.name, "python": python_version()}
     (folder / "bundle.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+def best_wheel(wheels: Sequence[Mapping[str, Any]]) -> str:
+    """Return URL and hash of the wheel that fits this computer best. wheels: as in pylock.toml."""
+    ranks = {tag: rank for rank, tag in enumerate(packaging.tags.sys_tags())}
+    fitting = {}
+    for wheel in wheels:
+        name = urllib.parse.unquote(wheel["url"].rpartition("/")[2])
+        tags = packaging.utils.parse_wheel_filename(name)[3]
+        if found := [ranks[tag] for tag in tags if tag in ranks]:
+            fitting[min(found)] = f"{wheel['url']}#sha256={wheel['hashes']['sha256']}"
+    return fitting[min(fitting)]
 
 
 def desktop_entry() -> str:
@@ -175,14 +199,15 @@ def desktop_entry() -> str:
 
 
 def _run_header(version: str, payload_bytes: int, folder: Path, tar_option: str) -> bytes:
-    """Return the script of the .run. Its own length is in the script, with a fixed number of digits."""
+    """Return the script of the .run. The script contains its own length."""
     unpacked = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     values = {"VERSION": version, "PAYLOAD_BYTES": str(payload_bytes), "TAR_OPTION": tar_option}
     values["PAYLOAD_MB"] = str(unpacked // 10**6 + 1)
-    header = _replaced((HERE / "run-header").read_text(encoding="utf-8"), values)
-    uses = header.count("HEADER_BYTES")
-    size = len(header) - uses * len("HEADER_BYTES") + uses * 4
-    return header.replace("HEADER_BYTES", str(size)).encode()
+    text = _replaced((HERE / "run-header").read_text(encoding="utf-8"), values)
+    header = ""
+    for _ in range(3):  # the length changes its own number of digits once at most
+        header = text.replace("HEADER_BYTES", str(len(header)))
+    return header.encode("ascii")
 
 
 def _write_tar(folder: Path, file: io.BufferedIOBase) -> None:

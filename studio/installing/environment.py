@@ -203,7 +203,6 @@ def _process_environment(program: Path) -> dict[str, str]:
     own = {
         "UV_CACHE_DIR": str(program / "cache"),
         "UV_CONCURRENT_DOWNLOADS": "4",  # on a slow line, many downloads at once time out
-        "UV_HTTP_RETRIES": "5",
         "UV_NO_CONFIG": "1",
         "UV_PYTHON_DOWNLOADS": "never",
         "UV_SYSTEM_CERTS": "1",  # firewalls of companies bring certificates of their own

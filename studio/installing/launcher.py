@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from studio.installing import environment, locks, menu_entry, setup, torch_builds
 from studio.installing.environment import InstallError
@@ -58,31 +57,34 @@ def _offer(found: Setup, words: Sequence[str], *, agreed: bool = False) -> Answe
 
 def _start(installed: Installed, words: list[str], program: Path) -> int:
     """Start the studio. From a desktop menu, offer a repair if it can't start; in a terminal, become the studio."""
-    folder = program / installed.folder
-    locks.hold(folder / "in-use")
-    command = [str(environment_python(folder)), "-m", "studio", *words]
+    locks.hold(program / installed.folder / "in-use")
+    command = _command(installed, words, program)
     variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     variables["STUDIO_LAUNCHER"] = str(own_payload().folder / "start")
-    if os.name == "nt" and _is_command(words):
-        return subprocess.call(command, env=variables)
-    if os.name != "nt" and (_is_command(words) or _in_a_terminal()):
-        _become(command, variables)
+    if _is_command(words) or _in_a_terminal():
+        return _become(command, variables)
     began, log = time.monotonic(), program / "start.log"
     with log.open("wb") as output:
         code = subprocess.call(command, env=variables, stdout=output, stderr=subprocess.STDOUT)
     if code == 0 or code in _SIGNALS or time.monotonic() - began > _SOON_S:
         return code
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or [f"exit code {code}"]
-    found = Setup(
-        own_payload(), program, torch_builds.detect(), repair=True, problem=f"The studio stopped: {lines[-1]}"
-    )
+    problem = f"The studio stopped: {lines[-1]}"
+    found = Setup(own_payload(), program, torch_builds.detect(), repair=True, problem=problem)
     if _offer(found, words) == INSTALLED and (repaired := read_installed(program)):
         return _start(repaired, words, program)
     return code
 
 
-def _become(command: list[str], variables: dict[str, str]) -> NoReturn:
-    os.execve(command[0], command, variables)
+def _command(installed: Installed, words: list[str], program: Path) -> list[str]:
+    return [str(environment_python(program / installed.folder)), "-m", "studio", *words]
+
+
+def _become(command: list[str], variables: dict[str, str]) -> int:
+    """Replace this process by the studio. Windows can't: wait for the studio, and return its exit code."""
+    if os.name != "nt":
+        os.execve(command[0], command, variables)
+    return subprocess.call(command, env=variables)
 
 
 def _is_command(words: Sequence[str]) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 APP = "Sprite Training Studio"
-# Packages that belong to a build of PyTorch: another build needs other versions of them.
+# Packages of PyTorch and its CUDA libraries. Each build of PyTorch needs its own versions.
 _TORCH_PACKAGES = re.compile(r"^(torch|torchvision|triton|nvidia-[\w-]+|cuda-[\w-]+)==")
 
 
@@ -66,7 +66,7 @@ class Payload:
 
     @property
     def bundled_python(self) -> str:
-        """The version of Python that an offline bundle's wheels are for, such as '3.11', else ''."""
+        """The Python version of an offline bundle's wheels, for example '3.11', else ''."""
         return self._bundle("python")
 
     def _bundle(self, key: str) -> str:
@@ -117,7 +117,7 @@ def data_folder() -> Path:
 
 
 def read_installed(program: Path) -> Installed | None:
-    """Return the record of the installed environment; None if there is none, or its Python has been uninstalled."""
+    """Return the record of the installed environment; None without an environment or without its Python."""
     try:
         values = json.loads((program / "installed.json").read_bytes())
         installed = Installed(**{field.name: str(values[field.name]) for field in dataclasses.fields(Installed)})
@@ -142,7 +142,7 @@ def environment_python(environment: Path) -> Path:
 
 
 def python_version() -> str:
-    """Return the version of the running Python that decides which wheels fit, such as '3.11'."""
+    """Return the running Python's version, without the patch number: '3.11'."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
