@@ -13,7 +13,7 @@ _FETCH = "error: Request failed after 3 retries in 6.1s\n  cause: Failed to fetc
     ("output", "sentence"),
     [
         (_FETCH + "  cause: dns error\n", "The connection to index.invalid failed: check the network and try again."),
-        (_FETCH + "  cause: tcp connect error\n  cause: Connection refused (os error 111)\n", "The connection to index.invalid failed"),
+        (_FETCH + "  cause: tcp connect error\n  cause: Connection refused (os error 111)\n", "The connection to"),
         (_FETCH + "  cause: HTTP status server error (503)\n", "The connection to index.invalid failed"),
         (_FETCH + "  cause: tunnel error: proxy authorization required\n", "The proxy asks for a name and a password"),
         (
