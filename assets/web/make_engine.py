@@ -11,8 +11,11 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "studio/exports/c/sources"
-PARTS = ("engine.c", "operators.c", "weights.c", "noise.c", "pixels.c", "drawing.c")
-EXPORTS = ("room", "open", "size", "outputs", "noise", "draw", "finish", "input", "predict")
+PARTS = ("engine.c", "operators.c", "weights.c", "noise.c", "pixels.c", "drawing.c", "sets.c")
+EXPORTS = (
+    "room", "open", "size", "outputs", "noise", "draw", "finish", "input", "predict", "cells", "given", "seed",
+    "chances", "complete", "odds",
+)  # fmt: skip
 FLAGS = (
     "--target=wasm32", "-std=c99", "-Wall", "-Wextra", "-Werror", "-O3", "-msimd128", "-mbulk-memory",
     "-fno-math-errno", "-fno-strict-aliasing", "-nostdlib", "-Wl,--no-entry",

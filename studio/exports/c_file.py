@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from studio.core.errors import ExportError
-from studio.exports.base import PROBE, ExportableModel, ModelExport, check_finite, write_all
+from studio.exports.base import ALL, PROBE, ExportableModel, ModelExport, check_finite, write_all
 from studio.exports.c import source, verification
 from studio.exports.c.compose import COMMENT, compose, prefix_of
 from studio.exports.c.verification import CConfig, CVerification
@@ -31,6 +31,7 @@ class CFile(CVerification, ModelExport[CConfig]):
     suffix = ".c"
     order = 5
     help = "C source without dependencies that draws sprites or predicts, with a header and a weights file."
+    holds = ALL
     opened_by = "every C99 compiler: gcc, clang, Emscripten, SDKs of consoles and microcontrollers"
 
     def missing(self) -> str:
@@ -66,8 +67,11 @@ class CFile(CVerification, ModelExport[CConfig]):
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Mapping[str, str]:
         target = paths[0]
-        kind = "drawing" if model.makes == "sprites" else "predicting"
-        return {"C": source.read(f"use_{kind}.c", prefix_of(target), FILE=target.name, STEM=target.stem)}
+        return {
+            "C": source.read(
+                f"use_{verification.kind_of(model)}.c", prefix_of(target), FILE=target.name, STEM=target.stem
+            )
+        }
 
 
 def _compiler() -> str:
@@ -77,20 +81,39 @@ def _compiler() -> str:
 
 def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Generator[float, None, Tensor]:
     """Compile and run the C file `name` in `folder`; yield the progress and return the outputs. Raises ExportError."""
-    draws, probe = model.makes == "sprites", verification.probe_for(config)
-    check = source.read("check_drawing.c" if draws else "check_predicting.c", prefix_of(Path(name)))
+    kind = verification.kind_of(model)
+    check = source.read(f"check_{kind}.c", prefix_of(Path(name)))
     (folder / "check.c").write_text(f'#include "{_MODEL_FOLDER}/{name}"\n\n{check}', encoding="utf-8")
     yield from compiled(folder, name)
-    PROBE.pixels(model.size).numpy().astype("<f4").tofile(folder / "in")
-    arguments = [str(Path(_MODEL_FOLDER, name).with_suffix(".bin")), "out", "in"]
-    if draws:
+    arguments = [str(Path(_MODEL_FOLDER, name).with_suffix(".bin")), "out", *_inputs(folder / "in", model, config)]
+    yield from _call([str(folder / "check.exe"), *arguments], folder, f"{name} does not run with its weights.", 0.5)
+    shape: tuple[int, ...] = (4, model.size, model.size) if model.makes == "sprites" else (-1,)
+    if model.makes == "sets":
+        side = (model.size, model.size)
+        shape = (len(model.cells), *side, 4) if verification.draws_sets(config) else (len(model.cells), -1, *side)
+        if verification.draws_sets(config):
+            found = np.fromfile(folder / "out", np.uint8).astype(np.float32) / 255
+            return torch.from_numpy(found).reshape(PROBE.count, *shape)
+    found = np.fromfile(folder / "out", "<f4").astype(np.float32)
+    return torch.from_numpy(found).reshape(PROBE.count, *shape)
+
+
+def _inputs(path: Path, model: ExportableModel, config: CConfig) -> list[str]:
+    """Write the inputs of the comparison to a file, or return them as arguments of the program."""
+    if model.makes == "sprites":
+        probe = verification.probe_for(config)
         settings = [str(float(probe.guidance)), str(probe.steps)]
         asked = verification.probe_labels_and_seeds(model, config)
-        arguments[2:] = [text for label, seed in asked for text in (str(label), str(seed), *settings)]
-    yield from _call([str(folder / "check.exe"), *arguments], folder, f"{name} does not run with its weights.", 0.5)
-    found = np.fromfile(folder / "out", "<f4")
-    shape = (4, model.size, model.size) if draws else (-1,)
-    return torch.from_numpy(found.astype(np.float32)).reshape(probe.count, *shape)
+        return [text for label, seed in asked for text in (str(label), str(seed), *settings)]
+    if model.makes == "sets":
+        parts = [
+            np.int32(least).tobytes() + chances.numpy().tobytes() + cells.numpy().tobytes() + given.numpy().tobytes()
+            for cells, given, chances, least in verification.probe_sets(model, config)
+        ]
+        path.write_bytes(b"".join(parts))
+        return [path.name, str(PROBE.variety if verification.draws_sets(config) else -1)]
+    PROBE.pixels(model.size).numpy().astype("<f4").tofile(path)
+    return [path.name]
 
 
 def compiled(folder: Path, name: str) -> Iterator[float]:

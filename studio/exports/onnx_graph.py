@@ -96,6 +96,14 @@ class OddsModule(nn.Module):
         return self._network(index, palette, known)  # type: ignore[no-any-return]
 
 
+class SoftmaxModule(OddsModule):
+    """The network of a model of sets, with probabilities instead of logits."""
+
+    def forward(self, index: Tensor, palette: Tensor, known: Tensor) -> Tensor:
+        """Odds [B, C, P, S, S] from index int64 [B, C, S, S], palette [B, P, 4] and known [B, C, S, S]."""
+        return super().forward(index, palette, known).softmax(2)
+
+
 class PredictorModule(nn.Module):
     """Runs a classifier or regressor on RGBA images."""
 

@@ -7,23 +7,26 @@ import html
 import importlib.util
 import json
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core import paths
 from studio.core.errors import ExportError
 from studio.core.files import write_atomic
 from studio.core.formatting import count, number
-from studio.exports.base import PROBE, ExportableModel, ModelExport, check_finite
+from studio.exports.base import ALL, PROBE, ExportableModel, ModelExport, check_finite
 from studio.exports.c import verification
+from studio.exports.c.completing import SEED_STRIDE, SetTables
 from studio.exports.c.packing import pack_model
 from studio.exports.c.verification import CConfig, CVerification
+from studio.exports.sprites.cells import Cells
 from studio.exports.web.wasm_engine import WasmEngine
 
 _PARTS = Path(__file__).with_name("web")
@@ -38,6 +41,7 @@ class WebPage(CVerification, ModelExport[CConfig]):
     suffix = ".html"
     order = 7
     help = "A web page that draws sprites or predicts in any browser, also without a network connection."
+    holds = ALL
     opened_by = "current browsers; itch.io and other sites; games in JavaScript"
 
     def missing(self) -> str:
@@ -65,11 +69,14 @@ class WebPage(CVerification, ModelExport[CConfig]):
         inside = {name: base64.b64decode(data) for name, data in _INSIDE.findall(text)}
         engine = WasmEngine(inside["engine"], inside["model"])
         probe = verification.probe_for(config)
+        parts: list[Callable[[], NDArray[np.float32]]]
         if model.makes == "sprites":
             parts = [
                 partial(engine.draw, label, seed, float(probe.guidance), probe.steps)
                 for label, seed in verification.probe_labels_and_seeds(model, config)
             ]
+        elif model.makes == "sets":
+            parts = [partial(_complete, engine, config, *inputs) for inputs in verification.probe_sets(model, config)]
         else:
             parts = [partial(engine.predict, pixels) for pixels in PROBE.pixels(model.size).numpy()]
         found = []
@@ -78,13 +85,20 @@ class WebPage(CVerification, ModelExport[CConfig]):
         return torch.from_numpy(np.stack(found))
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Mapping[str, str]:
-        use = (
-            "const rgba = model.draw(0, 1);  // the first class, seed 1\n"
-            "const picture = new ImageData(rgba, model.size, model.size);\n"
+        show = (
+            "const picture = new ImageData(rgba, model.size);\n"
             'document.querySelector("canvas").getContext("2d").putImageData(picture, 0, 0);\n'
-            if model.makes == "sprites"
-            else "const found = model.predict(rgba);  // RGBA bytes of an image of model.size x model.size\n"
         )
+        cells = f"{len(model.cells)} * 4 * model.size ** 2"
+        use = {
+            "drawing": f"const rgba = model.draw(0, 1);  // the first class, seed 1\n{show}",
+            "completing": (
+                f"const cells = new Uint8ClampedArray({cells});  // RGBA bytes, one cell after the other\n"
+                f"const given = Array({len(model.cells)}).fill(false);  // true for the cells to keep\n"
+                f"const rgba = model.complete(cells, given, 1);  // all cells, with seed 1\n{show}"
+            ),
+            "predicting": "const found = model.predict(rgba);  // RGBA bytes of an image of model.size x model.size\n",
+        }[verification.kind_of(model)]
         lines = (
             f"// In your own page: copy three <script> elements from {paths[0].name},\n"
             "// with the ids engine, model and engine-code. Then:\n"
@@ -93,13 +107,26 @@ class WebPage(CVerification, ModelExport[CConfig]):
         return {"JavaScript": lines + use}
 
 
+def _complete(
+    engine: WasmEngine, config: CConfig, cells: Tensor, given: Tensor, chances: Tensor, least: int
+) -> NDArray[np.float32]:
+    """Return the outputs of the engine for a set of the comparison. Raises ExportError."""
+    inputs = cells.numpy(), given.numpy()
+    if not verification.draws_sets(config):
+        return engine.odds(*inputs, chances.numpy(), least)
+    drawn = engine.complete(*inputs, PROBE.variety, chances.numpy(), least)
+    if drawn is None:
+        raise ExportError("The page's engine has no palette for these cells.", "Export again.")
+    return drawn.astype(np.float32) / np.float32(255)
+
+
 def compose(model: ExportableModel, packed: bytes) -> str:
     """Return the HTML of a page. packed: the model's file from `pack_model`."""
-    kind = "drawing" if model.makes == "sprites" else "predicting"
-    names = model.target_names if model.makes == "numbers" else model.class_names
+    kind, names = verification.kind_of(model), _names(model)
     engine = (paths.assets() / "web/engine.wasm").read_bytes()
     what = {
         "sprites": f"Draws sprites of {model.size} x {model.size} pixels in {count(len(names), 'class', 'classes')}.",
+        "sets": f"Completes characters of {len(names)} cells, {model.size} x {model.size} pixels each.",
         "labels": f"Predicts the class of sprites, one of {len(names)}.",
         "numbers": f"Predicts {count(len(names), 'number')} for a sprite.",
     }
@@ -121,11 +148,20 @@ def compose(model: ExportableModel, packed: bytes) -> str:
 
 def about_of(model: ExportableModel) -> dict[str, Any]:
     """Return the values that the page's JavaScript reads."""
-    return {
+    about: dict[str, Any] = {
         "title": model.title, "size": model.size, "makes": model.makes, "step": model.step,
-        "names": list(model.target_names if model.makes == "numbers" else model.class_names),
-        "placesApart": int(model.solver.get("places_apart", 0)),
+        "names": list(_names(model)), "placesApart": int(model.solver.get("places_apart", 0)),
     }  # fmt: skip
+    if model.makes == "sets":
+        rows = Cells.full(model.cells, len(model.cells)).by_row
+        about |= {"rows": [[name, cells] for name, cells in rows.items()], "placesApart": SEED_STRIDE}
+        about |= {"colours": SetTables.of(model).entries[-1] - 1}  # of given cells
+    return about
+
+
+def _names(model: ExportableModel) -> Sequence[str]:
+    """Return the names of what the model makes: of its classes, numbers or cells."""
+    return {"numbers": model.target_names, "sets": model.cells}.get(model.makes, model.class_names)
 
 
 def _read(name: str) -> str:

@@ -30,8 +30,8 @@ pytestmark = pytest.mark.usefixtures("made_once")
 _SLOW = {
     "onnx": ("generator", "classifier", "regression", "autoencoder", "vae", "sets"),
     "pt2": ("generator", "classifier", "regression", "autoencoder", "sets"),
-    "c": ("generator", "regression"),
-    "web": ("generator", "regression"),
+    "c": ("generator", "regression", "sets"),
+    "web": ("generator", "regression", "sets"),
     "script": ("generator", "classifier", "regression", "autoencoder", "vae", "sets"),
 }
 

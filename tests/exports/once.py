@@ -33,7 +33,7 @@ def made_once() -> Iterator[None]:
 
     from studio.exports import c_file, pt2, script
     from studio.exports import onnx as onnx_export
-    from studio.exports.c import compose
+    from studio.exports.c import completing, compose
     from studio.exports.c.tracing import trace
     from studio.exports.scripts.compose import weights_path
 
@@ -52,10 +52,13 @@ def made_once() -> Iterator[None]:
             _exported[key] = export(graph)
         return _exported[key]
 
-    def traced_once(network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str]) -> Program:
-        key = _key(network, (network, [value.shape for value in inputs], names))
+    def traced_once(
+        network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str], others: Sequence[Sequence[Tensor]] = ()
+    ) -> Program:
+        shapes = [[value.shape for value in values] for values in (inputs, *others)]
+        key = _key(network, (network, shapes, names))
         if key not in _programs:
-            _programs[key] = trace(network, inputs, names)
+            _programs[key] = trace(network, inputs, names, others)
         return _programs[key]
 
     def compiled_once(folder: Path, name: str) -> Iterator[float]:
@@ -76,7 +79,8 @@ def made_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(onnx_export, "translated", translated_once)
         patched.setattr(pt2, "program_of", exported_once)
-        patched.setattr(compose, "trace", traced_once)
+        for module in (compose, completing):
+            patched.setattr(module, "trace", traced_once)
         patched.setattr(c_file, "compiled", compiled_once)
         patched.setattr(script, "run_probe", asked_once)
         yield

@@ -31,9 +31,9 @@ CELLS = ("down", 'it\'s "quoted" \\ 剣', "left/2", "right/2")
 ANCESTOR = {"title": '"starter"', "step": 5, "data_title": "sprites " * 20, "data_fingerprint": "0", "sha256": "1"}
 
 
-def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
-    """A model of that recipe with weights of a fixed seed, none of them zero."""
-    config, spec = recipe.small, Spec(size, CLASS_NAMES, TARGET_NAMES)
+def small_model(recipe: Recipe, size: int = 8, small: Any = None) -> TrainedModel:
+    """A model of that recipe with weights of a fixed seed, none of them zero. small: its settings."""
+    config, spec = small or recipe.small, Spec(size, CLASS_NAMES, TARGET_NAMES)
     if recipe.makes == "sets":
         spec = Spec(size, ("",), cells=CELLS)
     torch.manual_seed(0)

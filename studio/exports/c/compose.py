@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from studio.core.errors import ExportError
 from studio.core.shell import command_line
 from studio.exports.base import PROBE, ExportableModel
 from studio.exports.c import source, verification
+from studio.exports.c.completing import SetTables, completion_of
 from studio.exports.c.program import Program
 from studio.exports.c.tracing import trace
 from studio.exports.c.weights import pack
@@ -30,38 +32,73 @@ class CFiles:
     weights: bytes
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """The parts of a C file that depend on what a model makes."""
+
+    program: Program
+    network: str  # the C function of the program
+    sources: tuple[str, ...]  # templates
+    constants: Mapping[str, int]
+    lists: Mapping[str, Sequence[str]]  # names
+    tables: tuple[str, ...] = ()
+
+
 def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
     """Create the C code of a model. target: path of the C file; functions are named after it. Raises ExportError."""
-    prefix, draws = prefix_of(target), model.makes == "sprites"
-    if draws and model.size < _SMALLEST:
-        raise ExportError("The C file can't draw sprites of a single pixel.", "Choose another format.")
-    if draws:
-        kind, sources = "drawing", ["noise.c", "pixels.c", "drawing.c"]
-        program, inputs = step_of(model)
-        constants, lists = {"CLASSES": len(model.class_names)}, {"class_names": model.class_names}
-        solver = {name.upper(): value for name, value in model.solver.items()}
-        tables = [source.style_tables(source.Style.of(model.palette, model.style)), source.defines(solver)]
+    prefix = prefix_of(target)
+    if model.makes == "sprites":
+        own = _drawing(model)
     else:
-        names = model.class_names if model.makes == "labels" else model.target_names
-        kind, sources, tables = "predicting", ["predicting.c"], []
-        program, inputs = prediction_of(model)
-        constants, lists = {"OUTPUTS": len(names)}, {"output_names": names}
-    packed = pack(program, precision)
+        own = _completing(model) if model.makes == "sets" else _predicting(model)
+    packed = pack(own.program, precision)
     about = source.comment(_about(model, target, precision))
     outputs = "a probability for each class" if model.makes == "labels" else "its numbers"
     parts = [
         about + source.includes(target.with_suffix(".h").name),
-        *(source.names_table(f"{prefix}_{name}", texts) for name, texts in lists.items()),
-        source.weight_table(program, packed, precision),
-        source.operators(program),
-        source.network(program, inputs),
-        *tables,
+        *(source.names_table(f"{prefix}_{name}", texts) for name, texts in own.lists.items()),
+        source.weight_table(own.program, packed, precision),
+        source.operators(own.program),
+        own.network,
+        *own.tables,
         source.defines({"AREA": f"({prefix.upper()}_SIZE * {prefix.upper()}_SIZE)", "MOST_AREA": "AREA"}),
-        *(source.read(name, prefix) for name in (*sources, "weights.c", "context.c")),
+        *(source.read(name, prefix) for name in (*own.sources, "weights.c", "context.c")),
     ]
-    api = source.read(f"{kind}.h", prefix, WHAT=outputs)
-    header = source.header(about, prefix, {"SIZE": model.size, **constants}, lists, api)
+    api = source.read(f"{verification.kind_of(model)}.h", prefix, WHAT=outputs)
+    header = source.header(about, prefix, {"SIZE": model.size, **own.constants}, own.lists, api)
     return CFiles(header, verification.add_checksum("\n".join(parts), *COMMENT), packed)
+
+
+def _drawing(model: ExportableModel) -> _Parts:
+    if model.size < _SMALLEST:
+        raise ExportError("The C file can't draw sprites of a single pixel.", "Choose another format.")
+    program, inputs = step_of(model)
+    return _Parts(
+        program, source.network(program, inputs), ("noise.c", "pixels.c", "drawing.c"),
+        {"CLASSES": len(model.class_names)}, {"class_names": model.class_names},
+        (
+            source.style_tables(source.Style.of(model.palette, model.style)),
+            source.defines({name.upper(): value for name, value in model.solver.items()}),
+        ),
+    )  # fmt: skip
+
+
+def _completing(model: ExportableModel) -> _Parts:
+    (program, inputs), tables = completion_of(model), SetTables.of(model)
+    most = tables.entries[-1]
+    return _Parts(
+        program, source.network(program, inputs, tables.entries), ("noise.c", "sets.c", "completing.c"),
+        {"CELLS": len(model.cells), "COLOURS": most - 1}, {"cell_names": model.cells},
+        (source.defines({"CELLS": len(model.cells), "ENTRIES": most, "MOST_ENTRIES": most}), source.set_tables(tables)),
+    )  # fmt: skip
+
+
+def _predicting(model: ExportableModel) -> _Parts:
+    program, inputs = prediction_of(model)
+    names = model.class_names if model.makes == "labels" else model.target_names
+    return _Parts(
+        program, source.network(program, inputs), ("predicting.c",), {"OUTPUTS": len(names)}, {"output_names": names}
+    )
 
 
 def prefix_of(target: Path) -> str:
@@ -84,8 +121,12 @@ def prediction_of(model: ExportableModel) -> tuple[Program, list[str]]:
 
 def _about(model: ExportableModel, target: Path, precision: str) -> str:
     """Return the comment at the top of the C file and the header."""
-    predicts = "Predicts the class of sprites" if model.makes == "labels" else "Predicts numbers for sprites"
-    what = "Draws sprites" if model.makes == "sprites" else predicts
+    what = {
+        "sprites": "Draws sprites",
+        "sets": f"Completes sets of {len(model.cells)} cells",
+        "labels": "Predicts the class of sprites",
+        "numbers": "Predicts numbers for sprites",
+    }[model.makes]
     ancestry = model.ancestry()
     lineage = f"Training started from the weights of {ancestry}." if ancestry else "Trained from scratch."
     compiled = command_line("cc", "-std=c99", "-O3", "-march=native", "-c", target.name)

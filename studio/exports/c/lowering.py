@@ -23,6 +23,7 @@ from studio.exports.c.program import (
     TensorView,
     WeightTensor,
     contiguous,
+    retyped,
 )
 
 Lowering = Callable[..., Any]
@@ -42,13 +43,14 @@ class Builder:
 
     def __init__(self) -> None:
         self.program = Program()
+        self._parts: dict[tuple[torch.Size, bool, bytes], WeightTensor] = {}
 
     def call(self, function: str, *arguments: Argument) -> None:
         self.program.calls.append(Call(function, arguments))
 
-    def new(self, shape: Sequence[int]) -> TensorView:
-        """Allocate a contiguous, uninitialised tensor for the result of a call."""
-        layout = contiguous(shape)
+    def new(self, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> TensorView:
+        """Allocate a contiguous, uninitialised tensor for the result of a call. Tensors of any dtype hold floats."""
+        layout = contiguous(shape, dtype)
         return TensorView(Buffer(layout.numel()), layout)
 
     def copy(self, out: TensorView, value: TensorView) -> None:
@@ -62,14 +64,20 @@ class Builder:
 
     def view(self, value: TensorView | Tensor | float) -> TensorView:
         """Convert to a view: tensors become weights, numbers literals. Raises ExportError for other than float32."""
+        if isinstance(value, TensorView) and value.layout.dtype != torch.float32:
+            raise unsupported(f"This network computes in {value.layout.dtype}.")
+        return self.whole(value)
+
+    def whole(self, value: TensorView | Tensor | float) -> TensorView:
+        """Convert to a view, also of integers and truth values, which are stored as floats."""
         if isinstance(value, TensorView):
-            if value.layout.dtype != torch.float32:
-                raise unsupported(f"This network computes in {value.layout.dtype}.")
             return value
         if not isinstance(value, Tensor):
             return TensorView(Constant(float(value)), contiguous(()))
         if value.is_complex():
             raise unsupported(f"This network computes in {value.dtype}.")
+        if value.numel() > 1 and not any(value.stride()):  # one number for all elements
+            return TensorView(Constant(float(value.flatten()[0])), contiguous(()).expand(value.shape))
         return TensorView(self.part(value.float().reshape(1, -1), is_matrix=False), contiguous(value.shape))
 
     def dense(self, value: TensorView | Tensor) -> TensorView:
@@ -81,16 +89,20 @@ class Builder:
         return out
 
     def planes(self, value: TensorView | Tensor) -> TensorView:
-        """Convert an image to a contiguous view [1, channels, height, width]. Raises ExportError for other shapes."""
+        """Convert images to a contiguous view [images, channels, height, width]. Raises ExportError for other ranks."""
         view = self.dense(value)
-        if view.layout.dim() != 4 or view.shape[0] != 1:
-            raise unsupported("This network processes several images at once.")
+        if view.layout.dim() != 4:
+            raise unsupported(f"This network uses an operator for images on a tensor with {view.layout.dim()} axes.")
         return view
 
     def part(self, values: Tensor, *, is_matrix: bool) -> WeightTensor:
-        part = WeightTensor(values.detach().contiguous(), is_matrix)
-        self.program.parts.append(part)
-        return part
+        """Add a tensor to the weights. Equal tensors are stored once."""
+        values = values.detach().contiguous()
+        key = values.shape, is_matrix, values.numpy().tobytes()
+        if key not in self._parts:
+            self._parts[key] = WeightTensor(values, is_matrix)
+            self.program.parts.append(self._parts[key])
+        return self._parts[key]
 
     def matrix(self, values: TensorView | Tensor) -> TensorView:
         """Convert matrices [..., rows, columns] to a contiguous view. A constant matrix may be stored as int8."""
@@ -132,6 +144,25 @@ for _name in (*_COMMUTING, "sub", "div"):
         _lowers(f"aten.{_name}.{_overload}")(_binary(f"aten_{_name}", _name in _COMMUTING))
 
 
+@_lowers("aten.sym_size.int")
+def _size(builder: Builder, a: TensorView, axis: int) -> int:
+    return a.shape[axis]
+
+
+@_lowers("aten.eq.Tensor", "aten.eq.Scalar")
+def _equal(builder: Builder, a: Any, b: Any) -> Any:
+    a, b = builder.whole(a), builder.whole(b)
+    out = builder.new(torch.broadcast_shapes(a.shape, b.shape), torch.bool)
+    builder.call("aten_eq", out, a, b, builder.grid(out, a, b))
+    return out
+
+
+@_lowers("aten._to_copy.default")
+def _to_copy(builder: Builder, a: TensorView, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
+    """Convert integers and truth values to floats, which they are already. `trace` rejects other conversions."""
+    return a.with_layout(retyped(a.layout, torch.float32)) if dtype == torch.float32 else a
+
+
 def _unary(function: str) -> Lowering:
     def lower(builder: Builder, a: Any) -> Any:
         a = builder.dense(a)
@@ -145,6 +176,11 @@ def _unary(function: str) -> Lowering:
 _UNARY = ("abs", "cos", "erf", "exp", "log", "neg", "reciprocal", "relu", "rsqrt", "sigmoid", "sin", "sqrt", "tanh")
 for _name in _UNARY:
     _lowers(f"aten.{_name}.default")(_unary(f"aten_{_name}"))
+
+
+@_lowers("aten.log1p.default")
+def _log1p(builder: Builder, a: Any) -> Any:
+    return LOWERINGS["aten.log.default"](builder, LOWERINGS["aten.add.Tensor"](builder, a, 1))
 
 
 @_lowers("aten.clamp.default")
@@ -180,6 +216,48 @@ def _pad(builder: Builder, a: Any, border: Sequence[int], value: float = 0) -> A
         inner = inner.narrow(axis, start, a.shape[axis])
     builder.copy(out.with_layout(inner), a)
     return out
+
+
+@_lowers("aten.flip.default")
+def _flip(builder: Builder, a: Any, axes: Sequence[int]) -> Any:
+    a = builder.view(a)
+    out, flipped, last = builder.new(a.shape), {axis % a.layout.dim() for axis in axes}, a.layout
+    for axis in flipped:
+        last = last.narrow(axis, last.shape[axis] - 1, 1)  # starts at the last element, from which the loop goes back
+    strides = tuple(-step if axis in flipped else step for axis, step in enumerate(a.layout.stride()))
+    builder.call("aten_copy", out, a.with_layout(last), StridedLoop(a.shape, out.layout.stride(), strides, strides))
+    return out
+
+
+@_lowers("aten.gather.default")
+def _gather(builder: Builder, a: Any, axis: int, index: Any, *, sparse_grad: bool = False) -> Any:
+    a, index = builder.view(a), builder.whole(index)
+    out = builder.new(index.shape)
+    loop, step = _indexed_loop(out.layout, a.layout, index.layout, axis)
+    builder.call("aten_gather", out, a, index, StridedLoop(index.shape, *loop), step)
+    return out
+
+
+@_lowers("aten.scatter_add.default")
+def _scatter_add(builder: Builder, a: Any, axis: int, index: Any, values: Any) -> Any:
+    values, index = builder.view(values), builder.whole(index)
+    out = builder.new(a.shape)
+    builder.copy(out, builder.view(a))
+    (from_, to, at), step = _indexed_loop(values.layout, out.layout, index.layout, axis)
+    builder.call("aten_scatter_add", out, values, index, StridedLoop(index.shape, to, from_, at), step)
+    return out
+
+
+def _indexed_loop(
+    own: Tensor, indexed: Tensor, index: Tensor, axis: int
+) -> tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], int]:
+    """Return the strides of a loop over an index along `axis` of `indexed`, and the stride of this axis.
+
+    The loop goes over three layouts of equal rank: `own`, which has the shape of the index, `indexed`, and `index`.
+    """
+    strides, step = list(indexed.stride()), indexed.stride(axis)
+    strides[axis] = 0
+    return (own.stride(), tuple(strides), index.stride()), step
 
 
 @_lowers("aten.embedding.default")
@@ -256,24 +334,24 @@ def _mm(builder: Builder, a: Any, b: Any) -> Any:
 
 @_lowers("aten.native_group_norm.default")
 def _group_norm(
-    builder: Builder, a: Any, weight: Any, bias: Any, count: int, channels: int, area: int, groups: int, epsilon: float
+    builder: Builder, a: Any, weight: Any, bias: Any, images: int, channels: int, area: int, groups: int, epsilon: float
 ) -> Any:
     a = builder.planes(a)
     out = builder.new(a.shape)
     weight = builder.dense(torch.ones(channels) if weight is None else weight)
     bias = builder.dense(torch.zeros(channels) if bias is None else bias)
-    builder.call("aten_native_group_norm", out, a, weight, bias, channels, area, groups, epsilon)
+    builder.call("aten_native_group_norm", out, a, weight, bias, images, channels, area, groups, epsilon)
     return out, None, None
 
 
 @_lowers("aten.upsample_nearest2d.vec")
 def _upsample(builder: Builder, a: Any, size: Sequence[int] | None, factors: Sequence[float] | None) -> Any:
     a = builder.planes(a)
-    _, channels, height, width = a.shape
+    images, channels, height, width = a.shape
     out = builder.new(torch.ops.aten.upsample_nearest2d.vec(a.layout, size, factors).shape)
     if out.shape[2] % height or out.shape[3] % width or any(factor % 1 for factor in factors or ()):
         raise unsupported("This network upsamples by a factor that is not an integer.")
-    builder.call("aten_upsample_nearest2d", out, a, channels, height, width, *out.shape[2:])
+    builder.call("aten_upsample_nearest2d", out, a, images * channels, height, width, *out.shape[2:])
     return out
 
 
@@ -288,9 +366,9 @@ def _avg_pool(
     if divisor is not None:
         raise unsupported("This network has pooling with divisor_override.")
     a = builder.planes(a)
-    _, channels, height, width = a.shape
+    images, channels, height, width = a.shape
     out = builder.new(torch.ops.aten.avg_pool2d(a.layout, list(kernel), list(stride), [0], is_ceil).shape)
-    builder.call("aten_avg_pool2d", out, a, channels, height, width, *out.shape[2:], *sides, *steps)
+    builder.call("aten_avg_pool2d", out, a, images * channels, height, width, *out.shape[2:], *sides, *steps)
     return out
 
 
@@ -310,11 +388,14 @@ def _convolution(
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Any:  # fmt: skip
     """Add a 2-D convolution. output_padding is ignored: transposed convolutions are not supported."""
+    if len(set(padding)) > 1:
+        a = LOWERINGS["aten.constant_pad_nd.default"](builder, a, [padding[1], padding[1], padding[0], padding[0]])
+        padding = [0, 0]
     settings = [set(stride), set(padding), set(dilation)]
     if transposed or groups != 1 or len(weight.shape) != 4 or any(len(both) > 1 for both in settings):
         raise unsupported("This network has grouped, transposed or non-square convolutions.")
     a = builder.planes(a)
-    (_, inputs, height, width), (outputs, _, *kernel) = a.shape, weight.shape
+    (images, inputs, height, width), (outputs, _, *kernel) = a.shape, weight.shape
     (step,), (border,), (spread,) = settings
     rows = _rows(builder, weight)
     bias = torch.zeros(outputs) if bias is None else bias
@@ -322,6 +403,6 @@ def _convolution(
     out = builder.new(torch.convolution(a.layout, meta, None, stride, padding, dilation, False, [0, 0], 1).shape)
     padded = builder.new((inputs, height + 2 * border, width + 2 * border) if border else ())
     patch = builder.new((rows.shape[0], _PATCH_PIXELS))
-    shape = (inputs, height, width, outputs, *out.shape[2:], *kernel, step, border, spread)
+    shape = (images, inputs, height, width, outputs, *out.shape[2:], *kernel, step, border, spread)
     builder.call("aten_convolution", out, a, rows, builder.dense(bias), padded, patch, shape)
     return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,14 +13,16 @@ import numpy as np
 from studio.core.errors import ExportError
 from studio.exports.base import ExportableModel
 from studio.exports.c import source
+from studio.exports.c.completing import SetTables, completion_of
 from studio.exports.c.compose import prediction_of, step_of
 from studio.exports.c.program import Argument, Buffer, Call, Constant, StridedLoop, TensorView, WeightTensor, aligned
 from studio.exports.c.weights import MAGIC, int8_parts, pack
 
-_HEADER = struct.Struct("<3d14i")  # as `header` in engine.c
+_HEADER = struct.Struct("<3d21i")  # as `header` in engine.c
 _OPERATION = re.compile(r"^    X\((\w+), (\d+), ", re.MULTILINE)
 _WEIGHTS, _MEMORY, _CONSTANTS = range(3)
-_INPUTS = {"x": 3, "t": 4, "label": 0, "out": 5}  # the engine passes labels as numbers, not as tensors
+# The engine passes labels as numbers, not as tensors.
+_INPUTS = {"x": 3, "t": 4, "label": 0, "out": 5, "index": 3, "palette": 4, "known": 6}
 _AXES = 6
 _LARGEST_OFFSET = 1 << 28  # floats
 _MOST_COLOURS = 4096
@@ -29,39 +31,65 @@ _LEVELS = 256
 
 def pack_model(model: ExportableModel, precision: str) -> bytes:
     """Return the bytes of a packed model. precision: 'fp32' or 'int8'. Raises ExportError for unsupported models."""
-    draws = model.makes == "sprites"
-    program, _ = step_of(model) if draws else prediction_of(model)
+    program, _ = {"sprites": step_of, "sets": completion_of}.get(model.makes, prediction_of)(model)
     names = model.target_names if model.makes == "numbers" else model.class_names
     style = source.Style.of(model.palette, model.style)
     if len(style.palette) > _MOST_COLOURS:
         raise ExportError(f"The palette has {len(style.palette):,} colours; the limit is {_MOST_COLOURS:,}.")
     (places, memory), (offsets, weights) = program.memory_offsets(), program.weight_offsets()
     words = _Words(places, offsets, [])
-    code = np.array([*(word for call in program.calls for word in words.of(call)), len(operations())], "<u4")
+    code, starts_of_variants = list[int](), list[int]()
+    for calls in program.variants():
+        starts_of_variants.append(len(code))
+        code += [*(word for call in calls for word in words.of(call)), len(operations())]
     rounded = int8_parts(program, precision)
     levels = np.zeros((len(style.alpha_levels), _LEVELS), np.uint8)
     for row, own in zip(levels, style.alpha_levels, strict=True):
         row[: len(own)] = own
     tables = [
-        code.tobytes(),
+        np.array(code, np.int64).astype("<u4").tobytes(),  # strides may be negative
         np.array(words.constants, "<f4").tobytes(),
         np.array([(*part.values.shape, part in rounded) for part in program.parts], "<i4").tobytes(),
         style.palette.tobytes(),
         np.array(style.colours, "<i4").tobytes(),
         levels.tobytes(),
         pack(program, precision)[len(MAGIC) + 4 :],
+        *_tables_of_sets(model, starts_of_variants),
     ]
     starts, end = list[int](), _HEADER.size
     for table in tables:
         starts.append(aligned(end))
         end = starts[-1] + len(table)
-    counts = (model.size, len(model.class_names), len(names), len(style.palette), len(program.parts), weights)
+    counts = (
+        model.size, len(model.class_names), len(names), len(style.palette), len(program.parts), weights, max(1, memory),
+        *_counts_of_sets(model),
+    )  # fmt: skip
     solver = (model.solver.get(name, 0.0) for name in ("last_from", "guided_from", "guided_to"))
     data = bytearray(end)
-    _HEADER.pack_into(data, 0, *solver, *counts, max(1, memory), *starts)
+    _HEADER.pack_into(data, 0, *solver, *counts, *starts)
     for start, table in zip(starts, tables, strict=True):
         data[start : start + len(table)] = table
     return bytes(data)
+
+
+def _counts_of_sets(model: ExportableModel) -> tuple[int, int, int]:
+    """Return the numbers of cells, of palette entries, and of training palettes; zeros for other models."""
+    if model.makes != "sets":
+        return 0, 0, 0
+    return len(model.cells), *SetTables.of(model).palettes.shape[1::-1]
+
+
+def _tables_of_sets(model: ExportableModel, starts: Sequence[int]) -> list[bytes]:
+    """Return the tables that only models of sets need; empty for other models. starts: of the program's variants."""
+    if model.makes != "sets":
+        return [b""] * 4
+    tables = SetTables.of(model)
+    return [
+        np.array([*zip(tables.entries, starts, strict=True)], "<i4").tobytes(),
+        tables.palettes.tobytes(),
+        tables.partners.astype("<i4").tobytes(),
+        tables.mirrored.astype("<f4").tobytes(),
+    ]
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -98,10 +99,18 @@ class Call:
 
 @dataclass(eq=False)
 class Program:
-    """A network as C function calls in order, with the weights that the calls use."""
+    """A network as C function calls in order, with the weights that the calls use.
+
+    starts: the first call of each variant, for inputs of other sizes. A run of the program is a run of one variant.
+    """
 
     calls: list[Call] = field(default_factory=list)
     parts: list[WeightTensor] = field(default_factory=list)
+    starts: list[int] = field(default_factory=lambda: [0])
+
+    def variants(self) -> list[list[Call]]:
+        """Return the calls of each variant."""
+        return [self.calls[start:end] for start, end in pairwise([*self.starts, len(self.calls)])]
 
     def memory_offsets(self) -> tuple[dict[Buffer, int], int]:
         """Place the buffers in one workspace; return their offsets and the workspace size, in floats.
@@ -154,6 +163,13 @@ def aligned(count: int) -> int:
     return -(-count // ALIGNMENT) * ALIGNMENT
 
 
-def contiguous(shape: Sequence[int]) -> Tensor:
+def contiguous(shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
     """Return a contiguous meta tensor of this shape, which serves as a layout."""
-    return torch.empty(tuple(shape), device="meta")
+    return torch.empty(tuple(shape), dtype=dtype, device="meta")
+
+
+def retyped(layout: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return a layout with the same shape, strides and offset for another dtype."""
+    last = sum((extent - 1) * step for extent, step in zip(layout.shape, layout.stride(), strict=True))
+    offset = int(layout.storage_offset())
+    return contiguous([offset + last + 1], dtype).as_strided(layout.shape, layout.stride(), offset)

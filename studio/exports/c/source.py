@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.exports.c.completing import SetTables
 from studio.exports.c.program import (
     ALIGNMENT,
     Argument,
@@ -116,6 +117,19 @@ def style_tables(style: Style) -> str:
     )
 
 
+def set_tables(tables: SetTables) -> str:
+    """Return C arrays with the statistics of the training sets."""
+    levels, shares = tables.palettes.reshape(-1).tolist(), map(number, tables.mirrored.tolist())
+    return (
+        defines({"PALETTES": len(tables.palettes)})
+        + "\n/* Palettes of training sets, [PALETTES][ENTRIES][4]. */\n"
+        + f"static const uint8_t palettes[] = {{\n{_wrapped(map(str, levels))}}};\n"
+        + "\n/* Per cell: the cell that mirrors it, or -1; the share of training sets in which both are mirrored. */\n"
+        + f"static const int partners[] = {{\n{_wrapped(map(str, tables.partners.tolist()))}}};\n"
+        + f"static const float mirrored[] = {{\n{_wrapped(shares)}}};\n"
+    )
+
+
 def names_table(name: str, texts: Sequence[str]) -> str:
     return f"const char *const {name}[{len(texts)}] = {{\n{_wrapped(map(string, texts))}}};\n"
 
@@ -133,13 +147,26 @@ def comment(text: str) -> str:
     return f"/* {plain} */\n"
 
 
-def network(program: Program, inputs: Sequence[str]) -> str:
-    """Return a C function that runs a program. inputs: declarations of its parameters."""
+def network(program: Program, inputs: Sequence[str], variants: Sequence[int] = ()) -> str:
+    """Return a C function that runs a program. inputs: declarations of its parameters.
+
+    variants: palette sizes of the program's variants; the function returns the smallest size for its parameter
+    `entries`.
+    """
     writer = _Writer(program.memory_offsets()[0], program.weight_offsets()[0])
-    lines = "".join(f"    {writer.call(call)}\n" for call in program.calls)
     declared = ", ".join(["const float *w", "float *m", *inputs, "float *out"])
-    about = "/* The traced network. w: weights, m: memory for intermediate results. */\n"
-    return f"{about}static void network({declared})\n{{\n{lines}}}\n"
+    text = "/* The traced network. w: weights, m: memory for intermediate results. */\n"
+    for number, calls in enumerate(program.variants()):
+        name = f"network_{variants[number]}" if variants else "network"
+        lines = "".join(f"    {writer.call(call)}\n" for call in calls)
+        text += f"static void {name}({declared})\n{{\n{lines}}}\n"
+    if variants:
+        passed = ", ".join(text.rpartition("*")[2] for text in ("*w", "*m", *inputs, "*out"))
+        runs = (f"    if (entries <= {size}) {{ network_{size}({passed}); return {size}; }}\n" for size in variants)
+        text += "\n/* Runs the network for a palette of so many entries; returns the entries of `out`. */\n"
+        text += f"static int set_network({declared.replace('float *m,', 'float *m, int entries,')})\n{{\n"
+        text += "".join(runs) + "    return 0;\n}\n"
+    return text
 
 
 @dataclass(frozen=True)

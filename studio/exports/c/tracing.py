@@ -1,7 +1,7 @@
 """Trace a network with torch.export and lower its graph, node by node, to a program of C calls.
 
 View operators (reshape, permute, slice, ...) only change strides and cost nothing at run time. Nodes that depend only
-on weights are computed while tracing.
+on weights are computed while tracing. A network for inputs of several sizes is traced once and lowered for each size.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.fx import Node
 from torch.utils import _pytree as pytree
@@ -22,28 +23,55 @@ from studio.exports.c.lowering import LOWERINGS, Builder, unsupported
 from studio.exports.c.program import Buffer, Program, TensorView, contiguous
 
 _IGNORED = frozenset({"aten._assert_tensor_metadata.default"})
-_SAME = frozenset({"aten.alias.default", "aten.clone.default", "aten.detach.default", "aten._to_copy.default"})
+_SAME = frozenset({"aten.alias.default", "aten.clone.default", "aten.detach.default"})
+_FULL = "aten.full.default"
 
 
-def trace(network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str]) -> Program:
-    """Convert a network in eval mode to a program. inputs: example tensors. names: C names of the inputs.
+def trace(
+    network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str], others: Sequence[Sequence[Tensor]] = ()
+) -> Program:
+    """Convert a network in eval mode to a program.
 
-    Raises ExportError if the network can't be traced or uses an operator without a C function.
+    inputs: example tensors. names: C names of the inputs. others: inputs of other sizes; the program has a variant for
+    each, after the variant for `inputs`. Raises ExportError if the network can't be traced or uses an operator without
+    a C function.
     """
+    builder, variants = Builder(), (inputs, *others)
+    exported = _exported(network, variants)
+    for number, examples in enumerate(variants):
+        if number:
+            builder.program.starts.append(len(builder.program.calls))
+        _lower(exported, builder, examples, names)
+    return builder.program
+
+
+def _exported(network: nn.Module, variants: Sequence[Sequence[Tensor]]) -> ExportedProgram:
+    """Trace a network. Axes are dynamic if the sizes of the variants differ. Raises ExportError."""
+    dynamic = []
+    for values in zip(*variants, strict=True):  # the tensors of an input
+        sizes = enumerate(zip(*(value.shape for value in values), strict=True))
+        dynamic.append({axis: torch.export.Dim(f"size{own[0]}") for axis, own in sizes if len({*own}) > 1})
     try:
         with torch.no_grad():
-            exported = torch.export.export(network, tuple(inputs)).run_decompositions()
+            shapes = tuple(dynamic) if any(dynamic) else None
+            exported = torch.export.export(network, tuple(variants[0]), dynamic_shapes=shapes)
+            core: ExportedProgram = exported.run_decompositions()
+            return core
     except (torch._dynamo.exc.TorchDynamoException, RuntimeError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ExportError("This network can't be traced.", reason) from error
-    builder, values, free = Builder(), dict[Node, Any](), iter(names)
+
+
+def _lower(exported: ExportedProgram, builder: Builder, examples: Sequence[Tensor], names: Sequence[str]) -> None:
+    """Add the calls of a traced network for inputs of the examples' sizes."""
+    values, free = dict[Node, Any](), zip(names, examples, strict=False)
     constants = {**exported.state_dict, **exported.constants}
     specs = {spec.arg.name: spec for spec in exported.graph_signature.input_specs if hasattr(spec.arg, "name")}
     for node in exported.graph.nodes:
         if node.op == "placeholder":
             spec = specs[node.name]
             is_input = spec.kind is InputKind.USER_INPUT
-            values[node] = _input(node, next(free)) if is_input else constants[spec.target]
+            values[node] = _input(*next(free)) if is_input else constants[spec.target]
         elif node.op == "output":
             if len(node.args[0]) != 1:
                 raise unsupported("This network has several outputs.")
@@ -54,7 +82,6 @@ def trace(network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str]) ->
             arguments: Any = torch.fx.map_arg((node.args, node.kwargs), values.__getitem__)
             values[node] = _computed(builder, node.target, *arguments)
             _check_dtype(node, values[node])
-    return builder.program
 
 
 def _check_dtype(node: Node, value: Any) -> None:
@@ -63,8 +90,7 @@ def _check_dtype(node: Node, value: Any) -> None:
         raise unsupported(f"This network converts {value.layout.dtype} to {wanted} ({node.target}).")
 
 
-def _input(node: Node, name: str) -> TensorView:
-    example: Tensor = node.meta["val"]
+def _input(name: str, example: Tensor) -> TensorView:
     return TensorView(Buffer(example.numel(), name), torch.empty(example.shape, dtype=example.dtype, device="meta"))
 
 
@@ -74,9 +100,7 @@ def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: d
     if target is operator.getitem:
         return positional[0][positional[1]]
     if not any(isinstance(value, TensorView) for value in pytree.tree_leaves((positional, named))):
-        if torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()):
-            raise unsupported(f"This network uses random numbers ({name}).")
-        return target(*positional, **named)
+        return _constant(target, positional, named)
     if name in _IGNORED:
         return None
     if name in _SAME:
@@ -90,6 +114,15 @@ def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: d
     except TypeError:
         raise unsupported(f"This network calls {name} with arguments that the C code does not support.") from None
     return LOWERINGS[name](*bound.args, **bound.kwargs)
+
+
+def _constant(target: Any, positional: Sequence[Any], named: dict[str, Any]) -> Any:
+    """Compute a node that depends on weights and sizes only."""
+    if torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()):
+        raise unsupported(f"This network uses random numbers ({target}).")
+    if str(target) == _FULL:
+        return torch.full((), positional[1], dtype=named.get("dtype")).expand(positional[0])  # needs no weights
+    return target(*positional, **named)
 
 
 def _viewed(builder: Builder, target: Any, positional: Sequence[Any], named: dict[str, Any]) -> Any:

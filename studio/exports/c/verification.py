@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from studio.core.config import Config, setting
 from studio.exports.base import LARGEST_DIFFERENCE, PROBE, ExportableModel, Probe, RecipeTraits
+from studio.exports.c.completing import ROUNDS, SetTables
 from studio.exports.onnx_graph import PredictorModule
 
 _INT8_DIFFERENCE = 0.1
@@ -35,9 +37,11 @@ class CVerification:
     def problem(self, recipe: RecipeTraits) -> str:
         if recipe.makes == "sprites" and "flow" not in recipe.capabilities:
             return f"The C code draws with flow matching, which the recipe {recipe.title} does not use."
-        return "The C code can't complete sets. An ONNX file can." if recipe.makes == "sets" else ""
+        return ""
 
     def live(self, model: ExportableModel, config: CConfig) -> Tensor:
+        if model.makes == "sets":
+            return model.draw_probe(model.network, ROUNDS) if draws_sets(config) else model.outputs(model.network)
         with torch.no_grad():
             if model.makes != "sprites":
                 return PredictorModule(model)(PROBE.pixels(model.size))  # type: ignore[no-any-return]
@@ -48,6 +52,29 @@ class CVerification:
 
     def largest_difference(self, model: ExportableModel, config: CConfig) -> float:
         return LARGEST_DIFFERENCE if config.weights == "fp32" else _INT8_DIFFERENCE
+
+
+def kind_of(model: ExportableModel) -> str:
+    """Return what the C code of a model does, as in the names of the source files."""
+    return {"sprites": "drawing", "sets": "completing"}.get(model.makes, "predicting")
+
+
+def draws_sets(config: CConfig) -> bool:
+    """Return whether drawn sets are compared. int8 compares odds instead: other colours are likely after rounding."""
+    return config.weights == "fp32"
+
+
+def probe_sets(model: ExportableModel, config: CConfig) -> Iterator[tuple[Tensor, Tensor, Tensor, int]]:
+    """Yield the sets of the comparison: cells, given, chances, and the smallest palette of the network for this set.
+
+    Drawn sets use all sizes of the network in turn, odds the largest.
+    """
+    entries, (cells, given, chances) = SetTables.of(model).entries, model.probe_sets(ROUNDS)
+    if not draws_sets(config):
+        entries = entries[-1:]
+        chances[:, 0, 1, 0, 0, 0] = torch.arange(len(chances)) / len(chances)  # chooses palettes as `model.outputs`
+    for number, inputs in enumerate(zip(cells, given, chances, strict=True)):
+        yield *inputs, entries[number % len(entries)]
 
 
 def probe_for(config: CConfig) -> Probe:

@@ -39,6 +39,16 @@ async function openModel(engineBytes, modelBytes) {
       const at = engine.engine_finish(label);
       return new Uint8ClampedArray(engine.memory.buffer.slice(at, at + 4 * size * size));
     },
+    // Draws the missing cells of a set. cells: RGBA bytes of all cells, one after the other, missing cells are ignored.
+    // given: which cells to keep; without any, a new set is drawn. variety: 0 draws the most likely pixels.
+    complete(cells, given, seed, variety = 0.5) {
+      engine.engine_seed(seed >>> 0);
+      const at = engine.engine_cells();
+      new Uint8Array(engine.memory.buffer, at, cells.length).set(cells);
+      new Uint8Array(engine.memory.buffer, engine.engine_given(), given.length).set(given.map(Number));
+      if (!engine.engine_complete(variety, 0)) throw new Error("The given cells have too many colours.");
+      return new Uint8ClampedArray(engine.memory.buffer.slice(at, at + cells.length));
+    },
     // Predicts a number per output name. rgba: bytes of an image of size x size.
     predict(rgba) {
       const input = new Float32Array(engine.memory.buffer, engine.engine_input(), 4 * size * size);

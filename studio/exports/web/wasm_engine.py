@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from studio.core.errors import ExportError
 
-_FLOAT_FUNCTIONS, _DOUBLE_FUNCTIONS = ("cosf", "erff", "logf", "sinf", "tanhf"), ("cbrt", "pow")
+_FLOAT_FUNCTIONS, _DOUBLE_FUNCTIONS = ("cosf", "erff", "sinf", "tanhf"), ("cbrt", "pow")
 FUNCTIONS = Path(__file__).with_name("functions.wat")
 _POLL_S = 0.05
 T = TypeVar("T")
@@ -73,7 +73,8 @@ class WasmEngine:
         return self._exports["memory"]
 
     def _call(self, name: str, *arguments: float) -> int:
-        return int(self._exports[name](self._store, *arguments))
+        """Call an exported function; return its result, or 0 for a function without a result."""
+        return int(self._exports[name](self._store, *arguments) or 0)
 
     def _floats(self, start: int, count: int) -> NDArray[np.float32]:
         data = self._memory.read(self._store, start, start + 4 * count)
@@ -81,7 +82,7 @@ class WasmEngine:
 
     def draw(self, label: int, seed: int, guidance: float, steps: int) -> NDArray[np.float32]:
         """Draw a sprite: float32 [4, size, size], premultiplied RGBA in [-1, 1]. label: class index, or -1 for any."""
-        self._call("engine_noise", (seed + (1 << 31)) % (1 << 32) - (1 << 31))  # the low 32 bits as a signed number
+        self._call("engine_noise", _low_bits(seed))
         start = self._call("engine_draw", label, guidance, steps)
         if not start:
             raise ExportError("The page's engine does not know this class.", "Export again.")
@@ -93,11 +94,48 @@ class WasmEngine:
         data = self._memory.read(self._store, start, start + 4 * self.size**2)
         return np.frombuffer(bytes(data), np.uint8).reshape(self.size, self.size, 4)
 
+    def complete(
+        self, cells: NDArray[np.uint8], given: NDArray[np.bool_], variety: float,
+        chances: int | NDArray[np.float32], least: int = 0,
+    ) -> NDArray[np.uint8] | None:  # fmt: skip
+        """Draw the missing cells of a set: uint8 [C, size, size, 4], straight alpha. None if it has too many colours.
+
+        given: [C]. chances: random numbers as for `draw_missing`, or their seed. least: smallest palette to run.
+        """
+        self._set(cells, given, chances)
+        start = self._call("engine_complete", variety, least)
+        if not start:
+            return None
+        data = self._memory.read(self._store, start, start + cells.size)
+        return np.frombuffer(bytes(data), np.uint8).reshape(cells.shape)
+
+    def odds(
+        self, cells: NDArray[np.uint8], given: NDArray[np.bool_], chances: NDArray[np.float32], entries: int
+    ) -> NDArray[np.float32]:
+        """Return the network's odds for a set: float32 [C, entries, size, size], for the largest palette."""
+        self._set(cells, given, chances)
+        shape = (len(cells), entries, self.size, self.size)
+        return self._floats(self._call("engine_odds", entries), math.prod(shape)).reshape(shape)
+
+    def _set(self, cells: NDArray[np.uint8], given: NDArray[np.bool_], chances: int | NDArray[np.float32]) -> None:
+        if isinstance(chances, int):
+            self._call("engine_seed", _low_bits(chances))
+        else:
+            numbers = np.ascontiguousarray(chances, "<f4").tobytes()
+            self._memory.write(self._store, numbers, self._call("engine_chances"))
+        self._memory.write(self._store, cells.tobytes(), self._call("engine_cells"))
+        self._memory.write(self._store, given.astype(np.uint8).tobytes(), self._call("engine_given"))
+
     def predict(self, rgba: NDArray[np.float32]) -> NDArray[np.float32]:
         """Predict the outputs, float32 [outputs], of a sprite: float32 [size, size, 4] in [0, 1], straight alpha."""
         start = self._call("engine_input")
         self._memory.write(self._store, np.ascontiguousarray(rgba, "<f4").tobytes(), start)
         return self._floats(self._call("engine_predict"), self.outputs)
+
+
+def _low_bits(seed: int) -> int:
+    """Return the low 32 bits of a seed as a signed number."""
+    return (seed + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 @functools.lru_cache(1)
@@ -115,8 +153,6 @@ def _compiled(engine: bytes) -> tuple[bytes, bytes]:
 
 def _libm(name: str) -> Any:
     """Return a math function that returns infinity or NaN like C's libm, instead of raising."""
-    if name == "logf":
-        return lambda x: math.log(x) if x > 0 else (-math.inf if x == 0 else math.nan)
     if name == "cbrt":
         return lambda x: float(np.cbrt(x))
     return getattr(math, name.removesuffix("f"))

@@ -38,6 +38,7 @@ def weight(*shape: int) -> Tensor:
 
 PICTURE, OTHER, ROWS = weight(1, 6, 5, 7), weight(1, 6, 1, 1), weight(3, 8)
 ABOVE = ROWS.abs() + 0.1
+PLACES = torch.randint(0, 5, PICTURE.shape, generator=torch.Generator().manual_seed(0))
 CASES: dict[str, tuple[nn.Module, tuple[Tensor, ...]]] = {
     "add": (Of(torch.add), (PICTURE, OTHER)),
     "add turned": (Of(lambda a, b: b + a), (PICTURE, OTHER)),
@@ -91,6 +92,20 @@ CASES: dict[str, tuple[nn.Module, tuple[Tensor, ...]]] = {
     "convolution of a pixel": (nn.Conv2d(6, 4, 1, bias=False), (PICTURE,)),
     "convolution of a line": (nn.Conv2d(6, 4, (1, 3)), (PICTURE,)),
     "convolution with holes": (nn.Conv2d(6, 4, 3, padding=2, dilation=2), (PICTURE,)),
+    "convolution with a border above and below": (nn.Conv2d(6, 4, (3, 1), 1, (1, 0)), (PICTURE,)),
+    "convolution of images": (Of(lambda a, w: F.conv2d(a[0, :, None], w, padding=1), weight(5, 1, 3, 3)), (PICTURE,)),
+    "group norm of images": (nn.Sequential(nn.Unflatten(1, (3, 2)), nn.Flatten(0, 1), nn.GroupNorm(2, 2)), (PICTURE,)),
+    "upsampled images": (Of(lambda a: F.interpolate(a[0, :, None], scale_factor=2.0)), (PICTURE,)),
+    "average pool of images": (Of(lambda a: F.avg_pool2d(a[0, :, None], 2)), (PICTURE,)),
+    "flip": (Of(lambda a: a.flip(3) + 2 * a[:, :, 1:3].flip((1, 2)).sum()), (PICTURE,)),
+    "log1p": (Of(lambda a: a.log1p()), (ABOVE,)),
+    "gather": (Of(lambda a, i: a.gather(1, i)), (PICTURE, PLACES)),
+    "gather by a broadcast index": (
+        Of(lambda a, i: a.gather(2, i[:, :1, :, :1].expand(-1, 6, -1, 7))),
+        (PICTURE, PLACES),
+    ),
+    "scatter_add": (Of(lambda a, i: torch.zeros(1, 6, 8, 7).scatter_add(2, i, a)), (PICTURE, PLACES)),
+    "equal": (Of(lambda a, i: (i[:, None] == torch.arange(4)[:, None, None, None]).float() * a), (PICTURE, PLACES)),
 }
 
 
@@ -101,8 +116,8 @@ class All(nn.Module):
         super().__init__()
         self.cases = nn.ModuleList([module for module, _ in CASES.values()])
 
-    def forward(self, picture: Tensor, other: Tensor, rows: Tensor, above: Tensor) -> Tensor:
-        given = {id(PICTURE): picture, id(OTHER): other, id(ROWS): rows, id(ABOVE): above}
+    def forward(self, picture: Tensor, other: Tensor, rows: Tensor, above: Tensor, places: Tensor) -> Tensor:
+        given = dict(zip(map(id, INPUTS), (picture, other, rows, above, places), strict=True))
         inputs = [[given[id(value)] for value in values] for _, values in CASES.values()]
         return torch.cat([case(*values).flatten() for case, values in zip(self.cases, inputs, strict=True)])
 
@@ -118,7 +133,7 @@ def found(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Tensor:
     text = source.network(program, [f"const float *{name}" for name in NAMES])
     export = "void computed(const float *w, float *m, const float **x, float *out);\n\n" + (
         "void computed(const float *w, float *m, const float **x, float *out)\n"
-        "{\n    network(w, m, x[0], x[1], x[2], x[3], out);\n}\n"
+        "{\n    network(w, m, x[0], x[1], x[2], x[3], x[4], out);\n}\n"
     )
     path = tmp_path_factory.mktemp("operators") / "operators.c"
     path.write_text("\n".join([source.includes("header.h"), source.operators(program), text, export]))
@@ -128,12 +143,13 @@ def found(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Tensor:
     for part, offset in offsets.items():
         weights[offset : offset + part.values.numel()] = part.values.numpy().ravel()
     out = torch.full((len(EXPECTED),), torch.nan)
-    inputs = (ctypes.c_void_p * len(INPUTS))(*(pointer(value.numpy()).value for value in INPUTS))
+    floats = [value.float().numpy() for value in INPUTS]
+    inputs = (ctypes.c_void_p * len(INPUTS))(*(pointer(value).value for value in floats))
     library(path).computed(pointer(weights), pointer(memory), inputs, pointer(out.numpy()))
     return out
 
 
-INPUTS, NAMES = (PICTURE, OTHER, ROWS, ABOVE), ("picture", "other", "rows", "above")
+INPUTS, NAMES = (PICTURE, OTHER, ROWS, ABOVE, PLACES), ("picture", "other", "rows", "above", "places")
 with torch.no_grad():
     SIZES = [module(*inputs).numel() for module, inputs in CASES.values()]
     EXPECTED = All()(*INPUTS)
@@ -164,7 +180,7 @@ def _slowly(*values: object) -> Any:
         (nn.Conv2d(6, 6, 3, groups=2), (PICTURE,), "grouped, transposed or non-square convolutions"),
         _slowly(nn.ConvTranspose2d(6, 4, 2), (PICTURE,), "grouped, transposed or non-square convolutions"),
         (nn.AvgPool2d(2, padding=1), (PICTURE,), "pooling with padding"),
-        (nn.Conv2d(6, 4, 1), (weight(2, 6, 4, 4),), "several images at once"),
+        (nn.GroupNorm(2, 8), (ROWS,), "a tensor with 2 axes"),
         (Of(lambda a: F.interpolate(a, size=(8, 9))), (PICTURE,), "not an integer"),
         _slowly(Of(lambda a: F.interpolate(a[..., :2, :2], scale_factor=2.2)), (PICTURE,), "not an integer"),
         (Of(lambda a: a * 2), (torch.arange(8),), "torch.int64"),

@@ -16,15 +16,21 @@ double cbrt(double), pow(double, double);
 #define sqrt __builtin_sqrt
 #define sqrtf __builtin_sqrtf
 
-enum { MOST_AREA = 256 * 256, MOST_COLOURS = 4096, ALPHA_LEVELS = 256, ALIGNMENT = 16, WEIGHTS = 1, MEMORY = 1 };
+enum { MOST_AREA = 256 * 256, MOST_COLOURS = 4096, MOST_ENTRIES = 256, ALPHA_LEVELS = 256, ALIGNMENT = 16 };
+enum { WEIGHTS = 1, MEMORY = 1 }; /* of a context; the engine has its own arrays */
 
 typedef struct { int32_t rows, columns, is_int8; } part;
+
+/* A program for palettes of up to so many entries, for sets. start: in words. */
+typedef struct { int32_t entries, start; } variant;
 
 /* Start of a model file: sizes, and the offset of each table in bytes. */
 typedef struct {
     double last_from, guided_from, guided_to; /* solver constants */
     int32_t size, classes, outputs, colours, parts, weights, memory; /* weights, memory: in floats */
+    int32_t cells, entries, palettes;                                /* of sets, else 0 */
     int32_t program_at, constants_at, parts_at, palette_at, colours_at, levels_at, packed_at;
+    int32_t variants_at, palettes_at, partners_at, mirrored_at;
 } header;
 
 static const header *model;
@@ -33,11 +39,18 @@ static float *constants, *weights, *memory;
 static const part *parts;
 static const uint8_t (*palette)[3], (*alpha_levels)[ALPHA_LEVELS];
 static const int32_t *colours_of;
+static const variant *variants;
+static const uint8_t *palettes;
+static const int32_t *partners;
+static const float *mirrored;
 
 #define MODEL_SIZE (model->size)
 #define MODEL_CLASSES (model->classes)
 #define AREA (MODEL_SIZE * MODEL_SIZE)
 #define COLOURS (model->colours)
+#define CELLS (model->cells)
+#define ENTRIES (model->entries)
+#define PALETTES (model->palettes)
 #define PARTS ((size_t)model->parts)
 #define LAST_FROM (model->last_from)
 #define GUIDED_FROM (model->guided_from)
@@ -55,6 +68,9 @@ typedef struct model_context model_context;
     X(aten_div, 28, (AT(0), AT(1), AT(2), GRID(3))) \
     X(aten_maximum, 28, (AT(0), AT(1), AT(2), GRID(3))) \
     X(aten_minimum, 28, (AT(0), AT(1), AT(2), GRID(3))) \
+    X(aten_eq, 28, (AT(0), AT(1), AT(2), GRID(3))) \
+    X(aten_gather, 29, (AT(0), AT(1), AT(2), GRID(3), p[28])) \
+    X(aten_scatter_add, 29, (AT(0), AT(1), AT(2), GRID(3), p[28])) \
     X(aten_copy, 27, (AT(0), AT(1), GRID(2))) \
     X(aten_fill, 3, (AT(0), REAL(1), p[2])) \
     X(aten_sigmoid, 3, (AT(0), AT(1), p[2])) \
@@ -78,10 +94,10 @@ typedef struct model_context model_context;
     X(aten_addmm, 7, (AT(0), AT(1), AT(2), AT(3), p[4], p[5], p[6])) \
     X(aten_mm, 6, (AT(0), AT(1), AT(2), p[3], p[4], p[5])) \
     X(aten_bmm, 7, (AT(0), AT(1), AT(2), p[3], p[4], p[5], p[6])) \
-    X(aten_native_group_norm, 8, (AT(0), AT(1), AT(2), AT(3), p[4], p[5], p[6], REAL(7))) \
+    X(aten_native_group_norm, 9, (AT(0), AT(1), AT(2), AT(3), p[4], p[5], p[6], p[7], REAL(8))) \
     X(aten_upsample_nearest2d, 7, (AT(0), AT(1), p[2], p[3], p[4], p[5], p[6])) \
     X(aten_avg_pool2d, 9, (AT(0), AT(1), p[2], p[3], p[4], p[5], p[6], p[7], p[8])) \
-    X(aten_convolution, 17, (AT(0), AT(1), AT(2), AT(3), AT(4), AT(5), *(const convolution *)(p + 6)))
+    X(aten_convolution, 18, (AT(0), AT(1), AT(2), AT(3), AT(4), AT(5), *(const convolution *)(p + 6)))
 
 #define NUMBER(NAME, WORDS, ARGUMENTS) NUMBER_OF_##NAME,
 enum { OPERATIONS(NUMBER) END };
@@ -96,12 +112,9 @@ enum { OPERATIONS(NUMBER) END };
         p += WORDS; \
         break;
 
-static void network(const float *unused_weights, float *unused_memory, const float *x, const float *t, int label,
-                    float *out)
+static void run(const int32_t *p, float *const bases[], int label)
 {
-    float *const bases[] = {weights, memory, constants, (float *)x, (float *)t, out};
-    (void)unused_weights, (void)unused_memory;
-    for (const int32_t *p = program;;) {
+    for (;;) {
         switch (*p++) {
             OPERATIONS(CALL)
             default: return;
@@ -109,12 +122,35 @@ static void network(const float *unused_weights, float *unused_memory, const flo
     }
 }
 
+static void network(const float *unused_weights, float *unused_memory, const float *x, const float *t, int label,
+                    float *out)
+{
+    float *const bases[] = {weights, memory, constants, (float *)x, (float *)t, out};
+    (void)unused_weights, (void)unused_memory;
+    run(program, bases, label);
+}
+
+/* Runs the smallest program for `entries` palette entries; returns the entries of its output. */
+static int set_network(const float *unused_weights, float *unused_memory, int entries, const float *index,
+                       const float *palette_entries, const float *known, float *out)
+{
+    float *const bases[] = {weights, memory, constants, (float *)index, (float *)palette_entries, out, (float *)known};
+    const variant *v = variants;
+    (void)unused_weights, (void)unused_memory;
+    while (v->entries < entries) v++;
+    run(program + v->start, bases, 0);
+    return v->entries;
+}
+
 #include "weights.c"
 #include "noise.c"
 #include "pixels.c"
 #include "drawing.c"
+#include "sets.c"
 
 static model_context context;
+static completion set;
+static uint8_t *set_cells, *set_given;
 static uint8_t pixels[4 * MOST_AREA];
 extern uint8_t __heap_base;
 
@@ -148,11 +184,21 @@ int engine_open(uint8_t *file)
     palette = (const uint8_t (*)[3])(file + model->palette_at);
     colours_of = (const int32_t *)(file + model->colours_at);
     alpha_levels = (const uint8_t (*)[ALPHA_LEVELS])(file + model->levels_at);
+    variants = (const variant *)(file + model->variants_at);
+    palettes = file + model->palettes_at;
+    partners = (const int32_t *)(file + model->partners_at);
+    mirrored = (const float *)(file + model->mirrored_at);
     weights = take((size_t)model->weights * sizeof *weights);
     memory = take((size_t)model->memory * sizeof *memory);
     if (!weights || !memory) return -1;
     unpack(weights, file + model->packed_at);
     prepare(&context);
+    if (!CELLS) return 0;
+    float *room = take(ROOM * sizeof *room);
+    set_cells = take(4 * (size_t)SET_PIXELS);
+    set_given = take((size_t)CELLS);
+    if (!room || !set_cells || !set_given) return -1;
+    open_completion(&set, room);
     return 0;
 }
 
@@ -198,4 +244,46 @@ float *engine_predict(void)
 {
     network(NULL, NULL, context.sprite, NULL, 0, context.now);
     return context.now;
+}
+
+/* Address for the cells of a set, RGBA [cells][size][size][4], straight alpha. */
+uint8_t *engine_cells(void)
+{
+    return set_cells;
+}
+
+/* Address for which cells are given, [cells]: 1 for cells to keep, 0 for cells to draw. */
+uint8_t *engine_given(void)
+{
+    return set_given;
+}
+
+/* Writes the random numbers of a seed, from which engine_complete draws. */
+void engine_seed(uint32_t seed)
+{
+    draw_chances(&set, seed);
+}
+
+/* Address for other random numbers: uniform, [rounds][2][cells][size][size]. */
+float *engine_chances(void)
+{
+    return set.chances;
+}
+
+/* Draws the missing cells. least: smallest palette to run the network with, or 0. Returns NULL if the given cells have
+   too many colours. */
+uint8_t *engine_complete(float variety, int least)
+{
+    set.least = least;
+    return complete_set(&set, NULL, NULL, set_cells, set_given, variety, set_cells) ? NULL : set_cells;
+}
+
+/* The network's odds for the cells, without the average over the mirror image: [cells][entries][size][size] for a
+   palette of up to `least` entries. Returns NULL if the given cells have too many colours. */
+float *engine_odds(int least)
+{
+    set.least = least;
+    if (take_set(&set, set_cells, set_given) < 0) return NULL;
+    look(&set, NULL, NULL, set.index, set.known, set.odds);
+    return set.odds;
 }

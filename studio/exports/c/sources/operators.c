@@ -48,7 +48,9 @@ BINARY(aten_maximum, x > y ? x : y)
 
 BINARY(aten_minimum, x < y ? x : y)
 
-/* Copies rows; also used for cat, constant_pad_nd and expand. */
+BINARY(aten_eq, x == y)
+
+/* Copies rows; also used for cat, constant_pad_nd, expand and flip. */
 static void copy_row(float *restrict out, const float *restrict a, const float *restrict b, int count, int out_step,
                      int a_step, int b_step)
 {
@@ -113,6 +115,34 @@ static void aten_clamp(float *restrict out, const float *restrict a, float low, 
 static void aten_embedding(float *restrict out, const float *restrict table, int row, int width)
 {
     memcpy(out, table + (size_t)row * (size_t)width, (size_t)width * sizeof *out);
+}
+
+/* Reads elements at an index along one axis. step: stride of this axis in `a`; the grid's strides of `a` skip it. */
+static void gather_from(float *out, const float *a, const float *index, const grid *g, int axis, int step)
+{
+    if (axis == g->rank) *out = a[(int)*index * step];
+    for (int i = 0; axis < g->rank && i < g->size[axis]; i++) {
+        gather_from(out + i * g->out[axis], a + i * g->a[axis], index + i * g->b[axis], g, axis + 1, step);
+    }
+}
+
+static void aten_gather(float *out, const float *a, const float *index, grid g, int step)
+{
+    gather_from(out, a, index, &g, 0, step);
+}
+
+/* Adds elements at an index along one axis. step: stride of this axis in `out`; the grid's strides of `out` skip it. */
+static void add_at(float *out, const float *a, const float *index, const grid *g, int axis, int step)
+{
+    if (axis == g->rank) out[(int)*index * step] += *a;
+    for (int i = 0; axis < g->rank && i < g->size[axis]; i++) {
+        add_at(out + i * g->out[axis], a + i * g->a[axis], index + i * g->b[axis], g, axis + 1, step);
+    }
+}
+
+static void aten_scatter_add(float *out, const float *a, const float *index, grid g, int step)
+{
+    add_at(out, a, index, &g, 0, step);
 }
 
 /* Sums in 16 lanes, because a compiler must not reorder float additions to vectorise them. */
@@ -181,10 +211,12 @@ static void aten_bmm(float *out, const float *a, const float *b, int batch, int 
 }
 
 static void aten_native_group_norm(float *restrict out, const float *restrict a, const float *restrict weight,
-                                   const float *restrict bias, int channels, int area, int groups, float epsilon)
+                                   const float *restrict bias, int images, int channels, int area, int groups,
+                                   float epsilon)
 {
     const int members = channels / groups, count = members * area;
-    for (int group = 0; group < groups; group++, a += count, out += count) {
+    for (int number = 0; number < images * groups; number++, a += count, out += count) {
+        const int group = number % groups;
         const float mean = sum_of(a, count) / (float)count;
         for (int i = 0; i < count; i++) out[i] = (a[i] - mean) * (a[i] - mean);
         const float scale = 1 / sqrtf(sum_of(out, count) / (float)count + epsilon);
@@ -228,9 +260,9 @@ static void aten_avg_pool2d(float *restrict out, const float *restrict a, int ch
     }
 }
 
-/* A convolution of planes [inputs, height, width] to [outputs, out_height, out_width]. */
+/* A convolution of images [inputs, height, width] to [outputs, out_height, out_width]. */
 typedef struct {
-    int inputs, height, width, outputs, out_height, out_width, kernel_height, kernel_width, stride, padding, dilation;
+    int images, inputs, height, width, outputs, out_height, out_width, kernel_height, kernel_width, stride, padding, dilation;
 } convolution;
 
 enum { PIXELS = 4, BLOCK_OUTPUTS = 64 }; /* computed together */
@@ -266,10 +298,8 @@ static void sum_block(float sums[PIXELS][BLOCK_OUTPUTS], const float *restrict p
     }
 }
 
-/* weight: [rows, outputs], a row per input channel and kernel position, plus a row of zeros if their number is odd.
-   padded: buffer for the padded input. patch: buffer [rows][PIXELS]. */
-static void aten_convolution(float *restrict out, const float *restrict a, const float *restrict weight,
-                             const float *restrict bias, float *restrict padded, float *restrict patch, convolution c)
+static void convolve(float *restrict out, const float *restrict a, const float *restrict weight,
+                     const float *restrict bias, float *restrict padded, float *restrict patch, convolution c)
 {
     const int line = c.width + 2 * c.padding, plane = (c.height + 2 * c.padding) * line;
     const int taps = c.inputs * c.kernel_height * c.kernel_width, rows = taps + taps % 2;
@@ -298,5 +328,16 @@ static void aten_convolution(float *restrict out, const float *restrict a, const
                 for (int p = 0; p < pixels; p++) out[(first + o) * area + pixel + p] = sums[p][o];
             }
         }
+    }
+}
+
+/* weight: [rows, outputs], a row per input channel and kernel position, plus a row of zeros if their number is odd.
+   padded: buffer for a padded image. patch: buffer [rows][PIXELS]. */
+static void aten_convolution(float *out, const float *a, const float *weight, const float *bias, float *padded,
+                             float *patch, convolution c)
+{
+    for (int image = 0; image < c.images; image++) {
+        convolve(out, a, weight, bias, padded, patch, c);
+        out += c.outputs * c.out_height * c.out_width, a += c.inputs * c.height * c.width;
     }
 }

@@ -1,0 +1,57 @@
+"""What the C code needs to complete sets: the network's program for palettes of several sizes, and tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from studio.exports.base import ExportableModel
+from studio.exports.c.program import Program
+from studio.exports.c.tracing import trace
+from studio.exports.onnx_graph import SoftmaxModule
+
+ROUNDS = 8  # as in sets.c
+SEED_STRIDE = 1_000_003  # between the seeds of candidates, as in the studio
+_SMALLEST = 16  # entries; a network for fewer saves little time
+
+
+@dataclass(frozen=True, eq=False)
+class SetTables:
+    """Statistics of the training sets that the C code reads, and the palette sizes of the program's variants."""
+
+    entries: tuple[int, ...]  # of each variant, ascending
+    palettes: NDArray[np.uint8]  # [G, P, 4], straight alpha; transparent where unused
+    partners: NDArray[np.int32]  # [C], the cell that mirrors each cell; -1 for none
+    mirrored: NDArray[np.float32]  # [C], share of training sets in which the cell is the partner's exact mirror image
+
+    @classmethod
+    def of(cls, model: ExportableModel) -> SetTables:
+        """Create the tables of a model of sets. The time to draw grows with the entries, most sets need few."""
+        palettes, partners, mirrored = map(model.network.get_buffer, ("palettes", "partners", "mirrored"))
+        most, sizes = palettes.shape[1], [_SMALLEST]
+        while sizes[-1] < most:
+            sizes.append(2 * sizes[-1])
+        rgba = model.straight(palettes.reshape(-1, 4, 1, 1)).reshape(palettes.shape)
+        levels = (rgba * 255).round().to(torch.uint8)
+        return cls((*sizes[:-1], most), levels.numpy(), partners.int().numpy(), mirrored.numpy())
+
+
+def completion_of(model: ExportableModel) -> tuple[Program, list[str]]:
+    """Trace the network of a model of sets; return the program and its C parameters. Raises ExportError.
+
+    The program has a variant for each of `SetTables.entries`.
+    """
+    first, *others = (_inputs(model, entries) for entries in SetTables.of(model).entries)
+    names = ["index", "palette", "known"]
+    program = trace(SoftmaxModule(model).eval(), first, names, others)
+    return program, [f"const float *{name}" for name in names]
+
+
+def _inputs(model: ExportableModel, entries: int) -> tuple[Tensor, ...]:
+    """Return example inputs of the network for a palette of so many entries."""
+    shape = (1, len(model.cells), model.size, model.size)
+    return torch.zeros(shape, dtype=torch.int64), torch.zeros(1, entries, 4), torch.zeros(shape)
