@@ -68,21 +68,26 @@ class PlaceTips(QObject):
         return True
 
 
-class ZoomWheel:
-    """Turns wheel events with Ctrl into zoom steps."""
+class ZoomWheel(QObject):
+    """Turns wheel events of a view with Ctrl into zoom steps. zoomed: number of steps."""
 
-    def __init__(self) -> None:
-        self._angle = 0
+    zoomed = Signal(int)
 
-    def steps(self, event: QWheelEvent) -> int | None:
-        """Return the zoom steps of an event, 0 for a part of a notch; None without Ctrl."""
-        if not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            return None
+    def __init__(self, view: QAbstractItemView) -> None:
+        super().__init__(view)
+        self._angle = 0  # since the last whole notch
+        view.viewport().installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if not (isinstance(event, QWheelEvent) and event.modifiers() & Qt.KeyboardModifier.ControlModifier):
+            return super().eventFilter(watched, event)
         self._angle += event.angleDelta().y()
         steps = int(self._angle / NOTCH)
         self._angle -= steps * NOTCH
+        if steps:
+            self.zoomed.emit(steps)
         event.accept()
-        return steps
+        return True
 
 
 class SelectionDrag(QObject):

@@ -6,7 +6,7 @@ All classes are immutable: a draft is also a step of an undo history.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -118,6 +118,16 @@ class Draft:
     def with_candidate(self, changed: Candidate) -> Draft:
         """Replace the candidate with this key by a changed candidate."""
         return replace(self, candidates=tuple(changed if one.key == changed.key else one for one in self.candidates))
+
+    def with_locks(self, cells: Sequence[CellRef], *, locked: bool) -> Draft:
+        """Return the draft with these cells of candidates locked or unlocked."""
+        draft = self
+        for key in dict.fromkeys(at.key for at in cells):
+            candidate = draft.candidate(key)
+            if candidate is not None:
+                own = [at.cell for at in cells if at.key == key]
+                draft = draft.with_candidate(candidate.with_locks(own, locked=locked))
+        return draft
 
     def without_candidates(self, keys: Iterable[int]) -> Draft:
         """Return the draft without these candidates."""

@@ -86,10 +86,6 @@ class SetLayout:
         digest.update(np.ascontiguousarray(self.table).data)
         return digest.hexdigest()[:16]
 
-    def find_cell(self, name: str) -> int:
-        """Return the index of a cell by name; a row's name alone means the row's first column. -1 for unknown names."""
-        return find_cell(self.cells, name)
-
     def take(self, indices: NDArray[np.int64], total: int) -> SetLayout:
         """Return the layout of the sprites at `indices` among `total`; drops sets without a sprite."""
         if not self.sets:

@@ -97,9 +97,9 @@ def test_resumed_samples_replace_later_ones(strip: Filmstrip) -> None:
     strip.show_step(100)
     strip.add(SamplesReady(50, SPRITES[9:13]))
     assert strip.steps() == [0, 50] and not strip.is_live()
-    assert strip.shown_step() == 50 and np.array_equal(strip.view._rgba, SPRITES[9:13])
+    assert strip.shown_step() == 50 and np.array_equal(strip.view._shown.rgba, SPRITES[9:13])
     strip.add(SamplesReady(50, SPRITES[:4]))
-    assert strip.steps() == [0, 50] and np.array_equal(strip.view._rgba, SPRITES[:4])
+    assert strip.steps() == [0, 50] and np.array_equal(strip.view._shown.rgba, SPRITES[:4])
     strip.clear()
     assert strip.steps() == [] and strip.shown_step() == -1 and strip.sprites_at(5) is None
 

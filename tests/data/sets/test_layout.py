@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from studio.data.sets.layout import NO_SETS, SetLayout
+from studio.data.sets.layout import NO_SETS, SetLayout, find_cell
 
 
 def made() -> SetLayout:
@@ -21,7 +21,7 @@ def test_rows_columns_and_gaps() -> None:
     assert made().gaps == 1  # 'elf' lacks up/1; nobody has up/3
     assert made().describe() == "2 characters with 2 views x 1 to 3 frames: down, up"
     assert made().take(np.array([4]), 5).describe() == "1 character with 2 views: down, up"
-    assert [made().find_cell(name) for name in ("down/2", "up", "left", "up/9")] == [1, 3, -1, -1]
+    assert [find_cell(made().cells, name) for name in ("down/2", "up", "left", "up/9")] == [1, 3, -1, -1]
     assert not NO_SETS and (NO_SETS.rows, NO_SETS.columns, NO_SETS.gaps, NO_SETS.digest) == ((), (0, 0), 0, "")
 
 

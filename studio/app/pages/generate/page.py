@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, Qt, Slot
 from PySide6.QtGui import QAction, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QComboBox, QSplitter, QStackedWidget, QWidget
 
-from studio.app import dialogs, keys
-from studio.app.file_manager import show_in_folder
+from studio.app import keys
 from studio.app.pages.base import Page
 from studio.app.pages.generate.drawing import DrawController
 from studio.app.pages.generate.editing import EditorPanel
@@ -19,14 +17,14 @@ from studio.app.pages.generate.neighbours import NeighboursPanel
 from studio.app.pages.generate.predict import PredictPanel
 from studio.app.pages.generate.request import RequestPanel
 from studio.app.pages.generate.results import Results
+from studio.app.pages.generate.saving import ResultSaver
 from studio.app.pages.generate.sets.panel import SetsPanel
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.input import ListSearch
-from studio.app.widgets.menu import set_action_enabled, set_keys
-from studio.core import formatting
+from studio.app.widgets.menu import set_keys
 
 _ROOM_FOR_ALL = 1400  # logical pixels; a narrower page hides its form while the editor is open
 _THUMBNAIL = "generate_thumbnail"  # settings key: side of a thumbnail in logical pixels
@@ -61,12 +59,11 @@ class GeneratePage(Page):
         thumbnail = session.settings.text(_THUMBNAIL)
         if thumbnail.isdecimal():
             self.results.grid.zoom.set_thumbnail(int(thumbnail))
-        tip = "Show the saved files of the selected sprites in the file manager."
         self._again = QAction("Generate again", self)
         self._again.triggered.connect(self.drawing.draw_again)
         set_keys(self._again, self.results, "draw_again")
         self.editing.addAction(self._again)
-        self._show_in_folder = self.results.grid.menu.add("Show in folder", tip, self._on_show_in_folder, "folder")
+        self.saver = ResultSaver(self, session, self.results)
         self._editor_keys = _editor_keys(self, self.editing.editor)
         self._cell_keys = _editor_keys(self, self.sets.editing.editor)
         self._lay_out()
@@ -99,22 +96,10 @@ class GeneratePage(Page):
         """Save the selected results, or all, in one file. Return False without results."""
         if self._makes() == "sets":
             return self.sets.save_samples()
-        selection = self.results.to_save()
-        if selection is None:
-            return False
-        batch = self.results.content.batch()
-        name = f"{batch.file_name() if batch else 'kept-sprites'}{'.gif' if selection.is_animation else ''}"
-        what = "frame" if selection.is_animation else "sprite"
-        title = f"Save {formatting.count(len(selection.sprites), what)} as one file"
-        chosen = dialogs.choose_save_sprites(self, self.session.settings, title, name)
-        if chosen is not None:
-            columns = None if selection.is_animation else max(1, math.isqrt(len(selection.sprites)))
-            self.session.saving.save_sprites(*chosen, selection, columns)
-        return True
+        return self.saver.save_one_file()
 
     def _connect(self) -> None:
         models = self.session.inference
-        self.results.buttons.save_files.clicked.connect(self._on_save_files_clicked)
         self.results.buttons.save_sheet.clicked.connect(self.save_samples)
         self.choice.changed.connect(self._refresh)
         self.results.buttons.open.clicked.connect(self.editing.browse)
@@ -143,7 +128,6 @@ class GeneratePage(Page):
         models.generated.connect(self._drawn.show_results)
         self.drawing.edited.connect(self._drawn.show_editor)
         self.drawing.edited.connect(self.editing.canvas_focus.request)
-        self.session.saving.saved.connect(self._refresh_show_in_folder)
 
     @Slot()
     def _on_generate_clicked(self) -> None:
@@ -159,20 +143,6 @@ class GeneratePage(Page):
             self.drawing.edit(number)
         else:
             self.results.grid.open_large()
-
-    @Slot()
-    def _refresh_show_in_folder(self) -> None:
-        set_action_enabled(self._show_in_folder, "" if self._saved_files() else "Save the selected sprites first.")
-
-    @Slot()
-    def _on_show_in_folder(self) -> None:
-        show_in_folder(self._saved_files())
-
-    def _saved_files(self) -> list[Path]:
-        """Return the files of the selected sprites that were saved, each once."""
-        sprites = (self.results.content.sprite(number).rgba for number in self.results.grid.selected())
-        found = (self.session.saving.file_of(sprite) for sprite in sprites)
-        return list(dict.fromkeys(path for path in found if path is not None))
 
     def _lay_out(self) -> None:
         step, parts = factory.GRID, (factory.title("Generate"), self.choice, self.request, 1)
@@ -275,7 +245,7 @@ class GeneratePage(Page):
     @Slot()
     def _on_selection_changed(self) -> None:
         """Show the selected sprite's nearest training sprites. Otherwise play a film, or lay out corner tiles."""
-        self._refresh_show_in_folder()
+        self.saver.refresh()
         selected, run = self.results.grid.selected(), self.choice.run()
         tiles = None if selected else self.results.content.corner_tiles()
         frames = self.results.content.frames(selected)
@@ -291,22 +261,6 @@ class GeneratePage(Page):
             if run is not None and self.choice.source() is not None:
                 self.session.inference.find_neighbours(run, sprite)
         self.results.place_neighbours()
-
-    @Slot()
-    def _on_save_files_clicked(self) -> None:
-        selection, settings, saving = self.results.to_save(), self.session.settings, self.session.saving
-        if selection is None:
-            return
-        if len(selection.sprites) == 1:
-            kinds, name = "PNG image (*.png)", f"{selection.names[0]}.png"
-            path = dialogs.choose_save_file(self, settings, "Save sprite", name, kinds)
-            if path is not None:
-                saving.save_file(path, selection)
-            return
-        title = f"Choose a folder for {formatting.count(len(selection.sprites), 'PNG file')}"
-        folder = dialogs.choose_save_folder(self, settings, title)
-        if folder is not None:
-            saving.save_files(folder, selection)
 
 
 def _editor_keys(page: QWidget, editor: SpriteEditor) -> list[QShortcut]:

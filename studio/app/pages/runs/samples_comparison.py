@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSlider, QWidget
 from studio.app.pages.sample_menu import SampleMenu
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.app.widgets.sprites.sheet_view import SpriteSheetView
+from studio.app.widgets.sprites.sheet_view import SpriteSheetView, show_samples
 from studio.core.formatting import duration, number
 from studio.engine.runs.analysis.comparison import ComparedRun, TimelineAxis, shared_positions
 
@@ -140,7 +140,7 @@ class _SamplesRow(QWidget):
         self.where.show_text(f"Step {number(sample.step)}, {duration(float(film.seconds[index]))}")
         lines = 1 if sample.originals is None else 2  # captions, and the explanation of pairs or the headings of sets
         self.view.setMinimumHeight(sample.sprites.shape[1] + lines * self.fontMetrics().height() + factory.GRID)
-        self.view.show_samples(sample)
+        show_samples(self.view, sample)
 
     def _shown(self) -> tuple[Path, int] | None:
         return self._place

@@ -15,7 +15,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.arrays import Rgba
-from studio.data.sets.layout import GAP
+from studio.data.sets.layout import GAP, find_cell
 from studio.data.sprites import Sprites
 
 # Names from the top row down, and who uses this order.
@@ -53,7 +53,7 @@ class ViewOrders(QWidget):
         sets = sprites.sets
         if sets.kind != "sheets" or len(sets.rows) != len(_ORDERS[0][0]) or has_names(sets):
             return False
-        first = [sets.find_cell(row) for row in sets.rows]
+        first = [find_cell(sets.cells, row) for row in sets.rows]
         whole = np.flatnonzero((sets.table[:, first] != GAP).all(axis=1))
         character = sets.table[int(whole[0]) if len(whole) else 0, first]
         pictures = [sprites.rgba[sprite] if sprite != GAP else None for sprite in character.tolist()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from studio.core import formatting, paths
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
 from studio.data.sets.draft_file import draft_from_bytes, draft_to_bytes
-from studio.data.sets.drafts import GIVEN, Candidate, CellRef, Draft
+from studio.data.sets.drafts import GIVEN, CellRef, Draft
 from studio.data.sets.layout import GAP
 from studio.data.sets.placing import place_frames, place_images
 
@@ -128,8 +128,7 @@ class CharacterDrafts(QObject):
     def set_locked(self, cells: Sequence[CellRef], *, locked: bool) -> None:
         """Lock or unlock cells of candidates."""
         verb = "lock" if locked else "unlock"
-        change = partial(Candidate.with_locks, locked=locked)
-        self.change(f"{verb} {formatting.count(len(cells), 'cell')}", self._each(cells, change))
+        self.change(f"{verb} {formatting.count(len(cells), 'cell')}", self.draft.with_locks(cells, locked=locked))
 
     def use_as_given(self, key: int, cells: Iterable[int]) -> None:
         """Turn cells of a candidate into given cells."""
@@ -156,15 +155,6 @@ class CharacterDrafts(QObject):
     def has(self, at: CellRef) -> bool:
         """Return whether a cell's candidate is still there; always True for given cells."""
         return at.key == GIVEN or self.draft.candidate(at.key) is not None
-
-    def _each(self, cells: Sequence[CellRef], change: Callable[[Candidate, list[int]], Candidate]) -> Draft:
-        """Return the draft with the candidates of these cells changed."""
-        draft = self.draft
-        for key in dict.fromkeys(at.key for at in cells):
-            candidate = draft.candidate(key)
-            if candidate is not None:
-                draft = draft.with_candidate(change(candidate, [at.cell for at in cells if at.key == key]))
-        return draft
 
     def _cells(self, cells: Iterable[int]) -> str:
         """Return words for cells: the name of a single cell, or their number."""

@@ -20,7 +20,6 @@ from PySide6.QtGui import (
     QPen,
     QPolygon,
     QResizeEvent,
-    QWheelEvent,
 )
 from PySide6.QtWidgets import (
     QHeaderView,
@@ -184,7 +183,8 @@ class CellTable(QTableView):
     def __init__(self) -> None:
         super().__init__()
         self.drag = SelectionDrag(self)
-        self._side, self._wheel = 0, ZoomWheel()
+        self._side = 0
+        ZoomWheel(self).zoomed.connect(self.zoomed)
         self._cells = CellModel(self)
         self._delegate = CellDelegate(self, self._cells)
         self.setModel(self._cells)
@@ -261,13 +261,6 @@ class CellTable(QTableView):
         if not self.currentIndex().isValid() and self._cells.rowCount():
             self.setCurrentIndex(self._cells.index(0, 0))
         self.focused.emit()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        steps = self._wheel.steps(event)
-        if steps is None:
-            super().wheelEvent(event)
-        elif steps:
-            self.zoomed.emit(steps)
 
     def keyboardSearch(self, search: str) -> None:
         """Ignore typed letters, which are keys of commands."""

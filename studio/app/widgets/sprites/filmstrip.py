@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QSlider, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.player import Playback
-from studio.app.widgets.sprites.sheet_view import SpriteSheetView
+from studio.app.widgets.sprites.sheet_view import SpriteSheetView, show_samples
 from studio.core.arrays import Rgba
 from studio.core.events import SamplesReady
 
@@ -145,7 +145,7 @@ class Filmstrip(QWidget):
         samples = self._film[index]
         with QSignalBlocker(self._slider):
             self._slider.setValue(index)
-        self.view.show_samples(samples)
+        show_samples(self.view, samples)
         self._refresh()
 
     def _fit_slider(self) -> None:

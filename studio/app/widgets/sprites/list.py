@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractListModel, QItemSelection, QItemSelectionModel, QModelIndex, QRect, Qt, Signal
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QRegion, QWheelEvent
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QRegion
 from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QStyle, QStyleOptionViewItem
 
 from studio.app import theme
@@ -28,7 +28,7 @@ class SpriteList(CellView):
     def __init__(self, model: QAbstractListModel, delegate: QAbstractItemDelegate) -> None:
         super().__init__(model)
         self.drag = SelectionDrag(self)
-        self._wheel = ZoomWheel()
+        ZoomWheel(self).zoomed.connect(self.zoomed)
         self._rubber_band = QRect()  # rubber band, relative to the first cell
         self._spans: NDArray[np.int64] | None = None
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # lets Qt scroll by copying pixels
@@ -109,13 +109,6 @@ class SpriteList(CellView):
         """Remove the rubber band."""
         super().mouseReleaseEvent(event)
         self.viewport().update()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        steps = self._wheel.steps(event)
-        if steps is None:
-            super().wheelEvent(event)
-        elif steps:
-            self.zoomed.emit(steps)
 
     def keyboardSearch(self, search: str) -> None:
         """Ignore typed letters, since Qt would read all names."""

@@ -60,19 +60,12 @@ class SetHeader(QHeaderView):
         self._frames: list[HeaderCell] = []  # empty if each view has a single, nameless frame
         self._edited: HeaderCell | None = None
         self._double_clicked: HeaderCell | None = None
-        self._editor = NameEditor(self)
-        self._bubble = QFrame(table)  # the reason for a refused name, below its field
-        self._reason = factory.FieldError(self._editor, self._editor.toolTip())
-        theme.set_role(self._bubble, "card")
-        self._bubble.setAutoFillBackground(True)
-        self._bubble.setLayout(factory.column(self._reason, margin=factory.GRID))
-        self._bubble.hide()
+        self._editor = NameEditor(self, table)
         self.setSectionsClickable(True)
         self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setMinimumSectionSize(1)
         self._editor.finished.connect(self._on_finished)
         self._editor.cancelled.connect(self.close_editor)
-        self._editor.textEdited.connect(self._on_text_edited)
         self.sectionResized.connect(self._place_editor)
         table.horizontalScrollBar().valueChanged.connect(self._on_scrolled)
         PlaceTips(self.viewport(), self._tip_at)
@@ -120,7 +113,7 @@ class SetHeader(QHeaderView):
         self._editor.setAccessibleName("Name of the view" if axis == "rows" else "Name of the frame")
         self._editor.setText(cell.shown)
         self._editor.selectAll()
-        self._show_reason("")
+        self._editor.show_reason("")
         self._table.scrollTo(self._table.model().index(max(0, self._table.rowAt(0)), column))
         self._place_editor()
         self._editor.show()
@@ -132,7 +125,7 @@ class SetHeader(QHeaderView):
         if self._edited is None:
             return
         self._edited = None
-        self._bubble.hide()
+        self._editor.show_reason("")
         if self._editor.hasFocus():
             self._table.setFocus()
         self._editor.hide()
@@ -206,31 +199,13 @@ class SetHeader(QHeaderView):
     @Slot()
     def _place_editor(self) -> None:
         """Move the field over its name, and the reason below the field."""
-        if self._edited is None:
-            return
-        area = self._rect(self._edited).intersected(self.viewport().rect())
-        width = max(area.width(), _EDITOR)
-        left = max(0, min(area.center().x() - width // 2, self.viewport().width() - width))
-        self._editor.setGeometry(left, area.top(), width, area.height())
-        across = min(_BUBBLE, self.viewport().width())
-        self._bubble.resize(across, self._bubble.heightForWidth(across))
-        below = self.viewport().mapTo(self._table, QPoint(left, area.bottom() + _PADDING))
-        self._bubble.move(min(below.x(), self._table.width() - self._bubble.width()), below.y())
-
-    def _show_reason(self, reason: str) -> None:
-        self._reason.show_reason(reason)
-        self._bubble.setVisible(bool(reason))
-        self._bubble.raise_()
-        self._place_editor()
+        if self._edited is not None:
+            self._editor.place(self._rect(self._edited).intersected(self.viewport().rect()))
 
     @Slot()
     def _on_scrolled(self) -> None:
         self.viewport().update()  # the names of views stay in sight
         self._place_editor()
-
-    @Slot()
-    def _on_text_edited(self) -> None:
-        self._show_reason("")
 
     @Slot(int, bool)
     def _on_finished(self, step: int, stays: bool) -> None:
@@ -241,7 +216,7 @@ class SetHeader(QHeaderView):
         text = self._editor.text()
         reason = self._namer.rename(cell.axis, cell.name, text) if text.strip() != cell.shown else ""
         if reason and stays:
-            self._show_reason(reason)
+            self._editor.show_reason(reason)
             return
         self.refresh_names()
         self.close_editor()
@@ -251,7 +226,7 @@ class SetHeader(QHeaderView):
 
 
 class NameEditor(QLineEdit):
-    """A field for a name.
+    """A field for a name in a header, with the reason for a refused name below.
 
     finished: by Enter or Tab, with the step to the next name (-1, 0 or 1) and True; or by leaving, with 0 and False.
     cancelled: by Esc.
@@ -260,14 +235,47 @@ class NameEditor(QLineEdit):
     finished = Signal(int, bool)
     cancelled = Signal()
 
-    def __init__(self, header: QHeaderView) -> None:
+    def __init__(self, header: QHeaderView, table: QTableView) -> None:
         super().__init__(header.viewport())
+        self._header, self._table = header, table
         tip = "Type a name, or several names separated by commas. Enter renames, Tab goes on, Esc cancels."
         factory.set_name_and_tip(self, "Name", tip)
         self.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setTextMargins(0, 0, 0, 0)
+        self._bubble = QFrame(table)
+        self._reason = factory.FieldError(self, tip)
+        theme.set_role(self._bubble, "card")
+        self._bubble.setAutoFillBackground(True)
+        self._bubble.setLayout(factory.column(self._reason, margin=factory.GRID))
+        self._bubble.hide()
         KeyCommands(self, {}, {"Return": self.accept, "Enter": self.accept, "Esc": self.cancelled.emit})
+        self.textEdited.connect(self._on_text_edited)
         self.hide()
+
+    def place(self, area: QRect) -> None:
+        """Move the field over a name, an area of the header's viewport, and the reason below the field."""
+        room = self._header.viewport()
+        width = max(area.width(), _EDITOR)
+        left = max(0, min(area.center().x() - width // 2, room.width() - width))
+        self.setGeometry(left, area.top(), width, area.height())
+        self._place_bubble()
+
+    def show_reason(self, reason: str) -> None:
+        """Show why a name is refused; '' hides the reason."""
+        self._reason.show_reason(reason)
+        self._bubble.setVisible(bool(reason))
+        self._bubble.raise_()
+        self._place_bubble()
+
+    def _place_bubble(self) -> None:
+        across = min(_BUBBLE, self._header.viewport().width())
+        self._bubble.resize(across, self._bubble.heightForWidth(across))
+        below = self.mapTo(self._table, QPoint(0, self.height() + _PADDING))
+        self._bubble.move(min(below.x(), self._table.width() - self._bubble.width()), below.y())
+
+    @Slot()
+    def _on_text_edited(self) -> None:
+        self.show_reason("")
 
     @Slot()
     def accept(self) -> None:

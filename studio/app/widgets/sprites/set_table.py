@@ -16,7 +16,7 @@ from PySide6.QtCore import (
     Qt,
     Slot,
 )
-from PySide6.QtGui import QBrush, QColor, QContextMenuEvent, QPainter, QPen, QResizeEvent, QWheelEvent
+from PySide6.QtGui import QBrush, QColor, QContextMenuEvent, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from studio.app import keys, theme
@@ -134,7 +134,7 @@ class SetTable(QTableView):
         super().__init__()
         self._grid, self._rows, self._header = grid, SetModel(grid), SetHeader(self, namer)
         self._delegate = SetDelegate(grid, self._rows, self._header)
-        self._wheel, self._leads, self._follows = ZoomWheel(), False, False
+        self._leads, self._follows = False, False
         self._corner = factory.ElidedLabel("muted")
         self._corner.setParent(self)
         self.setModel(self._rows)
@@ -154,6 +154,7 @@ class SetTable(QTableView):
         drag = SelectionDrag(self)
         drag.is_enabled = grid.view.drag.is_enabled
         drag.begun.connect(grid.view.drag.begun)
+        ZoomWheel(self).zoomed.connect(grid.zoom.step)
         self._header.view_pressed.connect(self._on_view_pressed)
         self.activated.connect(self._on_activated)
         self.selectionModel().selectionChanged.connect(self._on_selection_changed)
@@ -226,13 +227,6 @@ class SetTable(QTableView):
             self.open_menu()
         elif self.selectionModel().isSelected(index):  # the press has selected the sprite
             self._grid.menu.open_at(event.globalPos())
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        steps = self._wheel.steps(event)
-        if steps is None:
-            super().wheelEvent(event)
-        elif steps:
-            self._grid.zoom.step(steps)
 
     def keyboardSearch(self, search: str) -> None:
         """Ignore typed letters, which are keys of commands."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal, Slot
@@ -13,18 +12,15 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from studio.app import keys, theme
 from studio.app.widgets.input import ARROWS, PlaceTips
 from studio.app.widgets.menu import ContextMenu
-from studio.app.widgets.sprites.captions import fitting_caption, short_captions
+from studio.app.widgets.sprites.captions import fitting_caption
 from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
 from studio.app.widgets.sprites.painting import draw_sprite
-from studio.app.widgets.sprites.sheet_layout import PAIR_GAP, SetRows, SheetLayout
+from studio.app.widgets.sprites.sheet_content import GIVEN, PAIRS, SheetContent
+from studio.app.widgets.sprites.sheet_layout import PAIR_GAP, SheetLayout
 from studio.core.arrays import Rgba
 from studio.core.events import SamplesReady
 
 _TIP = "Double-click a sprite to view it large."
-_PAIRS = "Left: original. Right: reconstruction."
-_SET_PARTS = ("Given", "True", "Drawn")
-_SETS = "Rows of given, true and drawn cells"
-_READABLE = 8  # characters; shorter elided captions tell nothing
 
 
 class SpriteSheetView(QWidget):
@@ -40,11 +36,7 @@ class SpriteSheetView(QWidget):
         super().__init__()
         self.menu = ContextMenu(self, "Sample")
         self._current = -1  # index of the current sprite; -1 for none
-        self._rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
-        self._captions: tuple[str, ...] = ()
-        self._short: list[str] = []  # the captions where the whole ones have no room
-        self._originals: Rgba | None = None
-        self._parts: tuple[int, ...] = ()  # for sets, the numbers of given, true and drawn cells in a row
+        self._shown = SheetContent(np.zeros((0, 1, 1, 4), np.uint8))
         self._placeholder = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("Samples")
@@ -60,64 +52,21 @@ class SpriteSheetView(QWidget):
         """Return room for the sprites at actual size."""
         return QSize(8 * 34, 2 * 34)
 
-    def show_samples(self, samples: SamplesReady) -> None:
-        """Show the live samples of a step: sprites, reconstructions beside their originals, or sets in rows."""
-        if samples.given:
-            self.set_sprites(samples.cells(), samples.cell_captions(), parts=samples.parts())
-        else:
-            self.set_sprites(samples.sprites, samples.captions, samples.originals)
-
     def set_sprites(
         self, rgba: Rgba, captions: Sequence[str] = (), originals: Rgba | None = None, parts: tuple[int, ...] = ()
     ) -> None:
-        """Show `rgba` uint8 [N, S, S, 4] with captions below; an empty array clears the view.
-
-        originals: uint8 [N, S, S, 4], a sprite to show on the left of each, for reconstructions. parts: the numbers of
-        given, true and drawn cells in a row of `rgba`, for sets.
-        """
-        self._rgba, self._captions, self._originals, self._parts = rgba, tuple(captions), originals, parts
-        self._short = short_captions(captions)
+        """Show `rgba` uint8 [N, S, S, 4] with captions below; an empty array clears the view. See `SheetContent`."""
+        self._shown = SheetContent(rgba, tuple(captions), originals, parts)
         self._current = min(self._current, len(rgba) - 1)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if len(rgba) else Qt.FocusPolicy.NoFocus)
         self._refresh()
 
     def places(self) -> SheetLayout:
         """Return the places of the sprites in the widget, without captions if these would be unreadable."""
-        (count, size), metrics, none = self._rgba.shape[:2], self.fontMetrics(), QSize(0, 0)
-        has_pairs, area = self._originals is not None, self.size()
-        if self._parts and count:
-            return self._places_of_sets()
-        if has_pairs:
-            area -= QSize(0, metrics.height())  # the last line explains the pairs
-        fill = partial(SheetLayout.fill, area, self.devicePixelRatioF(), count, size, has_pairs=has_pairs)
-        if not (self._captions and count):
-            return fill(caption=none)
-        longest = max(map(metrics.horizontalAdvance, self._short))
-        found = fill(caption=QSize(longest, metrics.height()))
-        readable = min(longest, _READABLE * metrics.averageCharWidth())
-        has_room = found.boxes[0].width() >= readable and found.boxes[-1].bottom() < area.height()
-        return found if has_room else fill(caption=none)
-
-    def _places_of_sets(self) -> SheetLayout:
-        """Return the places of sets, without the names of cells if these would make the sprites smaller."""
-        (count, size), columns = self._rgba.shape[:2], sum(self._parts)
-        found = []
-        for names in (self._short[:columns], ()):
-            sets = SetRows(count // columns, size, self._parts, _SET_PARTS, names)
-            found.append(SheetLayout.fill_sets(self.size(), self.devicePixelRatioF(), sets, self.fontMetrics()))
-        named, bare = found
-        has_room = max((line.right() for line, _ in named.names), default=0) < self.width()
-        return named if has_room and named.boxes[0].width() >= bare.boxes[0].width() else bare
-
-    def _part_of(self, row: int) -> str:
-        """Return 'Given', 'True' or 'Drawn' for a cell of sets; '' for other sprites."""
-        if not self._parts:
-            return ""
-        column, ends = row % sum(self._parts), np.cumsum(self._parts)
-        return _SET_PARTS[int(np.searchsorted(ends, column, side="right"))]
+        return self._shown.places(self.size(), self.devicePixelRatioF(), self.fontMetrics())
 
     def visible_count(self) -> int:
-        return len(self._rgba)
+        return len(self._shown.rgba)
 
     def current_row(self) -> int:
         """Return the index of the current sprite; -1 for none."""
@@ -131,8 +80,9 @@ class SpriteSheetView(QWidget):
 
     def shown_sprite(self, row: int) -> ShownSprite:
         """Return a sprite for the large view."""
-        name = self._captions[row] if self._captions else f"Sample {row + 1}"
-        return ShownSprite(self._rgba[row], name, self._part_of(row) if self._originals is None else "Reconstruction")
+        name = self._shown.captions[row] if self._shown.captions else f"Sample {row + 1}"
+        about = self._shown.part_of(row) if self._shown.originals is None else "Reconstruction"
+        return ShownSprite(self._shown.rgba[row], name, about)
 
     @Slot()
     def open_large(self) -> None:
@@ -148,16 +98,7 @@ class SpriteSheetView(QWidget):
 
     def _refresh(self) -> None:
         """Redraw, and describe the sprites for screen readers."""
-        count, captions = len(self._rgba), self._captions
-        about = ", ".join(captions) or (f"{count} sprites" if count else self._placeholder)
-        if self._current >= 0:
-            part = f", {self._part_of(self._current).lower()}" if self._parts else ""
-            about = f"{captions[self._current] if captions else 'Sample'}{part}, {self._current + 1} of {count}"
-        elif self._parts:
-            about = f"{_SETS}: {', '.join(dict.fromkeys(captions))}"
-        if self._originals is not None:
-            about = f"{about}. {_PAIRS}"
-        self.setAccessibleDescription(about)
+        self.setAccessibleDescription(self._shown.describe(self._current) or self._placeholder)
         self.update()
         self.selection_changed.emit()
 
@@ -180,9 +121,9 @@ class SpriteSheetView(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Move the current sprite with the arrow keys; Enter shows it large."""
         step = ARROWS.get(Qt.Key(event.key()))
-        if step is not None and len(self._rgba):
+        if step is not None and len(self._shown.rgba):
             row = self._current + step[0] + self.places().columns * step[1]
-            if 0 <= row < len(self._rgba):
+            if 0 <= row < len(self._shown.rgba):
                 self.go_to_row(row)
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.open_large()
@@ -204,7 +145,7 @@ class SpriteSheetView(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setPen(QColor(theme.colours().muted))
-        if not len(self._rgba):
+        if not len(self._shown.rgba):
             flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
             painter.drawText(self.rect().adjusted(16, 16, -16, -16), flags, self._placeholder)
             return
@@ -223,27 +164,39 @@ class SpriteSheetView(QWidget):
                 painter.setPen(QPen(QColor(theme.colours().accent), 2))
                 painter.drawRect(sprite.adjusted(-2, -2, 2, 2))
                 painter.setPen(QColor(theme.colours().muted))
-            elif self._part_of(number) == _SET_PARTS[0]:
+            elif self._shown.part_of(number) == GIVEN:
                 painter.drawRect(sprite.adjusted(-3, -3, 2, 2))
-            if self._originals is None:
-                draw_sprite(painter, sprite, self._rgba[number])
+            if self._shown.originals is None:
+                draw_sprite(painter, sprite, self._shown.rgba[number])
             else:
                 side, middle = sprite.height(), sprite.center().x() + 1
                 left, top, apart = middle - side - PAIR_GAP // 2, sprite.y(), side + PAIR_GAP
-                draw_sprite(painter, QRect(left, top, side, side), self._originals[number])
-                draw_sprite(painter, QRect(left + apart, top, side, side), self._rgba[number])
+                draw_sprite(painter, QRect(left, top, side, side), self._shown.originals[number])
+                draw_sprite(painter, QRect(left + apart, top, side, side), self._shown.rgba[number])
             if height:
                 line = QRect(box.x() - 2, box.bottom() + 1 - height, box.width() + 4, height)
                 metrics = painter.fontMetrics()
-                text = fitting_caption(self._captions[number], self._short[number], metrics, line.width())
+                text = fitting_caption(self._shown.captions[number], self._shown.short[number], metrics, line.width())
                 painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
-        if self._originals is not None:
-            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, _PAIRS)
+        if self._shown.originals is not None:
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, PAIRS)
 
     def _tip_at(self, point: QPoint) -> str:
         """Return the full caption at a point, since the shown caption may be elided or missing."""
-        at = self.places().at(point) if self._captions else -1
-        about = _TIP if self._originals is None else _PAIRS
+        at = self.places().at(point) if self._shown.captions else -1
+        about = _TIP if self._shown.originals is None else PAIRS
         if at < 0:
-            return about if len(self._rgba) else ""
-        return f"{self._captions[at]}, {self._part_of(at).lower()}" if self._parts else self._captions[at]
+            return about if len(self._shown.rgba) else ""
+        return (
+            f"{self._shown.captions[at]}, {self._shown.part_of(at).lower()}"
+            if self._shown.parts
+            else self._shown.captions[at]
+        )
+
+
+def show_samples(view: SpriteSheetView, samples: SamplesReady) -> None:
+    """Show the live samples of a step in a view: sprites, reconstructions beside their originals, or sets in rows."""
+    if samples.given:
+        view.set_sprites(samples.cells(), samples.cell_captions(), parts=samples.parts())
+    else:
+        view.set_sprites(samples.sprites, samples.captions, samples.originals)

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
-from studio.app.pages.generate import page as generate_page
+from studio.app.pages.generate import saving
 from studio.app.pages.generate.batches import origin_of
 from studio.app.pages.generate.page import GeneratePage
 from studio.app.state.session import Session
@@ -180,7 +180,7 @@ def test_save_a_single_sprite_under_its_name(
     assert asked == [f"{page.results.content.sprite(3).name}.png"] and saved.args[0] == [tmp_path / "mine.png"]
     assert (tmp_path / "mine.png").read_bytes().startswith(b"\x89PNG")
     shown: list[list[Path]] = []
-    monkeypatch.setattr(generate_page, "show_in_folder", shown.append)
+    monkeypatch.setattr(saving, "show_in_folder", shown.append)
     in_folder = next(action for action in page.results.grid.menu.actions() if action.text() == "Show in folder")
     in_folder.trigger()
     page.results.grid.select([4])

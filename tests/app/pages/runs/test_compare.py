@@ -86,7 +86,7 @@ def _table(view: QTableView) -> dict[str, list[str]]:
 def _steps(shown: Comparison) -> list[int]:
     """Return each visible run's sample step."""
     lines = [line for line in shown.samples.rows if not line.isHidden()]
-    return [int(line.view._rgba[0, 0, 0, 0]) for line in lines if len(line.view._rgba)]
+    return [int(line.view._shown.rgba[0, 0, 0, 0]) for line in lines if len(line.view._shown.rgba)]
 
 
 def test_several_runs_get_tabs(qtbot: QtBot, shown: Comparison) -> None:
@@ -123,7 +123,7 @@ def test_samples_align_by_step_or_time(qtbot: QtBot, shown: Comparison) -> None:
     assert "Step 10, 15 s" in samples.rows[0].where._whole
     samples.alignment.setCurrentText("Same time")
     assert samples.position.text() == "30 s" and _steps(shown) == [20, 8]  # run 'two' needs twice the time for a step
-    assert samples.rows[2].name._whole == "none" and not len(samples.rows[2].view._rgba)
+    assert samples.rows[2].name._whole == "none" and not len(samples.rows[2].view._shown.rgba)
 
 
 def test_values_of_other_runs_are_removed_while_reading(qtbot: QtBot, shown: Comparison, held: list[str]) -> None:

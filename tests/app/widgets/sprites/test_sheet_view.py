@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from studio.app.widgets.sprites.large_view import LargeView
-from studio.app.widgets.sprites.sheet_view import SpriteSheetView
+from studio.app.widgets.sprites.sheet_view import SpriteSheetView, show_samples
 from studio.core.events import SamplesReady
 from tests.app.widgets.tools import shown
 from tests.conftest import make_sprites
@@ -74,8 +74,8 @@ def test_pairs_show_the_original_on_the_left(sheet: SpriteSheetView) -> None:
 def test_sets_are_rows_of_given_true_and_drawn_cells(sheet: SpriteSheetView, width: int, height: int) -> None:
     true, drawn = (np.full((6, 8, 8, 4), colour, np.uint8) for colour in ((200, 0, 0, 255), (0, 0, 200, 255)))
     sheet.resize(width, height)
-    sheet.show_samples(
-        SamplesReady(9, drawn, ("front", "back", "side") * 2, originals=true, given=(True, False, False))
+    show_samples(
+        sheet, SamplesReady(9, drawn, ("front", "back", "side") * 2, originals=true, given=(True, False, False))
     )
     places = sheet.places()
     assert [text for _, text in places.titles][:3] == ["Given", "True", "Drawn"]
