@@ -1,4 +1,4 @@
-"""Start the studio's worker processes and exchange messages with them.
+"""Start worker processes and exchange messages with them. `ChildProcess` is a worker for jobs with a Cancel button.
 
 Messages are pickles sent through pipes, never stored on disk. `multiprocessing` is not used: it would run the program's
 main script again in each process.
@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import os
 import pickle
+import queue
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 BUFFER_BYTES = 256 << 10  # also the size of the pipe: systems limit the total per user
 CONNECTION_ERRORS = (OSError, EOFError, pickle.UnpicklingError)  # the other process has ended
+
+_WAIT_S = 0.025
+_SHUTDOWN_S = 0.1
+_ENDED = object()  # queued when the process has ended
 
 _START = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = sys.argv[2:]; "
@@ -71,3 +79,79 @@ def send(stream: BinaryIO, message: object) -> None:
 def receive(stream: BinaryIO) -> Any:
     """Return the next message. Raises one of CONNECTION_ERRORS when the other process has ended."""
     return pickle.load(stream)
+
+
+def exit_with_parent(requests: BinaryIO) -> None:
+    """Wait on a thread until the parent process ends, which closes the pipe, and end this worker process."""
+    threading.Thread(target=_exit_at_end, args=(requests,), daemon=True).start()
+
+
+def _exit_at_end(requests: BinaryIO) -> None:
+    try:
+        receive(requests)
+    except CONNECTION_ERRORS:
+        pass
+    finally:
+        os._exit(0)
+
+
+class ChildProcess:
+    """A worker process: receives one request, sends messages, ends when closed. Raises OSError."""
+
+    def __init__(self, module: str, request: object) -> None:
+        """Start the process and send the request. module: as for `start`."""
+        self._messages: queue.SimpleQueue[object] = queue.SimpleQueue()
+        self._scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # a killed process leaves files behind
+        try:
+            self._process = start(module, {"TMPDIR": self._scratch.name})
+        except OSError:
+            self._scratch.cleanup()
+            raise
+        self._requests, self._answers = streams_of(self._process)
+        self._thread = threading.Thread(target=self._exchange, args=(request,), name="child process", daemon=True)
+        self._thread.start()
+
+    def messages(self) -> Iterator[object]:
+        """Yield the messages of the process until its end, and None after each 25 ms without a message."""
+        while True:
+            try:
+                message = self._messages.get(timeout=_WAIT_S)
+            except queue.Empty:
+                yield None
+                continue
+            if message is _ENDED:
+                return
+            yield message
+
+    def death_signal(self) -> int:
+        """Return the number of the signal that has killed the process; 0 if none has."""
+        with suppress(subprocess.TimeoutExpired):
+            return max(0, -self._process.wait(1.0))
+        return 0
+
+    def close(self) -> None:
+        """Kill the process and its children, and delete its temporary files."""
+        import psutil  # not in the workers, which start faster without it
+
+        with suppress(psutil.Error):
+            for process in psutil.Process(self._process.pid).children(recursive=True):
+                with suppress(psutil.Error):
+                    process.kill()
+        self._process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_SHUTDOWN_S)
+        self._thread.join(_SHUTDOWN_S)
+        self._scratch.cleanup()
+
+    def _exchange(self, request: object) -> None:
+        """Send the request to the process and queue the messages that arrive; runs on a thread."""
+        try:
+            send(self._requests, request)
+            while True:
+                self._messages.put(receive(self._answers))
+        except CONNECTION_ERRORS:
+            self._messages.put(_ENDED)
+        finally:
+            self._answers.close()
+            with suppress(OSError):
+                self._requests.close()

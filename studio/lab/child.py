@@ -1,16 +1,14 @@
 """The child process of an experiment: it can be killed at any time, which frees the device's memory."""
 
 import os
-import threading
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from studio.core.events import Event, JobFailed
 from studio.core.formatting import describe_error
 from studio.core.process import prepare_for_training
-from studio.core.worker_process import CONNECTION_ERRORS, own_streams, receive, send
+from studio.core.worker_process import exit_with_parent, own_streams, receive, send
 from studio.lab.experiments.base import Experiment, ExperimentContext
 
 
@@ -25,21 +23,11 @@ def main() -> None:
     requests, answers = own_streams()
     try:
         experiment, context = receive(requests)
-        threading.Thread(target=_exit_with_parent, args=(requests,), daemon=True).start()
+        exit_with_parent(requests)
         for message in _messages(experiment, context):
             send(answers, message)
     finally:
         os._exit(0)  # at once: the other thread is blocked in a read
-
-
-def _exit_with_parent(requests: BinaryIO) -> None:
-    """Wait until the parent process ends, which closes the pipe, and end this process."""
-    try:
-        receive(requests)
-    except CONNECTION_ERRORS:
-        pass
-    finally:
-        os._exit(0)
 
 
 def _messages(experiment: Experiment, context: ExperimentContext) -> Iterator[Event | Done]:

@@ -3,23 +3,18 @@
 import datetime
 import logging
 import platform
-import queue
-import subprocess
-import tempfile
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
-import psutil
 import torch
 
 import studio
 from studio.core import worker_process
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import Event, Events, JobFailed, Notice, Progress
-from studio.core.worker_process import CONNECTION_ERRORS
+from studio.core.worker_process import ChildProcess
 from studio.engine.devices.types import Device
 from studio.lab.child import Done
 from studio.lab.experiments.base import Experiment, ExperimentContext
@@ -27,9 +22,6 @@ from studio.lab.outcome import Outcome
 from studio.lab.results import ExperimentDone, Result, save_result
 
 _log = logging.getLogger(__name__)
-
-_WAIT_S = 0.025
-_SHUTDOWN_S = 0.1
 
 
 def run_experiment(experiment: Experiment, context: ExperimentContext) -> Events:
@@ -66,69 +58,32 @@ class _Process:
     def __init__(self, experiment: Experiment, context: ExperimentContext) -> None:
         if not worker_process.can_start():
             raise StudioError("Experiments need a Python interpreter that this program can start.")
-        self._messages: queue.SimpleQueue[Event | Done | None] = queue.SimpleQueue()  # None: the process has ended
-        self._scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # a killed process leaves files behind
         try:
-            self._process = worker_process.start("studio.lab.child", {"TMPDIR": self._scratch.name})
+            self._process = ChildProcess("studio.lab.child", (experiment, context))
         except OSError as error:
-            self._scratch.cleanup()
             raise StudioError("The experiment's process can't be started.", f"{error}.") from error
-        self._requests, self._answers = worker_process.streams_of(self._process)
-        arguments = (experiment, context)
-        self._thread = threading.Thread(target=self._exchange, args=arguments, name="experiment", daemon=True)
-        self._thread.start()
+        self.close = self._process.close
 
     def events(self) -> Iterator[Event]:
         """Yield the events of the child process, and repeat the last Progress while waiting. Raises StudioError."""
         last = Progress(0, 0, "starting")
-        while True:
-            try:
-                message = self._messages.get(timeout=_WAIT_S)
-            except queue.Empty:
-                yield last
-                continue
+        for message in self._process.messages():
             match message:
+                case None:
+                    yield last
                 case Done():
                     return
-                case None:
-                    raise StudioError("The experiment's process ended unexpectedly.", self._death_reason())
                 case JobFailed():
                     _log.error("%s", message.details)
                     raise StudioError(message.title, message.hint) from _Remote(message.details)
-                case Progress():
-                    last = message
-            yield message
-
-    def close(self) -> None:
-        """Kill the process and its children, and delete its temporary files."""
-        with suppress(psutil.Error):
-            for process in psutil.Process(self._process.pid).children(recursive=True):
-                with suppress(psutil.Error):
-                    process.kill()
-        self._process.kill()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_SHUTDOWN_S)
-        self._thread.join(_SHUTDOWN_S)
-        self._scratch.cleanup()
-
-    def _exchange(self, experiment: Experiment, context: ExperimentContext) -> None:
-        """Send the experiment to the child process and queue the events that arrive; runs on a thread."""
-        try:
-            worker_process.send(self._requests, (experiment, context))
-            while True:
-                self._messages.put(worker_process.receive(self._answers))
-        except CONNECTION_ERRORS:
-            self._messages.put(None)
-        finally:
-            self._answers.close()
-            with suppress(OSError):
-                self._requests.close()
+                case Event():
+                    last = message if isinstance(message, Progress) else last
+                    yield message
+        raise StudioError("The experiment's process ended unexpectedly.", self._death_reason())
 
     def _death_reason(self) -> str:
-        with suppress(subprocess.TimeoutExpired):
-            code = self._process.wait(1.0)
-            if code < 0:
-                return f"The system killed it with signal {-code}; perhaps the memory ran out."
+        if number := self._process.death_signal():
+            return f"The system killed it with signal {number}; perhaps the memory ran out."
         return "Run the experiment again. If it fails again, use fewer sprites or a smaller network."
 
 
