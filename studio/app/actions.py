@@ -68,6 +68,7 @@ class Menus(QObject):
         _add(help_menu, "Guide", "guide", slot=self._on_guide)
         _add(help_menu, "Keyboard shortcuts", "keys", slot=commands.show_keys)
         self.messages = _add(help_menu, "Messages")
+        _add(help_menu, "System check…", slot=commands.check_system)
         _add(help_menu, "Show runs folder", slot=commands.show_runs_folder)
         _add(help_menu, "Show logs", slot=commands.show_logs_folder)
         for menu in (edit, training):
@@ -245,6 +246,12 @@ class Commands(QObject):
         settings = SettingsDialog(self._session, self._theme, self._window)
         settings.show_keys()
         settings.open()
+
+    @Slot()
+    def check_system(self) -> None:
+        from studio.app.check_dialog import CheckDialog  # not at the start of the program
+
+        CheckDialog(self._session.job_queue, self._window).open()
 
     @Slot(str)
     def show_guide(self, topic: str) -> None:

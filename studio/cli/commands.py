@@ -128,6 +128,11 @@ COMMANDS = {
         _flag("--recipe", "model to measure, as in 'studio train'", "NAME", default=""),
         _flag("--size", "canvas size to measure, in pixels (default: 32)", "N", type=int, default=32),
     ),
+    "check": _command(
+        "system-check",
+        "check this computer: PyTorch, graphics cards, disks, folders, and real training steps on each device",
+        run="check.check",
+    ),
     "inspect": _command(
         "sprites", "import sprites, list problems, and show the flags that fix them",
         _switch("--all", "list every file, not only the first few of each problem"),

@@ -75,10 +75,15 @@ def new_limitations(folder: Path) -> str:
         return ""
     if number in _reported:
         return ""
-    found = [_MISSING[name] for name in _missing_features(folder)]
+    found = limitations(folder)
     if found:
         _reported.add(number)
-    return " ".join(found)
+    return found
+
+
+def limitations(folder: Path) -> str:
+    """Describe, for users, features that the folder's file system lacks; '' if none or if the folder is unwritable."""
+    return " ".join(_MISSING[name] for name in _missing_features(folder))
 
 
 def _acquire(lock: BaseFileLock, wait_s: float) -> BaseFileLock | None:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
 import studio.app
 from studio.app import dialogs, theme
 from studio.app.background.model_jobs import SavedModel
+from studio.app.check_dialog import BuildDialog, CheckDialog
 from studio.app.guide_window import GuideWindow
 from studio.app.notice_panel import MessageHistory
 from studio.app.pages.export_dialog import ExportDialog
@@ -24,8 +25,9 @@ from studio.app.widgets.sprites.large_view import LargeView
 from studio.app.window import Window
 from studio.core import paths
 from studio.core.events import Check, Exported, Verified
+from studio.engine.check.findings import BuildChosen, CheckDone, Finding
 from studio.engine.runs.maintenance.disk_use import CLEANUP_KINDS, Removable, SpaceFound
-from tests.app.conftest import click
+from tests.app.conftest import click, endless
 
 _LONG = Path("/home/somebody/Pictures/a rather long name of a folder for sprites/and another/model.safetensors")
 
@@ -56,6 +58,7 @@ def every_dialog(window: Window) -> Iterator[tuple[str, QDialog]]:
         yield "", made
         yield from _more_stages(made)
         _delete(made)
+    yield from _checks(window)
     yield from _exports(window)
     yield from _verifies(window)
     grid = window.sprites.grid
@@ -88,6 +91,23 @@ def _more_stages(dialog: QDialog) -> Iterator[tuple[str, QDialog]]:
             dialog.field.setText("a/" * 9)
             click(dialog.move_button)
             yield "error", dialog
+
+
+def _checks(window: Window) -> Iterator[tuple[str, QDialog]]:
+    with patch("studio.app.check_dialog.check_system", endless):
+        dialog = CheckDialog(window.session.job_queue, window)
+    dialog.open()
+    yield "busy", dialog
+    problem = Finding("x", "Graphics card", "problem", f"{_LONG} is not used. " * 3, f"See {_LONG}. " * 4)
+    good, done = Finding("packages", "Packages", "good", "All fit."), CheckDone(True, 4, 0)
+    for event in (good, BuildChosen("cu126", "cpu"), *(4 * [problem]), done):
+        dialog._on_event(event)
+    yield "found", dialog
+    builds = BuildDialog(BuildChosen("cu126", "cpu"), dialog)
+    builds.open()
+    yield "", builds
+    _delete(builds)
+    _delete(dialog)
 
 
 def _exports(window: Window) -> Iterator[tuple[str, QDialog]]:
