@@ -27,10 +27,16 @@ if TYPE_CHECKING:
 
 NEW_SET_SETTINGS = ("rounds",)  # fields of CompleteSettings, flags of `studio generate`
 _NEW_SETS = 16
-# Flags of `studio generate` that new characters refuse, by argument name.
+_FROM_NOTHING = "New characters start from nothing; 'studio complete' starts from given cells."
+_OWN_COLOURS = "New characters take the colours of a training character."
+_OTHERS = "A model of sets draws new characters with --count, --seed and --rounds alone."
+# Flags of `studio generate` that new characters refuse, and why, by argument name.
 _REFUSED = {
-    "start": "--from", "between": "--between", "like": "--like", "keep": "--keep", "silhouette": "--silhouette",
-    "liked": "--liked", "fit": "--fit", "palette": "--palette", "dither": "--dither", "columns": "--columns",
+    **{name: (f"--{name}", _FROM_NOTHING) for name in ("between", "like", "keep", "silhouette", "fit")},
+    "start": ("--from", _FROM_NOTHING),
+    "palette": ("--palette", _OWN_COLOURS), "dither": ("--dither", _OWN_COLOURS),
+    "liked": ("--liked", "Best-of compares single sprites, not characters."),
+    "columns": ("--columns", "The frames of a view are the columns."),
 }  # fmt: skip
 
 
@@ -55,11 +61,12 @@ def draw_new_sets(args: argparse.Namespace, path: Path, reporter: Reporter) -> i
     """Draw and save new characters for `studio generate`. Raises UsageError for flags of other models."""
     typed = typed_settings(args, GenerateSettings)
     names = {"class_name": "class"}
-    refused = [f"--{names.get(name, name).replace('_', '-')}" for name in typed if name not in ("count", "seed")]
-    refused += [flag for name, flag in _REFUSED.items() if getattr(args, name) not in (None, False)]
+    others = (names.get(name, name).replace("_", "-") for name in typed if name not in ("count", "seed"))
+    refused = [(f"--{name}", _OTHERS) for name in others]
+    refused += [why for name, why in _REFUSED.items() if getattr(args, name) not in (None, False)]
     if refused:
-        title = f"{refused[0]} does not apply to a model of sets."
-        raise UsageError(title, "'studio complete' starts from given cells; without them, set --count and --seed.")
+        flag, reason = refused[0]
+        raise UsageError(f"{flag} does not apply to a model of sets.", reason)
     values = {"count": _NEW_SETS, **typed, **typed_settings(args, CompleteSettings)}
     settings = CompleteSettings(**values)  # type: ignore[arg-type]
     if args.out is not None:

@@ -140,7 +140,7 @@ def test_other_models_and_other_flags_are_refused(
         (["complete", generator_run, "--given", f"down={front}"], "is a generator and can't complete characters"),
         (["generate", sets_run, "--guidance", 2], "--guidance does not apply to a model of sets"),
         (["generate", sets_run, "--class", "x"], "--class does not apply"),
-        (["generate", sets_run, "--from", front], "--from does not apply"),
+        (["generate", sets_run, "--from", front], "New characters start from nothing"),
         (["generate", generator_run, "--rounds", 1], "--rounds needs a model of sets"),
         (["predict", sets_run, front], "is a model of sets and can't predict"),
         (["distil", sets_run], "is a model of sets and can't be distilled"),
@@ -156,4 +156,5 @@ def test_unsliced_sheets_name_the_flag_that_slices_them(tmp_path: Path, studio: 
 
 
 def test_experiments_on_single_sprites_refuse_models_of_sets(sets_run: Path, studio: Studio) -> None:
-    assert "needs a model of single sprites." in studio("lab", "hardest", sets_run, code=WRONG_USAGE).err
+    error = studio("lab", "hardest", sets_run, code=WRONG_USAGE).err
+    assert "a model of sets only has losses of whole characters." in error

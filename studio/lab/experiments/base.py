@@ -122,7 +122,8 @@ class Experiment(ABC):
     seconds: ClassVar[float] = 60.0  # default duration
     # sprites: train networks on sprites. run: examine a run and leave it unchanged.
     subject: ClassVar[Literal["sprites", "run"]] = "sprites"
-    takes_sets: ClassVar[bool] = False  # whether it works with models of sets
+    # Why it can't work with models of sets, as a sentence; '' if it can.
+    sets_obstacle: ClassVar[str] = "This experiment needs a model of single sprites."
     # A page of PyTorch's documentation on the subject: title and address.
     read_on: ClassVar[tuple[str, str]] = ("", "")
     plain: ClassVar[str] = ""  # template for `code` with {device}, {batch_size} and {size}
@@ -137,9 +138,7 @@ class Experiment(ABC):
 
     def unsupported_reason(self, recipe: Recipe) -> str:
         """Return why the experiment can't examine models of this recipe, in a sentence; empty if it can."""
-        if recipe.makes == "sets" and not self.takes_sets:
-            return "This experiment needs a model of single sprites. Choose another recipe."
-        return ""
+        return self.sets_obstacle if recipe.makes == "sets" else ""
 
     @abstractmethod
     def run(self, context: ExperimentContext) -> Events:

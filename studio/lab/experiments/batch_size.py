@@ -41,12 +41,13 @@ class BatchSize(Experiment):
     title = "Batch size"
     question = "What is the largest useful batch size?"
     order = 20
+    sets_obstacle = ""
     seconds = 60.0
     read_on = ("Performance tuning guide", "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html")
     plain = _CODE
 
     def run(self, context: ExperimentContext) -> Events:
-        timings, stop_reason, precision = list[BatchTiming](), "", context.precision()
+        timings, stop_reason, precision, noun = list[BatchTiming](), "", context.precision(), context.recipe.noun
         start_s = time.perf_counter()
 
         def measure(size: int) -> Generator[Progress, None, bool]:
@@ -61,15 +62,17 @@ class BatchSize(Experiment):
                     raise
                 timing = None
             if timing is None:
-                stop_reason = f"{number(size)} sprites don't fit into the memory of {context.device.name}."
+                stop_reason = f"{number(size)} {noun}s don't fit into the memory of {context.device.name}."
                 return False
             if not timings:
                 start_s = time.perf_counter()  # the first size pays for the start-up of the device
             timings.append(timing)
             return True
 
-        sizes = {count(size, "sprite"): size for size in SIZES}
-        yield from sweep(sizes, "batch sizes", measure, lambda: Outcome(_plots(timings), (_table(timings),)))
+        sizes = {count(size, noun): size for size in SIZES}
+        yield from sweep(
+            sizes, "batch sizes", measure, lambda: Outcome(_plots(timings, noun), (_table(timings, noun),))
+        )
         yield _conclusion(timings, stop_reason, context)
 
 
@@ -112,7 +115,7 @@ def _measure(context: ExperimentContext, precision: str, size: int) -> Generator
     while len(timed) < _LEAST_STEPS or (sum(timed) < seconds and len(timed) < _MOST_STEPS):
         durations_s.append(training.time_steps())
         timed = durations_s[_WARM_UP_STEPS:]
-        yield Progress(SIZES.index(size), len(SIZES), f"batch sizes; now {count(size, 'sprite')}")
+        yield Progress(SIZES.index(size), len(SIZES), f"batch sizes; now {count(size, context.recipe.noun)}")
     if training.micro_batch_size < size:
         return None
     in_use = backend.max_memory_allocated(context.target) if has_peak else detection.memory_in_use(context.target)
@@ -128,34 +131,37 @@ def _knee(rising: list[BatchTiming]) -> BatchTiming:
     return rising[above.index(max(above))] if max(above) > 0 else rising[-1]
 
 
-def _plots(timings: list[BatchTiming], marks: tuple[Mark, ...] = ()) -> tuple[Plot, ...]:
+def _plots(timings: list[BatchTiming], noun: str, marks: tuple[Mark, ...] = ()) -> tuple[Plot, ...]:
     sizes, axis = tuple(float(item.size) for item in timings), Axis("batch size", log=True)
     speed = Line("training", sizes, tuple(item.speed for item in timings))
     megabytes = Line("memory", sizes, tuple(item.memory_bytes / 2**20 for item in timings))
-    speeds = Plot("Speed by batch size", axis, Axis("sprites/s"), (speed,), marks)
+    speeds = Plot("Speed by batch size", axis, Axis(f"{noun}s/s"), (speed,), marks)
     return speeds, Plot("Memory by batch size", axis, Axis("MB"), (megabytes,), marks)
 
 
-def _table(timings: list[BatchTiming]) -> Table:
+def _table(timings: list[BatchTiming], noun: str) -> Table:
     rows = []
     for item in timings:
-        rows.append((number(item.size), milliseconds(item.step_s), rate(item.speed), memory(item.memory_bytes)))
+        speed = rate(item.speed, f"{noun}s")
+        rows.append((number(item.size), milliseconds(item.step_s), speed, memory(item.memory_bytes)))
     return Table((">batch size", ">time per step", ">speed", ">memory"), tuple(rows))
 
 
 def _conclusion(timings: list[BatchTiming], stop_reason: str, context: ExperimentContext) -> Outcome:
     best, first, last = max(timings, key=lambda item: item.speed), timings[0], timings[-1]
+    noun = context.recipe.noun
     knee = _knee(timings[: timings.index(best) + 1])
+    speed = rate(knee.speed, f"{noun}s")
     if knee is best:
-        sentences = [f"Speed rises up to a batch size of {number(knee.size)}: {rate(knee.speed)}."]
+        sentences = [f"Speed rises up to a batch size of {number(knee.size)}: {speed}."]
     else:
         share = f"{percent(knee.speed / best.speed)} of the best speed, at {number(best.size)}"
-        sentences = [f"Above a batch size of {number(knee.size)} speed hardly rises: {rate(knee.speed)}, {share}."]
+        sentences = [f"Above a batch size of {number(knee.size)} speed hardly rises: {speed}, {share}."]
     if knee is not first:
         times = knee.speed / first.speed
-        sentences.append(f"That is {times:.2g} times as fast as one sprite per step: each step has fixed costs.")
+        sentences.append(f"That is {times:.2g} times as fast as one {noun} per step: each step has fixed costs.")
     if best is not last and last.speed < _SLOWER * best.speed:
-        sentences.append(f"A batch size of {number(last.size)} is slower again: {rate(last.speed)}.")
+        sentences.append(f"A batch size of {number(last.size)} is slower again: {rate(last.speed, f'{noun}s')}.")
     sentences += [
         stop_reason or f"A batch size of {number(last.size)} still fits, in {memory(last.memory_bytes)}.",
         "Larger batches also mean fewer, less noisy updates in the same time. Compare loss curves to see the effect on "
@@ -163,4 +169,4 @@ def _conclusion(timings: list[BatchTiming], stop_reason: str, context: Experimen
     ]
     suggests = {} if knee.size == context.config.batch_size else {"batch_size": knee.size}
     marks = (Mark(knee.size, "largest useful size"),)
-    return Outcome(_plots(timings, marks), (_table(timings),), tuple(sentences), suggests)
+    return Outcome(_plots(timings, noun, marks), (_table(timings, noun),), tuple(sentences), suggests)

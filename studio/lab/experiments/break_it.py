@@ -71,6 +71,7 @@ class BreakIt(Experiment):
     title = "Break it"
     question = "How does a single fault change a training?"
     order = 70
+    sets_obstacle = "The faults show in the loss of single sprites; a model of sets is judged by whole characters."
     seconds = 110.0
     _page = "https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutorial.html"
     read_on = ("Optimizing model parameters", _page)

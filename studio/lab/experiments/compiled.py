@@ -45,6 +45,7 @@ class Compile(Experiment):
     title = "Compile"
     question = "Does torch.compile pay off here, and when?"
     order = 60
+    sets_obstacle = "Compiled steps on single sprites are timed; a model of sets trains on whole characters."
     seconds = 90.0
     _page = "https://docs.pytorch.org/tutorials/intermediate/torch_compile_tutorial.html"
     read_on = ("Introduction to torch.compile", _page)

@@ -76,6 +76,7 @@ class CudaGraph(Experiment):
     title = "CUDA graph"
     question = "How long does a GPU wait for the CPU to launch its kernels?"
     order = 55
+    sets_obstacle = "Steps on single sprites are timed; a model of sets trains on whole characters."
     seconds = 30.0
     read_on = ("CUDA Graphs", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs")
     plain = _CODE

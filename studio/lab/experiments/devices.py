@@ -59,6 +59,7 @@ class Devices(Experiment):
     title = "Devices"
     question = "Which device is fastest, and where does the time of a step go?"
     order = 10
+    sets_obstacle = "The evaluation is timed on single sprites; a model of sets needs whole characters."
     seconds = 40.0
     read_on = ("torch.accelerator", "https://docs.pytorch.org/docs/stable/accelerator.html")
     plain = _CODE

@@ -57,6 +57,7 @@ class FeatureMaps(Experiment):
     title = "Feature maps"
     question = "What do the network's layers see in a sprite?"
     order = 92
+    sets_obstacle = "The network is shown one sprite; a network of sets needs all cells of a character."
     seconds = 3.0
     subject = "run"
     _page = "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html"

@@ -72,6 +72,7 @@ class Hardest(Experiment):
     title = "Hardest sprites"
     question = "Which sprites does the model get most wrong?"
     order = 96
+    sets_obstacle = "Single sprites are ranked by their loss; a model of sets only has losses of whole characters."
     seconds = 60.0
     subject = "run"
     _page = "https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html"

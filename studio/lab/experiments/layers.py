@@ -53,7 +53,7 @@ class Layers(Experiment):
     title = "Layers"
     question = "Which layers does the network have, and how did each layer train?"
     order = 90
-    takes_sets = True
+    sets_obstacle = ""
     seconds = 3.0
     subject = "run"
     _page = "https://docs.pytorch.org/tutorials/beginner/basics/buildmodel_tutorial.html#model-parameters"

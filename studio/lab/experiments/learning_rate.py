@@ -45,7 +45,7 @@ class LearningRate(Experiment):
     title = "Learning rate"
     question = "How large may the learning rate be?"
     order = 25
-    takes_sets = True
+    sets_obstacle = ""
     seconds = 60.0
     read_on = ("Optimizers and their rates", "https://docs.pytorch.org/docs/stable/optim.html")
     plain = _CODE

@@ -98,6 +98,7 @@ class Mistakes(Experiment):
     title = "Mistakes"
     question = "Which errors does PyTorch raise for tensors on the wrong device?"
     order = 80
+    sets_obstacle = ""
     seconds = 2.0
     read_on = ("Tensor.to", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html")
     plain = _CODE

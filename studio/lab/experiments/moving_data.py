@@ -111,6 +111,7 @@ class MovingData(Experiment):
     title = "Moving data"
     question = "How much time does loading data cost?"
     order = 35
+    sets_obstacle = ""
     seconds = 40.0
     read_on = ("torch.utils.data", "https://docs.pytorch.org/docs/stable/data.html")
     plain = _CODE

@@ -63,6 +63,7 @@ class NoiseScale(Experiment):
     title = "Noise scale"
     question = "What is the largest useful batch size for this run?"
     order = 98
+    sets_obstacle = "The gradients are measured on single sprites; a model of sets learns from whole characters."
     seconds = 60.0
     subject = "run"
     read_on = ("torch.autograd.grad", "https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html")

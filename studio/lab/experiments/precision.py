@@ -42,7 +42,7 @@ class Precision(Experiment):
     title = "Precision"
     question = "Is 16-bit training faster here, and equally good?"
     order = 40
-    takes_sets = True
+    sets_obstacle = ""
     seconds = 60.0
     read_on = ("Automatic mixed precision", "https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html")
     plain = _CODE

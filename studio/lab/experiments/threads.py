@@ -29,7 +29,7 @@ class Threads(Experiment):
     title = "Threads"
     question = "How many threads make this CPU train fastest?"
     order = 30
-    takes_sets = True
+    sets_obstacle = ""
     seconds = 30.0
     read_on = ("torch.set_num_threads", "https://docs.pytorch.org/docs/stable/generated/torch.set_num_threads.html")
     plain = _CODE
