@@ -90,7 +90,8 @@ class _Draft:
             if cell is not None:
                 raise SetsError(f"{name} has {len(frames)} frames.", f"Give it without a cell: --given {name}")
             images = [(frame.part, frame.rgba) for frame in frames]
-            self._put(place_frames(images, CellGrid(tuple(self._names)), self._size), name)
+            grid = CellGrid(tuple(self._names))
+            self._put(place_frames(images, grid, self._size, grid.cell_of_file(name)), name)
             return
         if cell is not None:
             if size == sheet_size(self._names, self._size):

@@ -67,7 +67,7 @@ class SpriteBrowser(QWidget):
             self.grid.zoom.set_thumbnail(int(zoom) * _USUAL_SIZE)
         self.search.found.connect(self._on_found)
         self.grid.activated.connect(self.grid.open_large)
-        session.open_sprites.ended.connect(self._on_import_ended)
+        session.open_sprites.ended.connect(self.refresh_names)
 
     def save_state(self) -> None:
         self._settings.set_text(_THUMBNAIL, str(self.grid.zoom.thumbnail))
@@ -169,8 +169,8 @@ class SpriteBrowser(QWidget):
         self.grid.select(selected)
 
     @Slot()
-    def _on_import_ended(self) -> None:
-        """Show the names of cells as imported; after a cancelled import, the header still shows new names."""
+    def refresh_names(self) -> None:
+        """Show the names of cells that the running import will give, or else as imported."""
         sprites = self._open_sprites.sprites
         if sprites is not None:
             self.table.show_sets(sprites.sets)

@@ -79,6 +79,7 @@ class SpritesPage(Page):
         self.doctor.slice_requested.connect(self._ways.open_sheet)
         self.proposal.show_table.clicked.connect(self._on_show_table_clicked)
         self.proposal.characters_sliced.connect(self._on_show_table_clicked)
+        self.proposal.orders.chosen.connect(self.browser.refresh_names)
         self.browser.view_changed.connect(self._on_view_changed)
         self.proposal.cells_requested.connect(self._ways.open_sheet)
         self._ways.opened.connect(self._on_slicing_opened)

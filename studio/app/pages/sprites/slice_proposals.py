@@ -180,8 +180,8 @@ class SliceProposal(QFrame):
         self.orders.setVisible(offers_orders)
         self.setVisible((has_slicing or has_table or offers_orders) and opened.paths != self._closed_for)
         texts = [describe_characters(sets)] if has_table or (offers_orders and not has_slicing) else []
-        if self._shows_table and len(sets) and not has_names(sets):
-            texts.append(f"To name {'views otherwise' if offers_orders else 'the views'}, double-click {sets.rows[0]}.")
+        if self._shows_table and len(sets) and not has_names(sets) and not offers_orders:
+            texts.append(f"To name the views, double-click {sets.rows[0]}.")
         fix = None
         if has_slicing:
             self._first = names[0]

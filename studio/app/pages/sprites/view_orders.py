@@ -37,7 +37,7 @@ class ViewOrders(QWidget):
         self.buttons = tuple(_OrderButton(names, user) for names, user in _ORDERS)
         for button in self.buttons:
             button.clicked.connect(self._on_clicked)
-        question = factory.text("Which names fit the views of your first character?")
+        question = factory.text("Which names fit your first character? For others, double-click row1 in the table.")
         flow = factory.panel(FlowLayout(factory.GRID, factory.GRID, *self.buttons))
         self.setLayout(factory.column(question, flow))
 

@@ -42,10 +42,10 @@ def test_sheets_are_sliced_into_characters_and_undone(qtbot: QtBot, page: Sprite
     click(line.slice_button)
     wait_for_import(qtbot, page)
     assert opened.options == ImportOptions(sets="sheets") and sprites_of(page.session).sets.chosen
-    assert line.text.text().endswith("To name views otherwise, double-click row1.")
+    assert line.orders.isVisible() and "characters" not in line.text.text()
     assert browser.table.isVisible() and browser.as_table.isChecked() and not line.show_table.isVisible()
     click(browser.as_table)
-    assert page.grid.view.isVisible() and line.text.text().endswith("4 characters with 4 views × 4 frames.")
+    assert page.grid.view.isVisible() and line.text.text().endswith("sprites. 4 characters with 4 views × 4 frames.")
     click(line.show_table)
     assert not page.grid.view.isVisible() and page.grid.visible_count() == len(sprites_of(page.session))
     names = [button.accessibleName() for button in line.orders.buttons]

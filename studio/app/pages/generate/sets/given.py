@@ -154,8 +154,9 @@ class GivenPanel(QWidget):
     def _on_open_clicked(self) -> None:
         paths = dialogs.choose_files(self, self._session.settings, "Open cells or a sheet")
         if paths:
-            selected = self.table.selected()
-            self._characters.read_files(paths, selected[0] if len(selected) == 1 else GAP)
+            selected, grid = self.table.selected(), self._characters.draft.grid
+            is_named = any(grid.cell_of_file(path.name) != GAP for path in paths)
+            self._characters.read_files(paths, selected[0] if len(selected) == 1 and not is_named else GAP)
 
     @Slot(QPoint)
     def _on_menu_requested(self) -> None:
