@@ -13,10 +13,11 @@ from studio.data.import_result import SpritesImported
 from studio.data.options import ImportOptions
 
 _AS_FILES = "Use the usual import settings, and the classes of the files. Undo brings your changes back. ({undo})"
+_NAMES = frozenset(("rows", "columns"))
 _NARROW = 640  # logical pixels
 _SLICING = frozenset(
     ("sheets", "tile", "tile_height", "margin", "margin_top", "spacing", "sheet_grids", "gap", "sheet_classes", "sets",
-     "rows", "columns")
+     *_NAMES)
 )  # fmt: skip
 
 
@@ -65,6 +66,8 @@ def describe_memory(result: SpritesImported, options: ImportOptions) -> str:
     facts += [f"{count(excluded, 'sprite')} excluded"] if excluded else []
     facts += [f"{count(moved, 'sprite')} moved to another class"] if moved else []
     told = (_SLICING if has_slicing else frozenset()) | (frozenset({"leave_out"}) if excluded else frozenset())
-    further = len(options.changed().keys() - told)
+    named = (_NAMES & options.changed().keys()) - told
+    facts += ["views and frames renamed"] if named else []
+    further = len(options.changed().keys() - told - named)
     facts += [f"{count(further, 'import setting')} changed"] if further else []
     return ", ".join(facts)
