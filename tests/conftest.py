@@ -33,6 +33,7 @@ pytest_plugins = ["tests.exports.once"]
 # To walk all that torch brings takes longer than many a test, and little of what tests leave behind goes in circles.
 gc.set_threshold(100_000)
 
+_TRACING = ("exports/", "contract/test_exports.py", "contract/test_scripts.py", "engine/devices/test_adam.py")
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes, and links for administrators alone")
 
@@ -47,6 +48,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     for path in paths[first:] + paths[:first]:
         with contextlib.suppress(Exception, pytest.skip.Exception):  # collection reports it
             importlib.import_module(".".join(path.relative_to(folder.parent).with_suffix("").parts))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what traces networks: then one process imports PyTorch's compiler, and traces each network once."""
+    folder = Path(__file__).parent
+    items.sort(key=lambda item: not item.path.relative_to(folder).as_posix().startswith(_TRACING))
 
 
 def pytest_collection_finish() -> None:
@@ -77,17 +84,17 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("STUDIO_HOME", str(home))
 
 
-@pytest.fixture(autouse=True)
-def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make detection propose THREADS threads for the CPU: with more, two test processes wait for each other."""
-    count = psutil.cpu_count
-    monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: count() if logical else THREADS)
-
-
-@pytest.fixture(autouse=True)
-def _no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip fsync, which takes a fifth of the time of a small training: no test cuts the power."""
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+@pytest.fixture(autouse=True, scope="session")
+def _everywhere() -> Iterator[None]:
+    """What holds in all tests, and in what they make once."""
+    with pytest.MonkeyPatch.context() as patch:
+        count = psutil.cpu_count
+        # Detection proposes THREADS threads for the CPU: with more, two test processes wait for each other.
+        patch.setattr(psutil, "cpu_count", lambda logical=True: count() if logical else THREADS)
+        # fsync takes a fifth of the time of a small training, and no test cuts the power.
+        patch.setattr(os, "fsync", lambda handle: None)
+        _refuse_networks(patch)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -121,8 +128,7 @@ def _pin_torch() -> None:
     assert modes == (True, torch.float32), "A job left torch's modes changed."
 
 
-@pytest.fixture(autouse=True)
-def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def _refuse_networks(patch: pytest.MonkeyPatch) -> None:
     """Fault 30: whatever a test does, it does without a network; who asks for one is refused."""
 
     def refuse(*arguments: object, **named: object) -> None:
@@ -137,8 +143,8 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         return asked
 
     for asking in ("connect", "connect_ex", "sendto"):
-        monkeypatch.setattr(socket.socket, asking, within_this_machine(getattr(socket.socket, asking)))
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+        patch.setattr(socket.socket, asking, within_this_machine(getattr(socket.socket, asking)))
+    patch.setattr(socket, "getaddrinfo", refuse)
 
 
 def make_sprites(per_class: int = 12, size: int = 8, classes: int = 2, seed: int = 0) -> Sprites:

@@ -253,7 +253,7 @@ def test_fault_20_exporting_and_generating(name: str, kills: int, count: int, tm
         assert contents(folder / "run") == run
         for path in _written(folder):
             if path.suffix in _RESULTS:
-                first = path.stem if path.stem in expected else path.stem.rpartition(" ")[0]  # 'sheet 2'
+                first = path.stem if path.stem in expected else path.stem.rpartition("-")[0]  # 'sheet-2'
                 assert _read(path) == expected[first]
             elif path.name.endswith(model_cards.JSON_ENDING):
                 assert model_cards.read_card(path).files  # refuses one that is not whole

@@ -32,7 +32,7 @@ from studio.exports.png import save_files
 from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
 from tests.campaigns import tell
-from tests.conftest import make_sprites, with_numbers
+from tests.conftest import make_sprites, with_numbers, with_sets
 from tests.engine.distributed.launching import in_group
 from tests.engine.tools import CPU, train_classifier
 
@@ -55,10 +55,11 @@ def train_small(group: Group | None, recipe: Recipe, path: Path) -> None:
     config = recipe.small.replace(
         steps=12, batch_size=10, precision="fp32", holdout=0.2, flip=True, shift_px=1, lr_warmup_steps=2
     )
+    sprites = with_sets(with_numbers(make_sprites()))
     if group is None:
-        list(train_new(path, with_numbers(make_sprites()), recipe, config, CPU, Control()))
+        list(train_new(path, sprites, recipe, config, CPU, Control()))
     elif group.is_first:
-        list(train_new(path, with_numbers(make_sprites()), recipe, config, CPU, Control(), ranks=group))
+        list(train_new(path, sprites, recipe, config, CPU, Control(), ranks=group))
     else:
         train_worker(CPU, Control(), group)
 

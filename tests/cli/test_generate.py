@@ -253,7 +253,7 @@ def test_the_demo_in_the_terminal(
     monkeypatch.setattr(demo, "COUNT", 6)
     for form in (Onnx, ExportedProgram, CFile, Script, WebPage):  # which take long
         monkeypatch.setattr(form, "missing", lambda self: "Install it.")
-    own_clock(monkeypatch)
+    own_clock(monkeypatch, look_s=0.2)
     out = tmp_path / "demo-output"
     text = studio("demo", "--terminal", "--minutes", "0.05", "--out", out).out
     models = {f"model{form.suffix}" for form in catalog.model_exports().values() if not form.missing()}
@@ -275,7 +275,7 @@ def test_the_demo_of_sets_completes_held_out_characters(
     for sheet in sorted(paths.demo_characters().iterdir())[:60:6]:
         shutil.copy(sheet, characters)
     monkeypatch.setattr(paths, "demo_characters", lambda: characters)
-    own_clock(monkeypatch)
+    own_clock(monkeypatch, look_s=0.2)
     out = tmp_path / "demo-output"
     text = studio("demo", "--sets", "--terminal", "--minutes", "0.05", "--out", out).out
     assert "10 characters with 4 views x 4 frames: down, up, left, right" in text and f"pictures are in {out}" in text

@@ -31,7 +31,7 @@ from studio.engine.quality.copies import Nearest, find_copies
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RECORD_FILE, RunDir
 from studio.engine.steps import timing
-from studio.engine.training import loop
+from studio.engine.training import live_samples, loop
 from studio.engine.training.loop import train_new, train_resumed
 from studio.recipes.autoencoder import Autoencoder
 from studio.recipes.base import Recipe, Spec
@@ -124,6 +124,7 @@ def kept_run(
     path = factory.mktemp("runs") / "trial"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(factory.mktemp("home")))
+        patch.setattr(live_samples, "SAMPLE_STEPS", 2)
         list(train(path, sprites, **changes))
     return path
 
@@ -167,19 +168,19 @@ def nearest_training_sprites(
 
 
 class Clock:
-    """In place of `time`: goes on by 50 ms whenever it is looked at, however fast the machine is."""
+    """In place of `time`: goes on by `look_s` whenever it is looked at, however fast the machine is."""
 
-    def __init__(self) -> None:
-        self.now_s = 0.0
+    def __init__(self, look_s: float = 0.05) -> None:
+        self.now_s, self._look_s = 0.0, look_s
 
     def perf_counter(self) -> float:
-        self.now_s += 0.05
+        self.now_s += self._look_s
         return self.now_s
 
 
-def own_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def own_clock(monkeypatch: pytest.MonkeyPatch, look_s: float = 0.05) -> Clock:
     """A training's minutes pass by such a clock, and a tick is a step."""
-    clock = Clock()
+    clock = Clock(look_s)
     monkeypatch.setattr(timing, "time", clock)
     monkeypatch.setattr(loop, "TICK_S", 0.0)
     return clock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from onnx import ModelProto
     from torch import Tensor, nn
+    from torch._ops import OperatorBase
     from torch.export import ExportedProgram
 
     from studio.exports.c.program import Program
@@ -30,6 +32,7 @@ def made_once() -> Iterator[None]:
     that was run not run: for this, a Python of its own imports torch.
     """
     import onnx
+    from torch.export import decomp_utils, exported_program
 
     from studio.exports import c_file, pt2, script
     from studio.exports import onnx as onnx_export
@@ -83,7 +86,17 @@ def made_once() -> Iterator[None]:
             patched.setattr(module, "trace", traced_once)
         patched.setattr(c_file, "compiled", compiled_once)
         patched.setattr(script, "run_probe", asked_once)
+        for module in (decomp_utils, exported_program):
+            patched.setattr(module, "_collect_all_valid_cia_ops", _composite_operators)
         yield
+
+
+@functools.cache
+def _composite_operators() -> set[OperatorBase]:
+    """PyTorch's composite operators, which no test adds to: to list them takes as long as to trace a small network."""
+    from torch._export.utils import _collect_all_valid_cia_ops
+
+    return _collect_all_valid_cia_ops()
 
 
 def _key_of_graph(graph: ExportGraph) -> str:

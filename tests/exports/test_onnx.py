@@ -23,7 +23,7 @@ from studio.exports.base import PROBE, ExportableModel
 from studio.exports.onnx import Onnx, OnnxConfig
 from studio.recipes.capabilities import DrawsFromNoise
 from tests.exports import unity
-from tests.exports.tools import CLASS_NAMES, small_exportable, small_model, thinned, with_most_slow
+from tests.exports.tools import CLASS_NAMES, small_exportable, small_model, thinned
 
 pytestmark = pytest.mark.usefixtures("made_once")
 
@@ -105,18 +105,25 @@ def test_a_classifier_and_a_regression_look_at_pixels(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, live.numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", with_most_slow(RECIPES))
+def _assert_operators_of_a_game_engine(proto: onnx.ModelProto, opset: int = 15) -> None:
+    assert [(item.domain, item.version) for item in proto.opset_import] == [("", opset)] and proto.ir_version == 8
+    assert {node.op_type for node in proto.graph.node} <= unity.ONNX
+    for node in proto.graph.node:
+        assert not unity.ONNX_WITHOUT.get(node.op_type, set()) & _attributes(node).keys()
+    assert not proto.functions
+
+
+def test_a_game_engine_has_all_operators_of_a_step(generator: ExportableModel, tmp_path: Path) -> None:
+    _assert_operators_of_a_game_engine(written(generator, tmp_path, STEP))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECIPES)
 def test_a_game_engine_has_all_its_operators(name: str, tmp_path: Path) -> None:
     model = small_exportable(name)
-    configs = [SAMPLER, STEP] if "flow" in model.capabilities else [SAMPLER]
-    for config in configs:
-        proto = written(model, tmp_path, config)
-        opset = 18 if name == "sets" else 15
-        assert [(item.domain, item.version) for item in proto.opset_import] == [("", opset)] and proto.ir_version == 8
-        assert {node.op_type for node in proto.graph.node} <= unity.ONNX
-        for node in proto.graph.node:
-            assert not unity.ONNX_WITHOUT.get(node.op_type, set()) & _attributes(node).keys()
-        assert not proto.functions and len(list(tmp_path.iterdir())) == 1
+    for config in [SAMPLER, STEP] if "flow" in model.capabilities else [SAMPLER]:
+        _assert_operators_of_a_game_engine(written(model, tmp_path, config), 18 if name == "sets" else 15)
+        assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.slow
@@ -129,23 +136,40 @@ def test_a_pool_of_uneven_size_keeps_what_makes_it_right(tmp_path: Path) -> None
     torch.testing.assert_close(found, Onnx().live(model, OnnxConfig()))
 
 
-def test_onnx_metadata_describes_the_model(generator: ExportableModel, tmp_path: Path) -> None:
-    proto = written(generator, tmp_path, SAMPLER)
+@pytest.mark.parametrize(
+    ("config", "inputs", "output"),
+    [
+        (STEP, {"x": ["batch", 4, 8, 8], "t": ["batch"], "label": ["batch"]}, {"velocity": ["batch", 4, 8, 8]}),
+        pytest.param(
+            SAMPLER,
+            {"noise": ["batch", 4, 8, 8], "labels": ["batch"], "guidance": [1]},
+            {"sprites": ["batch", 8, 8, 4]},
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["step", "sampler"],
+)
+def test_onnx_metadata_describes_the_model(
+    config: OnnxConfig,
+    inputs: Mapping[str, list[object]],
+    output: Mapping[str, list[object]],
+    generator: ExportableModel,
+    tmp_path: Path,
+) -> None:
+    proto = written(generator, tmp_path, config)
     said = {item.key: item.value for item in proto.metadata_props}
     assert said["title"] == "2026 trial" and said["recipe"] == "generator" and said["step"] == "123"
     assert json.loads(said["class_names"]) == list(CLASS_NAMES) and json.loads(said["palette"]) == ["#000000"]
-    assert json.loads(said["started_from"]) == [] and json.loads(said["export"])["steps"] == 2
+    assert json.loads(said["started_from"]) == [] and json.loads(said["export"]) == {**config.to_json(), "opset": 15}
     shapes = {
         value.name: [dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]
         for value in (*proto.graph.input, *proto.graph.output)
     }
-    expected: Mapping[str, list[object]] = {
-        "noise": ["batch", 4, 8, 8], "labels": ["batch"], "guidance": [1], "sprites": ["batch", 8, 8, 4],
-    }  # fmt: skip
-    assert shapes == expected
+    assert shapes == {**inputs, **output}
     assert str(tmp_path) not in str(proto) and "site-packages" not in str(proto) and "studio/" not in str(proto)
 
 
+@pytest.mark.slow
 def test_a_network_is_in_the_file_once(generator: ExportableModel, tmp_path: Path) -> None:
     weights = sum(weight.numel() for weight in generator.weights().values())
     held = sum(numpy_helper.to_array(weight).size for weight in written(generator, tmp_path, SAMPLER).graph.initializer)

@@ -25,7 +25,6 @@ from PIL import Image
 from studio.core import paths
 from studio.core.errors import ExportError
 from studio.data.colour.pixel_art import to_pixel_art
-from studio.engine import catalog
 from studio.engine.models.exporting import exportable_copy
 from studio.engine.models.model import TrainedModel
 from studio.engine.steps.batches import to_rgba
@@ -39,18 +38,18 @@ from studio.exports.web import wasm_engine
 from studio.exports.web.wasm_engine import WasmEngine
 from studio.exports.web_page import WebPage, compose
 from tests.exports.browser import acted
-from tests.exports.c.tools import STYLE
-from tests.exports.tools import small_exportable, small_model
+from tests.exports.c.tools import SIZE, drawing_model
+from tests.exports.tools import small_exportable
 
 FORM, ENGINE = WebPage(), paths.assets() / "web/engine.wasm"
-SIZE, APART = 12, 1_000_003  # a size that is not a multiple of what the network works at
+APART = 1_000_003
 
 pytestmark = pytest.mark.usefixtures("made_once")
 
 
 @pytest.fixture(scope="module")
 def model() -> TrainedModel:
-    return dataclasses.replace(small_model(catalog.recipe("generator"), SIZE), style=STYLE)
+    return drawing_model()
 
 
 @pytest.fixture(scope="module")

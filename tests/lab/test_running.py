@@ -32,10 +32,20 @@ def _home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STUDIO_HOME", str(tmp_path))
 
 
-def test_result_is_stored() -> None:
+def test_result_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_Process", InProcess)
+    _assert_stored(list(run_experiment(FakeExperiment(), small_context(seed=7))))
+
+
+@pytest.mark.slow
+def test_result_of_a_process_of_its_own_is_stored() -> None:
     events = list(run_experiment(FakeExperiment(), small_context(seed=7)))
     first = events[0]  # long before the process is up
     assert isinstance(first, Progress) and "starting" in first.what
+    _assert_stored(events)
+
+
+def _assert_stored(events: list[Event]) -> None:
     assert Progress(1, 2, "things") in events
     done = events[-1]
     assert isinstance(done, ExperimentDone)

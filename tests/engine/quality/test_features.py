@@ -31,7 +31,7 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_features_separate_classes_and_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_STEPS", 100)
+    monkeypatch.setattr(module, "_STEPS", 80)
     training, others = make_sprites(40), make_sprites(40, seed=1)
     found, _ = learnt(training)
     assert (found.classes_of(others.rgba) == others.labels).mean() > 0.9

@@ -24,10 +24,8 @@ from studio.engine.steps.batches import to_rgba
 from studio.engine.training.parents import load_parent
 from studio.recipes.base import Spec
 from studio.recipes.flow import CONSTANTS, timesteps
-from tests.exports.c.tools import STYLE, Drawing, needs_compiler, write
-from tests.exports.tools import small_model, thinned
+from tests.exports.c.tools import SIZE, STYLE, Drawing, drawing_model, needs_compiler, write
 
-SIZE = 12  # not a multiple of what the network works at
 LABELS = (0, 1, 2, -1)
 RNG = np.random.default_rng(0)
 
@@ -36,9 +34,7 @@ pytestmark = [needs_compiler, pytest.mark.usefixtures("made_once")]
 
 @pytest.fixture(scope="module")
 def model() -> TrainedModel:
-    model = dataclasses.replace(small_model(catalog.recipe("generator"), SIZE), style=STYLE)
-    thinned(model.network)
-    return model
+    return drawing_model()
 
 
 @pytest.fixture(scope="module")
@@ -170,13 +166,13 @@ def test_other_weights_are_refused(written: Path, drawing: Drawing) -> None:
 
 def test_threads_with_a_context_each_do_not_disturb_each_other(written: Path, drawing: Drawing) -> None:
     weights = written.with_suffix(".bin").read_bytes()
-    expected = {seed: drawing.draw(seed % 3, seed) for seed in range(24)}
+    expected = {seed: drawing.draw(seed % 3, seed, steps=3) for seed in range(24)}
 
     def draw(seeds: range) -> bool:
         context = drawing.another(weights)
         assert context is not None
         rgba = np.zeros((SIZE, SIZE, 4), np.uint8)
-        found = [drawing.draw_with(context, seed % 3, seed, 1.5, 10, rgba) or rgba.copy() for seed in seeds]
+        found = [drawing.draw_with(context, seed % 3, seed, 1.5, 3, rgba) or rgba.copy() for seed in seeds]
         drawing.library.model_close(context)
         return all(np.array_equal(one, expected[seed]) for one, seed in zip(found, seeds, strict=True))
 
@@ -190,6 +186,7 @@ def test_only_open_allocates_memory(written: Path) -> None:
     assert opening and not re.search(r"\b(malloc|calloc|realloc|free|qsort|fopen)\b", code)
 
 
+@pytest.mark.slow
 def test_the_object_file_has_no_writable_data(written: Path) -> None:
     """What the compiled file has that can be written: nothing."""
     subprocess.run(["cc", "-std=c99", "-O1", "-c", written.name, "-o", "model.o"], cwd=written.parent, check=True)

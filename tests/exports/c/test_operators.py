@@ -19,6 +19,8 @@ from studio.exports.c.program import Program
 from studio.exports.c.tracing import trace
 from tests.exports.c.tools import library, needs_compiler, pointer
 
+pytestmark = pytest.mark.usefixtures("made_once")
+
 
 class Of(nn.Module):
     """A module of a function."""
@@ -123,7 +125,7 @@ class All(nn.Module):
 
 
 @pytest.fixture(scope="module")
-def program() -> Program:
+def program(made_once: None) -> Program:
     return trace(All().eval().requires_grad_(False), INPUTS, NAMES)
 
 

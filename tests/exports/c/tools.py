@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
+import functools
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -15,13 +17,17 @@ import pytest
 from numpy.typing import NDArray
 
 from studio.data.colour.pixel_art import PixelStyle
+from studio.engine import catalog
+from studio.engine.models.model import TrainedModel
 from studio.exports.base import ExportableModel
 from studio.exports.c.compose import compose
+from tests.exports.tools import small_model, thinned
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
 
+SIZE = 12  # not a multiple of what the network works at
 STYLE = PixelStyle(
     (3, 12, 64),
     np.random.default_rng(0).integers(0, 256, (40, 3)).astype(np.uint8),
@@ -32,7 +38,7 @@ STYLE = PixelStyle(
 Floats = NDArray[np.float32]
 
 
-def library(source: Path, flags: Sequence[str] = ("-O2",), compiler: str = "cc") -> ctypes.CDLL:
+def library(source: Path, flags: Sequence[str] = ("-O1",), compiler: str = "cc") -> ctypes.CDLL:
     """A C file, compiled without a warning."""
     made = source.with_suffix(".so")
     words = [compiler, *STRICT, *flags, "-fPIC", "-shared", source.name, "-o", made.name, "-lm"]
@@ -44,6 +50,14 @@ def library(source: Path, flags: Sequence[str] = ("-O2",), compiler: str = "cc")
 def pointer(array: NDArray[Any]) -> ctypes.c_void_p:
     assert array.flags.c_contiguous
     return array.ctypes.data_as(ctypes.c_void_p)
+
+
+@functools.cache
+def drawing_model() -> TrainedModel:
+    """A generator of few blocks that draws in the style above. To trace it takes a second: `made_once` does it once."""
+    model = dataclasses.replace(small_model(catalog.recipe("generator"), SIZE), style=STYLE)
+    thinned(model.network)
+    return model
 
 
 def write(model: ExportableModel, target: Path, precision: str = "fp32") -> Path:
@@ -64,7 +78,7 @@ class Drawing:
     context: ctypes.c_void_p
 
     @classmethod
-    def of(cls, source: Path, size: int, flags: Sequence[str] = ("-O2",), compiler: str = "cc") -> Drawing:
+    def of(cls, source: Path, size: int, flags: Sequence[str] = ("-O1",), compiler: str = "cc") -> Drawing:
         found = library(source, flags, compiler)
         found.model_open.restype = ctypes.c_void_p
         context = found.model_open(str(source.with_suffix(".bin")).encode())
