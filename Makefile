@@ -43,7 +43,8 @@ screenshots: .venv/ready qt-libraries
 release: .venv/ready-to-test .venv-release/ready
 	$(BIN)/python assets/release/make_release.py "$(REPOSITORY)"
 
-# Into dist/: a .deb and a self-extracting .run, the same bytes for the same commit. Both fetch PyTorch at the first start.
+# Into dist/: a .deb, a self-extracting .run, an app for macOS and, with nsis, a .exe for Windows; the same bytes for the
+# same commit. All fetch PyTorch at the first start.
 installers: .venv/ready-to-test
 	$(BIN)/python assets/installers/make_installers.py
 

@@ -1,8 +1,8 @@
-"""Build the installers for Linux into dist/: a .deb, a self-extracting .run, or an offline bundle.
+"""Build the installers into dist/: .deb and .run, a .exe for Windows, an app for macOS; or an offline bundle for Linux.
 
 usage: make_installers.py [--bundle] [--torch BUILD] [--out FOLDER]
 
-Both hold the studio's wheel, requirements.lock, uv and the launcher's script; --bundle adds all wheels for the running
+All hold the studio's wheel, requirements.lock, uv and the launcher's script; --bundle adds all wheels for the running
 Python. The same commit and the same uv.lock give the same bytes: times come from SOURCE_DATE_EPOCH or the last commit.
 """
 
@@ -28,6 +28,8 @@ from typing import Any
 
 import packaging.tags
 import packaging.utils
+from macos_app import make_app
+from windows_setup import add_files, make_setup
 
 from studio.installing.payload import Payload, locked_torch, python_version, without_torch
 from studio.installing.torch_builds import Build, builds
@@ -93,10 +95,10 @@ def fetch_uv(system: str, folder: Path) -> Path:
     return folder / name
 
 
-def fill_payload(folder: Path, wheel: Path, uv: Path) -> None:
-    """Copy the files that every installer carries."""
+def fill_payload(folder: Path, wheel: Path, uv: Path, *scripts: Path) -> None:
+    """Copy the files that every installer carries, and scripts."""
     folder.mkdir(parents=True)
-    for source in (wheel, uv, ROOT / "requirements.lock", HERE / "start", *uv.parent.glob("LICENSE*")):
+    for source in (wheel, uv, ROOT / "requirements.lock", *scripts, *uv.parent.glob("LICENSE*")):
         name = f"uv-{source.name}" if source.name.startswith("LICENSE") else source.name
         shutil.copyfile(source, folder / name)
     shutil.copyfile(ROOT / "assets/icons/app.png", folder / f"{ID}.png")
@@ -107,7 +109,7 @@ def make_deb(wheel: Path, uv: Path, out: Path) -> Path:
     version = Payload(wheel.parent).version
     with tempfile.TemporaryDirectory() as name:
         tree = Path(name) / "tree"
-        fill_payload(tree / _OPT, wheel, uv)
+        fill_payload(tree / _OPT, wheel, uv, HERE / "start")
         share = tree / "usr" / "share"
         files = {
             share / "applications" / f"{ID}.desktop": desktop_entry().encode(),
@@ -141,7 +143,7 @@ def make_run(wheel: Path, uv: Path, out: Path, bundle: Path | None = None) -> Pa
     version, suffix = Payload(wheel.parent).version, ""
     with tempfile.TemporaryDirectory(dir=out) as name:
         folder = Path(name) / "payload"
-        fill_payload(folder, wheel, uv)
+        fill_payload(folder, wheel, uv, HERE / "start")
         (folder / f"{ID}.desktop").write_text(desktop_entry(), encoding="utf-8")
         shutil.copyfile(ROOT / "assets/icons/app.svg", folder / f"{ID}.svg")
         if bundle is not None:
@@ -159,6 +161,25 @@ def make_run(wheel: Path, uv: Path, out: Path, bundle: Path | None = None) -> Pa
             shutil.copyfileobj(payload, file, 1 << 20)
         path.chmod(0o755)
     return path
+
+
+def make_others(wheel: Path, work: Path, out: Path) -> list[Path]:
+    """Build the app for macOS, and the installer for Windows if makensis is there."""
+    version, made = Payload(wheel.parent).version, []
+    for system in ("macos", "windows"):
+        if system == "windows" and not shutil.which("makensis"):
+            sys.stdout.write("No installer for Windows: makensis is missing; on Debian: sudo apt install nsis\n")
+            continue
+        (work / system).mkdir()
+        payload = work / system / "payload"
+        fill_payload(payload, wheel, fetch_uv(system, work / system))
+        if system == "macos":
+            made.append(make_app(payload, version, out, epoch()))
+        else:
+            add_files(payload)
+            _normalise(payload)
+            made.append(make_setup(payload, version, out, epoch()))
+    return made
 
 
 def fetch_bundle(build: Build, folder: Path) -> None:
@@ -267,7 +288,7 @@ def main() -> int:
             )
             made = [make_run(wheel, uv, out, work / "bundle")]
         else:
-            made = [make_deb(wheel, uv, out), make_run(wheel, uv, out)]
+            made = [make_deb(wheel, uv, out), make_run(wheel, uv, out), *make_others(wheel, work, out)]
     for path in made:
         sys.stdout.write(f"{path}  {path.stat().st_size / 10**6:,.1f} MB\n")
     return 0

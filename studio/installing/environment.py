@@ -21,6 +21,7 @@ from studio.installing import failures, locks
 from studio.installing.payload import (
     Installed,
     Payload,
+    delete_folder,
     environment_python,
     locked_torch,
     read_installed,
@@ -79,7 +80,7 @@ def install(payload: Payload, build: Build, program: Path, *, afresh: bool = Fal
             delete_unused(program)
             if afresh:
                 yield Progress("Deleting damaged files", 0)
-                shutil.rmtree(program / "cache", ignore_errors=True)
+                delete_folder(program / "cache")
             yield from _Installation(payload, build, program, log, lock).run()
             delete_unused(program)
     except locks.LockedError:
@@ -110,7 +111,7 @@ class _Installation:
             record = Installed(self._folder.name, self._payload.version, self._build.name, *files)
             write_installed(self._program, record)
         except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            delete_folder(self._folder)
             raise
 
     def _steps(self) -> Generator[Progress, None, None]:
@@ -194,7 +195,7 @@ def delete_unused(program: Path) -> None:
     installed = read_installed(program)
     for folder in program.glob(f"{_ENVIRONMENT}*"):
         if (installed is None or folder.name != installed.folder) and not locks.is_held(folder / "in-use"):
-            shutil.rmtree(folder, ignore_errors=True)
+            delete_folder(folder)
 
 
 def _process_environment(program: Path) -> dict[str, str]:

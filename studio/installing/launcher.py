@@ -60,12 +60,15 @@ def _start(installed: Installed, words: list[str], program: Path) -> int:
     locks.hold(program / installed.folder / "in-use")
     command = _command(installed, words, program)
     variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-    variables["STUDIO_LAUNCHER"] = str(own_payload().folder / "start")
+    variables["STUDIO_LAUNCHER"] = str(own_payload().start)
     if _is_command(words) or _in_a_terminal():
         return _become(command, variables)
     began, log = time.monotonic(), program / "start.log"
     with log.open("wb") as output:
-        code = subprocess.call(command, env=variables, stdout=output, stderr=subprocess.STDOUT)
+        no_console = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # on Windows, a Python without pythonw opens one
+        code = subprocess.call(
+            command, env=variables, stdout=output, stderr=subprocess.STDOUT, creationflags=no_console
+        )
     if code == 0 or code in _SIGNALS or time.monotonic() - began > _SOON_S:
         return code
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or [f"exit code {code}"]
@@ -84,7 +87,10 @@ def _become(command: list[str], variables: dict[str, str]) -> int:
     """Replace this process by the studio. Windows can't: wait for the studio, and return its exit code."""
     if os.name != "nt":
         os.execve(command[0], command, variables)
-    return subprocess.call(command, env=variables)
+    process = subprocess.Popen(command, env=variables)
+    while True:
+        with contextlib.suppress(KeyboardInterrupt):  # Ctrl+C reaches the studio, too
+            return process.wait()
 
 
 def _is_command(words: Sequence[str]) -> bool:
@@ -153,7 +159,7 @@ def _uninstall(program: Path, *, agreed: bool) -> int:
 def _agrees(question: str, option: str) -> bool:
     """Ask in the terminal; without a terminal, say how to agree."""
     if sys.stdin is None or not sys.stdin.isatty():
-        _say(f"Agree with: {own_payload().folder / 'start'} {option} --yes")
+        _say(f"Agree with: {own_payload().start} {option} --yes")
         return False
     try:
         return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")

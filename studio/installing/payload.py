@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,11 @@ class Payload:
     def uv(self) -> Path:
         """The program that installs packages."""
         return self.folder / ("uv.exe" if os.name == "nt" else "uv")
+
+    @property
+    def start(self) -> Path:
+        """The script that starts the launcher in a terminal."""
+        return self.folder / ("studio.cmd" if os.name == "nt" else "start")
 
     @property
     def icon(self) -> Path:
@@ -144,6 +150,18 @@ def environment_python(environment: Path) -> Path:
 def python_version() -> str:
     """Return the running Python's version, without the patch number: '3.11'."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def extended_path(text: str) -> str:
+    """Return an absolute Windows path in the form that has no limit of 260 characters."""
+    if text.startswith("\\\\?\\"):
+        return text
+    return f"\\\\?\\UNC\\{text[2:]}" if text.startswith("\\\\") else f"\\\\?\\{text}"
+
+
+def delete_folder(folder: Path) -> None:
+    """Delete a folder as far as it can be deleted, however long the paths of its files are."""
+    shutil.rmtree(extended_path(str(folder.absolute())) if os.name == "nt" else folder, ignore_errors=True)
 
 
 def sha256(path: Path) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Generator
 from pathlib import Path
 from typing import Literal
 
 from studio.installing import environment, torch_builds
 from studio.installing.environment import Progress
-from studio.installing.payload import APP, Installed, Payload, python_version, read_installed
+from studio.installing.payload import APP, Installed, Payload, delete_folder, python_version, read_installed
 from studio.installing.torch_builds import Build, Computer
 
 Answer = Literal["installed", "later", "closed"]  # later: start the older version
@@ -126,4 +125,4 @@ def uninstall(program: Path) -> None:
     """Delete environments, cached wheels and the log. Runs and settings stay."""
     with contextlib.suppress(OSError):
         (program / "installed.json").unlink()
-    shutil.rmtree(program, ignore_errors=True)
+    delete_folder(program)
