@@ -46,8 +46,8 @@ R2 = Metric(
 MAE = Metric("mae", "mean error")  # of each predicted number: 'mae price'
 PIXELS = Metric("pixels", "pixels right", percent, "high")  # of reconstructed sprites
 EXACT = Metric(
-    "exact", "exact pixels", percent, "high", "The drawn cells of validation sets still improve.",
-    "The drawn cells of validation sets have not improved beyond {value} since step {step}.", "copied",
+    "exact", "exact pixels", percent, "high", "The drawn cells of validation characters still improve.",
+    "The drawn cells of validation characters have not improved beyond {value} since step {step}.", "copied",
 )  # fmt: skip
 SURPRISAL = Metric("surprisal", "patch surprisal in bits", baseline="real")
 COPIES = Metric("copies", "copies of training sprites", percent, baseline="real")

@@ -134,7 +134,7 @@ def parent_summary(source: ParentSource, suggested: ParentSource, examples: str,
     is_small = suggested == STARTER
     if source is None:
         small = f"Trains only on your {examples}. Small sets are soon copied."
-        return small if is_small else "Trains only on your sprites."
+        return small if is_small else f"Trains only on your {examples or 'sprites'}."
     if source == STARTER:
         better = "Better for small sets: fewer copies, cleaner pixels." if is_small else "Best for small sets."
         return f"Pretrained on CC0 art. {better}"
