@@ -82,6 +82,7 @@ def outcomes(of_runs: list[ExperimentContext]) -> Outcomes:
     def once(experiment: Experiment) -> list[tuple[ExperimentContext, list[Event]]]:
         try:
             with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("studio.lab.experiments.threads._LEAST_ROUNDS", 1)
                 patch.setattr("studio.lab.experiments.moving_data._TURNS", 1)
                 patch.setattr("studio.lab.experiments.moving_data._WORKERS", (1, 2))  # each is a process
                 return [(context, list(experiment.run(context))) for context in _contexts(experiment, of_runs)]

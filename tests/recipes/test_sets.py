@@ -85,7 +85,7 @@ def test_it_learns_to_copy_and_mirror(run_path: Path, sprites: Sprites) -> None:
     rgba = make_sprites(per_class=40).rgba
     rgba[1::2] = rgba[::2, :, ::-1]
     many = with_sets(replace(make_sprites(per_class=40), rgba=rgba), ("left", "right"))
-    events = list(train_sets(run_path, many, steps=40, batch_size=8, learning_rate=4e-3, flip=False))
+    events = list(train_sets(run_path, many, steps=25, batch_size=8, learning_rate=4e-3, flip=False))
     validated = of_kind(events, Validated)[-1]
     assert validated.metrics["exact right"] > validated.baseline["exact right"] + 0.1
     samples = of_kind(events, SamplesReady)[-1]

@@ -369,7 +369,7 @@ def test_selected_sprite_can_be_sliced(qtbot: QtBot, page: SpritesPage, tmp_path
 def test_only_the_visible_part_is_drawn(
     qtbot: QtBot, page: SpritesPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rgba = np.zeros((1024, 2048, 4), np.uint8)
+    rgba = np.zeros((512, 1024, 4), np.uint8)
     rgba[::16, ::16] = RED
     write(tmp_path / "s.png", rgba)
     load(qtbot, page, tmp_path)
