@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
 from studio.cli.signal_handlers import interrupt_on_signal
 from studio.core import logs
-from studio.core.errors import StudioError, UsageError
+from studio.core.errors import StudioError, UsageError, os_error_reason
 from studio.core.events import JobFailed
 from studio.core.formatting import describe_error
 from studio.core.guide import MORE
@@ -68,7 +68,7 @@ def _run_caught(words: list[str]) -> int:
         raise
     except OSError as error:
         where = f" ({os.fsdecode(error.filename)})" if error.filename else ""
-        return _failed(f"{error.strerror or error}{where}.", "", args, FAILED)
+        return _failed(f"{os_error_reason(error)}{where}.", "", args, FAILED)
     except Exception as error:  # noqa: BLE001 - a bug of the studio or of a plug-in; show it as a message
         title, what = describe_error(error, otherwise="This is a bug in the studio.")
         hint = "" if getattr(args, "debug", False) else "Run the command with --debug to see the traceback."

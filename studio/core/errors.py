@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+# Windows says "path not found" or "name too long" of a path with too many characters; folders may have 247.
+_TOO_LONG_ON_WINDOWS, _LONGEST_WINDOWS_PATH = frozenset({3, 206}), 247
+
 
 class StudioError(Exception):
     """Base for errors with a message for users. title: one sentence. hint: what to do next, or ''."""
@@ -116,3 +119,11 @@ class NotFiniteError(TrainingError):
         hint = "Saved checkpoints are kept. Lower the learning rate and train again."
         super().__init__(f"The loss became NaN or infinite at step {step:,}.", hint)
         self.step = step
+
+
+def os_error_reason(error: OSError, path: Path | None = None) -> str:
+    """Return why a file can't be used, without a full stop. path: the file that the user knows, if it is another."""
+    length = max(len(str(name)) for name in (path or "", error.filename or ""))
+    if getattr(error, "winerror", None) in _TOO_LONG_ON_WINDOWS and length > _LONGEST_WINDOWS_PATH:
+        return f"The path has {length} characters, too many for Windows: choose a folder with a shorter path"
+    return str(error.strerror or error)

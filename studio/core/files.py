@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from studio.core.errors import ExportError
+from studio.core.errors import ExportError, os_error_reason
 from studio.core.file_systems import TEMPORARY, flush
 from studio.core.names import nfc
 
@@ -22,7 +22,8 @@ _LONGEST_NAME_BYTES = 200  # most systems allow 255; leaves room for suffixes an
 _STALE_S = 3600.0  # older temporaries are left over from a crash
 _IN_USE = frozenset({5, 32, 33})  # Windows error codes: another program has the file open
 _RETRY_S, _PAUSE_S = 3.0, 0.05  # duration of the retries, and pause between two
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
+# Windows takes these names for devices, also with a suffix, and with blanks before the suffix.
+_RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[\d¹²³])\s*(\..*)?$", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -62,9 +63,9 @@ def wrap_export_errors(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        is_missing = isinstance(error, FileNotFoundError)
+        is_missing = isinstance(error, FileNotFoundError) and not target.parent.is_dir()
         hint = "That folder does not exist." if is_missing else "Choose another folder or free some space."
-        raise ExportError(f"Can't write {target}: {error.strerror or error}.", hint) from error
+        raise ExportError(f"Can't write {target}: {os_error_reason(error, target)}.", hint) from error
 
 
 @contextlib.contextmanager

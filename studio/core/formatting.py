@@ -6,7 +6,7 @@ import datetime
 import math
 
 from studio.core.discovery import failing_plugin
-from studio.core.errors import StudioError
+from studio.core.errors import StudioError, os_error_reason
 
 VERDICTS = {"improving": "Still improving", "good enough": "Good enough", "copying": "Starting to copy"}
 _DASH = "\u2013"
@@ -130,6 +130,6 @@ def describe_error(error: Exception, *, otherwise: str) -> tuple[str, str]:
     if isinstance(error, StudioError):
         return error.title, error.hint
     if isinstance(error, OSError) and error.filename:
-        return f"Can't use {error.filename}.", f"{error.strerror or error}."
+        return f"Can't use {error.filename}.", f"{os_error_reason(error)}."
     plugin = failing_plugin(error)
     return f"The plug-in '{plugin}' failed." if plugin else otherwise, f"{type(error).__name__}: {error}"

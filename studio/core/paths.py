@@ -68,8 +68,8 @@ def runs_file() -> Path:
 
 def choose_runs_folder(folder: Path) -> None:
     """Use a folder for new runs; forget former folders without runs. Raises OSError if the choice can't be stored."""
-    known = [other for other in runs_folders() if other != folder and _may_hold_runs(other)]
-    entries = [_RUNS if each == default_runs() else str(each) for each in (folder, *known)]
+    known = [other for other in runs_folders() if not _is_same(other, folder) and _may_hold_runs(other)]
+    entries = [_RUNS if _is_same(each, default_runs()) else str(each) for each in (folder, *known)]
     home().mkdir(parents=True, exist_ok=True)
     files.write_atomic(runs_file(), json.dumps(entries, indent=2).encode())
 
@@ -88,6 +88,14 @@ def why_unusable_for_runs(folder: Path) -> str:
             return ""
     except OSError as error:
         return f"{existing} can't be written: {error.strerror or error}."
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Return whether two paths lead to the same folder, also by another case of letters on macOS and Windows."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return one == other
 
 
 def _may_hold_runs(folder: Path) -> bool:

@@ -155,6 +155,7 @@ def test_fault_21_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("sword", "sword"), ("../../x", "_.._x"), ("CON.png", "_CON.png"), ("com1", "_com1"), ("a:b*c", "a_b_c"),
+     ("nul .png", "_nul .png"), ("LPT²", "_LPT²"), ("conin$", "_conin$"), ("console", "console"), ("aux1", "aux1"),
      ("dots. . .", "dots"), ("", "unnamed"), ("...", "unnamed"), ("é😀", "é😀"),
      ("😀" * 300, "😀" * 50), ("x" * 300, "x" * 80)],
 )  # fmt: skip
@@ -193,6 +194,18 @@ def test_free_path_does_not_exist(tmp_path: Path) -> None:
     (tmp_path / "pair-up.json").touch()
     assert free_path(tmp_path / "pair.png", (".json",), ("-down", "-up")) == tmp_path / "pair-2.png"
     assert free_path(tmp_path / "pair.png", (), ("-down", "-up")) == tmp_path / "pair.png"
+
+
+def test_free_path_where_the_case_of_letters_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows and macOS: a run 'knights' must not go into the folder of the run 'Knights'."""
+
+    def exists(path: Path) -> bool:
+        return path.name.casefold() in {other.name.casefold() for other in path.parent.iterdir()}
+
+    (tmp_path / "Knights").mkdir()
+    (tmp_path / "KNIGHTS-2").mkdir()
+    monkeypatch.setattr(os.path, "lexists", exists)
+    assert free_path(tmp_path / "knights") == tmp_path / "knights-3"
 
 
 def test_numbers_of_file_names_follow_a_blank_only_in_names_with_blanks(tmp_path: Path) -> None:

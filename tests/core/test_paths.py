@@ -8,10 +8,28 @@ from pathlib import Path
 import pytest
 
 from studio.core import paths
+from tests.conftest import posix
 
 
 def test_the_default_folder_lies_in_the_home() -> None:
     assert paths.runs() == paths.default_runs() == paths.home() / "runs" and paths.runs_folders() == [paths.runs()]
+
+
+@posix
+def test_the_same_folder_by_another_name_is_listed_once(tmp_path: Path) -> None:
+    """A link stands for another case of letters: on macOS and Windows, 'Runs' and 'runs' are one folder."""
+    first, again = tmp_path / "first", tmp_path / "First"
+    for folder in (first, paths.default_runs()):
+        (folder / "run").mkdir(parents=True)
+        (folder / "run" / "run.json").touch()
+    again.symlink_to(first)
+    for folder in (first, again):
+        paths.choose_runs_folder(folder)
+    assert paths.runs_folders() == [again, paths.default_runs()]
+    default = paths.home() / "RUNS"
+    default.symlink_to(paths.default_runs())
+    paths.choose_runs_folder(default)
+    assert paths.runs_folders() == [paths.default_runs(), again]
 
 
 def test_former_folders_stay_known_in_order(tmp_path: Path) -> None:

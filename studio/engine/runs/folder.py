@@ -28,7 +28,7 @@ import msgspec
 from filelock import BaseFileLock
 
 from studio.core import file_systems, files, former_names, records
-from studio.core.errors import BusyRunError, DamagedError, RunError, RunGoneError, UnwritableError
+from studio.core.errors import BusyRunError, DamagedError, RunError, RunGoneError, UnwritableError, os_error_reason
 from studio.core.events import LossChunk, QualityMeasured, Validated
 from studio.engine.runs.metrics import LayerStats, line_of
 
@@ -345,4 +345,4 @@ def wrap_write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UnwritableError(path, str(error.strerror or error)) from error
+        raise UnwritableError(path, os_error_reason(error, path)) from error
