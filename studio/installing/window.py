@@ -61,7 +61,8 @@ class SetupWindow:
         style.map("TCombobox", fieldbackground=[("readonly", field)], foreground=[("disabled", muted)])
         style.map("TCheckbutton", background=[("active", window)])
         style.configure("TProgressbar", background=accent, troughcolor=field, bordercolor=muted)
-        for option, colour in (("background", field), ("foreground", text), ("selectBackground", accent)):
+        colours = {"background": field, "foreground": text, "selectBackground": accent, "selectForeground": on_accent}
+        for option, colour in colours.items():
             self._root.option_add(f"*TCombobox*Listbox.{option}", colour)
 
     def _create(self) -> None:
