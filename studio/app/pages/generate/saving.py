@@ -28,7 +28,7 @@ class ResultSaver(QObject):
         session.saving.saved.connect(self.refresh)
 
     def save_one_file(self) -> bool:
-        """Save the selected results, or all, in one file. Return False without results."""
+        """Save the selected or all results in one file. Return False without results."""
         selection = self._results.to_save()
         if selection is None:
             return False
@@ -52,7 +52,7 @@ class ResultSaver(QObject):
         show_in_folder(self._saved_files())
 
     def _saved_files(self) -> list[Path]:
-        """Return the files of the selected sprites that were saved, each once."""
+        """Return the saved files of the selected sprites, without repeats."""
         sprites = (self._results.content.sprite(number).rgba for number in self._results.grid.selected())
         found = (self._session.saving.file_of(sprite) for sprite in sprites)
         return list(dict.fromkeys(path for path in found if path is not None))

@@ -22,11 +22,11 @@ class SetNames:
         return self._renamer().shown_name(axis, name)
 
     def why_fixed(self, axis: Axis, name: str) -> str:
-        """Return why a name can't be edited, as a sentence; '' if it can."""
+        """Return the reason for a fixed name, a sentence, or ''."""
         return self._renamer().why_fixed(axis, name)
 
     def rename(self, axis: Axis, name: str, text: str) -> str:
-        """Import again with another name of a view or frame. Return why that is impossible; '' if it is possible."""
+        """Import again with a new name of a view or frame. Return the reason for a refused name, or ''."""
         try:
             options = self._renamer().rename(axis, name, text)
         except BadInputError as error:
@@ -36,7 +36,7 @@ class SetNames:
         return ""
 
     def _renamer(self) -> CellRenamer:
-        """Return the renamer of the open sprites, made once for each import."""
+        """Return the renamer of the open sprites; make a new renamer after each import."""
         result, latest = self._open_sprites.result, self._open_sprites.latest.options
         if self._made is None or self._made[0] is not result or self._made[1] != latest:
             layout, names = (result.sprites.sets, result.sprites.names) if result is not None else (NO_SETS, ())

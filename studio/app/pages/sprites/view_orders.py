@@ -49,7 +49,7 @@ class ViewOrders(QWidget):
             button.set_side(_SIDE if needed <= self.width() else _SMALL_SIDE)
 
     def show_sprites(self, sprites: Sprites) -> bool:
-        """Show the first frames of a character without names of views. Return False for other sprites."""
+        """Show the first frames of a character with unnamed views. Return False for other sprites."""
         sets = sprites.sets
         if sets.kind != "sheets" or len(sets.rows) != len(_ORDERS[0][0]) or has_names(sets):
             return False
@@ -69,7 +69,7 @@ class ViewOrders(QWidget):
 
 
 class _OrderButton(QPushButton):
-    """A button that shows names below pictures. names: of views. user: who uses this order, or ''."""
+    """A button with names of views below pictures. user: a program with this order, or ''."""
 
     def __init__(self, names: Sequence[str], user: str) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class _OrderButton(QPushButton):
         factory.set_name_and_tip(self, listed, tip)
 
     def set_pictures(self, pictures: Sequence[Rgba | None]) -> None:
-        """Show uint8 [S, S, 4] of each view; None for a missing picture."""
+        """Show a picture of each view, uint8 [S, S, 4], or None for a gap."""
         self._pictures = pictures
         self.update()
 
@@ -114,7 +114,7 @@ class _OrderButton(QPushButton):
             left += width + _BETWEEN
 
     def _columns(self, side: int) -> list[int]:
-        """Return the width of each picture with its name, in logical pixels."""
+        """Return the widths of the pictures with their names, in logical pixels."""
         return [max(side, self.fontMetrics().horizontalAdvance(name) + 1) for name in self.names]
 
     def _width(self, side: int) -> int:
