@@ -1,5 +1,5 @@
 ; Installer for Windows, for one user, without administrator rights. windows_setup.py builds it:
-; makensis -DVERSION -DNUMBERS (four numbers) -DFOLDER (payload) -DFILES (list of the payload) -DPYTHON -DOUT
+; makensis -DVERSION -DNUMBERS (four numbers) -DFOLDER (payload) -DFILES (list of the payload) -DPYTHON -DPICTURE -DOUT
 
 Target amd64-unicode
 !include MUI2.nsh
@@ -11,6 +11,7 @@ Target amd64-unicode
 !define SHORTCUT "$SMPROGRAMS\${APP}.lnk"
 
 Name "${APP}"
+BrandingText "${APP} ${VERSION}"
 OutFile "${OUT}"
 InstallDir "$LOCALAPPDATA\Programs\${APP}"
 InstallDirRegKey HKCU "${KEY}" InstallLocation
@@ -29,6 +30,7 @@ VIAddVersionKey LegalCopyright "MIT licence"
 
 !define MUI_ICON "${FOLDER}\app.ico"
 !define MUI_UNICON "${FOLDER}\app.ico"
+!define MUI_WELCOMEFINISHPAGE_BITMAP "${PICTURE}"
 !define MUI_ABORTWARNING
 !define MUI_DIRECTORYPAGE_TEXT_TOP "The installer fetches Python ${PYTHON} (about 30 MB). The first start then asks before it fetches PyTorch, from half a gigabyte to several gigabytes. Nothing needs administrator rights."
 !define MUI_FINISHPAGE_RUN
@@ -131,7 +133,7 @@ Function FetchPython
       RMDir /r "$INSTDIR\cache"
       Return
     ${EndIf}
-    MessageBox MB_RETRYCANCEL|MB_ICONEXCLAMATION "Python could not be fetched. Check the network; behind a proxy, set HTTPS_PROXY.$\r$\n$\r$\n$3" /SD IDCANCEL IDRETRY +2
+    MessageBox MB_RETRYCANCEL|MB_ICONEXCLAMATION "Python could not be fetched. Check the network; behind a proxy, set HTTPS_PROXY.$\r$\n$\r$\nuv ended with code $2. $3" /SD IDCANCEL IDRETRY +2
     ${Break}
   ${Loop}
 FunctionEnd
