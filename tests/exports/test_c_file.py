@@ -16,14 +16,16 @@ from studio.core.errors import ExportError
 from studio.core.events import Exported
 from studio.data.colour.pixel_art import PixelStyle, to_pixel_art
 from studio.engine import catalog
-from studio.engine.models.exporting import export
+from studio.engine.models.exporting import export, exportable_copy
 from studio.engine.steps.batches import to_rgba
+from studio.exports.c.completing import ROUNDS
 from studio.exports.c.verification import CConfig
 from studio.exports.c_file import CFile
+from studio.recipes.flow import normal_rows
 from tests.exports.c.tools import COMPILERS, STRICT, STYLE, needs_compiler
 from tests.exports.tools import read_back, small_exportable, small_model, with_most_slow
 
-RECIPES = ("generator", "classifier", "regression")
+RECIPES = ("generator", "classifier", "regression", "sets")
 FORM = CFile()
 
 pytestmark = [needs_compiler, pytest.mark.usefixtures("made_once")]
@@ -65,6 +67,13 @@ def test_the_snippet_compiles_in_another_folder(recipe: str, tmp_path: Path) -> 
             *_, x = model.recipe.draw(model.network, torch.tensor([0]), 1.5, 10, 1)
         expected = to_pixel_art(to_rgba(x).numpy(), np.array([0]), model.style)
         assert (np.frombuffer(pixels, np.uint8).reshape(expected.shape) == expected).all(-1).mean() >= 0.98
+    elif recipe == "sets":
+        header, _, pixels = (tmp_path / "set.pam").read_bytes().partition(b"ENDHDR\n")
+        assert b"WIDTH 8\nHEIGHT 32\nDEPTH 4\n" in header
+        nothing, given = torch.zeros(1, 4, 8, 8, 4, dtype=torch.uint8), torch.zeros(1, 4, dtype=torch.bool)
+        chances = torch.special.ndtr(normal_rows(1, (ROUNDS, 2, 4, 8, 8), 1))
+        drawn = exportable_copy(model).draw_missing(model.network, nothing, given, chances, 0.5).numpy()
+        assert drawn.any() and (np.frombuffer(pixels, np.uint8).reshape(drawn.shape) == drawn).all(-1).mean() >= 0.98
     else:
         with torch.no_grad():
             expected = model.recipe.predict(model.network, torch.full((1, 4, 8, 8), -1.0))[0].numpy()  # is empty
@@ -143,6 +152,34 @@ int main(void)
 """
 
 
+EVERY_SET = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "model.h"
+
+int main(void)
+{
+    enum { BYTES = 4 * MODEL_SIZE * MODEL_SIZE };
+    static uint8_t cells[MODEL_CELLS * BYTES], given[MODEL_CELLS];
+    unsigned long sum = 0;
+    model_context *context = model_open("model.bin");
+    if (!context) return 1;
+    for (int seed = 0; seed < 1 << MODEL_CELLS; seed++) {
+        for (int cell = 0; cell < MODEL_CELLS; cell++) {
+            given[cell] = seed >> cell & 1;
+            for (int i = 0; i < BYTES; i++) {
+                cells[cell * BYTES + i] = (uint8_t)(given[cell] ? i / 4 % (MODEL_COLOURS + 1) * 9 : i);
+            }
+        }
+        if (model_complete(context, cells, given, seed, (float)(seed % 3) / 2, cells) != 0) return 1;
+        for (size_t i = 0; i < sizeof cells; i++) sum += cells[i];
+    }
+    model_close(context);
+    return printf("%lu\\n", sum) < 0;
+}
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -150,7 +187,8 @@ def test_every_compiler_takes_it_without_a_warning_and_sanitizers_find_nothing(
     recipe: str, precision: str, tmp_path: Path
 ) -> None:
     done = exported(recipe, tmp_path / "model.c", precision, STYLE)
-    (tmp_path / "main.c").write_text(EVERYTHING if recipe == "generator" else done.snippets["C"])
+    mains = {"generator": EVERYTHING, "sets": EVERY_SET}
+    (tmp_path / "main.c").write_text(mains.get(recipe, done.snippets["C"]))
     sanitized = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     assert COMPILERS
     for compiler in COMPILERS:

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import torch
 import wasmtime
+from numpy.typing import NDArray
 from PIL import Image
 
 from studio.core import paths
@@ -29,7 +30,7 @@ from studio.engine.models.exporting import exportable_copy
 from studio.engine.models.model import TrainedModel
 from studio.engine.steps.batches import to_rgba
 from studio.exports import web_page
-from studio.exports.base import ExportableModel
+from studio.exports.base import PROBE, ExportableModel
 from studio.exports.c.packing import operations, pack_model
 from studio.exports.c.source import read
 from studio.exports.c.verification import CConfig
@@ -154,15 +155,16 @@ def test_the_engine_calls_python_for_no_number_of_a_layer(exportable: Exportable
     assert 0 < calls < 10 * SIZE**2  # for the noise of a sprite and the time of the step
 
 
-def test_exp_equals_libm() -> None:
+@pytest.mark.parametrize("name", ["exp", "log"])
+def test_functions_equal_libm(name: str) -> None:
     points = np.array([-np.inf, -110, -90, -1, -1e-8, 0, 1e-8, 0.3, 1, 88, 89, 1e6, np.inf, np.nan], np.float32)
     points = np.concatenate([points, np.linspace(-100, 88, 3001, dtype=np.float32)])
-    with np.errstate(over="ignore"):
-        expected = np.exp(points.astype(np.float64)).astype(np.float32)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(points.astype(np.float64)).astype(np.float32)
     store = wasmtime.Store()
     functions = wasmtime.Instance(store, wasmtime.Module(store.engine, wasm_engine.FUNCTIONS.read_text("utf-8")), [])
-    expf: Any = functions.exports(store)["expf"]
-    found = np.array([expf(store, float(point)) for point in points], np.float32)
+    function: Any = functions.exports(store)[f"{name}f"]
+    found = np.array([function(store, float(point)) for point in points], np.float32)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -250,6 +252,48 @@ def test_a_browser_names_a_sprite(tmp_path: Path) -> None:
     assert [name for name, _ in rows] == [model.class_names[place] for place in np.argsort(-expected)]
     for name, share in rows:
         assert abs(float(share.removesuffix(" %")) / 100 - expected[model.class_names.index(name)]) < 0.001
+
+
+@pytest.mark.slow
+def test_a_browser_draws_the_rest_of_a_set(tmp_path: Path) -> None:
+    model = small_exportable("sets")
+    cells, given = (values[0].numpy() for values in PROBE.sets(len(model.cells), 8))
+    cells = cells * (cells[..., 3:] > 0)  # a canvas forgets the colours of transparent pixels
+    page = FORM.write(model, tmp_path / "page.html", CConfig())[0]
+
+    def opened(name: str, rgba: NDArray[np.uint8], cell: int = 0) -> tuple[str, str]:
+        picture = io.BytesIO()
+        Image.fromarray(rgba).save(picture, "PNG")
+        file = f"new File([Uint8Array.from({list(picture.getvalue())})], {json.dumps(name)}, {{type: 'image/png'}})"
+        return "script", f"openFiles([{file}], {cell}).then(() => statusLine.textContent)"
+
+    noise = np.random.default_rng(0).integers(0, 256, (8, 8, 4), np.uint8) | np.array([0, 0, 0, 255], np.uint8)
+    _, wide, many, empty, _, _, label, _, _, drawn, left, below, _, said, _ = acted(
+        page,
+        [
+            ("until", "ready"), opened("wide.png", noise[:, :7]), opened("many.png", noise),
+            opened("none.png", noise * 0), opened("front.png", cells[0]), ("shot", str(tmp_path / "page.png")),
+            ("script", "form.go.textContent"),
+            ("click", "button[name=go]"), ("until", "done"),
+            ("script", "drawn.map((one) => [one.seed, Array.from(one.rgba)])"),
+            ("script", "given.map(Boolean)"), ("script", "list.querySelectorAll('li').length"),
+            opened("sheet.png", cells.reshape(-1, 8, 4)), ("script", "(form.requestSubmit(), statusLine.textContent)"),
+            ("script", "clear.onclick()"),
+        ],
+    )  # fmt: skip
+    assert wide == "wide.png has 7 x 8 pixels. A cell has 8 x 8, a sheet 8 x 32."
+    assert many == "With many.png, the cells have 64 colours. The model takes 15."
+    assert empty == "none.png has no visible pixel."
+    assert (label, left, below) == ("Draw the rest", [True, False, False, False], 4)
+    assert said == "All cells are given. Clear a cell to draw it."
+    engine = WasmEngine(ENGINE.read_bytes(), pack_model(model, "fp32"))
+    for place, (seed, rgba) in enumerate(drawn):
+        assert seed == APART * place
+        found, expected = (
+            np.array(rgba, np.uint8).reshape(cells.shape),
+            engine.complete(cells, given, 0.5 * (place > 0), seed),
+        )
+        assert (found == expected).all(-1).mean() >= 0.98 and (found[0] == cells[0]).all()
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from studio.exports.c.program import Program
 from studio.exports.c.tracing import trace
 from studio.exports.onnx_graph import SoftmaxModule
 
-ROUNDS = 8  # as in sets.c
+ROUNDS = 16  # as in sets.c
 SEED_STRIDE = 1_000_003  # between the seeds of candidates, as in the studio
 _SMALLEST = 16  # entries; a network for fewer saves little time
 

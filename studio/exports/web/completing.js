@@ -28,7 +28,8 @@ function work() {
       }
       const begun = performance.now();
       const rgba = model.complete(data.cells, data.given, data.seed, data.variety);
-      postMessage({ round: data.round, seed: data.seed, rgba, seconds: (performance.now() - begun) / 1000 });
+      const isLikely = data.variety === 0 && data.given.some(Boolean);
+      postMessage({ round: data.round, seed: data.seed, isLikely, rgba, seconds: (performance.now() - begun) / 1000 });
     } catch (error) {
       postMessage({ failed: error.message });
     }
@@ -203,9 +204,9 @@ function tile(answer) {
   const sheet = sheetOf(answer.rgba);
   answer.player = newCanvas(size, size);
   answer.player.setAttribute("aria-hidden", "true");
-  words.textContent = `seed ${answer.seed}`;
+  words.textContent = answer.isLikely ? "most likely" : `seed ${answer.seed}`;
   button.type = "button";
-  button.title = `Candidate with seed ${answer.seed}: save as PNG`;
+  button.title = `Candidate ${drawn.length}, ${words.textContent}: save as PNG`;
   button.setAttribute("aria-label", button.title);
   button.onclick = () => download(sheet, `${about.title} ${answer.seed}.png`);
   button.append(sheet, words);
@@ -261,7 +262,8 @@ form.onsubmit = (event) => {
   document.body.dataset.state = "drawing";
   for (let index = 0; index < count; index++) {
     const seed = form.seed.valueAsNumber + about.placesApart * index;
-    worker.postMessage({ round, cells, given: given.map(Boolean), seed, variety: form.variety.valueAsNumber });
+    const variety = index ? form.variety.valueAsNumber : 0; // the first has the most likely colours
+    worker.postMessage({ round, cells, given: given.map(Boolean), seed, variety });
   }
 };
 

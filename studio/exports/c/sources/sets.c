@@ -1,11 +1,12 @@
 /* Completes sets: the network gives the odds of a palette's colours for each pixel of all cells. A few rounds draw the
    missing pixels and keep the most certain ones (MaskGIT, Chang et al. 2022). */
 
-enum { ROUNDS = 8 };
+enum { ROUNDS = 16 };
 
 #define MIRRORED 0.95f    /* share of training sets from which side views mirror each other */
 #define LEAST_ODDS 1e-9f  /* before a logarithm */
 #define UNUSED -2.0f      /* all channels of an unused palette entry */
+#define NEW_HEAT 3.0f     /* of the certainty, in the first cell of a new set */
 #define KNOWN 1e30f       /* certainty of a known pixel */
 #define SET_PIXELS (CELLS * AREA)
 #define ROOM ((size_t)SET_PIXELS * (size_t)(6 + 2 * ENTRIES + 2 * ROUNDS)) /* floats for the arrays below */
@@ -152,16 +153,16 @@ static int find_odds(completion *s, const float *weights, float *memory)
     return entries;
 }
 
-/* Draws the colour of a pixel. odds: of the entries, `step` floats apart. variety 0 takes the most likely colour.
+/* Draws the colour of a pixel. odds: of the entries, `step` floats apart. temperature 0 takes the most likely colour.
    Returns the entry, and its certainty: the logarithm of its odds plus random numbers times `heat`. */
-static int draw_colour(completion *s, const float *odds, int step, float variety, float heat, const float *chances,
+static int draw_colour(completion *s, const float *odds, int step, float temperature, float heat, const float *chances,
                        float *certainty)
 {
-    const float heated = variety > 1e-3f ? variety : 1e-3f;
+    const float heated = temperature > 1e-3f ? temperature : 1e-3f;
     float sum = 0, weights = 0, below = 0;
     int best = 0, drawn = 0;
     for (int i = 0; i < s->count; i++) best = odds[i * step] > odds[best * step] ? i : best;
-    if (variety <= 0) return best;
+    if (temperature <= 0) return best;
     for (int i = 0; i < s->count; i++) {
         const float own = odds[i * step] > LEAST_ODDS ? odds[i * step] : LEAST_ODDS;
         s->logs[i] = logf(own);
@@ -200,27 +201,28 @@ static float value_at(float *values, int count, int rank)
     return values[rank];
 }
 
-/* Draws the missing pixels in rounds, from the odds of the pixels that are known so far. */
+/* Draws the missing pixels in rounds, from the odds of the pixels that are known so far. missing: number of pixels. In a
+   new set all are missing: the rounds draw its first cell, the last round the other cells from it. */
 static void draw_rounds(completion *s, const float *weights, float *memory, int missing, float variety)
 {
-    /* cos(pi / 2 * (round + 1) / ROUNDS): the share of pixels that stay missing */
-    static const float left[ROUNDS] = {
-        0.98078528f, 0.92387953f, 0.83146961f, 0.70710678f, 0.55557023f, 0.38268343f, 0.19509032f, 0,
-    };
-    const int rounds = variety > 0 ? ROUNDS : 1;
+    const int is_new = missing == SET_PIXELS, rounds = is_new || variety > 0 ? ROUNDS : 1;
+    const int waiting = is_new ? SET_PIXELS - AREA : 0;
     for (int round = 0; round < rounds; round++) {
-        const int entries = find_odds(s, weights, memory);
-        const float heat = variety * (1 - (float)round / ROUNDS);
+        const int is_last = round == rounds - 1, entries = find_odds(s, weights, memory);
+        const float temperature = is_new ? !is_last : variety;
+        const float heat = (is_new ? NEW_HEAT : variety) * (1 - (float)round / ROUNDS);
         for (int i = 0; i < SET_PIXELS; i++) {
-            s->certainty[i] = KNOWN;
-            if (s->known[i] != 0) continue;
+            const int waits = is_new && i >= AREA;
+            s->certainty[i] = waits ? -KNOWN : KNOWN;
+            if (s->known[i] != 0 || (waits && !is_last)) continue;
             const float *odds = s->odds + i / AREA * entries * AREA + i % AREA;
             const float *chances = s->chances + 2 * round * SET_PIXELS + i;
-            s->index[i] = (float)draw_colour(s, odds, AREA, variety, heat, chances, s->certainty + i);
+            s->index[i] = (float)draw_colour(s, odds, AREA, temperature, heat, chances, s->certainty + i);
         }
-        if (round == rounds - 1) break;
+        if (is_last) break;
+        const float share = cosf(1.57079633f * (float)(round + 1) / (float)(is_new ? ROUNDS - 1 : ROUNDS));
         memcpy(s->sorted, s->certainty, (size_t)SET_PIXELS * sizeof *s->sorted);
-        const float least = value_at(s->sorted, SET_PIXELS, (int)((float)missing * left[round]));
+        const float least = value_at(s->sorted, SET_PIXELS, waiting + (int)((float)(missing - waiting) * share));
         for (int i = 0; i < SET_PIXELS; i++) s->known[i] = s->certainty[i] >= least;
     }
 }
