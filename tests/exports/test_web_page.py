@@ -267,13 +267,14 @@ def test_a_browser_draws_the_rest_of_a_set(tmp_path: Path) -> None:
         file = f"new File([Uint8Array.from({list(picture.getvalue())})], {json.dumps(name)}, {{type: 'image/png'}})"
         return "script", f"openFiles([{file}], {cell}).then(() => statusLine.textContent)"
 
-    noise = np.random.default_rng(0).integers(0, 256, (8, 8, 4), np.uint8) | np.array([0, 0, 0, 255], np.uint8)
+    noise = np.random.default_rng(0).integers(0, 256, (8, 8, 4)).astype(np.uint8)
+    noise[..., 3] = 255
     _, wide, many, empty, _, _, label, _, _, drawn, left, below, _, said, _ = acted(
         page,
         [
             ("until", "ready"), opened("wide.png", noise[:, :7]), opened("many.png", noise),
-            opened("none.png", noise * 0), opened("front.png", cells[0]), ("shot", str(tmp_path / "page.png")),
-            ("script", "form.go.textContent"),
+            opened("none.png", np.zeros_like(noise)), opened("front.png", cells[0]),
+            ("shot", str(tmp_path / "page.png")), ("script", "form.go.textContent"),
             ("click", "button[name=go]"), ("until", "done"),
             ("script", "drawn.map((one) => [one.seed, Array.from(one.rgba)])"),
             ("script", "given.map(Boolean)"), ("script", "list.querySelectorAll('li').length"),
