@@ -40,6 +40,7 @@ screenshots: .venv/ready qt-libraries
 	$(BIN)/python assets/screenshots/make_screenshots.py $(if $(SPRITES),--sprites "$(SPRITES)")
 
 # Build and check what a person publishes; nothing is uploaded: `make release REPOSITORY=https://github.com/OWNER/NAME`
+release: export PYTHONPATH = assets/installers
 release: .venv/ready-to-test .venv-release/ready
 	$(BIN)/python assets/release/make_release.py "$(REPOSITORY)"
 

@@ -28,6 +28,7 @@ from typing import Any
 
 import packaging.tags
 import packaging.utils
+import third_party
 from macos_app import make_app
 from windows_setup import add_files, make_setup
 
@@ -200,6 +201,11 @@ def fetch_bundle(build: Build, folder: Path) -> None:
         (folder / name).unlink()
     facts = {"build": build.name, "python": python_version()}
     (folder / "bundle.json").write_text(json.dumps(facts), encoding="utf-8")
+    # Of the packages installed here; another build of PyTorch has the same licences, or fewer.
+    text = third_party.notice(
+        third_party.read_packages(ROOT / "requirements.lock"), ROOT / "assets/starter/sources.json"
+    )
+    (folder / "THIRD-PARTY.txt").write_text(text, encoding="utf-8")
 
 
 def best_wheel(wheels: Sequence[Mapping[str, Any]]) -> str:

@@ -213,8 +213,7 @@ def check_release(repository: str, out: Path, tools: Path) -> list[str]:
     checked = [str(tools), "-m", "twine", "check", "--strict", *map(str, files)]
     done = subprocess.run(checked, capture_output=True, text=True, check=False)
     found += [f"twine check: {done.stdout.strip()}"] if done.returncode else []
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    packages = [third_party.read_package(name) for name in [*third_party.locked_names(lock), "uv"]]
+    packages = third_party.read_packages(ROOT / "requirements.lock")
     found += third_party.problems(packages)
     text = third_party.notice(packages, ROOT / "assets/starter/sources.json")
     (out / "THIRD-PARTY.txt").write_text(text, encoding="utf-8")

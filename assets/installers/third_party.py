@@ -61,6 +61,11 @@ def read_package(name: str, system: Path = COMMON_LICENCES) -> Package:
     return Package(name, found.version, licence, _homepage(about), texts)
 
 
+def read_packages(lock: Path) -> list[Package]:
+    """Read the licences of all packages of a lock file, and of uv."""
+    return [read_package(name) for name in [*locked_names(lock.read_text(encoding="utf-8")), "uv"]]
+
+
 def problems(packages: Iterable[Package]) -> list[str]:
     """Return a sentence for each package with an unknown licence, or without a licence text."""
     found = []
