@@ -50,6 +50,7 @@ def test_the_merged_picture_is_read(tmp_path: Path, method: int) -> None:
         (ora(("mergedimage.png", png(50_000, 50_000, 8, 6, [bytes(9)]))), "refused", "50,000 x 50,000"),
         (ora(("mergedimage.png", png_of(sprite(1))))[:-30], "unreadable", "cut off"),
     ],
+    ids=["empty", "text", "no image", "bad image", "huge", "cut off"],  # the archives hold the time of day
 )
 def test_files_without_an_image_are_refused(tmp_path: Path, data: bytes, group: str, words: str) -> None:
     with pytest.raises(UnreadableFile, match=words) as refused:
