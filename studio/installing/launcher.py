@@ -108,9 +108,11 @@ def _has_screen(words: Sequence[str]) -> bool:
         return False
     try:
         import tkinter
-
+    except ImportError:
+        return False
+    try:
         tkinter.Tk().destroy()
-    except (ImportError, tkinter.TclError):
+    except tkinter.TclError:
         return False
     return True
 

@@ -56,6 +56,11 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return commands
 
 
+def test_without_tkinter_the_terminal_asks(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tkinter", None)
+    assert launcher.main([]) == 1
+
+
 def test_without_agreement_nothing_is_fetched(payload: Payload, capsys: pytest.CaptureFixture[str]) -> None:
     assert launcher.main([]) == 1
     said = capsys.readouterr().out
