@@ -28,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the launcher. Returns the exit code, or becomes the studio."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     program = program_folder()
+    if words[:1] == ["--check"]:  # of the self-extracting installer: this computer has a fitting Python
+        return 0
     if words[:1] == ["--uninstall"]:
         return _uninstall(program, agreed="--yes" in words)
     if words[:1] == ["--register"]:  # of the self-extracting installer

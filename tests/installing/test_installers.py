@@ -66,6 +66,14 @@ def test_the_run_unpacks_what_the_launcher_needs(making: ModuleType, wheel: Path
     assert not (tmp_path / "cut").exists()
 
 
+def test_without_python_the_run_installs_nothing(making: ModuleType, wheel: Path, uv: Path, tmp_path: Path) -> None:
+    run = making.make_run(wheel, uv, tmp_path)  # the stand-in for the studio has no launcher: as if Python were too old
+    variables = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path / "user")}
+    done = subprocess.run(["sh", run], env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr
+    assert not list((tmp_path / "user").rglob("installer*"))
+
+
 def test_the_bundle_carries_the_wheels(making: ModuleType, wheel: Path, uv: Path, tmp_path: Path) -> None:
     (tmp_path / "bundle/wheels").mkdir(parents=True)
     (tmp_path / "bundle/wheels/torch.whl").touch()
