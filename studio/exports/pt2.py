@@ -23,7 +23,7 @@ from studio.exports.source_code import fill_in
 
 _ABOUT = "about.json"
 _TENSORS = ("weight_", "tensor_")  # names of files with raw numbers; other files may be pickled
-_ROUNDS = 8  # of a model that completes sets, as in the studio
+_ROUNDS = 8  # of a model that completes sets; half of the studio's, because every round is traced
 _STEPS = 1  # unused by recipes without a flow, which draw in one pass
 
 
