@@ -94,6 +94,7 @@ class BreakIt(Experiment):
                 for run in runs:
                     run.validate(run.training.ema.network, heldout)
                 yield Outcome(_plots(runs), (_table(runs),), pictures=tuple(_pictures(runs)))
+        yield base.seconds_in_turns(seconds, seconds)
         yield Progress(0, 0, "evaluation and drawing")
         for run in runs:
             run.validate(run.training.ema.network, heldout)
