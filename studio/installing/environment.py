@@ -191,7 +191,7 @@ class _Installation:
 
 
 def delete_unused(program: Path) -> None:
-    """Delete environments other than the installed one, except those in which a studio is running."""
+    """Delete old environments. An environment with a running studio stays."""
     installed = read_installed(program)
     for folder in program.glob(f"{_ENVIRONMENT}*"):
         if (installed is None or folder.name != installed.folder) and not locks.is_held(folder / "in-use"):

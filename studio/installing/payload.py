@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 APP = "Sprite Training Studio"
-# Packages of PyTorch and its CUDA libraries. Each build of PyTorch needs its own versions.
+# Packages of PyTorch and of CUDA. Their versions differ between builds of PyTorch.
 _TORCH_PACKAGES = re.compile(r"^(torch|torchvision|triton|nvidia-[\w-]+|cuda-[\w-]+)==")
 
 
@@ -160,7 +160,7 @@ def extended_path(text: str) -> str:
 
 
 def delete_folder(folder: Path) -> None:
-    """Delete a folder as far as it can be deleted, however long the paths of its files are."""
+    """Delete a folder, also with very long paths. Files in use stay."""
     shutil.rmtree(extended_path(str(folder.absolute())) if os.name == "nt" else folder, ignore_errors=True)
 
 

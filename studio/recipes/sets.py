@@ -63,7 +63,7 @@ class SetsConfig(TrainingConfig):
     )  # fmt: skip
 
     dropout: float = setting(
-        0.1, "Share of channels dropped in each step, so that few characters are not learnt by heart.",
+        0.1, "Share of channels dropped in each step. Dropping channels delays learning few characters by heart.",
         low=0.0, high=0.9, low_text="Off", advanced=True,
     )  # fmt: skip
     mix_share: float = setting(
@@ -88,13 +88,13 @@ _PLANNER = Planner(
 _FEWEST_SETS = 8
 _RAREST = 0.1  # smallest share of the sets that have a cell
 _PALETTES = 64  # of training sets, kept for drawing new sets
-# Shares of the training examples with these cells given: none, the first, the first of each row; otherwise any cells.
+# Shares of the training examples: no cell given, the first cell, the first cell of each row; else random cells.
 _NONE, _FIRST, _FIRST_OF_ROWS = 0.1, 0.5, 0.15
-_REVEALED = 0.25  # share of the training examples in which some pixels of missing cells are known
+_REVEALED = 0.25  # share of the training examples with known pixels in missing cells
 _HIGHEST_CUT, _LOWEST_CUT = 0.25, 0.85  # where characters are mixed, as a share of their height from the top
 _NEW_HEAT = 3.0  # of the certainty, for the first cell of a new character: the most certain pixels alone make blobs
 _SMALLEST = 1e-9  # odds, before their logarithm
-_WHOLE_PALETTE = 0.25  # share of the training examples with all colours of the set, not only those of known pixels
+_WHOLE_PALETTE = 0.25  # share of the training examples with all colours of the set, known or not
 
 
 class Sets(Recipe[SetsConfig, SetNetwork]):
@@ -120,7 +120,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         return ""
 
     def select(self, sprites: Sprites, config: SetsConfig) -> tuple[Sprites, list[str]]:
-        """Return the sprites of sets that can be learnt, as one class, and a sentence for each group left out."""
+        """Return the sprites of usable sets, as one class, and a sentence for each group left out."""
         layout, notes = sprites.sets, list[str]()
         if not len(layout):
             hint = "Open sheets or folders of characters, and choose how to find sets in the import settings."
@@ -160,7 +160,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         return cell_slices(spec.cells)
 
     def statistics(self, sprites: Sprites, config: SetsConfig) -> Mapping[str, Tensor]:
-        """Return palettes of training sets, and which cells begin a row and which mirror each other."""
+        """Return palettes of training sets, the first cell of each row, and the mirror image of each cell."""
         stacked, palettes = sprites.stacked_sets(np.arange(len(sprites))), no_palettes(_PALETTES, config.colours)
         spread = np.linspace(0, len(stacked) - 1, min(_PALETTES, len(stacked))).round().astype(np.int64)
         for row, number in enumerate(np.resize(spread, _PALETTES).tolist()):
@@ -251,7 +251,7 @@ def _colour_counts(sprites: Sprites) -> NDArray[np.int64]:
 
 
 def _cells_of(network: SetNetwork, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return the cells of a batch, x [B, C, 4, S, S], and which cells there are, bool [B, C].
+    """Return the cells of a batch, x [B, C, 4, S, S], and whether a set has the cell, bool [B, C].
 
     The augmentation mirrors the pixels of some sets; here their left cells become right cells, too.
     """

@@ -1,4 +1,4 @@
-"""Match the cells of one layout with the cells of another that show the same side and frame."""
+"""Match the cells of two layouts by view and frame."""
 
 from __future__ import annotations
 

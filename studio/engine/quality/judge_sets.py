@@ -1,4 +1,4 @@
-"""Judge cells that a model of sets draws: as pixel art, as copies of training sprites, and as frames of a walk."""
+"""Judge drawn cells of sets: as pixel art, as copies of training sprites, and as frames of a walk."""
 
 from collections.abc import Generator
 from dataclasses import replace

@@ -157,7 +157,7 @@ class SpritesPage(Page):
     def _on_imported(self, result: SpritesImported) -> None:
         paths = self.session.open_sprites.paths
         is_same = paths == self._shown_paths
-        with QSignalBlocker(self.summary):  # its choice is of sprites that the browser does not show yet
+        with QSignalBlocker(self.summary):  # the browser does not show the chosen sprites yet
             self.summary.show_result(result, keeps_class=is_same)
         self.browser.show_sprites(result.sprites, self.summary.indices, is_same=is_same)
         if self.cutting.is_open or not is_same:

@@ -16,7 +16,7 @@ from studio.app.widgets.input import KeyCommands, PlaceTips
 from studio.data.sets.renaming import Axis
 
 _PADDING = 4  # logical pixels beside and around a text
-_WIDEST = 96  # logical pixels of a column that is widened for its name
+_WIDEST = 96  # logical pixels of a column widened for a name
 _EDITOR, _BUBBLE = 112, 320  # smallest width of the field for a name, and width of the reason below
 
 
