@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.core.former_names import alias
+from studio.data.attributes.attributes import NO_ATTRIBUTES, Attributes
 from studio.data.files.scratch import copy_rows
 from studio.data.sets.layout import GAP, NO_SETS, SetLayout
 
@@ -50,6 +51,7 @@ class Sprites:
     groups: The split into training and validation set keeps sprites of a group together. By default each sprite is its
     own group; the import groups the sprites of a file, `data.similarity.groups` adds near-duplicates.
     sets: Which sprites are views and frames of one character.
+    attributes: Values beside the class, such as an element and a rarity.
     is_test: True in the data set's own test set. Training uses test sprites only if there are no others.
     """
 
@@ -65,6 +67,7 @@ class Sprites:
     groups: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # [N]
     is_test: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))  # [N]
     sets: SetLayout = NO_SETS
+    attributes: Attributes = NO_ATTRIBUTES
 
     def __post_init__(self) -> None:
         if not self.target_names:
@@ -80,6 +83,7 @@ class Sprites:
         assert self.targets.shape == (count, len(self.target_names)) and self.targets.dtype == np.float32
         assert self.groups.shape == (count,) and self.groups.dtype == np.int64
         assert self.is_test.shape == (count,) and self.is_test.dtype == np.bool_
+        assert not self.attributes or len(self.attributes.table) == count
         assert not len(self.sets) or self.sets.table.max() < count
 
     def __len__(self) -> int:
@@ -92,7 +96,7 @@ class Sprites:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of pixels, classes and targets, 32 hex digits; computed at the first access."""
+        """Hash of pixels, classes, targets and attributes, 32 hex digits; computed at the first access."""
         for _ in self.compute_fingerprint():
             pass
         return str(vars(self)["_fingerprint"])
@@ -110,6 +114,9 @@ class Sprites:
         if self.target_names:
             digest.update(repr(self.target_names).encode("utf-8", "surrogatepass"))
             digest.update(np.ascontiguousarray(self.targets).data)
+        if self.attributes:
+            digest.update(repr((self.attributes.names, self.attributes.values)).encode("utf-8", "surrogatepass"))
+            digest.update(np.ascontiguousarray(self.attributes.table).data)
         vars(self)["_fingerprint"] = digest.hexdigest()[:32]
 
     def with_pixels(self, rgba: Rgba, stored: MappedFile | None) -> Sprites:
@@ -144,7 +151,15 @@ class Sprites:
         names = tuple(self.names[i] for i in chosen)
         rgba = copy_rows(self.rgba, chosen, self.stored.path.parent if self.stored else None)
         rows = {name: getattr(self, name)[chosen] for name in ("labels", "targets", "groups", "is_test")}
-        return replace(self, rgba=rgba, names=names, stored=None, sets=self.sets.take(chosen, len(self)), **rows)
+        return replace(
+            self,
+            rgba=rgba,
+            names=names,
+            stored=None,
+            sets=self.sets.take(chosen, len(self)),
+            attributes=self.attributes.take(chosen),
+            **rows,
+        )
 
     def of_sets(self, layout: SetLayout) -> Sprites:
         """Return the sprites of these sets alone, which the split keeps whole. layout: a part of `sets`."""

@@ -12,7 +12,7 @@ import json
 import math
 import os
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from studio.core.errors import BadInputError
 from studio.core.files import atomic_path, read_into
 from studio.core.generators import run_to_end
+from studio.data.attributes.attributes import Attributes
 from studio.data.files import scratch
 from studio.data.sets.layout import NO_SETS, SetLayout
 from studio.data.sprites import MappedFile, Sprites
@@ -30,9 +31,9 @@ _FORMAT = "sprites 3"
 _LONGEST_HEADER = 100_000_000  # bytes; limit of safetensors
 _LARGEST_SIDE = 4096
 _SLICE = 32 << 20  # bytes written at a time
-_BYTES = {"U8": 1, "F32": 4, "I64": 8}
+_BYTES = {"U8": 1, "I16": 2, "F32": 4, "I64": 8}
 _A_LINE = 4096  # list entries per line
-_EXTRA, _SETS = "extra.", "sets."
+_EXTRA, _SETS, _ATTRIBUTES = "extra.", "sets.", "attributes."
 
 
 class DamagedFile(Exception):  # noqa: N818
@@ -48,6 +49,7 @@ class PackedTexts:
     names: list[str]
     target_names: list[str]
     sets: dict[str, Any]  # SetLayout.to_json; empty without sets
+    attributes: dict[str, Any]  # Attributes.to_json; empty without attributes
     extra: dict[str, Any]  # values saved with the sprites
 
 
@@ -65,6 +67,9 @@ def save_in_slices(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None
     texts = b"".join(_lines_of(sprites, extra or {}))
     columns = {"labels": "I64", "groups": "I64", "is_test": "U8", "targets": "F32", "rgba": "U8"}
     arrays = {name: (kind, (array := getattr(sprites, name)).shape, array.nbytes) for name, kind in columns.items()}
+    table = np.ascontiguousarray(sprites.attributes.table)  # int16 [N, A]
+    if sprites.attributes:
+        arrays["attributes"] = ("I16", table.shape, table.nbytes)
     arrays["texts"] = ("U8", (len(texts),), len(texts))
     about = {"format": _FORMAT, "fingerprint": sprites.fingerprint, "groups": _hash_of_split(sprites)}
     about["sha256"] = _checksum(sprites, texts)
@@ -79,6 +84,7 @@ def save_in_slices(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None
             for start in range(0, len(sprites), step):
                 stream.write(np.ascontiguousarray(sprites.rgba[start : start + step]).data)
                 yield min(start + step, len(sprites))
+            stream.write(table.tobytes())
             stream.write(texts)
         yield len(sprites)
 
@@ -162,6 +168,9 @@ def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sp
         targets = _array(data, body, header.get("targets"), "F32", 2)[0].view(np.float32).copy()
     stored = MappedFile(path, start) if len(data) > scratch.MEMORY_LIMIT else None
     sprites = _sprites_from(rgba, labels, targets, groups, is_test, texts, stored)
+    if texts.attributes:
+        table = _array(data, body, header.get("attributes"), "I16", 2)[0].view(np.int16).copy()
+        sprites = replace(sprites, attributes=_attributes_from(texts, table, len(sprites)))
     yield from sprites.compute_fingerprint()
     if about.get("sha256") != _checksum(sprites, lines):
         raise DamagedFile("wrong checksum")
@@ -186,6 +195,15 @@ def _sprites_from(
     except ValueError as error:
         raise DamagedFile(str(error)) from None
     return Sprites(*about, groups=groups, is_test=is_test, sets=sets)
+
+
+def _attributes_from(texts: PackedTexts, table: NDArray[np.int16], count: int) -> Attributes:
+    try:
+        if len(table) != count:
+            raise ValueError("attributes and sprites don't match")
+        return Attributes.from_json(texts.attributes, table)
+    except ValueError as error:
+        raise DamagedFile(str(error)) from None
 
 
 def _header_bytes(about: Mapping[str, str], arrays: Mapping[str, tuple[str, tuple[int, ...], int]]) -> bytes:
@@ -258,6 +276,8 @@ def _lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield all texts for a packed file as JSON lines [key, value]; a long list takes several lines."""
     texts: dict[str, Any] = {"title": sprites.title, "class_names": sprites.class_names, "names": sprites.names}
     texts["target_names"] = sprites.target_names
+    if sprites.attributes:
+        texts |= {_ATTRIBUTES + name: value for name, value in sprites.attributes.to_json().items()}
     if sprites.sets:
         texts |= {_SETS + name: value for name, value in sprites.sets.to_json().items()}
     for key, value in {**texts, **{_EXTRA + name: value for name, value in extra.items()}}.items():
@@ -278,15 +298,15 @@ def _texts_in(lines: bytes) -> PackedTexts:
                 found[key] = value
     except (ValueError, TypeError, RecursionError):
         raise DamagedFile("unreadable names") from None
-    extra, sets = (
+    extra, sets, attributes = (
         {key.removeprefix(prefix): value for key, value in found.items() if key.startswith(prefix)}
-        for prefix in (_EXTRA, _SETS)
+        for prefix in (_EXTRA, _SETS, _ATTRIBUTES)
     )
     title, *lists = (found.get(key) for key in ("title", "class_names", "names", "target_names"))
     if not (isinstance(title, str) and all(map(_all_texts, lists))):
         raise DamagedFile("names are not texts")
     named = (found["class_names"], found["names"], found["target_names"])
-    return PackedTexts(title, *named, sets, extra)
+    return PackedTexts(title, *named, sets, attributes, extra)
 
 
 def _all_texts(values: object) -> bool:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
 from studio.core.generators import run_to_end
+from studio.data.attributes.attributes import Attributes
 from studio.data.files import scratch
 from studio.data.sets.layout import NO_SETS, SetLayout
 from studio.data.sprites import Sprites
@@ -254,3 +255,16 @@ def test_sets_are_saved_and_not_linked_to_others(sprites: Sprites, path: Path, m
     save(dataclasses.replace(sprites, sets=wrong), path)
     with pytest.raises(BadInputError, match="damaged"):
         load(path)
+
+
+def test_attributes_are_saved(sprites: Sprites, path: Path) -> None:
+    table = np.array([[0, 1], [1, -1], [-1, 0], [0, 0], [1, 1]], np.int16)
+    attributes = Attributes(("element", "größe"), (("fire", "ice"), ("big", "small")), table)
+    with_attributes = dataclasses.replace(sprites, attributes=attributes)
+    assert with_attributes.fingerprint != sprites.fingerprint
+    save(with_attributes, path)
+    found = load(path)
+    assert found.attributes.to_json() == attributes.to_json() and (found.attributes.table == table).all()
+    assert found.fingerprint == with_attributes.fingerprint
+    path.write_bytes(path.read_bytes().replace(b'"attributes.element", ["fire"', b'"attributes.element", ["FIRE"'))
+    assert_refused(path, "wrong checksum")

@@ -1,0 +1,51 @@
+"""`Attributes`, the table of values of each sprite's attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core import records
+from studio.core.arrays import Indices
+
+NONE = -1  # in Attributes.table
+
+
+@dataclass(frozen=True, eq=False)
+class Attributes:
+    """The attributes of sprites, such as kind and element: each sprite has at most one value of each."""
+
+    names: tuple[str, ...]  # 'kind', 'element'
+    values: tuple[tuple[str, ...], ...]  # of each attribute, sorted
+    table: NDArray[np.int16]  # [N, A], index into `values`, NONE for no value
+
+    def __post_init__(self) -> None:
+        assert len(self.values) == len(self.names) and self.table.dtype == np.int16
+        assert self.table.ndim == 2 and self.table.shape[1] == len(self.names), self.table.shape
+
+    def __bool__(self) -> bool:
+        return bool(self.names)
+
+    def take(self, indices: Indices) -> Attributes:
+        """Return the attributes of the sprites at `indices`, with all names and values."""
+        return replace(self, table=self.table[indices]) if self else self
+
+    def to_json(self) -> dict[str, Any]:
+        """Return names and values for JSON, without the table."""
+        return {name: list(values) for name, values in zip(self.names, self.values, strict=True)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any], table: NDArray[np.int16]) -> Attributes:
+        """Create attributes from the output of `to_json`. Raises ValueError if the table does not fit."""
+        known = records.convert(values, dict[str, tuple[str, ...]])
+        counts = np.array([len(each) for each in known.values()])
+        if table.shape[1:] != (len(known),) or (table < NONE).any() or (table >= counts).any():
+            raise ValueError("attributes and their values don't match")
+        return cls(tuple(known), tuple(known.values()), table)
+
+
+NO_ATTRIBUTES = Attributes((), (), np.zeros((0, 0), np.int16))
