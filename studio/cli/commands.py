@@ -261,17 +261,21 @@ COMMANDS = {
         run="map.draw_map",
     ),
     "palette": _command(
-        "sprites", "show or convert a palette, extract a palette from sprites, or recolour sprites with a palette",
-        _paths(f"a palette file; with --extract or --snap: {_SPRITES}"),
+        "sprites", "show or convert a palette, extract palette or ramps from sprites, or recolour sprites",
+        _paths(f"a palette file; with --extract, --ramps, --ramp or --snap: {_SPRITES}"),
         _IMPORT_FLAGS,
         (
             _switch("--extract", "extract the palette from the sprites"),
             _flag("--snap", "write copies of the files, recoloured with the palette in FILE", "FILE",
                 type=existing_path),
+            _switch("--ramps", "order the colours of the palette or sprites into ramps"),
+            _flag("--ramp", "write copies of the files with another ramp: red=blue, red=warm.gpl or red=db32.gpl#blue "
+                "for a ramp of a palette file; repeat the flag for several ramps", "OLD=NEW", action="append",
+                default=[]),
         ),
         _flag("--colours", "with --extract: max. colours, up to 256 (default: 32)", "N", type=int),
         _switch("--dither", "with --snap: mix colours in a dither pattern"),
-        _out("palette file to save: .gpl, .pal, .hex, .json, .txt, .png or .act; with --snap: a new folder"),
+        _out("palette file to save: .gpl, .pal, .hex, .json, .txt, .png or .act; with --snap or --ramp: a new folder"),
     ),
     "runs": _command(
         "runs", "list all runs",

@@ -9,10 +9,15 @@ import pytest
 from PIL import Image
 
 from studio.cli.messages import FAILED, WRONG_USAGE
+from studio.cli.palette import parse_exchanges
+from studio.core.errors import BadInputError, UsageError
 from studio.data.colour.palette import Palette
+from studio.data.colour.ramps import find_ramps
 from studio.data.palettes.files import load_palette, save_palette
 from tests.cli.tools import Studio
+from tests.data.colour.test_ramps import DB32, KNIGHT, codes, colours
 
+KNIGHTS = find_ramps(colours(KNIGHT))
 WARM = np.array([[190, 74, 47, 255], [20, 20, 30, 255], [240, 220, 180, 255]], np.uint8)
 
 
@@ -97,6 +102,26 @@ def test_snap_lists_excluded_files(tmp_path: Path, warm: Path, studio: Studio) -
     assert "'art' has no picture to copy" in refused.err and "b.png" in refused.err
 
 
+def test_ramps(tmp_path: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    art, (dark, light, blue) = tmp_path / "art", [(127, 1, 0, 255), (191, 2, 1, 200), (14, 11, 221, 255)]
+    (art / "deep").mkdir(parents=True)
+    Image.fromarray(np.array([[dark, light], [light, dark]], np.uint8)).save(art / "deep" / "a.png")
+    Image.fromarray(np.array([[dark, (191, 2, 1, 255)], [blue, (0, 0, 0, 0)]], np.uint8)).save(art / "b.png")
+    said = studio("palette", art, "--ramps", "--out", tmp_path / "ramps.gpl").out
+    assert "art: 2 ramps" in said and "red    7f0100 bf0201" in said
+    assert load_palette(tmp_path / "ramps.gpl").colour_names == ("red 1", "red 2", "blue 1")
+    assert studio("palette", tmp_path / "ramps.gpl", "--ramps", "--json").objects()[0] == {
+        "type": "Ramps",
+        "ramps": [{"name": "red", "colours": ["7f0100", "bf0201"]}, {"name": "blue", "colours": ["0e0bdd"]}],
+    }
+    monkeypatch.chdir(tmp_path)
+    assert "2 files red in blue: art-red-in-blue" in studio("palette", art, "--ramp", "red=blue").out
+    assert colours_in(tmp_path / "art-red-in-blue") == {blue, (*blue[:3], 200)}
+    studio("palette", art, "--ramp", "red=ramps.gpl#blue", "--ramp", "blue=ramps.gpl#red", "--out", "new")
+    assert colours_in(tmp_path / "new") == {blue, (*blue[:3], 200), (127, 1, 0, 255)}
+    assert (tmp_path / "new" / "deep" / "a.png").is_file()
+
+
 def test_snap_refuses_the_settings_of_an_import(folder: Path, warm: Path, studio: Studio) -> None:
     said = studio("palette", folder, "--snap", warm, "--size", 16, code=WRONG_USAGE).err
     assert "--size has no effect" in said and "Remove --size" in said
@@ -125,6 +150,11 @@ def test_what_is_wrong_is_said(folder: Path, warm: Path, tmp_path: Path, studio:
         ([folder, "--snap", folder], FAILED, f"{folder.name} is a folder."),
         ([folder, "--snap", warm, "--out", "new.gpl"], WRONG_USAGE, "a folder of sprites, not 'new.gpl'"),
         ([clear, "--extract"], FAILED, "no opaque pixels"),
+        ([clear, "--ramps"], FAILED, "no opaque pixels"),
+        ([folder, "--ramp", "red"], WRONG_USAGE, "--ramp 'red' is no exchange"),
+        ([folder, "--ramp", "mauve=red"], FAILED, "has no ramp 'mauve'"),
+        ([folder, "--ramp", "red=blue", "--size", "16"], WRONG_USAGE, "--size has no effect"),
+        ([folder, "--ramp", "red=blue", "--out", "new.gpl"], WRONG_USAGE, "a folder of sprites, not 'new.gpl'"),
     ):
         assert said in studio("palette", *words, code=code).err
 
@@ -141,3 +171,29 @@ def test_new_sprites_come_in_a_palette(generator_run: Path, warm: Path, tmp_path
     assert "Add --palette FILE." in studio(*words[:-2], "--dither", code=WRONG_USAGE).err
     assert "--palette needs true pixels." in studio(*words, "--no-true-pixels", code=WRONG_USAGE).err
     assert "does not exist" in studio(*words[:-1], tmp_path / "gone.gpl", code=FAILED).err
+
+
+def test_a_new_ramp_comes_from_the_sprites_or_from_a_file(tmp_path: Path) -> None:
+    opaque = np.pad(colours(DB32), ((0, 0), (0, 1)), constant_values=255)
+    file = save_palette(tmp_path / "a#1.gpl", Palette(opaque, "DB32"))
+    found = parse_exchanges(["red=blue", f"Blue = {file}#blue"], KNIGHTS, "knight")
+    assert codes((found["red"],)) == {"blue": "010139 04037a 0a08bc 0e0bdd"}
+    assert codes((found["blue"],)) == {"blue": "222034 3f3f74 5b6ee1 639bff cbdbfc"}
+    whole = save_palette(tmp_path / "gold.hex", Palette(opaque[6:9], "Gold"))
+    assert codes((parse_exchanges([f"red={whole}"], KNIGHTS, "knight")["red"],)) == {"gold": "d9a066 eec39a fbf236"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "title"),
+    [
+        (["red"], UsageError, "--ramp 'red' is no exchange."),
+        (["=blue"], UsageError, "--ramp '=blue' is no exchange."),
+        (["pink=blue"], BadInputError, "'knight' has no ramp 'pink'."),
+        (["red=pink"], BadInputError, "'knight' has no ramp 'pink'."),
+        (["red=blue", "red=yellow"], UsageError, "--ramp exchanges 'red' twice."),
+        (["red=gone.gpl"], BadInputError, "gone.gpl"),
+    ],
+)
+def test_a_wrong_exchange_is_refused(texts: list[str], error: type[Exception], title: str) -> None:
+    with pytest.raises(error, match=title):
+        parse_exchanges(texts, KNIGHTS, "knight")

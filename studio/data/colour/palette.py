@@ -127,7 +127,15 @@ def dominant_colours(rgba: Rgba, count: int) -> Rgba:
     Clusters the opaque colours, weighted by pixels, and picks the most used colour per cluster. Sprites with fewer
     colours keep all colours.
     """
-    colours, pixels = extract_palette(rgba, MOST_COLOURS)
+    return dominant_of(*extract_palette(rgba, MOST_COLOURS), count)
+
+
+def dominant_of(colours: Rgba, pixels: NDArray[np.int64], count: int) -> Rgba:
+    """Return at most `count` dominant colours as `dominant_colours` does.
+
+    colours: uint8 [K, 4], most used first. pixels: int64 [K], number of pixels of each colour.
+    """
+    colours, pixels = colours[:MOST_COLOURS], pixels[:MOST_COLOURS]
     if len(colours) > count:
         weights = np.maximum(1, pixels * _WEIGHED // pixels.sum())
         groups, _ = cluster_colours(to_oklab(colours[:, :3]).repeat(weights, axis=0), count)

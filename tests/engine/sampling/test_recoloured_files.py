@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from studio.core.errors import BadInputError
 from studio.data.aseprite.file import parse
 from studio.data.aseprite.frames import FramePainter
 from studio.data.colour.palette import Palette
-from studio.data.colour.quantizing import NO_DITHER
+from studio.data.colour.quantizing import map_to_palette
 from studio.data.images.frames import read_animation
-from studio.engine.sampling.snapped_files import FilesSnapped, snap_files
+from studio.engine.sampling.recoloured_files import FilesRecoloured, recolour_files
 from studio.exports.sprites.apng import Apng
 from studio.exports.sprites.aseprite import Aseprite
 from studio.exports.sprites.base import SpriteSet
@@ -35,9 +36,9 @@ def art(tmp_path: Path) -> Path:
     return tmp_path / "art"
 
 
-def snapped(art: Path) -> FilesSnapped:
-    *_, done = snap_files([art], Palette(TWO, "Two"), NO_DITHER, art.parent / "new")
-    assert isinstance(done, FilesSnapped)
+def snapped(art: Path) -> FilesRecoloured:
+    *_, done = recolour_files([art], partial(map_to_palette, palette=Palette(TWO, "Two")), art.parent / "new")
+    assert isinstance(done, FilesRecoloured)
     return done
 
 
