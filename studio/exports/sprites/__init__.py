@@ -1,1 +1,1 @@
-"""File formats for sprites: PNG sheets, GIF, APNG, Aseprite, Godot. Each format is a plug-in in a single module."""
+"""File formats for sprites and tile sets: PNG, GIF, APNG, Aseprite, Godot, Tiled, LDtk. Each format is a plug-in."""

@@ -5,6 +5,7 @@ entry-point group 'studio.exports.sprites'. The contract tests find it.
 
 `SpriteSet.cells` groups sprites into characters with views and frames. A format that ignores them saves the sprites
 alone; `SheetPlan` arranges cells in a sheet, and `split` gives each character or animation a file of its own.
+`SpriteSet.tile_set` says which tiles fit together. A format with `saves_tiles` saves tile sets only (see `TilePlan`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from studio.core import files
 from studio.core.arrays import Rgba
 from studio.core.errors import ExportError
+from studio.data.tiles.tile_set import TileSet
 from studio.exports import sheets
 from studio.exports.sprites.cells import GAP, Cells
 
@@ -45,6 +47,7 @@ class SpriteSet:
     about: Mapping[str, Any] = field(default_factory=dict)  # metadata about the model, the seed and the settings
     columns: int | None = None  # of a sprite sheet; None: as `sheet_columns` chooses
     cells: Cells | None = None  # views and frames of characters; formats then ignore names, classes, tags and columns
+    tile_set: TileSet | None = None  # the terrains of the tiles; the sprites are its tiles
 
     def __post_init__(self) -> None:
         assert self.sprites.dtype == np.uint8 and self.sprites.ndim == 4 and self.sprites.shape[3] == 4
@@ -52,6 +55,7 @@ class SpriteSet:
         assert self.palette is None or (self.palette.dtype == np.uint8 and self.palette.shape[1:] == (3,))
         assert len(self.own_durations_ms) in (0, len(self))
         assert self.cells is None or self.cells.table.max(initial=GAP) < len(self)
+        assert self.tile_set is None or len(self.tile_set.places) == len(self)
         assert 1 <= self.duration_ms <= self.duration_ms + self.hold_ms < 2**16
 
     def __len__(self) -> int:
@@ -64,11 +68,11 @@ class SpriteSet:
         return max(1, min(len(self), LONGEST_SIDE // self.sprites.shape[2])) if self.is_animation else sheets.COLUMNS
 
     def take(self, indices: Sequence[int]) -> SpriteSet:
-        """Return the sprites at `indices`, without cells and tags."""
+        """Return the sprites at `indices`, without cells, tags and terrains."""
         return replace(
             self, sprites=self.sprites[list(indices)], names=_pick(self.names, indices),
             classes=_pick(self.classes, indices), own_durations_ms=_pick(self.own_durations_ms, indices),
-            tags=(), cells=None,
+            tags=(), cells=None, tile_set=None,
         )  # fmt: skip
 
     def named(self) -> list[str]:
@@ -119,6 +123,7 @@ class SpriteExport(ABC):
     help: ClassVar[str] = ""  # one sentence: the purpose of the format
     order: ClassVar[int] = 100  # sorts the formats; the first format with a suffix is its default
     plays: ClassVar[bool] = False  # whether the file is an animation
+    saves_tiles: ClassVar[bool] = False  # whether the format saves tile sets, and no other sprites
     has_note: ClassVar[bool] = False  # whether the main file contains a note (studio.exports.provenance_note)
 
     def write(self, sprites: SpriteSet, target: Path, *, replace: bool = False) -> list[Path]:

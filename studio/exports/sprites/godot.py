@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from studio.exports.png import encode_png
-from studio.exports.provenance_note import add_checksum, format_note
+from studio.exports.provenance_note import add_checksum
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.cells import free_label
+from studio.exports.sprites.godot_text import note_lines, quoted, read_note
 from studio.exports.sprites.sheet_plan import SheetPlan
 
-_NOTE_KEY = "metadata/note = "
-_NOTE = re.compile(rf'^{_NOTE_KEY}"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _UNNAMED = "default"  # Godot's name for the first animation
 
 
@@ -34,22 +33,26 @@ class GodotFrames(SpriteExport):
         grid = plan.grid
         sheet = target.with_suffix(self.companions[0])
         head = f'[gd_resource type="SpriteFrames" load_steps={len(plan.names) + 2} format=3]'
-        lines = [head, "", f'[ext_resource type="Texture2D" path={_quoted(sheet.name)} id="1"]', ""]
+        lines = [head, "", f'[ext_resource type="Texture2D" path={quoted(sheet.name)} id="1"]', ""]
         for number, ((x, y), name) in enumerate(zip(grid.positions(), plan.paths(), strict=True)):
             lines += [
                 f'[sub_resource type="AtlasTexture" id="AtlasTexture_{number}"]',
-                f"resource_name = {_quoted(name)}",
+                f"resource_name = {quoted(name)}",
                 'atlas = ExtResource("1")',
                 f"region = Rect2({x}, {y}, {grid.width}, {grid.height})",
                 "",
             ]
-        lines += ["[resource]", f"animations = [{', '.join(_animations(sprites, plan))}]", *_note(sprites.about), ""]
+        lines += [
+            "[resource]",
+            f"animations = [{', '.join(_animations(sprites, plan))}]",
+            *note_lines(sprites.about),
+            "",
+        ]
         picture = plan.picture(sprites.sprites)
         return {target: add_checksum("\n".join(lines).encode()), sheet: encode_png(picture, sprites.about)}
 
     def note_in(self, data: bytes) -> str:
-        found = _NOTE.search(data.decode("utf-8", "replace"))
-        return re.sub(r"\\(.)", lambda pair: "\n" if pair[1] == "n" else pair[1], found[1]) if found else ""
+        return read_note(data)
 
 
 def _animations(sprites: SpriteSet, plan: SheetPlan) -> list[str]:
@@ -72,23 +75,11 @@ def _animations(sprites: SpriteSet, plan: SheetPlan) -> list[str]:
         ]
         found[name] = (
             f'{{\n"frames": [{", ".join(frames)}],\n"loop": {str(loops).lower()},\n'
-            f'"name": &{_quoted(name)},\n"speed": {round(1000 / sprites.duration_ms, 6)}\n}}'
+            f'"name": &{quoted(name)},\n"speed": {round(1000 / sprites.duration_ms, 6)}\n}}'
         )
     return list(found.values())
-
-
-def _note(about: Mapping[str, object]) -> list[str]:
-    """Return the metadata line of the resource, which stores `about` as a note; empty without `about`."""
-    lines = format_note(about).split("\n") if about else []
-    return [_NOTE_KEY + '"{}"'.format("\\n".join(_quoted(line)[1:-1] for line in lines))] if lines else []
 
 
 def _free_name(label: str, used: Collection[str]) -> str:
     """Return an unused animation name without slashes and commas, which Godot's editor rejects."""
     return free_label(re.sub(r"[/,]", "_", label) or _UNNAMED, used)
-
-
-def _quoted(text: str) -> str:
-    """Return a string literal of Godot. Control characters and lone surrogates are replaced."""
-    plain = re.sub(r"[\x00-\x1f\x7f]", "_", text).encode("utf-8", "replace").decode()
-    return '"{}"'.format(re.sub(r'(["\\])', r"\\\1", plain))

@@ -1,0 +1,122 @@
+"""`TilePlan`: a checked tile set with its sheet, the terrains as other programs number them, and a sample map."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core import pictures
+from studio.core.errors import ExportError
+from studio.data.tiles.tile_set import ANY, CENTRE, CORNERS, TileKind, TileSet
+from studio.exports import sheets
+from studio.exports.png import encode_png, sheet_layout
+from studio.exports.sprites.base import SpriteSet
+
+SIDES = (1, 3, 5, 7)  # indices in the places of a tile: upper, left, right, lower
+COUNTED: dict[TileKind, Sequence[int]] = {  # the places that count
+    "corner": CORNERS,
+    "dual-grid": CORNERS,
+    "blob": range(9),
+    "edge": (*SIDES, CENTRE),
+}
+COLOURS = ((232, 72, 60), (64, 140, 240), (250, 200, 50), (130, 200, 80))  # RGB of the terrains in other programs
+_WHERE = (
+    "upper left corner", "upper side", "upper right corner", "left side", "centre", "right side", "lower left corner",
+    "lower side", "lower right corner",
+)  # fmt: skip
+_MEETING = [  # the places of the cells that meet at each place
+    [3 * row + column for row in {1, place // 3} for column in {1, place % 3}] for place in range(9)
+]
+_MAP_WIDTH, _MAP_HEIGHT = 24, 16  # cells of the sample map
+_SMOOTH = 2  # how often the terrains of the sample map are averaged with their neighbours
+
+
+@dataclass(frozen=True, eq=False)
+class TilePlan:
+    """A tile set to save: its sheet, and the terrains in the numbering of other programs.
+
+    Tiled and Godot give terrains to the points where tiles touch, and none to transparency. Two tiles that meet at a
+    point have the same terrain there.
+    """
+
+    tile_set: TileSet
+    grid: sheets.SheetLayout
+    picture: bytes  # the sheet as PNG
+    terrains: Sequence[str]  # without transparency
+    points: NDArray[np.int8]  # [N, 9], index into `terrains`, or ANY for no terrain
+
+    @classmethod
+    def of(cls, sprites: SpriteSet) -> TilePlan:
+        """Check a tile set and arrange its tiles in a sheet. Raises ExportError for sprites that are no tile set."""
+        tiles = sprites.tile_set
+        if tiles is None:
+            raise ExportError("These sprites are no tile set.", "Draw corner tiles, or save a PNG sheet.")
+        _check(tiles)
+        count = len(sprites)
+        columns = sprites.columns or (math.isqrt(count) if math.isqrt(count) ** 2 == count else sheets.COLUMNS)
+        numbers = np.full(len(tiles.terrains) + 1, ANY, np.int8)  # the last is for ANY
+        is_visible = np.array([bool(name) for name in tiles.terrains])
+        numbers[:-1][is_visible] = range(int(is_visible.sum()))
+        terrains = [name for name in tiles.terrains if name]
+        grid = sheet_layout(sprites.sprites, columns)
+        picture = encode_png(pictures.tile(sprites.sprites, grid.columns), sprites.about)
+        return cls(tiles, grid, picture, terrains, numbers[_points(tiles)])
+
+    @property
+    def size(self) -> int:
+        """The side of a tile in pixels."""
+        return self.grid.width
+
+    def sample(self) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+        """Return a random map of terrains, int8 [H, W], and its tiles: int64 [H', W']."""
+        tiles = self.tile_set
+        rng, extra = np.random.default_rng(0), int(tiles.by_corners)
+        shares = rng.random((len(tiles.terrains), _MAP_HEIGHT + extra, _MAP_WIDTH + extra))
+        for _ in range(_SMOOTH):
+            around = np.pad(shares, ((0, 0), (1, 1), (1, 1)), mode="edge")
+            shares = np.lib.stride_tricks.sliding_window_view(around, (3, 3), (1, 2)).mean((-1, -2))
+        terrain_map = shares.argmax(0).astype(np.int8)
+        return terrain_map, tiles.laid_out(terrain_map)
+
+
+def _check(tiles: TileSet) -> None:
+    """Raise ExportError if a terrain has no tile, or a tile has unknown or missing terrains."""
+    counted = list(COUNTED[tiles.kind])
+    places = tiles.places[:, counted]
+    used = set(np.unique(places).tolist()) - {ANY}
+    if unknown := used - set(range(len(tiles.terrains))):
+        title = f"A tile shows terrain {max(unknown) + 1}, but the tile set has {len(tiles.terrains)} terrains."
+        raise ExportError(title, "Draw the tiles again.")
+    for number, name in enumerate(tiles.terrains):
+        if number not in used:
+            raise ExportError(f"No tile shows {name or 'transparency'}.", "Draw its tiles, or leave the terrain out.")
+    needed = counted if tiles.by_corners else [CENTRE]
+    if missing := np.argwhere(tiles.places[:, needed] == ANY).tolist():
+        tile, place = missing[0]
+        title = f"Tile {tile + 1} has no terrain at its {_WHERE[needed[place]]}."
+        raise ExportError(title, "Draw the tiles again.")
+
+
+def _points(tiles: TileSet) -> NDArray[np.int64]:
+    """Return the terrain of the point at each place, [N, 9]; ANY at places that do not count.
+
+    Where different cells meet, the point has the terrain with a tile for any neighbours, or else the last terrain. The
+    centre of a tile with terrains at its corners has the terrain of most corners.
+    """
+    places = tiles.places.astype(np.int64)
+    if tiles.by_corners:
+        points = places.copy()
+        counts = (places[:, CORNERS, None] == range(len(tiles.terrains))).sum(1)
+        points[:, SIDES], points[:, CENTRE] = ANY, counts.argmax(1)
+        return points
+    meets_any = set(places[(places[:, SIDES] == ANY).all(1), CENTRE].tolist())
+    order = sorted(range(len(tiles.terrains)), key=lambda terrain: (terrain in meets_any, terrain))
+    ranks = np.array([*np.argsort(order), ANY])[places]  # ANY below all terrains
+    points = np.array(order)[np.stack([ranks[:, cells].max(1) for cells in _MEETING], 1)]
+    if tiles.kind == "edge":
+        points[:, CORNERS] = ANY
+    return np.asarray(points)
