@@ -25,6 +25,7 @@ import numpy as np
 import psutil
 import pytest
 
+from studio.data.attributes.attributes import Attributes
 from studio.data.sets.layout import SetLayout
 from studio.data.sprites import Sprites
 
@@ -175,6 +176,17 @@ def with_numbers(sprites: Sprites) -> Sprites:
     red = sprites.rgba[..., 0].mean((1, 2)) + 1000
     targets = np.stack([visible, red], 1).astype(np.float32)
     return dataclasses.replace(sprites, targets=targets, target_names=("visible", "red"))
+
+
+def with_tones(sprites: Sprites) -> Sprites:
+    """The same sprites with two attributes: the hue of their class, and a tone, dark (every other sprite) or light."""
+    is_light = np.arange(len(sprites)) % 2
+    rgba = sprites.rgba.copy()
+    rgba[is_light == 0, ..., :3] //= 4
+    table = np.stack([sprites.labels, is_light], 1).astype(np.int16)
+    hues = tuple(f"hue{label}" for label in range(len(sprites.class_names)))
+    attributes = Attributes(("hue", "tone"), (hues, ("dark", "light")), table)
+    return dataclasses.replace(sprites, rgba=rgba, attributes=attributes)
 
 
 def with_sets(sprites: Sprites, cells: tuple[str, ...] = ("down", "up")) -> Sprites:

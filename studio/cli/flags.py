@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from studio.core.config import Config, Setting, Value, settings_of
 from studio.core.errors import UsageError
 from studio.core.shell import command_line, quote
+from studio.engine.sampling.class_choice import quoted
 
 if TYPE_CHECKING:
     from studio.recipes.base import Recipe
@@ -20,12 +21,13 @@ _LARGEST_BOUND = 100_000  # the help omits larger upper bounds
 
 def add_setting_flags(
     parser: argparse.ArgumentParser, config_type: type[Config], title: str, renamed: Mapping[str, str] | None = None,
-    only: Collection[str] = (),
+    only: Collection[str] = (), repeated: Collection[str] = (),
 ) -> None:  # fmt: skip
     """Add a flag for every setting of a config class; advanced settings go into a second group.
 
     renamed: flag name by setting name, where they differ ({'class_name': 'class'}). only: the settings that get flags;
-    empty for all.
+    empty for all. repeated: the settings whose flag may be given several times; commas join the texts,
+    quoted as in CSV.
     """
     plain = parser.add_argument_group(title)
     advanced = parser.add_argument_group(f"{title}, advanced")
@@ -33,9 +35,10 @@ def add_setting_flags(
         if only and item.name not in only:
             continue
         group = advanced if item.advanced else plain
-        _add(group, item, (renamed or {}).get(item.name, item.name))
+        action = _Join if item.name in repeated else "store"
+        _add(group, item, (renamed or {}).get(item.name, item.name), action)
         if item.former_name:
-            _add(group, item, item.former_name, hidden=True)
+            _add(group, item, item.former_name, action, hidden=True)
 
 
 def named_recipe(words: list[str]) -> Recipe:
@@ -72,7 +75,18 @@ def setting_flags(changes: Mapping[str, Value], longest: int = 0) -> str:
     return command_line(*words)
 
 
-def _add(group: argparse._ArgumentGroup, item: Setting, name: str, *, hidden: bool = False) -> None:
+class _Join(argparse.Action):
+    """Joins the texts of a flag that is given several times with commas, quoted as in CSV."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        before = getattr(namespace, self.dest, "")
+        setattr(namespace, self.dest, f"{before},{quoted(values)}" if before else quoted(values))
+
+
+def _add(
+    group: argparse._ArgumentGroup, item: Setting, name: str, action: str | type[argparse.Action] = "store", *,
+    hidden: bool = False,
+) -> None:  # fmt: skip
     flag, suppress = f"--{name.replace('_', '-')}", argparse.SUPPRESS
     help_text = suppress if hidden else _help_of(item).replace("%", "%%")
     options: dict[str, Any] = {"dest": _PREFIX + item.name, "default": suppress, "help": help_text}
@@ -80,7 +94,7 @@ def _add(group: argparse._ArgumentGroup, item: Setting, name: str, *, hidden: bo
         group.add_argument(flag, action=argparse.BooleanOptionalAction, **options)
         return
     metavar = "{" + ",".join(map(quote, item.choices)) + "}" if item.choices else _KINDS[item.kind]
-    group.add_argument(flag, type=_reader(item), metavar=metavar, **options)
+    group.add_argument(flag, type=_reader(item), metavar=metavar, action=action, **options)
 
 
 def _help_of(item: Setting) -> str:

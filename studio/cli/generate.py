@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 def add_generate_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     """Add a flag for every setting of generating, and the flags that start from sprites."""
-    add_setting_flags(parser, GenerateSettings, "generation", renamed={"class_name": "class"})
+    names = {"class_name": "class", "attributes": "attribute"}
+    add_setting_flags(parser, GenerateSettings, "generation", names, repeated=("attributes",))
     add_setting_flags(parser, CompleteSettings, "new characters, with a model of sets", only=NEW_SET_SETTINGS)
     add_edit_flags(parser)
 
@@ -54,7 +55,8 @@ def generate(args: argparse.Namespace) -> int:
         raise UsageError(f"--{min(for_sets)} needs a model of sets.", f"Remove --{min(for_sets)}.")
     settings = edit_settings(args)
     choice = _colour_choice(settings, args)
-    what = settings.class_name.rpartition("/")[2] or "sprites"
+    values = [part.rpartition("=")[2] for part in settings.attributes.split(",")]  # of the attributes
+    what = " ".join(filter(None, (*values, settings.class_name.rpartition("/")[2]))) or "sprites"
     out = args.out or Path(f"{files.output_name(f'{path.resolve().name} {what}')}-{settings.seed}.png")
     form = format_for(out, args.format)
     model = load_model(path, args, find_device(args), reporter)

@@ -121,6 +121,8 @@ class ExportableModel:
     class_names: tuple[str, ...]
     target_names: tuple[str, ...]
     cells: tuple[str, ...]  # of a set; empty for models of other things
+    # The values of each attribute that the model takes, by its name; their labels follow those of the classes.
+    attributes: Mapping[str, tuple[str, ...]]
     architecture: Mapping[str, Any]  # the network's class name under 'class', its keyword arguments under 'arguments'
     step: int
     ancestors: Sequence[Mapping[str, Any]]  # models that provided the initial weights, nearest first, as in run.json
@@ -164,6 +166,7 @@ class ExportableModel:
             "class_names": json.dumps(list(self.class_names)),
             "target_names": json.dumps(list(self.target_names)),
             **({"cell_names": json.dumps(list(self.cells))} if self.makes == "sets" else {}),
+            **({"attributes": json.dumps(self.attributes)} if self.attributes else {}),
             "architecture": json.dumps(dict(self.architecture)),
             "step": str(self.step),
             "started_from": json.dumps(self.ancestors),
@@ -207,6 +210,7 @@ class ModelExport(ABC, Generic[ConfigT]):
     opened_by: ClassVar[str] = ""  # programs that open the file: 'onnxruntime, Unity'
     order: ClassVar[int] = 100  # sorts the formats; the first is the default
     holds: ClassVar[frozenset[Makes]] = frozenset({"sprites", "labels", "numbers"})  # models by what they make
+    takes_attributes: ClassVar[bool] = False  # whether files draw sprites by attributes
     Config: type[Config] = Config  # a ConfigT; by default without settings
 
     def missing(self) -> str:

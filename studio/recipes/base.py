@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from typing_extensions import TypeVar
@@ -43,6 +44,7 @@ class Batch:
     y: Tensor  # int64 [B], class indices
     augment_labels: Tensor  # float32 [B, 3]
     # float32 [B, T], the numbers of each sprite, NaN where missing. For sets [B, C]: 1 if the set has the cell, else 0.
+    # For a recipe that learns attributes [B, A]: the index of each value in `Spec.labels`, -1 where missing.
     targets: Tensor
     progress: float = 0.0  # share of the training that is done, 0 to 1
     first: int = 0  # index of the first sprite in the global batch of a distributed run
@@ -106,17 +108,43 @@ class BatchRng:
 
 @dataclass(frozen=True)
 class Spec:
-    """The shape of the training data: sprite size in pixels, names of classes, of numbers to predict, and of cells."""
+    """The shape of the training data: sprite size in pixels, names of classes, of numbers to predict, and of cells.
+
+    attributes: the values of each attribute, by its name: {'element': ('fire', 'ice')}.
+    """
 
     size: int
     class_names: tuple[str, ...]
     target_names: tuple[str, ...] = ()
     cells: tuple[str, ...] = ()  # of a set, as in SetLayout: 'down/step'
+    attributes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, sprites: Sprites) -> Spec:
-        """Create a spec with the size, class names, number names and cells of these sprites."""
-        return cls(sprites.size, sprites.class_names, sprites.target_names, sprites.sets.cells)
+        """Create a spec with the size, class names, number names, cells and attributes of these sprites."""
+        attributes = dict(zip(sprites.attributes.names, sprites.attributes.values, strict=True))
+        return cls(sprites.size, sprites.class_names, sprites.target_names, sprites.sets.cells, attributes)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values of all attributes, one attribute after the other: 'element=fire'."""
+        return tuple(f"{name}={value}" for name, values in self.attributes.items() for value in values)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the classes, then the values of all attributes."""
+        return (*self.class_names, *self.values)
+
+
+def with_attributes(sprites: Sprites) -> Sprites:
+    """Return a copy of the sprites whose targets are their attributes, as in `Batch.targets`."""
+    names, table = sprites.attributes.names, sprites.attributes.table  # int16 [N, A]
+    if not names:
+        return replace(sprites, target_names=()) if sprites.target_names else sprites
+    counts = [len(sprites.class_names), *map(len, sprites.attributes.values)]
+    firsts = np.cumsum(counts)[:-1]  # [A], the index of each attribute's first value in `Spec.labels`
+    targets = np.where(table < 0, -1, table + firsts).astype(np.float32)
+    return replace(sprites, targets=targets, target_names=names)
 
 
 class CellSlices(NamedTuple):

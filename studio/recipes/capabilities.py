@@ -17,11 +17,12 @@ from studio.core import former_names
 
 # vary, fill, mirror, seamless, silhouette: EditsSprites, with an EditCondition. blend: BlendsSprites. map: DrawsMaps.
 # from_noise: DrawsFromNoise. encode, decode: Encodes, Decodes. distil: Distils. mix: `draw` accepts shares of classes.
+# attributes: also of the values of attributes, as in Spec.labels.
 # flow: the network predicts the velocity [B, 4, S, S] of (x [B, 4, S, S], t [B], label [B]), see `recipes.flow`, and
 # `draw_from` calls nothing else of the network.
 Capability = Literal[
     "vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "encode", "decode", "flow",
-    "distil",
+    "distil", "attributes",
 ]  # fmt: skip
 
 

@@ -21,8 +21,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from studio.core.arrays import Indices
 from studio.core.config import TrainingConfig, Value, setting, with_default
-from studio.data.sprites import Sprites
+from studio.data.sprites import Examples, Sprites
 from studio.recipes import few_step
 from studio.recipes.base import (
     Batch,
@@ -33,6 +34,7 @@ from studio.recipes.base import (
     Spec,
     TrainingBudget,
     evenly_spread,
+    with_attributes,
 )
 from studio.recipes.capabilities import EditCondition, Student
 from studio.recipes.colours import choose_palette, choose_rows, colour_loss, select_rows
@@ -64,7 +66,7 @@ class GeneratorConfig(TrainingConfig):
         64, "Channels of the network. More channels learn finer detail and train slower.", low=16, high=512
     )
     class_dropout: float = setting(
-        0.1, "Share of sprites trained without their class, which classifier-free guidance needs.",
+        0.1, "Share of sprites trained without their class and attributes, which classifier-free guidance needs.",
         low=0.0, high=1.0, advanced=True, low_text="Off", former_name="label_drop",
     )  # fmt: skip
     colours: int = setting(
@@ -89,6 +91,8 @@ class GeneratorConfig(TrainingConfig):
 _PLANNER = Planner(
     width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_epochs=300, most_tuning_epochs=600
 )
+# Of the sprites with attributes: a combination that no class has is drawn from the attributes alone.
+_CLASS_DROPOUT = 0.5
 _VELOCITY_SHARE = 0.5  # weight of the velocity's MSE beside the cross-entropy
 _INPAINT_FROM = 0.8  # progress from which masks are used: earlier, new sprites get up to 10 % worse, fills no better
 # After inpainting, the seam is redrawn: (distance from the kept pixels in pixels, strength) for each pass.
@@ -110,13 +114,17 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     largest_batch = 256
     small = GeneratorConfig(width=16, colours=32)
     capabilities = frozenset(
-        {"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "flow", "distil"}
-    )
+        {"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "attributes", "map", "from_noise", "flow",
+         "distil"}
+    )  # fmt: skip
     solver = CONSTANTS
     stages = (_INPAINT_FROM,)
     fixed_by_weights = ("width", "colours")
     # The usual rate would soon overwrite the parent's weights. Decay from the start leads to fewer copies.
     fine_tuning = MappingProxyType({"learning_rate": 1e-3, "lr_decay_share": 1.0})
+
+    def examples(self, sprites: Sprites, indices: Indices) -> tuple[Examples, Indices]:
+        return with_attributes(sprites), indices
 
     def presets(self, budget: TrainingBudget) -> tuple[Preset, ...]:
         return (
@@ -129,19 +137,20 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         return super().cost(size if size < 96 else size // 2)  # UNet halves the resolution once more
 
     def arguments(self, config: GeneratorConfig, spec: Spec) -> dict[str, Value]:
-        classes = len(spec.class_names)
-        return {"size": spec.size, "classes": classes, "width": config.width, "colours": config.colours}
+        classes, values = len(spec.class_names), len(spec.values)
+        found: dict[str, Value] = {"size": spec.size, "classes": classes, "width": config.width}
+        found["colours"] = config.colours
+        return {**found, "attributes": values} if values else found  # without attributes as in older versions
 
     def statistics(self, sprites: Sprites, config: GeneratorConfig) -> Mapping[str, Tensor]:
         return {"head.palette": choose_palette(sprites.rgba, config.colours)} if config.colours else {}
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
-        return {"label.weight": spec.class_names}
+        return {"label.weight": spec.labels}
 
     def loss(self, network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
         t = torch.sigmoid(rng.randn() + config.time_mean)  # [B], logit-normal
-        # For classifier-free guidance, some sprites are trained with the label of any class.
-        label = torch.where(rng.rand() < config.class_dropout, network.classes, batch.y)
+        label = _label(network, batch, config.class_dropout, rng)
         noise = rng.randn(*batch.x.shape[1:])
         share = config.inpaint_share if batch.progress >= _INPAINT_FROM else 0.0  # of sprites with a mask
         rows = choose_rows(network.size, rng.rand(1))  # int64 [B, rows]
@@ -162,7 +171,8 @@ class Generator(Recipe[GeneratorConfig, UNet]):
             times = torch.sigmoid(normal + config.time_mean).to(batch.x.device)
             nothing_kept = torch.zeros_like(batch.x[:, :1])
             rows = choose_rows(network.size, torch.full((count, 1), 0.5, device=times.device))
-            total += float(_error(network, batch, noise, times, batch.y, nothing_kept, rows)) * count
+            label = _sum_of_labels(network, batch.y[:, None], batch.targets) if network.attributes else batch.y
+            total += float(_error(network, batch, noise, times, label, nothing_kept, rows)) * count
             seen += count
         return Evaluation({"loss": total / seen})
 
@@ -213,7 +223,8 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     def blend(network: UNet, sprites: Tensor, labels: Tensor, shares: Tensor, steps: int) -> Iterator[Tensor]:
         known = known_labels(network, labels)
         noise = invert(guided_velocity(SoftColours(network), known, 1.0), sprites, steps)
-        mixtures = shares @ F.one_hot(known, network.classes + 1).float()
+        each = known if known.is_floating_point() else F.one_hot(known, network.classes + 1).float()
+        mixtures = shares @ each
         # The inversion used no guidance; drawing with guidance would not lead back to the same sprites.
         yield from solve(guided_velocity(network, mixtures, 1.0), blend_noise(noise, shares), timesteps(steps))
 
@@ -245,6 +256,32 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     @staticmethod
     def student(network: UNet) -> Student:
         return few_step.FewStepStudent(network)
+
+
+def _label(network: UNet, batch: Batch, dropout: float, rng: BatchRng) -> Tensor:
+    """Return the labels that a batch is trained with, as the network takes them.
+
+    For classifier-free guidance, a share of the sprites, `dropout`, is trained with the label of any class. The others
+    lose each attribute as often, and half of them the class, so that the network knows the attributes alone.
+    """
+    is_any = rng.rand() < dropout  # bool [B]
+    if not network.attributes:
+        return torch.where(is_any, network.classes, batch.y)
+    chances = rng.rand(1 + batch.targets.shape[1])  # [B, 1 + A]
+    y = torch.where(is_any | (chances[:, 0] < _CLASS_DROPOUT), -1, batch.y)
+    values = torch.where(is_any[:, None] | (chances[:, 1:] < dropout), -1, batch.targets)
+    return _sum_of_labels(network, y[:, None], values)
+
+
+def _sum_of_labels(network: UNet, y: Tensor, values: Tensor) -> Tensor:
+    """Return labels that add up the embeddings of a class and of values: float32 [B, classes + 1].
+
+    y: int64 [B, 1]. values: float32 [B, A], indices as in `Batch.targets`. -1 for any class or value.
+    """
+    rows = torch.cat([y, values.long()], 1)
+    rows = torch.where(rows < 0, network.classes, rows)  # a column of its own, which is cut off
+    chosen = torch.zeros(len(rows), network.classes + 1, device=rows.device).scatter_(1, rows, 1.0)
+    return known_labels(network, chosen[:, :-1])
 
 
 def _draw_from(network: UNet, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Iterator[Tensor]:

@@ -9,6 +9,7 @@ import pytest
 from studio.cli.flags import add_setting_flags, typed_settings
 from studio.core.config import TrainingConfig
 from studio.data.options import ImportOptions
+from studio.engine.sampling.settings import GenerateSettings
 from studio.recipes.generator import GeneratorConfig
 
 
@@ -64,3 +65,10 @@ def test_flags_accept_and_list_the_names_that_forms_show() -> None:
     assert typed == {"size": 0, "margin_top": -1, "merge_colours": 0.0, "shrink": 0}
     shown = " ".join(parser.format_help().split())
     assert "(default: Auto (0), from 0 to 256)" in shown and "(default: 1, from 0 to 16, or Auto (0))" in shown
+
+
+def test_a_repeated_flag_joins_its_texts() -> None:
+    parser = argparse.ArgumentParser()
+    add_setting_flags(parser, GenerateSettings, "generation", {"attributes": "attribute"}, repeated=("attributes",))
+    args = parser.parse_args(["--attribute", "element=fire", "--attribute", "kind=shield, round"])
+    assert typed_settings(args, GenerateSettings) == {"attributes": 'element=fire,"kind=shield, round"'}

@@ -57,6 +57,12 @@ def test_generate_writes_a_sheet_with_metadata(generator_run: Path, tmp_path: Pa
         assert np.array_equal(np.asarray(picture), first)
 
 
+def test_attributes_are_given_one_by_one(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
+    words = ["generate", generator_run, "--attribute", "element=fire", "--attribute", "kind=shield, round"]
+    said = studio(*words, "--out", tmp_path / "sheet.png", code=WRONG_USAGE).err
+    assert "my generator has no attributes" in said
+
+
 def test_generate_makes_files_of_one_class(
     generator_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, studio: Studio
 ) -> None:

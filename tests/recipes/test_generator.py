@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 from studio.recipes import generator
-from studio.recipes.base import Batch, BatchRng
+from studio.recipes.base import Batch, BatchRng, Spec
 from studio.recipes.capabilities import EditCondition
 from studio.recipes.generator import Generator
-from studio.recipes.unet import UNet
+from studio.recipes.unet import UNet, known_labels
+from tests.conftest import make_sprites, with_numbers, with_tones
 
 
 @pytest.mark.parametrize("colours", [0, 7])
@@ -190,3 +192,42 @@ def test_generator_draws_only_palette_colours() -> None:
 def test_run_from_before_palettes_has_no_palette() -> None:
     older = {name: value for name, value in Generator.Config().to_json().items() if name != "colours"}
     assert Generator.Config.from_json(older).colours == 0
+
+
+def test_attributes_reach_the_network_and_are_dropped_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, recipe = UNet(8, classes=2, width=16, attributes=3), Generator()
+    count, seen = 1200, list[Tensor]()
+    targets = torch.tensor([[2.0, 4.0], [-1.0, 4.0]]).repeat(count // 2, 1)
+    batch = dataclasses.replace(_batch(count, 8), y=torch.ones(count, dtype=torch.int64), targets=targets)
+
+    def features(x: Tensor, t: Tensor, label: Tensor, *_: Tensor) -> Tensor:
+        seen.append(label)
+        return torch.zeros_like(x)
+
+    monkeypatch.setattr(network, "features", features)
+    recipe.loss(network, batch, recipe.small.replace(class_dropout=0.2), _rng(batch))
+    means = seen[0][::2].mean(0), seen[0][1::2].mean(0)
+    # Class, first and second attribute, and none of them: half of all others lose the class, a fifth an attribute.
+    expected = torch.tensor([0, 0.4, 0.64, 0, 0.64, 0.2 + 0.8 * 0.5 * 0.2**2])
+    torch.testing.assert_close(means[0], expected, atol=0.06, rtol=0)
+    torch.testing.assert_close(means[1], torch.tensor([0, 0.4, 0, 0, 0.64, 0.28]), atol=0.06, rtol=0)
+    monkeypatch.setattr(network, "head", None)
+    recipe.evaluate(network, [dataclasses.replace(batch, x=batch.x[:2], y=batch.y[:2], targets=targets[:2])],
+                    recipe.small, Spec(8, ("a", "b")))  # fmt: skip
+    assert seen[1].tolist() == [[0, 1, 1, 0, 1, 0], [0, 1, 0, 0, 1, 0]]
+
+
+def test_targets_of_a_batch_are_the_attributes() -> None:
+    sprites = with_numbers(with_tones(make_sprites(2)))
+    examples, _ = Generator().examples(sprites, np.arange(4))
+    assert examples.targets.tolist() == [[2, 4], [2, 5], [3, 4], [3, 5]]
+    assert Spec.of(sprites).labels == ("class0", "class1", "hue=hue0", "hue=hue1", "tone=dark", "tone=light")
+    numbers = with_numbers(make_sprites(2))  # which a generator does not learn
+    assert Generator().examples(numbers, np.arange(4))[0].targets.shape == (4, 0)
+
+
+def test_networks_without_attributes_are_as_before() -> None:
+    arguments = Generator().arguments(Generator.small, Spec(8, ("a", "b")))
+    assert "attributes" not in arguments and UNet(**arguments).label.num_embeddings == 3  # type: ignore[arg-type]
+    labels = torch.tensor([[0.25, 0.75], [0.0, 0.0]])
+    assert known_labels(UNet(8, 2, 16), labels).tolist() == [[0.25, 0.75, 0], [0, 0, 1]]

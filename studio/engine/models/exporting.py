@@ -53,6 +53,9 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
         raise ExportError(f"This model can't be exported as {form.title}.", problem)
     with detection.wrap_device_errors(model.device):
         exportable, about = exportable_copy(model), provenance.model_card(model)  # before the first yield
+    if exportable.attributes and not form.takes_attributes:
+        hint = "Choose another format, such as safetensors."
+        raise ExportError(f"{form.title} can't hold a model with attributes.", hint)
     yield _progress(0, "copying the model")
     wanted = _with_suffix(form, exportable, target)
     chosen = _unused_path(form, wanted, config)
@@ -123,6 +126,7 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
     return ExportableModel(
         title=model.title, recipe=recipe.name, makes=recipe.makes, config=config.to_json(), size=spec.size,
         class_names=spec.class_names, target_names=spec.target_names, cells=spec.cells,
+        attributes=spec.attributes if "attributes" in recipe.capabilities else {},
         architecture={"class": network_class.__name__, "arguments": recipe.arguments(config, spec)},
         step=model.step, ancestors=[asdict(ancestor) for ancestor in model.ancestors],
         network=network.eval().requires_grad_(False),

@@ -33,7 +33,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     record = run.record()
     recipe = catalog.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
-    spec = Spec(record.size, record.class_names, record.target_names, record.cells)
+    spec = Spec(record.size, record.class_names, record.target_names, record.cells, record.attributes)
     chosen, info, tensors, notices = load_average_weights(run, checkpoint, recipe)
     network = recipe.build(config, spec).eval().requires_grad_(False)  # float32 on the CPU
     checkpoints.load_into(network, tensors, chosen.name)

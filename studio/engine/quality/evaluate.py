@@ -35,7 +35,7 @@ from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import MIN_REPORT_SPRITES, shuffle_by_group, split_sprites
 from studio.engine.sampling.generate import Labels, draw, model_label
 from studio.engine.sampling.settings import GenerateSettings
-from studio.engine.steps.batches import DeviceSprites, stride_subsample, subsample
+from studio.engine.steps.batches import DeviceSprites, device_examples, stride_subsample, subsample
 from studio.engine.steps.timing import with_progress
 from studio.recipes.base import Recipe
 
@@ -86,8 +86,7 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
             title = f"The run has no validation {model.recipe.noun}s."
             raise UsageError(title, "Train with a validation share above 0.")
         with detection.wrap_device_errors(model.device):
-            examples, chosen = model.recipe.examples(real.heldout, np.arange(len(real.heldout)))
-            heldout = DeviceSprites(examples, model.device, indices=chosen)
+            heldout = device_examples(model.recipe, real.heldout, model.device)
             figures = evaluate_heldout(model, heldout, heldout_batch_size(heldout, model.recipe))
             if model.recipe.makes == "sets":
                 figures = yield from judge_sets(model, figures, real.heldout, real.training)
@@ -113,7 +112,7 @@ def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
     """
     losses = []
     for sprites in (heldout, training.take(stride_subsample(np.arange(len(training)), len(heldout)))):
-        on_device = DeviceSprites(sprites, model.device)
+        on_device = device_examples(model.recipe, sprites, model.device)
         losses.append(evaluate_heldout(model, on_device, heldout_batch_size(on_device, model.recipe)).metrics["loss"])
     return losses[0] / losses[1] - 1  # 0 without memorization
 

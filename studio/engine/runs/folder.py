@@ -88,6 +88,7 @@ class RunRecord:
     format: records.Positive = FORMAT
     target_names: tuple[str, ...] = ()
     cells: tuple[str, ...] = ()  # of a set, as in Spec
+    attributes: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)  # as in Spec
     noun: str = "sprite"  # for a training example
     set_count: records.Count = 0  # sets that are training examples, with validation sets; 0 for examples of one sprite
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites

@@ -1,4 +1,4 @@
-"""Parse the class names and class mixtures that users type."""
+"""Parse the class names, class mixtures and attributes that users type."""
 
 import csv
 import math
@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from studio.core.errors import UsageError
 from studio.core.names import nfc
 
+ANY_VALUE = "any"  # leaves an attribute open
 _MAX_LISTED = 30
+_ATTRIBUTE_HINT = "Write attributes with values: 'element=fire,kind=shield'."
 _HINT = "Write classes with shares: 'sword:0.6,potion:0.4'. Put a class with a comma in double quotes."
 
 
@@ -32,12 +34,8 @@ def find_class(names: Sequence[str], wanted: str) -> int:
 
 def read_mixture(text: str) -> list[tuple[str, float]]:
     """Parse 'sword:0.6,potion:0.4' into (class, share) pairs; commas are quoted as in CSV. Raises UsageError."""
-    try:
-        parts = next(csv.reader([text], skipinitialspace=True))
-    except csv.Error:
-        raise UsageError("The mixture can't be read.", _HINT) from None
     pairs = []
-    for part in parts:
+    for part in _parts(text, "The mixture can't be read.", _HINT):
         name, _, share = part.rpartition(":")
         try:
             value = float(share)
@@ -49,13 +47,49 @@ def read_mixture(text: str) -> list[tuple[str, float]]:
     return pairs
 
 
+def read_attributes(text: str, known: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Parse 'element=fire,kind=shield' into the value of each attribute; commas are quoted as in CSV.
+
+    known: the values of each attribute of a model. ANY_VALUE leaves an attribute open. Raises UsageError for unknown
+    attributes and values, and for two values of an attribute.
+    """
+    found: dict[str, str] = {}
+    for part in _parts(text, "The attributes can't be read.", _ATTRIBUTE_HINT):
+        typed, equals, wanted = map(str.strip, part.partition("="))
+        if not typed or not equals or not wanted:
+            raise UsageError(f"{part.strip()!r} is not an attribute with a value.", _ATTRIBUTE_HINT)
+        name, value = next((own for own in known if nfc(own) == nfc(typed)), None), nfc(wanted)
+        if name is None:
+            raise UsageError(f"The model has no attribute {typed!r}.", f"Its attributes: {_list_classes([*known])}.")
+        value = next((own for own in known[name] if nfc(own) == value), value)
+        if value not in (*known[name], ANY_VALUE):
+            hint = f"Its values: {_list_classes(known[name])}, {ANY_VALUE}."
+            raise UsageError(f"The model's attribute {name!r} has no value {wanted!r}.", hint)
+        if found.setdefault(name, value) != value:
+            raise UsageError(f"A sprite can't be both {name}={found[name]} and {name}={value}.", "Choose one of them.")
+    return {name: value for name, value in found.items() if value in known[name]}
+
+
+def attributes_text(values: Mapping[str, str]) -> str:
+    """Format attributes as text, the inverse of `read_attributes`: 'element=fire,kind=shield'."""
+    return ",".join(quoted(f"{name}={value}") for name, value in values.items())
+
+
 def mixture_text(shares: Mapping[str, float]) -> str:
     """Format a class mixture as text, the inverse of `read_mixture`: 'sword:0.6,potion:0.4'. shares: by class name."""
-    return ",".join(f"{_quoted(name)}:{share:g}" for name, share in shares.items())
+    return ",".join(f"{quoted(name)}:{share:g}" for name, share in shares.items())
 
 
-def _quoted(name: str) -> str:
-    """Quote a class name for a mixture if it contains special characters."""
+def _parts(text: str, problem: str, hint: str) -> list[str]:
+    """Split text at commas outside of double quotes. Raises UsageError with the problem and the hint."""
+    try:
+        return next(csv.reader([text], skipinitialspace=True))
+    except csv.Error:
+        raise UsageError(problem, hint) from None
+
+
+def quoted(name: str) -> str:
+    """Quote a name if it contains special characters."""
     is_plain = not any(mark in name for mark in ',"') and name == name.strip()
     return name if is_plain else '"' + name.replace('"', '""') + '"'
 

@@ -143,7 +143,8 @@ def _blend(
     wanted = generate.chosen_classes(model, settings)
     of_source = source.labels if wanted is None else np.full(len(source.labels), wanted.labels[0])
     labels = of_source[shares.argmax(1)]
-    known, sprites = generate.class_tensor(model, of_source, None), to_input(to_device(source.sprites, model.device))
+    chosen = None if wanted is None else wanted.shares
+    known, sprites = generate.class_tensor(model, of_source, chosen), to_input(to_device(source.sprites, model.device))
     rows = torch.from_numpy(shares).float().to(model.device)  # float32 [N, M]
 
     def states_of(part: slice) -> Iterator[Tensor]:

@@ -1,6 +1,6 @@
 """Draw sprites with a generator; predict classes or numbers with other models."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,7 +21,7 @@ from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import autocast
 from studio.engine.models.model import TrainedModel
-from studio.engine.sampling.class_choice import find_class, read_mixture
+from studio.engine.sampling.class_choice import find_class, read_attributes, read_mixture
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_device, to_input, to_rgba
 from studio.recipes.base import Recipe, evenly_spread
@@ -107,6 +107,8 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
 
 def _corner_classes(model: TrainedModel, settings: GenerateSettings) -> list[int]:
     """Return the two classes of corner tiles. Raises UsageError without two, or for unsupported options."""
+    if settings.attributes:
+        raise UsageError("Corner tiles can't have attributes.", "Remove the attributes or turn off corner tiles.")
     wanted = chosen_classes(model, settings)
     shares = None if wanted is None else wanted.shares
     if shares is None or np.count_nonzero(shares) != 2:
@@ -132,8 +134,9 @@ def draw(
     """Draw a sprite for each class in `labels`: yields Progress after each solver step, returns uint8 [N, S, S, 4].
 
     labels: int64 [N]. stop_after: stop after this step and return unfinished sprites. shares: float32 [K], a mixture of
-    classes for all sprites, instead of `labels`. first: index of the first sprite, which selects its noise. Raises
-    UsageError for fast mode without a distilled network, and for constraints beyond the model's capabilities.
+    classes and attributes for all sprites, instead of `labels`. first: index of the first sprite, which selects its
+    noise. Raises UsageError for fast mode without a distilled network, and for constraints beyond the model's
+    capabilities.
     """
     if solver.quick:
         _require_student(model, solver)
@@ -204,7 +207,7 @@ def edit_condition(
 
 
 def class_tensor(model: TrainedModel, labels: Labels, shares: NDArray[np.float32] | None) -> Tensor:
-    """Return the classes on the model's device: int64 [N], or float32 [N, K] for a mixture of all K classes."""
+    """Return the classes on the model's device: int64 [N], or float32 [N, K] for shares of all K labels."""
     if shares is not None:
         return torch.from_numpy(shares).expand(len(labels), -1).to(model.device)  # [K] -> [N, K]
     return torch.from_numpy(labels).to(model.device)
@@ -327,8 +330,10 @@ def proportional_labels(class_counts: Sequence[int], count: int, first: int = 0)
 class ChosenClasses:
     """The classes to draw, as chosen in the settings."""
 
-    labels: Labels  # [N], the class of each sprite; in a mixture, the class with the largest share
-    shares: NDArray[np.float32] | None = None  # [K], the share of each class in a mixture
+    labels: Labels  # [N], the class of each sprite, or -1 for any class; in a mixture, the class with the largest share
+    # [K], the share of each class in a mixture, then 1 for each chosen attribute's value; without attributes None for
+    # a single class.
+    shares: NDArray[np.float32] | None = None
 
 
 def chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int = 0) -> ChosenClasses | None:
@@ -336,6 +341,18 @@ def chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int =
 
     first: index of the first sprite. Raises UsageError for an unknown class or mixture, or one beyond the model.
     """
+    chosen, values = _chosen_classes(model, settings, first), _attribute_shares(model, settings.attributes)
+    if values is None:
+        return chosen
+    classes = np.zeros(len(model.spec.class_names), np.float32)
+    labels = np.full(settings.count, -1)
+    if chosen is not None and not settings.in_proportion:  # else the class stays open: attributes may determine it
+        labels = chosen.labels
+        classes = classes + np.eye(len(classes))[labels[0]] if chosen.shares is None else chosen.shares[: len(classes)]
+    return ChosenClasses(labels, np.concatenate([classes, values]).astype(np.float32))
+
+
+def _chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int) -> ChosenClasses | None:
     if settings.mix:
         shares = _mixture(model, settings.mix)
         return ChosenClasses(np.full(settings.count, shares.argmax()), shares)
@@ -346,11 +363,30 @@ def chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int =
     return None
 
 
+def model_attributes(model: TrainedModel) -> Mapping[str, Sequence[str]]:
+    """Return the values of each attribute that the model can draw."""
+    return model.spec.attributes if "attributes" in model.recipe.capabilities else {}
+
+
+def _attribute_shares(model: TrainedModel, text: str) -> NDArray[np.float32] | None:
+    """Parse 'element=fire,kind=shield' into 1 for each chosen value: float32 [V]; None without one. Raises UsageError.
+
+    V counts the values of all attributes.
+    """
+    known = model_attributes(model)
+    if text and not known:
+        raise UsageError(f"{model.title} has no attributes.", "Choose a model whose sprites had attributes.")
+    chosen = read_attributes(text, known) if text else {}
+    shares = [chosen.get(name) == value for name, values in known.items() for value in values]
+    return np.array(shares, np.float32) if chosen else None
+
+
 def _mixture(model: TrainedModel, text: str) -> NDArray[np.float32]:
-    """Parse 'sword:0.6,potion:0.4' into shares of all classes with sum 1: float32 [K]. Raises UsageError."""
+    """Parse 'sword:0.6,potion:0.4' into shares of all labels with sum 1: float32 [K]. Raises UsageError."""
     if "mix" not in model.recipe.capabilities:
         raise UsageError(f"{model.title} can't mix classes.", "Choose a single class.")
-    shares = np.zeros(len(model.spec.class_names), np.float32)
+    values = sum(map(len, model_attributes(model).values()))
+    shares = np.zeros(len(model.spec.class_names) + values, np.float32)
     for name, share in read_mixture(text):
         shares[find_class(model.spec.class_names, name)] += share
     if not shares.any():

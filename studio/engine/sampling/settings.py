@@ -26,6 +26,11 @@ class GenerateSettings(Config):
         "", "Mix classes by weight: 'sword:0.6,potion:0.4'. Put a class with a comma in double quotes.",
         label="Mixture", legacy_default="",
     )  # fmt: skip
+    attributes: str = setting(
+        "", "Attributes to draw: 'element=fire,kind=shield'. All other attributes stay open, as does the class without "
+        "a class name.",
+        label="Attributes", legacy_default="",
+    )  # fmt: skip
     best_of: int = setting(
         1, "Draw this many sprites for each result and keep the closest to your liked sprites. Off: keep all.",
         label="Best of", low=1, high=16, low_text="Off", legacy_default=1,

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from studio.core.arrays import Indices, Rgba
 from studio.data.sprites import Examples, Sprites
-from studio.recipes.base import Batch
+from studio.recipes.base import Batch, Recipe
 
 # Examples of a batch before augmentation: pixels uint8 [B, 4, S, S], or [B, 4 C, S, S] for sets of C cells,
 # labels int64 [B], targets float32 [B, T].
@@ -177,6 +177,12 @@ class DeviceSprites(TrainSet):
             parts.append(self._order[offset : offset + stop - start])
             start += len(parts[-1])
         return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def device_examples(recipe: Recipe, sprites: Sprites, device: torch.device) -> DeviceSprites:
+    """Keep the training examples that a recipe forms from these sprites on the device."""
+    examples, indices = recipe.examples(sprites, np.arange(len(sprites)))
+    return DeviceSprites(examples, device, indices=indices)
 
 
 def shift(rgba: Tensor, most: int, offset: Tensor) -> tuple[Tensor, Tensor]:

@@ -341,7 +341,8 @@ def _new_record(new: NewRun, sprites: Sprites, plan: _Plan) -> RunRecord:
     return RunRecord(
         name=nfc(new.path.name), recipe=new.recipe.name, config=plan.config.to_json(),
         size=sprites.size, class_names=sprites.class_names, target_names=sprites.target_names,
-        cells=sprites.sets.cells, data_title=sprites.title, data_count=len(sprites),
+        cells=sprites.sets.cells, attributes=Spec.of(sprites).attributes,
+        data_title=sprites.title, data_count=len(sprites),
         set_count=len(sprites.sets) if new.recipe.makes == "sets" else 0, noun=new.recipe.noun,
         data_fingerprint=sprites.fingerprint, data_origin=sprites.origin, split=BY_GROUP,
         device=device.id, device_name=device.name,

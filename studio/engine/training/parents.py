@@ -114,7 +114,7 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
     licence = Rights.from_origin(record.data_origin).licence
     weights_hash = info.sha256["average"]
     itself = Ancestor(record.name, info.step, record.data_title, record.data_fingerprint, weights_hash, licence)
-    spec = Spec(record.size, record.class_names, record.target_names, record.cells)
+    spec = Spec(record.size, record.class_names, record.target_names, record.cells, record.attributes)
     return Parent(settings_fixed_by(record, recipe), spec, weights, (itself, *record.ancestors))
 
 

@@ -19,7 +19,7 @@ from studio.core.pictures import tile
 from studio.engine.devices.precision import autocast
 from studio.engine.runs.split import split_by_group
 from studio.engine.sampling.settings import GenerateSettings
-from studio.engine.steps.batches import DeviceSprites, stride_subsample, to_rgba
+from studio.engine.steps.batches import DeviceSprites, device_examples, stride_subsample, to_rgba
 from studio.engine.steps.benchmark import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S
 from studio.lab.experiments import base
@@ -167,7 +167,8 @@ def _split(context: ExperimentContext) -> tuple[ExperimentContext, DeviceSprites
     if not len(split.validation):
         title = "There are too few sprites to validate a training."
         raise TrainingError(title, "Open more sprites, from at least two sources.")
-    heldout = DeviceSprites(context.sprites.take(stride_subsample(split.validation, _VALIDATED)), context.target)
+    validation = context.sprites.take(stride_subsample(split.validation, _VALIDATED))
+    heldout = device_examples(context.recipe, validation, context.target)
     config, training = context.config.replace(**small), context.sprites.take(split.training)
     return replace(context, config=config, sprites=training), heldout
 

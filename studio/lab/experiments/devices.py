@@ -14,7 +14,7 @@ from studio.engine.devices import detection
 from studio.engine.devices.precision import autocast
 from studio.engine.devices.types import Device
 from studio.engine.sampling.settings import GenerateSettings
-from studio.engine.steps.batches import DeviceSprites
+from studio.engine.steps.batches import device_examples
 from studio.engine.steps.benchmark import BenchmarkTrainer, StepTimes, transfer_ms
 from studio.lab.experiments.base import TIMED_IMPORTS, Experiment, ExperimentContext
 from studio.lab.experiments.sweep import TIMED_STEP, sweep
@@ -106,7 +106,8 @@ def _measure(
 
 @torch.no_grad()
 def _evaluated_per_s(context: ExperimentContext, training: BenchmarkTrainer) -> float:
-    data, number = DeviceSprites(context.sprites, training.device), min(_EVALUATED, len(context.sprites))
+    data = device_examples(context.recipe, context.sprites, training.device)
+    number = min(_EVALUATED, len(context.sprites))
     durations_s = []
     for _ in range(2):  # the first is the warm-up
         start_s = time.perf_counter()

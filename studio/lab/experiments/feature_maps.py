@@ -16,7 +16,7 @@ from studio.core.pictures import tile
 from studio.engine.devices import detection
 from studio.engine.devices.precision import autocast
 from studio.engine.models.model import TrainedModel
-from studio.engine.steps.batches import DeviceSprites, to_rgba
+from studio.engine.steps.batches import device_examples, to_rgba
 from studio.lab.experiments.base import IMPORTS, Experiment, ExperimentContext, evenly_spaced
 from studio.lab.outcome import Outcome, Picture, Table
 from studio.recipes.base import Batch
@@ -68,7 +68,7 @@ class FeatureMaps(Experiment):
         model = yield from context.load_model()
         most_frequent = int(context.sprites.class_counts().argmax())
         shown = context.sprites.take([int(np.argmax(context.sprites.labels == most_frequent))])
-        (batch,) = DeviceSprites(shown, model.device).plain_batches(1, 1)
+        (batch,) = device_examples(model.recipe, shown, model.device).plain_batches(1, 1)
         with detection.wrap_device_errors(model.device):
             noisy, outputs = _record_outputs(model, batch)
             stages = list(_stages(model.network, outputs))

@@ -25,7 +25,7 @@ from studio.engine.devices import detection
 from studio.engine.devices.precision import autocast
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling.generate import predict
-from studio.engine.steps.batches import DeviceSprites, to_device, to_input
+from studio.engine.steps.batches import DeviceSprites, device_examples, to_device, to_input
 from studio.lab.experiments.base import IMPORTS, Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
 from studio.recipes.base import Batch
@@ -188,7 +188,8 @@ def _losses(
     model: TrainedModel, sprites: Sprites, seconds: float
 ) -> Generator[Progress, None, tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """Return indices, highest validation loss first, and losses, of all sprites or a random part; yields Progress."""
-    data, repeats = DeviceSprites(sprites, model.device), _REPEATS if _depends_on_noise(model) else 1
+    data = device_examples(model.recipe, sprites, model.device)
+    repeats = _REPEATS if _depends_on_noise(model) else 1
     places = np.random.default_rng(0).permutation(len(sprites))
     losses, start_s = list[float](), time.perf_counter()
     for place in places.tolist():

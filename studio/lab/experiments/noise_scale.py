@@ -169,7 +169,7 @@ class _Gradients:
         network = model.recipe.build(model.config, model.spec)
         with wrap_read_errors(path):
             checkpoints.load_into(network, checkpoints.load_tensors(path, info, "model"), path.name)
-        sprites, learnt = load_training_set(run)
+        sprites, learnt = model.recipe.examples(*load_training_set(run))
         self._model, self._network = model, network.to(model.device).to(memory_format=torch.channels_last).train()
         self._weights = [weight for weight in network.parameters() if weight.requires_grad]
         self._data = _WithReplacement(sprites, model.device, model.config.seed, learnt)

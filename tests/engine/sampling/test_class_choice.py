@@ -8,7 +8,7 @@ import pytest
 
 from studio.core.errors import UsageError
 from studio.engine.sampling import class_choice
-from studio.engine.sampling.class_choice import find_class, mixture_text, read_mixture
+from studio.engine.sampling.class_choice import attributes_text, find_class, mixture_text, read_attributes, read_mixture
 
 
 def test_a_last_folder_names_its_only_class() -> None:
@@ -53,3 +53,29 @@ def test_a_mixture_as_people_type_it() -> None:
 def test_malformed_mixtures_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"[Mm]ixture"):
         read_mixture(text)
+
+
+_KNOWN = {"element": ("fire", "ice, cold"), "kind": ("shield", "sword")}
+
+
+@pytest.mark.parametrize("chosen", [{}, {"element": "ice, cold"}, {"element": "fire", "kind": "sword"}])
+def test_attributes_survive_their_text(chosen: dict[str, str]) -> None:
+    assert read_attributes(attributes_text(chosen), _KNOWN) == chosen if chosen else not attributes_text(chosen)
+
+
+def test_any_leaves_an_attribute_open() -> None:
+    assert read_attributes("element=any,kind = shield", _KNOWN) == {"kind": "shield"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fire", "'fire' is not an attribute with a value"),
+        ("colour=red", "no attribute 'colour'"),
+        ("element=stone", "'element' has no value 'stone'"),
+        ("kind=sword,kind=shield", "can't be both kind=sword and kind=shield"),
+    ],
+)
+def test_attributes_that_a_sprite_can_not_have(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read_attributes(text, _KNOWN)

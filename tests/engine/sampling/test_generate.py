@@ -23,8 +23,8 @@ from studio.engine.runs.split import split_by_group
 from studio.engine.sampling import generate as module
 from studio.engine.sampling.generate import generate, predict
 from studio.engine.sampling.settings import GenerateSettings
-from tests.conftest import make_sprites
-from tests.engine.tools import CPU, SavingAlways, agreeing, of_kind, train_classifier, train_toy
+from tests.conftest import make_sprites, with_tones
+from tests.engine.tools import CPU, SavingAlways, agreeing, kept_run, of_kind, train_classifier, train_toy
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +174,57 @@ def test_new_sprites_have_the_palette_unless_it_is_switched_off(model: TrainedMo
     sprites = _made(model, count=8, true_pixels=on).sprites
     seen = {tuple(colour) for colour in sprites[sprites[..., 3] > 0][:, :3].tolist()}
     assert seen and (seen <= {tuple(colour) for colour in model.style.palette.tolist()}) is on
+
+
+@pytest.fixture
+def toned(model: TrainedModel) -> TrainedModel:
+    """A model with two attributes."""
+    attributes = {"hue": ("hue0", "hue1"), "tone": ("dark", "light")}
+    spec = dataclasses.replace(model.spec, attributes=attributes)
+    network = model.recipe.build(model.config, spec).eval()
+    return dataclasses.replace(model, spec=spec, network=network)
+
+
+@pytest.mark.parametrize(
+    ("settings", "label", "shares"),
+    [
+        ({"attributes": "hue=hue1,tone=light"}, -1, [0, 0, 0, 1, 0, 1]),
+        ({"attributes": "tone=dark", "in_proportion": True}, -1, [0, 0, 0, 0, 1, 0]),
+        ({"attributes": "tone=dark,hue=any", "class_name": "class1"}, 1, [0, 1, 0, 0, 1, 0]),
+        ({"attributes": "tone=dark", "mix": "class0:1,class1:3"}, 1, [0.25, 0.75, 0, 0, 1, 0]),
+        ({"mix": "class0:1,class1:3"}, 1, [0.25, 0.75, 0, 0, 0, 0]),
+    ],
+)
+def test_attributes_and_classes_are_added_up(
+    toned: TrainedModel, settings: dict[str, Any], label: int, shares: list[float]
+) -> None:
+    found = module.chosen_classes(toned, GenerateSettings(count=3, **settings))
+    assert found is not None and found.shares is not None
+    assert found.labels.tolist() == [label] * 3 and found.shares.tolist() == shares
+    assert _made(toned, count=2, steps=2, **settings).labels.tolist() == [label] * 2
+
+
+def test_open_attributes_draw_as_without(toned: TrainedModel) -> None:
+    assert (_made(toned, count=4, attributes="tone=any").sprites == _made(toned, count=4).sprites).all()
+
+
+def test_attributes_that_a_model_can_not_draw(model: TrainedModel, toned: TrainedModel) -> None:
+    with pytest.raises(UsageError, match="has no attributes"):
+        _made(model, attributes="tone=dark")
+    with pytest.raises(UsageError, match="Corner tiles can't have attributes"):
+        _made(toned, attributes="tone=dark", corner_tiles=True, mix="class0:1,class1:1")
+
+
+@pytest.mark.slow
+def test_attributes_shape_the_sprites(tmp_path_factory: pytest.TempPathFactory) -> None:
+    seen = with_tones(make_sprites(24))
+    seen = seen.take(np.flatnonzero(seen.attributes.table.any(1)))  # without dark ones of the first hue
+    trained = load_model(kept_run(tmp_path_factory, seen, steps=150, learning_rate=0.01), "last", CPU)
+    assert trained.spec.attributes == {"hue": ("hue0", "hue1"), "tone": ("dark", "light")}
+
+    def brightness(attributes: str) -> float:
+        made = _made(trained, count=8, attributes=attributes).sprites
+        return float(made[made[..., 3] > 0][:, :3].max(1).mean())
+
+    for hue in ("hue0", "hue1"):
+        assert 2 * brightness(f"hue={hue},tone=dark") < brightness(f"hue={hue},tone=light")

@@ -200,6 +200,8 @@ class GeneratePage(Page):
         if makes == "sets" and record is not None:
             self.sets.show_kind(record.cells, record.size)
         self.request.show_classes(record.class_names if record else (), capabilities)
+        attributes = record.attributes if record is not None and "attributes" in capabilities else {}
+        self.request.attributes.show_attributes(attributes)
         self.request.show_model(str(self.choice.run() or ""))
         self.request.show_editing(is_editing="vary" in capabilities and is_editing)
         self.editing.set_model(size, capabilities)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QSpinBox, QWidget
+from PySide6.QtWidgets import QComboBox, QSpinBox, QWidget
 
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.generate.colour_panel import ColourPanel
@@ -18,19 +19,30 @@ from studio.core import formatting
 from studio.core.errors import UsageError
 from studio.core.events import Distilled
 from studio.data.colour.constraints import NONE
-from studio.engine.sampling.class_choice import mixture_text
+from studio.engine.sampling.class_choice import attributes_text, mixture_text
 from studio.engine.sampling.settings import GenerateSettings
 
 _LARGEST_SEED = 2**31 - 1
 _CLASS_TIP = "Choose a class. Evenly: equal numbers of all classes. As in the data: in proportion to your sprites."
 # Settings with their own controls.
-_SEPARATE_CONTROLS = ("class_name", "in_proportion", "mix", "corner_tiles", "seed", "strength", "quick", "true_pixels")
+_SEPARATE_CONTROLS = (
+    "class_name",
+    "in_proportion",
+    "mix",
+    "attributes",
+    "corner_tiles",
+    "seed",
+    "strength",
+    "quick",
+    "true_pixels",
+)
 _MIX_TIP = "Mix two classes."
 _MIX_HELP = "Choose a second class to mix the two"
 _TILES_HELP = " or draw 16 transition tiles"
 _EDITING = "The editor always draws 16."
 _GUARANTEES = ("mirror", "seamless", "outline")  # guarantees, stored for each model: they depend on its sprites
 _FIXED = "Fast mode draws with fixed guidance and steps."
+_NO_ATTRIBUTES = "Transition tiles have no attributes."
 _ALWAYS_16 = "A set of transition tiles always has 16 tiles."
 _UNSUPPORTED = {  # by setting: why a model without this ability has no use for it
     "mirror": "This model can't draw symmetric sprites.",
@@ -82,7 +94,9 @@ class RequestPanel(QWidget):
         self._model = ""  # the chosen run's path
         self._guarantees_by_run: dict[str, GenerateSettings] = {}
         seed = (factory.text("Seed", "muted"), factory.row(self.seed, self.lock, grows=0))
-        self._class_box = factory.panel(factory.column(factory.labelled("Class", self.classes), self._mix_box))
+        self.attributes = AttributeChoice()
+        of_class = factory.labelled("Class", self.classes)
+        self._class_box = factory.panel(factory.column(of_class, self._mix_box, self.attributes))
         self._sprite_box = factory.panel(factory.column(self._form_box, self._editing, self.quick, self.colours))
         self.setLayout(factory.column(self._class_box, *seed, self._sprite_box, self.sets))
         for control in (self.classes, self.mixed_with, self.share, self.seed, self.colours.box):
@@ -141,12 +155,14 @@ class RequestPanel(QWidget):
     def next_settings(self) -> GenerateSettings:
         """Return the settings with the next seed. Raises UsageError for an invalid value."""
         chosen, settings = self.classes.currentData() or "", self._settings().replace(seed=self.next_seed())
+        settings = settings.replace(attributes=attributes_text(self.attributes.chosen()))
         if self.quick.is_requested():
             usual = GenerateSettings()
             settings = settings.replace(quick=True, guidance=usual.guidance, steps=usual.steps)
         if chosen == _IN_PROPORTION:
             return settings.replace(class_name="", in_proportion=True)
         mix, corner_tiles = self._mixture(), self._wants_corners()
+        settings = settings.replace(attributes="") if corner_tiles else settings
         return settings.replace(class_name=chosen, in_proportion=False, mix=mix, corner_tiles=corner_tiles)
 
     def problem(self) -> str:
@@ -159,7 +175,7 @@ class RequestPanel(QWidget):
         self.sets.save_state()
         if self._form is not None and not self._form.problem():
             values = self._settings().replace(seed=self.seed.value()).to_json()
-            self._session.settings.set_values("generate", {**values, "class_name": ""})
+            self._session.settings.set_values("generate", {**values, "class_name": "", "attributes": ""})
             self.colours.save_state()
             self._session.settings.set_text("seed_locked", "yes" if self.lock.isChecked() else "")
 
@@ -184,6 +200,7 @@ class RequestPanel(QWidget):
         """Disable the settings that the other settings or the model make meaningless, and say why."""
         if self._form is not None:
             self._form.set_locked(_FIXED if self.quick.is_requested() else "", ("guidance", "steps"))
+            self.attributes.set_locked(_NO_ATTRIBUTES if self._wants_corners() else "")
             self._form.set_locked(_ALWAYS_16 if self._wants_corners() else "", ("count", "best_of"))
             for name, reason in _UNSUPPORTED.items():
                 self._form.set_locked(reason if self._abilities and name not in self._abilities else "", (name,))
@@ -241,6 +258,41 @@ class RequestPanel(QWidget):
         self._show_seed(settings.seed)
         self.lock.setChecked(bool(self._session.settings.text("seed_locked")))
         self.colours.restore(true_pixels=settings.true_pixels)
+
+
+class AttributeChoice(QWidget):
+    """A box for each attribute of the model's sprites, with its values and 'Any'. Hidden without attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: Mapping[str, Sequence[str]] = {}
+        self.boxes: dict[str, QComboBox] = {}  # by attribute
+        self._column = factory.column()
+        self.setLayout(self._column)
+        self.hide()
+
+    def show_attributes(self, known: Mapping[str, Sequence[str]]) -> None:
+        """Offer the values of these attributes; keep the user's choice if possible."""
+        if known == self._known:
+            return
+        before, self._known, self.boxes = self.chosen(), known, {}
+        factory.clear(self._column)
+        for name, values in known.items():
+            box = factory.combo(name, f"Choose the value of '{name}'. Any leaves it open.")
+            factory.fill_combo(box, [("Any", ""), *zip(values, values, strict=True)], before.get(name, ""))
+            factory.need_focus_for_wheel(box)
+            self.boxes[name] = box
+            self._column.addWidget(factory.panel(factory.labelled(name, box)))
+        self.setVisible(bool(known))
+
+    def chosen(self) -> dict[str, str]:
+        """Return the chosen value of each attribute that is not open."""
+        return {name: value for name, box in self.boxes.items() if (value := box.currentData())}
+
+    def set_locked(self, reason: str) -> None:
+        """Disable the boxes and say why; '' enables them."""
+        for box in self.boxes.values():
+            factory.set_enabled(box, reason)
 
 
 class FastMode(QWidget):

@@ -141,6 +141,20 @@ def test_settings_that_the_model_can_not_use_say_why(page: GeneratePage) -> None
     assert request.classes.isEnabled() and mirror.isEnabled()
 
 
+def test_attributes_have_a_box_each(page: GeneratePage) -> None:
+    choice = page.request.attributes
+    assert choice.isHidden() and page.request.next_settings().attributes == ""
+    choice.show_attributes({"element": ("fire", "ice"), "kind": ("shield", "sword, long")})
+    assert not choice.isHidden() and [box.itemText(0) for box in choice.boxes.values()] == ["Any", "Any"]
+    choice.boxes["kind"].setCurrentIndex(2)
+    assert page.request.next_settings().attributes == '"kind=sword, long"'
+    choice.boxes["element"].setCurrentIndex(1)
+    choice.show_attributes({"element": ("fire",), "colour": ("red",)})
+    assert choice.chosen() == {"element": "fire"}  # the choice stays where the next model has it
+    page._refresh()
+    assert choice.isHidden() and page.request.next_settings().attributes == ""
+
+
 def test_wheel_over_the_form_changes_no_value(qtbot: QtBot, page: GeneratePage) -> None:
     seed, classes = page.request.seed, page.request.classes
     page.editing.open_sprite(NamedSprite(np.zeros((8, 8, 4), np.uint8), "blank"))
