@@ -102,12 +102,14 @@ def import_options(args: argparse.Namespace) -> ImportOptions:
 
 
 def print_excluded(found: SpritesImported, reporter: Reporter) -> None:
-    """Print how many files an import excluded and how many class moves took effect or found no sprite, if any."""
+    """Print how many files an import excluded, and how many edits took effect or found no sprite, if any."""
     if moved := found.note_groups.get("moved", ()):
         reporter.print(f"Moved to another class: {number(len(moved))}. 'studio inspect' lists the sprites.")
+    if recoloured := found.note_groups.get("recoloured", ()):
+        reporter.print(f"Recoloured by you: {number(len(recoloured))}. 'studio inspect' lists the sprites.")
     lost = found.note_groups.get("lost moves", ())
     if lost and found.from_cache:  # otherwise the import says so
-        reporter.print(f"Class moves without a sprite: {number(len(lost))}. 'studio inspect' lists them.")
+        reporter.print(f"Edits without a sprite: {number(len(lost))}. 'studio inspect' lists them.")
     if found.quarantine:
         canvas = f" --size {found.sprites.size}" if found.sprites.size != found.proposed_size else ""
         reporter.print(f"Excluded files: {number(len(found.quarantine))}. 'studio inspect{canvas}' lists the reasons.")

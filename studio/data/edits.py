@@ -1,4 +1,4 @@
-"""The user's edits of sprites, for example class moves: one JSON file per sprite folder in the studio's home.
+"""The user's edits of sprites, class moves and new colours: one JSON file per sprite folder in the studio's home.
 
 Each edit is stored under a hash of the sprite's pixels, so edits survive renamed sprite files.
 """
@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,8 +20,9 @@ from studio.core import files, paths, records
 from studio.core.errors import BadInputError, UsageError
 from studio.core.names import escape_unprintable
 
-_VERSION = 1
+_VERSION = 2  # files without new colours are written as version 1, for earlier versions of the studio
 _LONGEST_CLASS = 200  # characters
+_COLOUR = re.compile("[0-9a-f]{6}")
 _IGNORE = "'--edits off' ignores it."
 
 
@@ -33,11 +35,12 @@ class SpriteEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 
     name: str = ""  # the sprite's name at the time of the edit, to make the file readable
     class_name: str = msgspec.field(default="", name="class")  # new class; "" for the class in the files
+    colours: dict[str, str] = {}  # new colour by colour in the files, as hex codes: {"bf0201": "0e0bdd"}
 
     @property
     def is_empty(self) -> bool:
         """Whether the edit has no effect."""
-        return not self.class_name
+        return not self.class_name and not self.colours
 
 
 class _Header(msgspec.Struct):
@@ -153,11 +156,14 @@ def _parse(data: bytes) -> _EditsFile:
     parsed = records.parse(data, _EditsFile)
     for edit in parsed.sprites.values():
         try:
-            is_usable = edit.is_empty or checked_class_name(edit.class_name) == edit.class_name
+            is_usable = not edit.class_name or checked_class_name(edit.class_name) == edit.class_name
         except UsageError:
             is_usable = False
         if not is_usable:
             raise ValueError(f"'{escape_unprintable(edit.class_name)}' is no class name")
+        for colour in (*edit.colours, *edit.colours.values()):
+            if not _COLOUR.fullmatch(colour):
+                raise ValueError(f"'{escape_unprintable(colour)}' is no colour like 'bf0201'")
     return parsed
 
 
@@ -196,7 +202,8 @@ def checked_class_name(text: str) -> str:
 
 def _write(folder: Path, sprites: Mapping[str, SpriteEdit]) -> None:
     path = edits_path(folder)
-    contents = msgspec.to_builtins(_EditsFile(_VERSION, str(folder), dict(sorted(sprites.items()))))
+    version = _VERSION if any(edit.colours for edit in sprites.values()) else 1
+    contents = msgspec.to_builtins(_EditsFile(version, str(folder), dict(sorted(sprites.items()))))
     try:
         if sprites or _edits_of_former_path(folder):  # without a file, these would be copied again
             files.write_atomic(path, json.dumps(contents, indent=1).encode())

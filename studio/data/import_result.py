@@ -65,7 +65,8 @@ NOTE_GROUPS = (
     "odd shape",  # 1 x 1, or one pixel thin
     "mended",  # the pixels were changed by a fix
     "moved",  # the user moved the sprite to another class
-    "lost moves",  # a move to another class whose sprite is missing
+    "recoloured",  # the user changed colours of the sprite
+    "lost moves",  # an edit whose sprite is missing
 )
 
 

@@ -225,7 +225,7 @@ _TITLES = {
     "labels": "label file problems",
     "left over": "leftover pixels",
     "like-named": "class names that differ in case or spaces",
-    "lost moves": "class moves without a sprite",
+    "lost moves": "edits without a sprite",
     "magenta ground": "magenta background",
     "mended": "edited here",
     "misnamed": "wrong file extension",
@@ -236,6 +236,7 @@ _TITLES = {
     "odd shape": "one pixel wide or high",
     "off palette": "colours outside the palette",
     "partly described": "partly described sheet",
+    "recoloured": "recoloured by you",
     "refused": "skipped files",
     "sets": "sets.csv problems",
     "sizes": "icons of several sizes",
@@ -302,7 +303,9 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "mended": ("Your import settings changed pixels of these sprites.", _revert),
     "moved": ("You moved these sprites to another class. Your files are not changed.",
               Fix("Use the files' classes", {"edits": "off"})),
-    "lost moves": ("The files of these sprites were redrawn or removed. Move the new sprites again.", None),
+    "recoloured": ("You exchanged colour ramps of these sprites. Your files are not changed.",
+                   Fix("Use the files' classes and colours", {"edits": "off"})),
+    "lost moves": ("The files of these sprites were redrawn or removed. Edit the new sprites again.", None),
     "similar": ("Near-duplicates: these get extra weight, and may be in both training and validation set. Animation "
                 "frames are fine.", Fix("Keep one of each", {"similar": "leave out"}, "exclude similar sprites")),
     "small class": (f"A model learns little from fewer than {SMALL_CLASS} sprites per class. Use fewer folder levels "

@@ -1,9 +1,8 @@
-"""Load the user's edits of imported folders, apply moves to other classes, and move further sprites."""
+"""Load the user's edits of imported folders, apply them, and move further sprites to other classes."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -11,19 +10,19 @@ import msgspec
 import numpy as np
 
 from studio.core import formatting
-from studio.core.arrays import Rgba
 from studio.core.events import Event, Notice, Progress
 from studio.core.names import escape_unprintable
-from studio.data.edits import Edits, FolderEdits, SpriteEdit, read_edits, unfollowed_edits, with_edits
+from studio.data.edits import Edits, FolderEdits, SpriteEdit, read_edits, unfollowed_edits
 from studio.data.files.source_files import ImportIssue
-from studio.data.images.canvas import crop_transparent, sprite_slices, undo_upscaling
+from studio.data.images.canvas import sprite_slices
 from studio.data.import_result import Duplicate, ImportResult, ReadSprites, duplicate_reason
+from studio.data.importing.edit_changes import EditChange, content_key
+from studio.data.importing.recolouring import recolour_edited
 from studio.data.options import ImportOptions
 from studio.data.reading.finding import resolve_roots
 from studio.data.sprites import Sprites
 
 _BATCH_PIXELS = 1 << 18  # pixels
-_PROGRESS_EVERY = 256  # sprites
 
 
 def load_edits(sources: Sequence[Path], options: ImportOptions) -> Edits:
@@ -49,25 +48,17 @@ def notices_on_unfollowed(edits: Edits, options: ImportOptions) -> Iterator[Noti
     """Yield a notice for each other folder, inside or around the imported folders, with moves of these sprites."""
     for folder, moves in (unfollowed_edits(edits) if options.edits == "on" else {}).items():
         verb = "is" if moves == 1 else "are"
-        title = f"{formatting.count(moves, 'class move')} in {escape_unprintable(folder.name)!r} {verb} not followed."
+        title = f"{formatting.count(moves, 'edit')} in {escape_unprintable(folder.name)!r} {verb} not followed."
         yield Notice("info", title, f"To follow them, open {escape_unprintable(str(folder))}.")
 
 
-def content_key(rgba: Rgba) -> str:
-    """Return a hash of a sprite's visible pixels, 32 hex digits: the key of its edits.
+def apply_edits(
+    imported: ImportResult, edits: Edits, folder: Path | None = None
+) -> Generator[Event, None, ImportResult]:
+    """Give sprites of an import the classes and colours in `edits`, with a note for each; yields Progress.
 
-    The canvas size and whole-number upscaling don't change the key; equal sprites share it.
-    """
-    pixels = np.ascontiguousarray(crop_transparent(undo_upscaling(rgba, 0)))
-    digest = hashlib.blake2b(repr(pixels.shape).encode(), digest_size=16)
-    digest.update(pixels.data)
-    return digest.hexdigest()
-
-
-def apply_edits(imported: ImportResult, edits: Edits) -> Generator[Event, None, ImportResult]:
-    """Move sprites of an import to the classes in `edits`, with a note for each; yields Progress.
-
-    Edits whose sprite is missing get a note, too. Duplicates follow the kept sprite.
+    Edits whose sprite is missing get a note, too. Duplicates follow the class of the kept sprite. Many recoloured
+    sprites go to a scratch file in `folder`. Raises OSError if the disk is full.
     """
     known = {key: edit for each in edits for key, edit in each.sprites.items()}
     if not known:
@@ -75,6 +66,7 @@ def apply_edits(imported: ImportResult, edits: Edits) -> Generator[Event, None, 
     sprites = imported.sprites
     classes, labels = sprites.class_names, sprites.labels.tolist()
     moved: dict[int, str] = {}
+    recoloured: dict[int, SpriteEdit] = {}
     found = set()
     for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
         for index, rgba in enumerate(sprites.rgba[part], part.start):
@@ -84,14 +76,23 @@ def apply_edits(imported: ImportResult, edits: Edits) -> Generator[Event, None, 
                 found.add(key)
                 if edit.class_name and edit.class_name != classes[labels[index]]:
                     moved[index] = edit.class_name
+                if edit.colours:
+                    recoloured[index] = edit
         yield Progress(part.stop, len(sprites), "sprites compared")
     notes = [
         ImportIssue(sprites.names[index], f"class {name!r} instead of {classes[labels[index]]!r}", "moved")
         for index, name in moved.items()
     ]
+    notes += [
+        ImportIssue(sprites.names[index], f"{formatting.count(len(edit.colours), 'colour')} changed", "recoloured")
+        for index, edit in recoloured.items()
+    ]
     notes += _lost_edits(edits, found)
     if not notes:
         return imported
+    if recoloured:
+        rgba = yield from recolour_edited(sprites.rgba, recoloured, folder)
+        sprites = dataclasses.replace(sprites, rgba=rgba, stored=None)
     duplicates = tuple(_with_class(each, moved, imported) for each in imported.duplicates)
     pairs = zip(imported.duplicates, duplicates, strict=True)
     items = {(old.item.name, old.item.group): new.item for old, new in pairs if new is not old}
@@ -130,50 +131,35 @@ def moved_by_class(moved: Iterable[str], sprites: Sprites) -> dict[str, list[str
     return classes
 
 
-class ClassMove:
-    """A move of imported sprites to a class."""
+class ClassMove(EditChange):
+    """A move of imported sprites to a class. A sprite moved back to the class in its file has no class edit."""
 
-    def __init__(self, before: Edits | ClassMove, read: ReadSprites, indices: Sequence[int], class_name: str) -> None:
-        """Create a move. before: edits without the move. indices: positions of the imported sprites."""
-        self._before, self._read, self._class_name = before, read, class_name
-        self._rows = read.rows[list(indices)].tolist()
-        self._edits: Edits | None = None  # with the move, once computed
+    noun = "sprites moved"
 
-    def resolve(self) -> Generator[Event, None, Edits]:
-        """Return the edits with this move; yields Progress. A sprite moved back to the class in its file has no edit.
+    def __init__(self, before: Edits | EditChange, read: ReadSprites, indices: Sequence[int], class_name: str) -> None:
+        """Create a move. See EditChange."""
+        super().__init__(before, read, indices)
+        self._class_name = class_name
 
-        The first call hashes the sprites, which takes long for many sprites.
-        """
-        if self._edits is None:
-            before = (yield from self._before.resolve()) if isinstance(self._before, ClassMove) else self._before
-            changes: list[dict[str, SpriteEdit]] = [{} for _ in before]
-            for done, row in enumerate(self._rows):
-                if not done % _PROGRESS_EVERY:
-                    yield Progress(done, len(self._rows), "sprites moved")
-                self._add_change(row, before, changes)
-            self._edits = with_edits(before, changes)
-        return self._edits
-
-    def _add_change(self, row: int, before: Edits, changes: list[dict[str, SpriteEdit]]) -> None:
-        """Add the edit of the sprite in `row` of the read sprites to the changes of its folder."""
+    def _changed(self, index: int, row: int, old: SpriteEdit) -> SpriteEdit:
         sprites = self._read.sprites
-        name, key = sprites.names[row], content_key(sprites.rgba[row])
         is_back = sprites.class_names[sprites.labels[row]] == self._class_name
-        number = next((number for number, each in enumerate(before) if each.holds(name)), 0)
-        old = before[number].sprites.get(key, SpriteEdit())
-        class_name = "" if is_back else self._class_name
-        changes[number][key] = msgspec.structs.replace(old, name=name, class_name=class_name)
+        return msgspec.structs.replace(old, class_name="" if is_back else self._class_name)
 
 
 def _lost_edits(edits: Edits, found: set[str]) -> list[ImportIssue]:
     """Return a note for each edit without a sprite; skip folders with only some files imported."""
     return [
-        ImportIssue(edit.name, f"moved to class {edit.class_name!r}, but no sprite has these pixels", "lost moves")
+        ImportIssue(edit.name, f"{_words(edit)}, but no sprite has these pixels", "lost moves")
         for each in edits
         if each.is_whole
         for key, edit in each.sprites.items()
-        if key not in found and edit.class_name
+        if key not in found
     ]
+
+
+def _words(edit: SpriteEdit) -> str:
+    return f"moved to class {edit.class_name!r}" if edit.class_name else "recoloured"
 
 
 def _with_class(duplicate: Duplicate, moved: Mapping[int, str], imported: ImportResult) -> Duplicate:

@@ -96,7 +96,7 @@ def import_sprites(
             is_new = False
         else:
             result, is_new = yield from _load_or_read(roots, options, cache_dir)
-        edited = (yield from apply_edits(result, edits)) if options.edits == "on" else result
+        edited = (yield from apply_edits(result, edits, cache_dir)) if options.edits == "on" else result
         fixed = (yield from apply_fixes(edited, options, cache_dir)) if options.has_fixes else edited
     except OSError as error:
         raise _disk_error(error, writable_folder(cache_dir)) from error
@@ -115,14 +115,25 @@ def import_sprites(
     yield from notices_on_sets(result, options)
     origin: dict[str, Any] = {"paths": [str(root.path) for root in roots], **before}
     origin["options"] = {**dict(before.get("options", {})), **_decided(options, result)}
-    if moved := [note.name for note in fixed.notes if note.group == "moved"]:
-        origin["edits"] = {"moved": moved_by_class(moved, fixed.sprites)}
+    if made := _record_edits(fixed):
+        origin["edits"] = made
     rows = np.arange(len(fixed.sprites)) if fixed.rows is None else fixed.rows
     yield SpritesImported(
         fixed.sprites.with_origin(origin), fixed.quarantine, fixed.notes, fixed.sizes, fixed.proposed_size,
         time.perf_counter() - started, from_cache=not is_new, read=ReadSprites(result.sprites, rows),
         edits=edits, sheets=fixed.sheets, sheet_summary=fixed.sheet_summary, proposed_sets=fixed.proposed_sets,
     )  # fmt: skip
+
+
+def _record_edits(fixed: ImportResult) -> dict[str, Any]:
+    """Return the names of sprites that the user moved, by class, and recoloured, for run.json."""
+    edited = {group: [note.name for note in fixed.notes if note.group == group] for group in ("moved", "recoloured")}
+    kept = set(fixed.sprites.names) if edited["recoloured"] else set()
+    made = {
+        "moved": moved_by_class(edited["moved"], fixed.sprites),
+        "recoloured": [name for name in edited["recoloured"] if name in kept],
+    }
+    return {name: value for name, value in made.items() if edited[name]}
 
 
 def _decided(options: ImportOptions, result: ImportResult) -> dict[str, Any]:
@@ -319,8 +330,8 @@ def _notices(result: ImportResult) -> Iterator[Event]:
             hint = "If wrong, choose 'Read as decimal comma' or '... point' in the doctor, or use --decimal-mark."
             yield Notice("warning", f"{note.name}: {note.reason}.", hint)
     if lost := [note for note in result.notes if note.group == "lost moves"]:
-        title = f"{formatting.count(len(lost), 'class move')} found no sprite: files were redrawn or removed."
-        yield Notice("info", title, f"First: {lost[0].name}. Move the new sprites again.")
+        title = f"{formatting.count(len(lost), 'edit')} found no sprite: files were redrawn or removed."
+        yield Notice("info", title, f"First: {lost[0].name}. Edit the new sprites again.")
     classes, counts = result.sprites.class_names, result.sprites.class_counts()
     for group in spelling_groups(classes)[:_MAX_NAMED]:
         names = " and ".join(repr(classes[index]) for index in group)

@@ -125,9 +125,9 @@ def test_moves_of_a_parent_or_a_sub_folder_are_named(folder: Path) -> None:
         return [each.title for each in notices_on_unfollowed(load_edits(sources, options), options)]
 
     (notice,) = notices_on_unfollowed(load_edits([folder / "a"], on), on)
-    assert notice.title == "2 class moves in 'set' are not followed." and str(folder) in notice.hint
-    assert said(folder.parent) == ["3 class moves in 'set' are not followed."] and said(folder) == []
+    assert notice.title == "2 edits in 'set' are not followed." and str(folder) in notice.hint
+    assert said(folder.parent) == ["3 edits in 'set' are not followed."] and said(folder) == []
     assert said(folder / "a", options=ImportOptions(edits="off")) == []
     move(opened(folder / "a"), "d", "0.png")
-    assert said(folder / "a") == ["1 class move in 'set' is not followed."]
+    assert said(folder / "a") == ["1 edit in 'set' is not followed."]
     assert said(folder) == []  # its own move comes first

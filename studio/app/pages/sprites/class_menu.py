@@ -37,7 +37,7 @@ class ClassMover(QObject):
 
     def why_not(self) -> str:
         """Return why no sprite can be moved, as a sentence; '' if the selected sprites can be moved."""
-        return self._open_sprites.why_no_moves() if self._grid.selected_count() else "Select some sprites first."
+        return self._open_sprites.why_no_edits() if self._grid.selected_count() else "Select some sprites first."
 
     @Slot()
     def open_dialog(self) -> None:

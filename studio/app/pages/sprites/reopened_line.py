@@ -1,4 +1,4 @@
-"""The line about import settings and class moves that the studio remembers for the open sprites."""
+"""The line about import settings and edits that the studio remembers for the open sprites."""
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QResizeEvent
@@ -12,7 +12,9 @@ from studio.core.formatting import count
 from studio.data.import_result import SpritesImported
 from studio.data.options import ImportOptions
 
-_AS_FILES = "Use the usual import settings, and the classes of the files. Undo brings your changes back. ({undo})"
+_AS_FILES = (
+    "Use the usual import settings, and the classes and colours of the files. Undo brings your changes back. ({undo})"
+)
 _NAMES = frozenset(("rows", "columns"))
 _NARROW = 640  # logical pixels
 _SLICING = frozenset(
@@ -51,8 +53,9 @@ class ReopenedLine(QFrame):
 
     @Slot()
     def _on_as_files_clicked(self) -> None:
-        moved = bool(self._open_sprites.result and self._open_sprites.result.note_groups.get("moved"))
-        options = ImportOptions(edits="off" if moved else "on")
+        groups = self._open_sprites.result.note_groups if self._open_sprites.result else {}
+        has_edits = bool(groups.get("moved") or groups.get("recoloured"))
+        options = ImportOptions(edits="off" if has_edits else "on")
         self._open_sprites.change_options(options, "open as the files are")
 
 
@@ -60,11 +63,13 @@ def describe_memory(result: SpritesImported, options: ImportOptions) -> str:
     """Describe how stored options and edits changed an import: '230 sheets sliced, 1 sprite excluded'; '' if none."""
     sliced, excluded = len(sliced_sheets(result)), len(result.quarantine_groups.get("chosen", ()))
     moved = len(result.note_groups.get("moved", ()))
+    recoloured = len(result.note_groups.get("recoloured", ()))
     has_slicing = sliced > 0 and bool(_SLICING & options.changed().keys())
     into = " into characters" if len(result.sprites.sets) else ""
     facts = [f"{count(sliced, 'sheet')} sliced{into}"] if has_slicing else []
     facts += [f"{count(excluded, 'sprite')} excluded"] if excluded else []
     facts += [f"{count(moved, 'sprite')} moved to another class"] if moved else []
+    facts += [f"{count(recoloured, 'sprite')} recoloured"] if recoloured else []
     told = (_SLICING if has_slicing else frozenset()) | (frozenset({"leave_out"}) if excluded else frozenset())
     named = (_NAMES & options.changed().keys()) - told
     facts += ["views and frames renamed"] if named else []

@@ -17,7 +17,8 @@ from studio.core.events import Event, Events, Notice, Progress
 from studio.data.edits import Edits, EditsError, save_edits
 from studio.data.images.canvas import sprite_slices
 from studio.data.import_result import SHEET_GROUPS
-from studio.data.importing.class_moves import ClassMove, load_edits, notices_on_unfollowed
+from studio.data.importing.class_moves import load_edits, notices_on_unfollowed
+from studio.data.importing.edit_changes import EditChange
 from studio.data.importing.importing import ImportOptions, NothingUsableError, SpritesImported, import_sprites
 from studio.data.importing.stored_options import StoredOptionsError, read_options, store_options
 from studio.data.sprites import Sprites
@@ -34,14 +35,14 @@ class ImportState:
 
     paths: tuple[Path, ...] = ()
     options: ImportOptions = field(default_factory=ImportOptions)
-    edits: Edits | ClassMove | None = None  # None: the import loads the edits from their files
+    edits: Edits | EditChange | None = None  # None: the import loads the edits from their files
     memory: Literal["follow", "store", "neither"] = "neither"
 
     def with_options(self, options: ImportOptions) -> ImportState:
         """Return this state with options that the user chose."""
         return replace(self, options=options, memory="store")
 
-    def with_edits(self, edits: Edits | ClassMove) -> ImportState:
+    def with_edits(self, edits: Edits | EditChange) -> ImportState:
         """Return this state with edits by the user."""
         return replace(self, edits=edits, memory="neither" if self.memory == "follow" else self.memory)
 
@@ -109,7 +110,7 @@ def import_with_edits(state: ImportState, files: SavedEdits, open_sprites: Sprit
     If the pixels equal those of `open_sprites`, the imported sprites share their array: `rgba` is the same object.
     Yields `OnlySheets` if the files contain only unsliced sheets.
     """
-    edits = (yield from state.edits.resolve()) if isinstance(state.edits, ClassMove) else state.edits
+    edits = (yield from state.edits.resolve()) if isinstance(state.edits, EditChange) else state.edits
     if edits is None:
         yield from files.load(state)
         edits = files.saved

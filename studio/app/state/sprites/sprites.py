@@ -1,6 +1,6 @@
 """The open sprites, and changes of their import options and edits."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,13 +13,16 @@ from studio.app.background.worker import Job, JobEnded
 from studio.app.state.sprites.import_job import ImportState, SavedEdits, import_as_stored
 from studio.app.state.undo import UndoHistory, UndoStep, change_title
 from studio.core import formatting, paths
+from studio.core.arrays import Rgba
 from studio.core.events import Event, Progress
 from studio.core.formatting import lower_first
 from studio.data.colour.colour_counts import count_colours
 from studio.data.doctor.findings import Fix
 from studio.data.edits import Edits
 from studio.data.importing.class_moves import ClassMove
+from studio.data.importing.edit_changes import EditChange
 from studio.data.importing.importing import ImportOptions, SpritesImported
+from studio.data.importing.recolouring import SpriteRecolouring
 from studio.data.reading.finding import locate_sprites
 from studio.data.sprites import Sprites
 
@@ -127,8 +130,8 @@ class OpenSprites(QObject):
             self._job = self._requested = None
             self.ended.emit()
 
-    def why_no_moves(self) -> str:
-        """Return why sprites can't be moved to another class, as a sentence; '' if they can."""
+    def why_no_edits(self) -> str:
+        """Return why sprites can't be edited, as a sentence; '' if they can."""
         if self.options.edits == "off":
             return "Your edits are off in Import settings."
         return "" if self.result and self.result.edits else "The file of your edits is damaged."
@@ -138,23 +141,41 @@ class OpenSprites(QObject):
 
         Sprites that are in this class stay, and so does the history if all are.
         """
-        now, found = self.latest, self.result
-        if found is None or now.paths != self.paths or now.edits is None or self.why_no_moves():
+        found, edits = self.result, self._editable()
+        if found is None or edits is None:
             return
         names, labels = found.sprites.class_names, found.sprites.labels
         indices = [index for index in indices if names[labels[index]] != class_name]
-        if not indices:
-            return
-        move = ClassMove(now.edits, found.read, indices, class_name)
-        undo, redo = partial(self._import_edited, now.edits), partial(self._import_edited, move)
+        if indices:
+            title = f"move {formatting.count(len(indices), 'sprite')} to {class_name!r}"
+            self._edit(edits, ClassMove(edits, found.read, indices, class_name), title)
+
+    def recolour(self, indices: Sequence[int], recolour: Callable[[Rgba], Rgba]) -> None:
+        """Change colours of open sprites, as a step of `history`. Files are not changed.
+
+        recolour: returns recoloured copies of sprites, uint8 [..., 4].
+        """
+        found, edits = self.result, self._editable()
+        if found is not None and edits is not None and len(indices):
+            change = SpriteRecolouring(edits, found.read, found.sprites.rgba, indices, recolour)
+            self._edit(edits, change, f"recolour {formatting.count(len(indices), 'sprite')}")
+
+    def _editable(self) -> Edits | EditChange | None:
+        """Return the latest edits; None if the sprites can't be edited now."""
+        now = self.latest
+        return None if now.paths != self.paths or self.why_no_edits() else now.edits
+
+    def _edit(self, before: Edits | EditChange, change: EditChange, title: str) -> None:
+        """Import the latest files with a change of the edits `before`, as a step of `history`."""
+        undo, redo = partial(self._import_edited, before), partial(self._import_edited, change)
         redo()
-        self.history.add(UndoStep(f"move {formatting.count(len(indices), 'sprite')} to {class_name!r}", undo, redo))
+        self.history.add(UndoStep(title, undo, redo))
 
     def _import_with(self, options: ImportOptions) -> None:
         """Import the latest files with these options."""
         self._start_import(self.latest.with_options(options))
 
-    def _import_edited(self, edits: Edits | ClassMove) -> None:
+    def _import_edited(self, edits: Edits | EditChange) -> None:
         """Import the latest files with these edits."""
         self._start_import(self.latest.with_edits(edits))
 

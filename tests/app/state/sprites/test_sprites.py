@@ -60,13 +60,13 @@ def test_edits_can_be_ignored_and_followed_again(qtbot: QtBot, session: Session,
     assert classes(qtbot, session)[FIRST] == "new"
     opened.change_options(opened.options.replace(edits="off"))
     assert classes(qtbot, session)[FIRST] == "class0"
-    assert opened.why_no_moves() == "Your edits are off in Import settings."
+    assert opened.why_no_edits() == "Your edits are off in Import settings."
     opened.move_to_class([1], "new")
     assert classes(qtbot, session)[SECOND] == "class0"
     opened.open_paths([sprite_folder], opened.options)
     assert classes(qtbot, session)[FIRST] == "class0"
     opened.change_options(opened.options.replace(edits="on"))  # loads the edits
-    assert classes(qtbot, session)[FIRST] == "new" and not opened.why_no_moves()
+    assert classes(qtbot, session)[FIRST] == "new" and not opened.why_no_edits()
 
 
 def test_damaged_edits_are_reported_and_kept(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
@@ -79,7 +79,7 @@ def test_damaged_edits_are_reported_and_kept(qtbot: QtBot, session: Session, spr
     open_sprites(qtbot, session, sprite_folder)
     (notice,) = (each for each in noticed if "edits" in each.title)
     assert notice.level == "warning" and str(path) in notice.hint
-    assert opened.why_no_moves() == "The file of your edits is damaged."
+    assert opened.why_no_edits() == "The file of your edits is damaged."
     opened.move_to_class([0], "new")
     assert classes(qtbot, session)[FIRST] == "class0" and path.read_text() == "damaged"
     path.unlink()
