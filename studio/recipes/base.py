@@ -309,7 +309,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         """
         return {}
 
-    def cell_slices(self, spec: Spec) -> Mapping[str, CellSlices]:
+    def cell_slices(self, spec: Spec) -> Mapping[str, tuple[CellSlices, ...]]:
         """Return which slices of a weight belong to which cell of a set, by the weight's name.
 
         A training that starts from another run's weights copies the slices of the cells that match best.

@@ -141,13 +141,13 @@ def mirrored_odds(network: SetNetwork, index: Tensor, palette: Tensor, known: Te
     return own * (1 - share) + mirrored * share  # type: ignore[no-any-return]
 
 
-def cell_slices(cells: Sequence[str]) -> dict[str, CellSlices]:
+def cell_slices(cells: Sequence[str]) -> dict[str, tuple[CellSlices, ...]]:
     """Return which slices of the network's weights belong to which cell, by the weight's name."""
+    own = tuple(cells)
     shown, drawn = (tuple(cell for cell in cells for _ in range(each)) for each in (_SHOWN, _FEATURES))
     enter = CellSlices(1, (*shown, *shown, "", ""))  # the cells, their mirror images, the coordinates
-    leave = dict.fromkeys(("leave.weight", "leave.bias"), CellSlices(0, drawn))
-    entering = dict.fromkeys(
-        (f"planes.{name}.weight" for name in ("enter", "enter_rows", "enter_logits")), CellSlices(1, tuple(cells))
-    )
-    leaving = dict.fromkeys(("planes.leave.weight", "planes.leave.bias"), CellSlices(0, tuple(cells)))
-    return {"enter.weight": enter, **leave, **entering, **leaving}
+    leave = dict.fromkeys(("leave.weight", "leave.bias"), (CellSlices(0, drawn),))
+    planes = {f"planes.{name}.weight": (CellSlices(1, own),) for name in ("enter", "enter_rows", "enter_logits")}
+    leaving = dict.fromkeys(("planes.leave.weight", "planes.leave.bias"), (CellSlices(0, own),))
+    copying = CellSlices(0, (*own, *own)), CellSlices(1, own)
+    return {"enter.weight": (enter,), **leave, **planes, **leaving, "planes.copy.weight": copying}

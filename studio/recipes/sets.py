@@ -156,7 +156,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         cells = max(2, len(spec.cells))
         return {"cells": cells, "width": config.width, "colours": config.colours, "palettes": _PALETTES}
 
-    def cell_slices(self, spec: Spec) -> Mapping[str, CellSlices]:
+    def cell_slices(self, spec: Spec) -> Mapping[str, tuple[CellSlices, ...]]:
         return cell_slices(spec.cells)
 
     def statistics(self, sprites: Sprites, config: SetsConfig) -> Mapping[str, Tensor]:

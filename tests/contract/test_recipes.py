@@ -230,7 +230,7 @@ def test_its_weights_of_cells_belong_to_cells(recipe: Recipe) -> None:
     own, larger = (dict(recipe.build(_config(recipe), spec).named_parameters()) for spec in (few, many))
     slices = recipe.cell_slices(few)
     assert slices.keys() == {name for name, weight in own.items() if weight.shape != larger[name].shape}
-    assert all(own[name].shape[dim] == len(names) for name, (dim, names) in slices.items())
+    assert all(own[name].shape[dim] == len(names) for name, dims in slices.items() for dim, names in dims)
 
 
 def test_its_arguments_rebuild_the_network(recipe: Recipe) -> None:

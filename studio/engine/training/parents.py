@@ -63,7 +63,7 @@ class Parent:
                 if given is not None and name in rows:
                     _copy_rows(own, rows[name], given, known_rows[name])
                 elif given is not None and name in slices:
-                    _copy_slices(own, slices[name], given, known_slices[name].names)
+                    _copy_slices(own, slices[name], given, known_slices[name])
                 elif given is not None and given.shape == own.shape:
                     own.copy_(given)  # in place: optimizer and EMA hold references to this tensor
                 elif given is not None:
@@ -195,14 +195,21 @@ def _copy_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Se
         own[-1] = given[-1]  # the row for any class
 
 
-def _copy_slices(own: Tensor, slices: CellSlices, given: Tensor, given_names: Sequence[str]) -> None:
-    """Copy the slices of each cell from the parent's best matching cell; slices of no cell from slices of no cell."""
-    rows, given_rows = (_rows_by_name(names) for names in (slices.names, given_names))
-    matches = dict(zip(rows, match_cells([*rows], [name for name in given_rows if name]), strict=True))
-    own, given = own.movedim(slices.dim, 0), given.movedim(slices.dim, 0)
-    for name, places in rows.items():
-        if matches[name] or not name:
-            own[places] = given[given_rows[matches[name]]]
+def _copy_slices(own: Tensor, slices: Sequence[CellSlices], given: Tensor, given_slices: Sequence[CellSlices]) -> None:
+    """Copy the slices of each cell from the parent's best matching cell; slices of no cell from slices of no cell.
+
+    slices: of one or more dimensions; a weight between two cells is copied if both cells have a match.
+    """
+    places: list[Tensor | slice] = [slice(None)] * own.ndim  # where to copy to, for each dimension
+    for number, (slices_of_dim, known) in enumerate(zip(slices, given_slices, strict=True)):
+        rows, given_rows = _rows_by_name(slices_of_dim.names), _rows_by_name(known.names)
+        matches = dict(zip(rows, match_cells([*rows], [name for name in given_rows if name]), strict=True))
+        copied = [name for name in rows if matches[name] or not name]
+        to = torch.tensor([place for name in copied for place in rows[name]], dtype=torch.int64)
+        taken = [place for name in copied for place in given_rows[matches[name]]]
+        given = given.index_select(known.dim, torch.tensor(taken, dtype=torch.int64, device=given.device))
+        places[known.dim] = to.view(-1, *[1] * (len(slices) - 1 - number)).to(own.device)
+    own[tuple(places)] = given
 
 
 def _rows_by_name(names: Sequence[str]) -> dict[str, list[int]]:

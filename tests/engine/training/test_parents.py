@@ -191,15 +191,30 @@ def test_cells_start_from_the_parents_best_matching_cells() -> None:
     assert parent.copy_weights(network, SETS, spec) == 0
     sources = {"side": "", "west/step": "left/stand", "down/step": "down/step", "": ""}
     known = SETS.cell_slices(parent.spec)
-    for name, (dim, cells) in SETS.cell_slices(spec).items():
+    for name, ((dim, cells), *others) in SETS.cell_slices(spec).items():
+        if others:
+            continue  # a weight between two cells
         own, of_parent, before = (tensors[name].movedim(dim, 0) for tensors in (network.state_dict(), given, fresh))
         for cell, source in sources.items():
             rows, given_rows = (
                 [row for row, other in enumerate(names) if other == wanted]
-                for names, wanted in ((cells, cell), (known[name].names, source))
+                for names, wanted in ((cells, cell), (known[name][0].names, source))
             )
             assert torch.equal(own[rows], before[rows] if cell == "side" else of_parent[given_rows])
     assert torch.equal(network.bottom.conv1.weight, given["bottom.conv1.weight"])
+
+
+def test_weights_between_two_cells_start_from_those_of_both_matching_cells() -> None:
+    parent, given = set_parent(("down/stand", "down/step", "left/stand"))
+    copying = given["planes.copy.weight"].normal_(generator=torch.Generator().manual_seed(0))  # [2 * 3, 3, 3, 3]
+    spec = Spec(8, (), cells=("side", "west/step", "down/step"))
+    network = SETS.build(SETS.small, spec)
+    assert parent.copy_weights(network, SETS, spec) == 0
+    own = network.planes.copy.weight.detach().unflatten(0, (2, 3))  # plain and mirrored, to, from
+    of_parent = copying.unflatten(0, (2, 3))
+    assert torch.equal(own[:, 1:, 1:], of_parent[:, [2, 1]][:, :, [2, 1]])
+    assert not own[:, 0].any()
+    assert not own[:, :, 0].any()
 
 
 def test_cells_in_another_order_keep_their_weights() -> None:
