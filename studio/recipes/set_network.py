@@ -92,7 +92,7 @@ class SetNetwork(nn.Module):
             skips.append(x)
         x = self.attend(skips.pop())
         for block, skip in zip(self.up, reversed(skips), strict=True):
-            x = block(torch.cat([F.interpolate(x, scale_factor=2.0), skip], 1))
+            x = block(torch.cat([F.interpolate(x, scale_factor=2.0, mode="bilinear"), skip], 1))
         return skips[0][:, :, :height, :width], F.hardswish(self.norm(x))[:, :, :height, :width]
 
     def _keys(self, index: Tensor, palette: Tensor, known: Tensor, features: Tensor) -> Tensor:

@@ -18,9 +18,9 @@ class ColourPlanes(nn.Module):
     A colour's planes hold the known pixels with this colour in each cell; beside them enter their mirror image, the
     colour's share of each row, because heights agree between views, and its first logits. The same weights serve every
     colour of every set: copying a pixel from another cell, from its mirror image or from a neighbour is one filter,
-    learnt from all colours. Three resolutions let a whole region of a colour count. Features of the U-Net tell where
-    to copy. One convolution leads from the planes straight to the result: without this convolution, a right view drawn
-    from a left view has fewer right pixels than the mirror image.
+    learnt from all colours. Three resolutions let a whole region of a colour count. Smooth upsampling leaves fewer
+    stray pixels. Features of the U-Net tell where to copy. One convolution leads from the planes straight to the
+    result: without this convolution, a right view drawn from a left view has fewer right pixels than the mirror image.
     """
 
     def __init__(self, cells: int, context: int, keys: int, width: int) -> None:
@@ -52,8 +52,8 @@ class ColourPlanes(nn.Module):
         x0 = enter(F.pad(x * (1 + scale) + shift + key0, (0, -width % _SIDE, 0, -height % _SIDE)))
         x1 = down1(F.avg_pool2d(x0, 2) + key1)  # [N, width, S / 2, S / 2]
         x2 = down2(F.avg_pool2d(x1, 2) + key2)  # [N, width, S / 4, S / 4]
-        x1 = up1(x1 + F.interpolate(x2, scale_factor=2.0))
-        x0 = up0(x0 + F.interpolate(x1, scale_factor=2.0))
+        x1 = up1(x1 + F.interpolate(x2, scale_factor=2.0, mode="bilinear"))
+        x0 = up0(x0 + F.interpolate(x1, scale_factor=2.0, mode="bilinear"))
         copied, copied_mirrored = (_COPIES * self.copy(has)).chunk(2, 1)  # [N, C, S, S] each
         drawn = self.leave(F.hardswish(self.norm(x0)))[..., :height, :width]
         return drawn + copied + copied_mirrored.flip(3)  # type: ignore[no-any-return]

@@ -355,6 +355,19 @@ def _upsample(builder: Builder, a: Any, size: Sequence[int] | None, factors: Seq
     return out
 
 
+@_lowers("aten.upsample_bilinear2d.vec")
+def _upsample_bilinear(
+    builder: Builder, a: Any, size: Sequence[int] | None, align_corners: bool, factors: Sequence[float] | None
+) -> Any:
+    a = builder.planes(a)
+    images, channels, height, width = a.shape
+    if align_corners or list(factors or ()) != [2.0, 2.0]:
+        raise unsupported("This network upsamples bilinearly by a factor other than 2.")
+    out = builder.new((images, channels, 2 * height, 2 * width))
+    builder.call("aten_upsample_bilinear2d", out, a, images * channels, height, width)
+    return out
+
+
 @_lowers("aten.avg_pool2d.default")
 def _avg_pool(
     builder: Builder, a: Any, kernel: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (),

@@ -82,6 +82,7 @@ CASES: dict[str, tuple[nn.Module, tuple[Tensor, ...]]] = {
     "group norm": (nn.GroupNorm(2, 6), (PICTURE,)),
     "group norm alone": (nn.GroupNorm(3, 6, affine=False), (PICTURE,)),
     "upsample": (Of(lambda a: F.interpolate(a, scale_factor=2.0, mode="nearest")), (PICTURE,)),
+    "upsample smoothly": (Of(lambda a: F.interpolate(a, scale_factor=2.0, mode="bilinear")), (PICTURE,)),
     "upsample more": (Of(lambda a: F.interpolate(a, size=(15, 14), mode="nearest")), (PICTURE,)),
     "average pool": (nn.AvgPool2d(2, ceil_mode=True), (PICTURE,)),
     "average pool of steps": (nn.AvgPool2d(3, 1), (PICTURE,)),

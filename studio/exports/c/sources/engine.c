@@ -96,6 +96,7 @@ typedef struct model_context model_context;
     X(aten_bmm, 7, (AT(0), AT(1), AT(2), p[3], p[4], p[5], p[6])) \
     X(aten_native_group_norm, 9, (AT(0), AT(1), AT(2), AT(3), p[4], p[5], p[6], p[7], REAL(8))) \
     X(aten_upsample_nearest2d, 7, (AT(0), AT(1), p[2], p[3], p[4], p[5], p[6])) \
+    X(aten_upsample_bilinear2d, 5, (AT(0), AT(1), p[2], p[3], p[4])) \
     X(aten_avg_pool2d, 9, (AT(0), AT(1), p[2], p[3], p[4], p[5], p[6], p[7], p[8])) \
     X(aten_convolution, 18, (AT(0), AT(1), AT(2), AT(3), AT(4), AT(5), *(const convolution *)(p + 6)))
 

@@ -241,6 +241,21 @@ static void aten_upsample_nearest2d(float *restrict out, const float *restrict a
     }
 }
 
+/* Twice as large. A pixel takes 9/16 from the nearest pixel, the rest from the next ones; borders repeat. */
+static void aten_upsample_bilinear2d(float *restrict out, const float *restrict a, int channels, int height, int width)
+{
+    for (int channel = 0; channel < channels; channel++, a += height * width) {
+        for (int y = 0; y < 2 * height; y++) {
+            const int v = y / 2, beside = y % 2 ? (v + 1 < height ? v + 1 : v) : (v > 0 ? v - 1 : v);
+            const float *restrict row = a + v * width, *restrict next = a + beside * width;
+            for (int x = 0; x < 2 * width; x++) {
+                const int u = x / 2, other = x % 2 ? (u + 1 < width ? u + 1 : u) : (u > 0 ? u - 1 : u);
+                *out++ = 0.75f * (0.75f * row[u] + 0.25f * row[other]) + 0.25f * (0.75f * next[u] + 0.25f * next[other]);
+            }
+        }
+    }
+}
+
 /* Without padding. A window at the border may be cut off; its mean is over the remaining pixels. */
 static void aten_avg_pool2d(float *restrict out, const float *restrict a, int channels, int height, int width,
                             int out_height, int out_width, int kernel, int stride)
