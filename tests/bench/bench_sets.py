@@ -1,10 +1,12 @@
 """How well missing views and frames of held-out characters are drawn, beside simpler ways.
 
 python -m tests.bench.bench_sets FOLDER [--rows NAMES] [--minutes 10 | --steps N] [--seeds 0 1 2] [--holdout 0.1]
-    [--characters N] [--threads 2] [--pix2pix]
+    [--outlines] [--starter FILE] [--characters N] [--threads 2] [--pix2pix]
 
 FOLDER holds characters that the import recognises as sets, or sheets of them. A seed chooses the held-out characters,
-by groups of recolours, mirror images and near twins, and the weights. The table has a row for each figure: exactly
+by groups of recolours, mirror images and near twins, and the weights. --outlines: by equal outlines of the first frames
+instead, so that near twins of the held-out characters stay. --starter: train from this file of make_sets_starter.py,
+which should not have seen the folder. The table has a row for each figure: exactly
 right pixels in the union of the true and the drawn silhouettes, means over the seeds with the smallest and the largest.
 beside it: the given cell, or its mirror image for a side from the other side. nearest: that cell of the training
 character with the most similar given cell. --characters: learn from so many. --pix2pix: also train a plain U-Net with
@@ -16,6 +18,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +31,7 @@ from studio.core.generators import run_to_end
 from studio.core.metrics import metric_title
 from studio.data.importing.importing import SpritesImported, import_sprites
 from studio.data.options import ImportOptions
+from studio.data.sets.layout import GAP
 from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import catalog
@@ -40,8 +44,9 @@ from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import split_sprites
 from studio.engine.steps.batches import DeviceSprites
 from studio.engine.training.loop import train_new
+from studio.engine.training.parents import parse_starter
 from studio.recipes.layers import ResidualBlock
-from studio.recipes.set_tasks import ExactShares, tasks_of
+from studio.recipes.set_tasks import ExactShares, first_of_rows, tasks_of
 from tests.bench.tools import command_line, say
 
 Table = dict[str, Mapping[str, float]]  # by column, then by figure
@@ -57,6 +62,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--holdout", type=float, default=0.1)
+    parser.add_argument("--outlines", action="store_true")
+    parser.add_argument("--starter", type=Path)
     parser.add_argument("--characters", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--pix2pix", action="store_true")
@@ -65,13 +72,15 @@ def main() -> None:
     imported = [event for event in import_sprites([chosen.folder], options) if isinstance(event, SpritesImported)]
     all_sprites = imported[0].sprites
     recipe, found = catalog.recipe("sets"), list[Table]()
+    parent = parse_starter(chosen.starter.read_bytes(), "CC0-1.0") if chosen.starter else None
     budget = {"minutes": chosen.minutes, "steps": chosen.steps, "threads": chosen.threads}
     for seed in chosen.seeds:
         sprites = _some(all_sprites, chosen.characters, seed) if chosen.characters else all_sprites
+        sprites = _with_test_set(sprites, chosen.holdout, seed) if chosen.outlines else sprites
         with tempfile.TemporaryDirectory() as folder:
             run, started = Path(folder) / "run", time.perf_counter()
-            config = recipe.Config(seed=seed, holdout=chosen.holdout, **budget)
-            for event in train_new(run, sprites, recipe, config, detection.find_device("cpu"), Control()):
+            config = recipe.Config(seed=seed, holdout=0.0 if chosen.outlines else chosen.holdout, **budget)
+            for event in train_new(run, sprites, recipe, config, detection.find_device("cpu"), Control(), parent):
                 if isinstance(event, RunFinished):
                     say(f"seed {seed}: {event.step:,} steps in {time.perf_counter() - started:.0f} s")
             found.append(_judged(run, 60 * chosen.minutes if chosen.pix2pix else 0.0))
@@ -84,6 +93,18 @@ def _some(sprites: Sprites, count: int, seed: int) -> Sprites:
     chosen = np.zeros(len(layout), np.bool_)
     chosen[np.random.default_rng(seed).permutation(len(layout))[:count]] = True
     return sprites.of_sets(layout.part(chosen, np.ones(len(layout.cells), np.bool_)))
+
+
+def _with_test_set(sprites: Sprites, share: float, seed: int) -> Sprites:
+    """The sprites with a share of the characters as test set; equal outlines of the first frames stay together."""
+    table = sprites.sets.table[:, np.array(first_of_rows(sprites.sets.cells))]  # of characters that have all views
+    outlines = (sprites.rgba[table][..., 3] > 127).reshape(len(table), -1)
+    figure = np.unique(outlines, axis=0, return_inverse=True)[1].ravel()
+    rank = np.random.default_rng(seed).permutation(figure.max() + 1)[figure]
+    ordered = np.sort(rank)
+    is_test = np.zeros(len(sprites), np.bool_)
+    is_test[np.setdiff1d(sprites.sets.table[rank <= ordered[int(len(rank) * share) - 1]], [GAP])] = True
+    return replace(sprites, is_test=is_test)
 
 
 def _judged(run: Path, pix2pix_s: float) -> Table:
