@@ -42,7 +42,7 @@ def example_of(reader: Source | AtlasFormat, tmp_path: Path) -> Path:
 
 
 def file_named(name: str) -> SourceFile:
-    siblings = frozenset({"x.json", "x.atlas", "x.tres", "caf\udce9.tres"})
+    siblings = frozenset({"x.json", "x.atlas", "x.tres", "x.tsx", "x.ldtk", "x.xml", "caf\udce9.tres"})
     return SourceFile(f"/nowhere/{name}", name, (), "nowhere", siblings, 0, 0)
 
 

@@ -52,6 +52,7 @@ class Region:
     whole: tuple[int, int] | None = None  # (width, height) before trimming transparent borders; None if untrimmed
     place: Box | None = None  # rectangle of the upright trimmed sprite within `whole`; None if untrimmed
     zero_fills: bool = False  # whether a width or height of 0 in `box` extends to the edge of the image
+    may_be_empty: bool = False  # whether a transparent sprite is an unused tile, to be skipped without a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Atlas:
     size: tuple[int, int] | None = None  # width and height of the image according to the file; None without a size
     size_decides: bool = False  # whether the description is valid only for an image of exactly `size`
     premultiplied: bool = False  # whether the image has premultiplied alpha according to the file
+    clear_colour: tuple[int, int, int] | None = None  # RGB that stands for transparency according to the file
 
     @property
     def source(self) -> str:

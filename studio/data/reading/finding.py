@@ -238,7 +238,7 @@ def _descriptions(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """
     shortened = (path.stem[: end.start()] for end in islice(_NAME_ENDS.finditer(path.stem, 1), _MAX_SHORTENED))
     for name in (path.stem, path.name, *shortened):
-        for suffix in (".json", ".atlas", ".tres"):
+        for suffix in (".json", ".atlas", ".tres", ".tsx", ".tmx", ".ldtk", ".xml"):
             description = path.with_name(f"{name}{suffix}")
             with contextlib.suppress(OSError):
                 status = description.lstat()

@@ -50,6 +50,8 @@ class DescribedSheet:
             words = f"lists {len(atlas.regions):,} frames: too many to be read"
             raise UnreadableFile("refused", f"{_source(atlas)} {words}")
         rgba = _straight(rgba) if atlas.premultiplied else rgba.copy()
+        if atlas.clear_colour is not None:
+            rgba[(rgba[..., :3] == atlas.clear_colour).all(axis=-1), 3] = 0
         clear_hidden(rgba)
         height, width = rgba.shape[:2]
         fitting, remark = _at_size_of(rgba, atlas)
@@ -58,7 +60,8 @@ class DescribedSheet:
         for number, region in enumerate(fitting):
             box = _filled(region, width, height)
             if box is not None and box.inside(width, height) and region.turns is not None:
-                found[number] = region, box
+                if not region.may_be_empty or rgba[box.y : box.y + box.h, box.x : box.x + box.w, 3].any():
+                    found[number] = region, box
                 continue
             group, reason = "unreadable", f"lies outside the sheet of {width} x {height} pixels"
             if box is None:
@@ -67,7 +70,7 @@ class DescribedSheet:
                 group, reason = "unsupported", "is rotated by an unusual angle: export the sheet without rotation"
             problems.append(SkippedRegion(number, group, reason))
         if not found:
-            first_reason = problems[0].reason
+            first_reason = problems[0].reason if problems else "is empty"
             raise UnreadableFile("unreadable", f"{_source(atlas)} describes no usable sprite: the first {first_reason}")
         if sum(box.w * box.h for box in {box for _, box in found.values()}) > _MOST_OVERLAP * height * width:
             words = f"describes frames that cover the picture more than {_MOST_OVERLAP} times"

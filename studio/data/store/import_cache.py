@@ -21,7 +21,7 @@ from studio.data.reading.finding import Root
 from studio.data.sets.layout import SetProposal
 from studio.data.store import packed
 
-_VERSION = 16  # increase when imports of the same files change
+_VERSION = 17  # increase when imports of the same files change
 _MOST_ENTRIES = 20
 _MOST_BYTES = 2 << 30  # total without the newest entry, which may be mapped
 _PROGRESS_EVERY = 4096  # files

@@ -1,0 +1,150 @@
+"""Mix-in for formats whose files list pictures: tile sets, maps and XML atlases."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import ClassVar
+
+from studio.core.names import escape_unprintable
+from studio.data.atlases.base import (
+    Atlas,
+    Box,
+    FolderKey,
+    Region,
+    base_name,
+    casefolded,
+    find_sibling,
+    matches_path,
+    read_description,
+    siblings_with_suffix,
+)
+from studio.data.files.source_files import SourceFile, UnreadableFile
+from studio.data.images.decoding import read_bytes, read_header
+from studio.data.options import MAX_SHEET_SPRITES
+
+_MAX_FILES = 1000  # description files read in a folder
+_HEAD_BYTES = 1 << 16  # bytes of a picture that hold its size
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class TileGrid:
+    """The grid of a tile set. Pairs are (horizontal, vertical), in pixels. Raises UnreadableFile for impossible sizes.
+
+    names: names of tiles by index, counted from the upper left, 'grass/tile 3' for a tile of the class grass.
+    """
+
+    source: str  # name of the description, for messages
+    tile: Pair
+    margin: Pair = (0, 0)  # left of the first column, above the first row
+    spacing: Pair = (0, 0)  # between tiles
+    columns: int = 0  # 0: the picture's width decides
+    names: Mapping[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if min(self.tile) < 1 or min(*self.margin, *self.spacing) < 0:
+            raise UnreadableFile("unreadable", f"{escape_unprintable(self.source)} has an impossible tile size")
+
+    def box(self, column: int, row: int, size: Pair = (1, 1)) -> Box:
+        """Return the box of a tile. size: columns and rows that the tile covers."""
+        (width, height), (left, top), (across, down) = self.tile, self.margin, self.spacing
+        x, y = left + column * (width + across), top + row * (height + down)
+        return Box(x, y, size[0] * (width + across) - across, size[1] * (height + down) - down)
+
+    def regions(self, width: int, height: int) -> Sequence[Region]:
+        """Return a region for each tile in a picture of this size. Raises UnreadableFile for too many tiles."""
+        across, down = self.spacing
+        fitting = (width - self.margin[0] + across) // (self.tile[0] + across)
+        columns, rows = self.columns or fitting, (height - self.margin[1] + down) // (self.tile[1] + down)
+        if min(fitting, columns) * rows > MAX_SHEET_SPRITES:
+            words = f"{escape_unprintable(self.source)} describes {min(fitting, columns) * rows:,} tiles"
+            raise UnreadableFile("refused", f"{words}: too many to be read")
+        indices = ((row * columns + column, column, row) for row in range(rows) for column in range(columns))
+        return [
+            Region(self.names.get(index, f"tile {index}"), self.box(column, row), may_be_empty=True)
+            for index, column, row in indices
+            if column < fitting
+        ]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DescribedPicture:
+    """A picture in a description file, with a grid of tiles or with regions."""
+
+    path: str  # the picture's path in the file
+    grid: TileGrid | None = None
+    regions: Sequence[Region] = ()
+    size: Pair | None = None  # width and height of the picture according to the file
+    clear_colour: tuple[int, int, int] | None = None  # RGB drawn for transparency
+
+
+class PictureList(ABC):
+    """Mix-in for an `AtlasFormat`: its files list pictures. Reads each file once for all pictures of a folder."""
+
+    suffixes: ClassVar[Sequence[str]]  # with dots; files with the first suffix are asked first
+
+    @abstractmethod
+    def pictures(self, data: bytes, name: str) -> Iterable[DescribedPicture]:
+        """Yield the listed pictures; yield nothing for files of other programs. Raises UnreadableFile."""
+
+    def descriptions(self, file: SourceFile) -> Sequence[str]:
+        return [name for suffix in self.suffixes for name in siblings_with_suffix(file, suffix)]
+
+    def read(self, file: SourceFile) -> Atlas | None:
+        same_stem = [name for name in self.descriptions(file) if casefolded(_stem(name)) == casefolded(file.stem)]
+        for name in same_stem:
+            pictures = list(self.pictures(read_description(file, name), name))
+            found = next((each for each in pictures if matches_path(file, each.path)), None)
+            if found is None and len(pictures) == 1 and not find_sibling(file, base_name(pictures[0].path)):
+                (found,) = pictures  # the picture was renamed
+            if found is not None:
+                return _atlas(file, name, found)
+        for name, found in _by_image(self, FolderKey(file)).get(casefolded(file.file_name), ()):
+            if matches_path(file, found.path):
+                return _atlas(file, name, found)
+        return None
+
+
+@lru_cache(maxsize=16)  # called for every image of a folder
+def _by_image(form: PictureList, folder: FolderKey) -> dict[str, list[tuple[str, DescribedPicture]]]:
+    """Map each image name, case-folded, to descriptions in the folder that list the image; skip unusable files."""
+    found: dict[str, list[tuple[str, DescribedPicture]]] = {}
+    for name in form.descriptions(folder.file)[:_MAX_FILES]:
+        with suppress(OSError, UnreadableFile):
+            for picture in form.pictures(read_description(folder.file, name), name):
+                found.setdefault(casefolded(base_name(picture.path)), []).append((name, picture))
+    return found
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _atlas(file: SourceFile, name: str, picture: DescribedPicture) -> Atlas:
+    """Return the sprite positions in the image `file`; a grid has as many tiles as the image holds."""
+    size, regions = picture.size, picture.regions
+    if picture.grid is not None:
+        header = read_header(read_bytes(file, _HEAD_BYTES), file.suffix)
+        actual = header.width, header.height
+        if size is None or not _is_enlarged(size, actual):  # the picture may have grown since
+            size = actual
+        regions = picture.grid.regions(*size)
+    if not regions:
+        raise UnreadableFile("unreadable", f"{escape_unprintable(name)} lists no sprites of this image")
+    return Atlas((name,), tuple(regions), size, clear_colour=picture.clear_colour)
+
+
+def _is_enlarged(size: Pair, actual: Pair) -> bool:
+    """Whether a picture of `size` was scaled to the `actual` size by a whole number."""
+    return min(size) > 0 and actual != size and actual[0] % size[0] == 0 and actual[0] * size[1] == actual[1] * size[0]
+
+
+def class_path(parts: Iterable[str], name: str) -> str:
+    """Return the region name 'grass + water/tile 3' for a tile `name` with the class words `parts`."""
+    words: Iterator[str] = (part.strip() for part in parts)
+    label = " + ".join(dict.fromkeys(word for word in words if word))
+    return f"{label}/{name}" if label else name

@@ -1,0 +1,120 @@
+"""Read tile sets of Tiled: .tsx files, and .tmx maps with embedded tile sets.
+
+A tile's class is its class in Tiled, else the terrains that it shows: 'grass + water'. Image collections give a class
+to each image. https://doc.mapeditor.org/en/stable/reference/tmx-map-format/
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+from xml.etree.ElementTree import Element
+
+from studio.data.atlases.base import AtlasFormat, Box, Region, whole_number, whole_numbers, write_example_sheet
+from studio.data.atlases.picture_list import DescribedPicture, PictureList, TileGrid, class_path
+from studio.data.atlases.xml_tree import parse_xml
+
+_CELLS = "data"  # element with the tiles of a map's layer
+
+
+class TiledTileSet(PictureList, AtlasFormat):
+    """Reads the tile sets in .tsx and .tmx files. A .tsx file with TypeScript is ignored."""
+
+    name = "tiled"
+    suffixes: ClassVar = (".tsx", ".tmx")
+
+    def pictures(self, data: bytes, name: str) -> Iterator[DescribedPicture]:
+        if b"<tileset" not in data:
+            return
+        root = parse_xml(data, name, skipped=_CELLS)
+        for tile_set in [root] if root.tag == "tileset" else root.findall("tileset"):
+            yield from _pictures(tile_set, name)
+
+    def example(self, folder: Path) -> Path:
+        text = (
+            '<?xml version="1.0" encoding="UTF-8"?>\n'
+            '<tileset version="1.10" name="gems" tilewidth="8" tileheight="8" tilecount="2" columns="2">\n'
+            ' <image source="gems.png" width="16" height="8"/>\n'
+            "</tileset>\n"
+        )
+        (folder / "gems.tsx").write_text(text)
+        return write_example_sheet(folder)
+
+
+def _pictures(tile_set: Element, name: str) -> Iterator[DescribedPicture]:
+    """Yield the picture of a tile set, or each picture of an image collection."""
+    names = _tile_names(tile_set)
+    image = tile_set.find("image")
+    if image is None:
+        for tile in tile_set.findall("tile"):
+            image, index = tile.find("image"), whole_number(tile.get("id"))
+            if index is not None and image is not None and image.get("source"):
+                region = Region(names.get(index, f"tile {index}"), _part(tile), zero_fills=True)
+                yield DescribedPicture(image.get("source", ""), regions=(region,), clear_colour=_clear_colour(image))
+    elif image.get("source"):
+        sizes = [tile_set.get(key, 0) for key in ("tilewidth", "tileheight", "margin", "spacing")]
+        width, height, margin, spacing = whole_numbers(sizes, 4) or (0, 0, 0, 0)
+        grid = TileGrid(name, (width, height), (margin, margin), (spacing, spacing), names=names)
+        size = whole_numbers([image.get("width"), image.get("height")], 2)
+        pair = (size[0], size[1]) if size else None
+        yield DescribedPicture(image.get("source", ""), grid, size=pair, clear_colour=_clear_colour(image))
+
+
+def _part(tile: Element) -> Box | None:
+    """Return the part of an image that a tile of an image collection shows; a width of 0 is the whole width."""
+    numbers = whole_numbers([tile.get(key, 0) for key in ("x", "y", "width", "height")], 4)
+    return Box(*numbers) if numbers else None
+
+
+def _clear_colour(image: Element) -> tuple[int, int, int] | None:
+    digits = image.get("trans", "").removeprefix("#")
+    if len(digits) != 6 or not set(digits) <= set(string.hexdigits):
+        return None
+    red, green, blue = bytes.fromhex(digits)
+    return red, green, blue
+
+
+def _tile_names(tile_set: Element) -> dict[int, str]:
+    """Return the names of tiles with a name, a class or terrains, by tile number: 'grass + water/tile 3'."""
+    classes = _terrains(tile_set)
+    titles: dict[int, str] = {}
+    for tile in tile_set.findall("tile"):
+        index = whole_number(tile.get("id"))
+        if index is None:
+            continue
+        titles[index] = _property(tile, "name")
+        own = tile.get("class") or tile.get("type") or _property(tile, "class") or _property(tile, "type")
+        if own:
+            classes[index] = [own]
+    return {
+        index: class_path(classes.get(index, ()), titles.get(index) or f"tile {index}")
+        for index in titles.keys() | classes.keys()
+    }
+
+
+def _property(tile: Element, name: str) -> str:
+    found = (each for each in tile.iterfind("properties/property") if each.get("name", "").lower() == name)
+    return next((each.get("value", "").strip() for each in found), "")
+
+
+def _terrains(tile_set: Element) -> dict[int, list[str]]:
+    """Return the names of the terrains in each tile, from the first terrain set with the tile."""
+    found: dict[int, list[str]] = {}
+    for wang_set in tile_set.iterfind("wangsets/wangset"):
+        names = ["", *(each.get("name", "") for each in wang_set.findall("wangcolor"))]
+        for tile in wang_set.findall("wangtile"):
+            _add(found, tile.get("tileid"), tile.get("wangid", ""), names)
+    names = [each.get("name", "") for each in tile_set.iterfind("terraintypes/terrain")]
+    for tile in tile_set.findall("tile") if names else ():  # Tiled before 1.5
+        _add(found, tile.get("id"), tile.get("terrain", ""), names)
+    return found
+
+
+def _add(found: dict[int, list[str]], tile: str | None, numbers: str, names: list[str]) -> None:
+    """Store the terrains of a tile. numbers: indices into `names`, separated by commas."""
+    index = whole_number(tile)
+    places = {int(number) for number in numbers.split(",")[:8] if number.isdecimal() and len(number) < 5}
+    if index is not None and index not in found:
+        found[index] = [names[place] for place in sorted(places) if place < len(names)]
