@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import QProcess, Qt, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QWidget
 
@@ -136,7 +136,7 @@ class CheckDialog(Dialog):
 
 
 class BuildDialog(Dialog):
-    """Shows which commands install another build of PyTorch. The commands run in a terminal, without the studio."""
+    """Installs another build of PyTorch: with the launcher that installed the studio, else with commands to copy."""
 
     def __init__(self, chosen: BuildChosen, parent: QWidget) -> None:
         super().__init__("Change PyTorch build", parent)
@@ -148,17 +148,23 @@ class BuildDialog(Dialog):
         self.commands = factory.code_view("Commands", "Commands for a terminal.")
         self.commands.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self.commands.setMinimumHeight(_CODE_PX)
-        self.copy_button = factory.button("Copy", "Copy the commands.", "copy", "primary", self._on_copy_clicked)
+        role = "" if torch_change.launcher() else "primary"
+        self.copy_button = factory.button("Copy", "Copy the commands.", "copy", role, self._on_copy_clicked)
+        tip = "Open the window that fetches and installs this build."
+        self.set_up = factory.button("Set up…", tip, role="primary", slot=self._on_set_up_clicked)
+        self.set_up.setVisible(torch_change.launcher() is not None)
         close = factory.button("Close", "Close this window.", slot=self.reject)
         now = f"Installed: {installed}." if installed else "The installed build is unknown."
         suggested = next((each.title for each in self._builds if each.name == chosen.suggested), "")
         fits = f" For this computer: {suggested}." if suggested else ""
         steps = "Close the studio, then run these commands in a terminal. They fetch packages from the network."
+        if torch_change.launcher():
+            steps = "'Set up…' opens a window; afterwards, restart the studio. The same from a terminal:"
         self.setLayout(
             factory.column(
                 factory.title("Change PyTorch build"), factory.text(f"{now}{fits}"), self.build, self.about,
-                factory.text(steps), self.commands, factory.row(1, self.copy_button, close), margin=3 * factory.GRID,
-                grows=5,
+                factory.text(steps), self.commands, factory.row(1, self.copy_button, self.set_up, close),
+                margin=3 * factory.GRID, grows=5,
             )
         )  # fmt: skip
         self.resize(640, 400)
@@ -173,11 +179,20 @@ class BuildDialog(Dialog):
         self.commands.setPlainText(
             "\n".join(command_line(*words) for words in torch_change.change_commands(name or ""))
         )
-        factory.set_enabled(self.copy_button, "" if build else "PyTorch has no build for this system.")
+        for button in (self.copy_button, self.set_up):
+            factory.set_enabled(button, "" if build else "PyTorch has no build for this system.")
 
     @Slot()
     def _on_copy_clicked(self) -> None:
         QGuiApplication.clipboard().setText(self.commands.toPlainText())
+
+    @Slot()
+    def _on_set_up_clicked(self) -> None:
+        program, *words = torch_change.setup_command(self.build.currentData())
+        if QProcess.startDetached(program, words)[0]:
+            self.accept()
+        else:
+            self.about.setText("The window can't be opened. Run the command in a terminal.")
 
 
 def _about(build: Build) -> str:

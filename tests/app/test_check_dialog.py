@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from PySide6.QtCore import QProcess
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
@@ -85,9 +88,31 @@ def test_commands_follow_the_chosen_build(parent: QWidget) -> None:
     assert "--torch-backend cpu" in dialog.commands.toPlainText()
     dialog.build.setCurrentIndex(dialog.build.findData("cu126"))
     assert "--torch-backend cu126" in dialog.commands.toPlainText() and "Not tried" in dialog.about.text()
+    assert dialog.set_up.isHidden(), "no launcher has installed this studio"
     click(dialog.copy_button)
     assert QGuiApplication.clipboard().text() == dialog.commands.toPlainText()
     dialog.reject()
+
+
+def test_the_launcher_sets_up_the_chosen_build(
+    parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "start").touch()
+    monkeypatch.setenv("STUDIO_LAUNCHER", str(tmp_path / "start"))
+    dialog = BuildDialog(BuildChosen("cu126", "cu132"), parent)
+    dialog.show()
+    started: list[list[str]] = []
+    answers = [False, True]
+
+    def start(program: str, words: list[str]) -> tuple[bool, int]:
+        started.append([program, *words])
+        return answers.pop(0), 0
+
+    monkeypatch.setattr(QProcess, "startDetached", start)
+    click(dialog.set_up)
+    assert "in a terminal" in dialog.about.text() and dialog.isVisible()
+    click(dialog.set_up)
+    assert started[1][-2:] == ["--torch", "cu126"] and not dialog.isVisible()
 
 
 @pytest.mark.usefixtures("qapp")

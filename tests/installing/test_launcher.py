@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.installing import launcher, menu_entry, torch_builds
+from studio.installing import launcher, locks, menu_entry, torch_builds
 from studio.installing.payload import Installed, Payload, environment_python, program_folder, sha256, write_installed
 from studio.installing.setup import Setup
 from studio.installing.torch_builds import Card, Computer
@@ -86,6 +86,17 @@ def test_an_older_version_starts_while_an_update_waits(payload: Payload, monkeyp
     commands = started(monkeypatch)
     launcher.main(["runs"])
     assert commands == [[str(python), "-m", "studio", "runs"]]
+
+
+def test_an_environment_that_was_in_use_is_deleted_later(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(payload)
+    started(monkeypatch)
+    (program_folder() / "env-old/lib").mkdir(parents=True)
+    with locks.exclusive(program_folder() / "lock"):  # a set-up is building an environment
+        launcher.main(["runs"])
+        assert (program_folder() / "env-old").exists()
+    launcher.main(["runs"])
+    assert [path.name for path in program_folder().glob("env-*")] == ["env-1"]
 
 
 def test_a_studio_that_cannot_start_offers_a_repair(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> None:

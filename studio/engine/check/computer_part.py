@@ -26,6 +26,7 @@ from studio.engine.runs.folder import LOCK_FILES
 _DISTRIBUTION = "sprite-training-studio"
 _LOCK_NAME = "requirements.lock"
 _GB = 10**9
+_AGAIN = "repair the studio, or install it again: see the guide's Install."
 _MOST_NAMED = 6  # packages in a finding
 # Bytes: below the first a notice, below the second a problem.
 _FREE_DISK = (5 * _GB, _GB // 2)
@@ -67,7 +68,7 @@ def packages_finding(
     ]
     if unfit:
         words = f"{_some(unfit)}."
-        return Finding("packages", "Packages", "problem", words, "Install the studio again: see the guide's Install.")
+        return Finding("packages", "Packages", "problem", words, f"Please {_AGAIN}")
     others = [
         f"{name} {version} (lock: {locked[name]})"
         for name, version in installed.items()
@@ -75,7 +76,7 @@ def packages_finding(
     ]
     if others:
         words = f"Other versions than in {_LOCK_NAME}, which is what was tested: {_some(others)}."
-        return Finding("packages", "Packages", "notice", words, "If something fails, install the versions of the lock.")
+        return Finding("packages", "Packages", "notice", words, f"If something fails, {_AGAIN}")
     lock = f" and equal {_LOCK_NAME}" if locked else ""
     return Finding("packages", "Packages", "good", f"All fit the studio's requirements{lock}.")
 
@@ -89,8 +90,11 @@ def requirements() -> list[Requirement]:
 
 
 def locked_versions() -> dict[str, str]:
-    """Return the versions in requirements.lock that apply here; empty if the installation has no lock."""
-    for folder in (paths.assets(), paths.assets().parent):
+    """Return the versions in requirements.lock that apply here; empty if the installation has no lock.
+
+    The launcher leaves the lock of an environment in its folder; a clone has the lock beside the assets.
+    """
+    for folder in (Path(sys.prefix), paths.assets().parent):
         try:
             return parse_lock((folder / _LOCK_NAME).read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -1,8 +1,9 @@
-"""The commands that install another build of PyTorch into the studio's environment."""
+"""The commands that install another build of PyTorch: of the launcher that installed the studio, else of uv."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import shutil
 import sys
@@ -10,18 +11,43 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from studio.engine.check.computer_part import locked_versions
+from studio.installing.payload import Payload
 from studio.installing.torch_builds import Build, builds
 
 
 def available_builds() -> tuple[Build, ...]:
-    """Return the builds of PyTorch for this system, the usual build first."""
-    return builds(platform.system(), platform.machine())
+    """Return the builds of PyTorch for this system, the usual build first. An offline bundle has a single build."""
+    start = launcher()
+    bundled = Payload(start.parent).bundled_build if start else ""
+    return tuple(each for each in builds(platform.system(), platform.machine()) if bundled in ("", each.name))
+
+
+def launcher() -> Path | None:
+    """Return the script `start` of the installer that brought this studio; None in other installations."""
+    start = Path(os.environ.get("STUDIO_LAUNCHER", ""))
+    return start if start.is_file() else None
+
+
+def setup_command(name: str) -> list[str]:
+    """Return the command that opens the launcher's window for a build; empty without a launcher."""
+    start = launcher()
+    if start is None:
+        return []
+    if sys.platform == "win32":  # the script would open a console
+        words = [str(Path(sys.base_prefix) / "pythonw.exe"), "-I", str(start.with_name("start.pyw"))]
+    else:
+        words = [str(start)]
+    return [*words, "--setup", "--torch", name]
 
 
 def change_commands(name: str) -> list[list[str]]:
     """Return the commands that install a build of PyTorch, as words. name: of the build. Empty: an unknown build."""
     build = next((each for each in available_builds() if each.name == name), None)
-    return [] if build is None else commands_for(build, sys.executable, _uv(), locked_versions().get("torch", ""))
+    if build is None:
+        return []
+    if start := launcher():
+        return [[str(start), "--setup", "--torch", name]]
+    return commands_for(build, sys.executable, _uv(), locked_versions().get("torch", ""))
 
 
 def commands_for(build: Build, python: str, uv: Sequence[str], locked: str) -> list[list[str]]:

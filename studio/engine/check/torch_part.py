@@ -73,9 +73,9 @@ def torch_facts() -> TorchFacts:
 
 def _import_failed(error: Exception) -> Finding:
     reason = (str(error) or type(error).__name__).partition("\n")[0]
-    advice = "Install PyTorch again."
+    advice = "Repair the studio, or install PyTorch again."
     if platform.system() == "Windows" and isinstance(error, OSError):
-        advice = "Install Microsoft's Visual C++ Redistributable. If this stays, install PyTorch again."
+        advice = "Install Microsoft's Visual C++ Redistributable. If this stays, repair the studio."
     return Finding(
         "pytorch", "PyTorch", "problem", f"PyTorch can't be loaded: {reason.rstrip('.')}.", advice,
         prevents_training=True, changes_build=True,

@@ -15,7 +15,7 @@ from studio.core.events import Event, Progress
 from studio.engine.check import checking, computer_part, speeds, torch_part
 from studio.engine.check.checking import Part, check_system
 from studio.engine.check.findings import BuildChosen, CheckDone, Finding, anonymous, report, summary, without_paths
-from studio.engine.check.torch_change import commands_for
+from studio.engine.check.torch_change import available_builds, change_commands, commands_for, setup_command
 from studio.engine.devices.types import Device, DeviceMeasured
 from studio.installing.torch_builds import builds
 
@@ -138,6 +138,17 @@ def test_this_installation_fits_its_requirements() -> None:
     assert computer_part.locked_versions()["torch"]
 
 
+def test_a_studio_of_an_installer_is_compared_with_the_lock_of_its_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    (tmp_path / "requirements.lock").write_text("numpy==0.1 \\\n    --hash=sha256:0\n")
+    found = computer_part.packages_finding(
+        computer_part.installed_versions(), computer_part.requirements(), computer_part.locked_versions()
+    )
+    assert found.state == "notice" and "(lock: 0.1)" in found.text
+
+
 def test_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (good,) = computer_part.folder_findings("Runs folder", tmp_path / "not" / "there")
     assert good.state == "good" and not (tmp_path / "not").exists()
@@ -202,3 +213,15 @@ def test_commands_that_change_the_build() -> None:
     assert pip[1:4] == ["-m", "pip", "install"] and words[:3] == ["/e/python", "-m", "uv"] and "torch<2.15" in words
     (words,) = commands_for(found["cu132"], "/e/python", ["uv"], "")
     assert "--torch-backend" not in words and "torch" in words
+
+
+def test_the_launcher_changes_the_build_of_its_studio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    start = tmp_path / "start"
+    monkeypatch.setenv("STUDIO_LAUNCHER", str(start))
+    assert setup_command("cpu") == [], "the installer's files are gone"
+    start.touch()
+    assert change_commands("cpu") == [[str(start), "--setup", "--torch", "cpu"]]
+    assert setup_command("cpu")[-3:] == ["--setup", "--torch", "cpu"]
+    (tmp_path / "bundle.json").write_text('{"build": "cu132", "python": "3.11"}')
+    assert [each.name for each in available_builds()] == ["cu132"] and change_commands("cpu") == []
