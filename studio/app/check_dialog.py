@@ -13,11 +13,11 @@ from studio.app.widgets import factory
 from studio.app.widgets.dialog import Dialog
 from studio.app.widgets.layout import SteadyWidth
 from studio.core.events import Event, Progress
-from studio.core.formatting import memory
 from studio.core.shell import command_line
 from studio.engine.check import torch_change
 from studio.engine.check.checking import check_system
 from studio.engine.check.findings import BuildChosen, CheckDone, Finding, report
+from studio.installing.setup import gigabytes
 from studio.installing.torch_builds import Build
 
 _ICONS = {"good": "check", "notice": "warning", "problem": "error"}
@@ -199,4 +199,4 @@ def _about(build: Build) -> str:
     """Describe a build: size, index, and whether the studio's makers have tried the build."""
     source = "from the package index" if build.on_index else "from PyTorch's index"
     tried = "" if build.tried else " Not tried by the makers of the studio."
-    return f"Fetches about {memory(build.download)} {source} and takes {memory(build.disk)} on the disk.{tried}"
+    return f"Fetches about {gigabytes(build.download)} {source} and takes {gigabytes(build.disk)} on the disk.{tried}"

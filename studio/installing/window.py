@@ -8,15 +8,30 @@ import subprocess
 import tkinter as tk
 from collections.abc import Generator
 from tkinter import ttk
+from typing import NamedTuple
 
 from studio.installing.environment import InstallError, Progress
 from studio.installing.payload import APP
 from studio.installing.setup import CLOSED, INSTALLED, LATER, Answer, Setup
 
-# Window, field, text, muted text, accent, text on accent, error: the colours of the studio's own themes.
-_LIGHT = ("#f7f7f9", "#ffffff", "#1b1e24", "#616874", "#4f5bd5", "#ffffff", "#c03434")
-_DARK = ("#17191d", "#1e2126", "#e6e8ec", "#9aa1ad", "#8790f5", "#14161b", "#ef7b74")
 _WIDTH = 560
+
+
+class _Colours(NamedTuple):
+    """The colours of a theme; near those of the studio."""
+
+    window: str
+    field: str
+    border: str
+    text: str
+    muted: str
+    accent: str
+    on_accent: str
+    error: str
+
+
+_LIGHT = _Colours("#f7f7f9", "#ffffff", "#c4c7ce", "#1b1e24", "#616874", "#4f5bd5", "#ffffff", "#c03434")
+_DARK = _Colours("#17191d", "#1e2126", "#4a4f59", "#e6e8ec", "#9aa1ad", "#8790f5", "#14161b", "#ef7b74")
 
 
 class SetupWindow:
@@ -32,7 +47,7 @@ class SetupWindow:
             self._icon = tk.PhotoImage(file=found.payload.icon)
             self._root.iconphoto(True, self._icon)
         self._scale = self._root.winfo_fpixels("1i") / 96
-        self._root.minsize(round(_WIDTH * self._scale), 0)
+        self._root.minsize(self._px(_WIDTH), 0)
         self._root.resizable(width=False, height=False)
         self._root.protocol("WM_DELETE_WINDOW", self._on_close)
         self._root.bind("<Escape>", lambda event: self._on_close())
@@ -48,52 +63,67 @@ class SetupWindow:
         return self._answer
 
     def _style(self) -> None:
-        window, field, text, muted, accent, on_accent, _ = self._colours
-        self._root.configure(background=window)
+        c, px = self._colours, self._px
+        self._root.configure(background=c.window)
         style = ttk.Style(self._root)
         style.theme_use("clam")
-        style.configure(".", background=window, foreground=text, fieldbackground=field, bordercolor=muted)
-        style.configure("TButton", background=field, padding=(12, 5), focuscolor=accent)
-        style.map("TButton", background=[("active", window)], foreground=[("disabled", muted)])
-        style.configure("Accent.TButton", background=accent, foreground=on_accent, focuscolor=on_accent)
-        style.map("Accent.TButton", background=[("disabled", field), ("active", accent)])
-        style.configure("TCombobox", arrowcolor=text, selectbackground=field, selectforeground=text)
-        style.map("TCombobox", fieldbackground=[("readonly", field)], foreground=[("disabled", muted)])
-        style.map("TCheckbutton", background=[("active", window)])
-        style.configure("TProgressbar", background=accent, troughcolor=field, bordercolor=muted)
-        colours = {"background": field, "foreground": text, "selectBackground": accent, "selectForeground": on_accent}
-        for option, colour in colours.items():
+        style.configure(".", background=c.window, foreground=c.text, fieldbackground=c.field, bordercolor=c.border)
+        for kind in ("TButton", "TCombobox", "TProgressbar"):  # the theme draws a bevel beside the border
+            style.configure(kind, lightcolor=c.field, darkcolor=c.field)
+        style.configure("TButton", background=c.field, padding=(px(12), px(5)), focuscolor=c.accent)
+        style.map("TButton", background=[("active", c.window)], foreground=[("disabled", c.muted)])
+        accent = {"background": c.accent, "lightcolor": c.accent, "darkcolor": c.accent, "bordercolor": c.accent}
+        style.configure("Accent.TButton", **accent, foreground=c.on_accent, focuscolor=c.on_accent)
+        disabled = {name: [("disabled", c.border if name == "bordercolor" else c.field)] for name in accent}
+        style.map("Accent.TButton", **disabled | {"background": [("disabled", c.field), ("active", c.accent)]})
+        style.configure("TCombobox", background=c.field, arrowcolor=c.text, arrowsize=px(14), padding=px(3))
+        style.configure("TCombobox", selectbackground=c.field, selectforeground=c.text)
+        style.map("TCombobox", fieldbackground=[("readonly", c.field)], foreground=[("disabled", c.muted)])
+        style.map("TCombobox", bordercolor=[("focus", c.accent)], lightcolor=[("focus", c.field)])
+        style.configure("TCheckbutton", indicatorsize=px(12), indicatormargin=(0, 0, px(6), 0))
+        style.configure("TCheckbutton", indicatorbackground=c.field, indicatorforeground=c.text)
+        style.configure("TCheckbutton", upperbordercolor=c.muted, lowerbordercolor=c.muted, focuscolor=c.accent)
+        style.map("TCheckbutton", background=[("active", c.window)], indicatorbackground=[("active", c.field)])
+        style.configure("TProgressbar", background=c.accent, troughcolor=c.field, lightcolor=c.accent)
+        style.configure("TProgressbar", darkcolor=c.accent, thickness=px(12))
+        listed = {"background": c.field, "foreground": c.text, "selectBackground": c.accent}
+        for option, colour in (listed | {"selectForeground": c.on_accent}).items():
             self._root.option_add(f"*TCombobox*Listbox.{option}", colour)
 
+    def _px(self, size: int) -> int:
+        """Return a size for 96 dots per inch in pixels of this screen."""
+        return round(size * self._scale)
+
     def _create(self) -> None:
-        muted, error = self._colours[3], self._colours[6]
-        frame = ttk.Frame(self._root, padding=round(20 * self._scale))
+        c, px = self._colours, self._px
+        frame = ttk.Frame(self._root, padding=px(20))
         frame.grid(sticky="nsew")
         frame.columnconfigure(1, weight=1)
         self._root.columnconfigure(0, weight=1)
-        wrap = round((_WIDTH - 40) * self._scale)
+        wrap = px(_WIDTH - 40)
         heading = ttk.Label(frame, text=self._found.title, font=("TkDefaultFont", 14, "bold"))
-        self._problem = ttk.Label(frame, text=self._found.problem, foreground=error, wraplength=wrap)
+        self._problem = ttk.Label(frame, text=self._found.problem, foreground=c.error, wraplength=wrap)
         label = ttk.Label(frame, text="PyTorch for:")
         self._choice = ttk.Combobox(frame, state="readonly", textvariable=self._build)
         self._choice["values"] = [build.title for build in self._found.builds]
-        advice = ttk.Label(frame, text=self._found.advice, foreground=muted, wraplength=wrap)
+        advice = ttk.Label(frame, text=self._found.advice, foreground=c.muted, wraplength=wrap)
         self._about = ttk.Label(frame, wraplength=wrap)
         self._bar = ttk.Progressbar(frame, maximum=1)
-        self._status = ttk.Label(frame, foreground=muted, wraplength=wrap)
-        self._details = tk.Text(frame, height=10, width=10, state="disabled", wrap="char", font="TkFixedFont")
-        self._details.configure(background=self._colours[1], foreground=self._colours[2], borderwidth=1)
+        self._status = ttk.Label(frame, foreground=c.muted, wraplength=wrap)
+        self._details = tk.Text(frame, height=8, width=10, state="disabled", wrap="word", font="TkFixedFont")
+        self._details.configure(background=c.field, foreground=c.text, borderwidth=0, padx=px(6), pady=px(4))
+        self._details.configure(highlightthickness=1, highlightbackground=c.border, highlightcolor=c.accent)
         details = ttk.Checkbutton(frame, text="Details", variable=self._show_details, command=self._on_details_toggled)
         self._later = ttk.Button(frame)
         self._go = ttk.Button(frame, text=self._found.verb, style="Accent.TButton", command=self._on_go)
         rows = (heading, self._problem, None, advice, self._about, self._bar, self._status, self._details, None)
         for row, widget in enumerate(rows):
             if widget is not None:
-                widget.grid(row=row, column=0, columnspan=4, sticky="ew", pady=(0, round(10 * self._scale)))
-        label.grid(row=2, column=0, sticky="w", pady=(0, 10))
-        self._choice.grid(row=2, column=1, columnspan=3, sticky="ew", padx=(8, 0), pady=(0, 10))
+                widget.grid(row=row, column=0, columnspan=4, sticky="ew", pady=(0, px(10)))
+        label.grid(row=2, column=0, sticky="w", pady=(0, px(10)))
+        self._choice.grid(row=2, column=1, columnspan=3, sticky="ew", padx=(px(8), 0), pady=(0, px(10)))
         details.grid(row=8, column=0, sticky="w")
-        self._later.grid(row=8, column=2, padx=8)
+        self._later.grid(row=8, column=2, padx=px(8))
         self._go.grid(row=8, column=3)
         self._details.grid_remove()
         self._bar.grid_remove()
