@@ -18,17 +18,19 @@ from tests.installing.stand_ins import index_of, make_payload
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(autouse=True)
-def _screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Run a virtual X server; it chooses a free display."""
+@pytest.fixture(autouse=True, scope="module")
+def _screen() -> Iterator[None]:
+    """Run a virtual X server, which chooses a free display and ends with this process.
+
+    Tk keeps its connection after the last window, and ends the process if the server ends first.
+    """
     reading, writing = os.pipe()
-    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "1280x800x24"]
-    with subprocess.Popen(command, pass_fds=[writing], stderr=subprocess.DEVNULL) as server:
-        os.close(writing)
-        with os.fdopen(reading) as number:
-            monkeypatch.setenv("DISPLAY", f":{number.readline().strip()}")
+    command = ["Xvfb", "-terminate", "-displayfd", str(writing), "-screen", "0", "1280x800x24"]
+    subprocess.Popen(command, pass_fds=[writing], stderr=subprocess.DEVNULL)
+    os.close(writing)
+    with os.fdopen(reading) as number, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISPLAY", f":{number.readline().strip()}")
         yield
-        server.terminate()
 
 
 def press_soon(window: object, name: str) -> None:
