@@ -148,7 +148,7 @@ class BuildDialog(Dialog):
         self.commands = factory.code_view("Commands", "Commands for a terminal.")
         self.commands.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self.commands.setMinimumHeight(_CODE_PX)
-        role = "" if torch_change.launcher() else "primary"
+        role: theme.Role = "" if torch_change.launcher() else "primary"
         self.copy_button = factory.button("Copy", "Copy the commands.", "copy", role, self._on_copy_clicked)
         tip = "Open the window that fetches and installs this build."
         self.set_up = factory.button("Set up…", tip, role="primary", slot=self._on_set_up_clicked)

@@ -199,11 +199,12 @@ def delete_unused(program: Path) -> None:
 
 
 def _process_environment(program: Path) -> dict[str, str]:
-    """Return the environment variables of uv. Proxies and a user's own UV_DEFAULT_INDEX stay."""
+    """Return the environment variables of uv. Proxies and the user's own index stay."""
     foreign = ("PYTHON", "PIP_", "VIRTUAL_ENV", "CONDA_")
     own = {
         "UV_CACHE_DIR": str(program / "cache"),
-        "UV_CONCURRENT_DOWNLOADS": "4",  # on a slow line, many downloads at once time out
+        # On a slow line, many downloads at once time out.
+        "UV_CONCURRENT_DOWNLOADS": os.environ.get("UV_CONCURRENT_DOWNLOADS", "4"),
         "UV_NO_CONFIG": "1",
         "UV_PYTHON_DOWNLOADS": "never",
         "UV_SYSTEM_CERTS": "1",  # firewalls of companies bring certificates of their own

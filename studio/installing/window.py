@@ -74,8 +74,9 @@ class SetupWindow:
         style.map("TButton", background=[("active", c.window)], foreground=[("disabled", c.muted)])
         accent = {"background": c.accent, "lightcolor": c.accent, "darkcolor": c.accent, "bordercolor": c.accent}
         style.configure("Accent.TButton", **accent, foreground=c.on_accent, focuscolor=c.on_accent)
-        disabled = {name: [("disabled", c.border if name == "bordercolor" else c.field)] for name in accent}
-        style.map("Accent.TButton", **disabled | {"background": [("disabled", c.field), ("active", c.accent)]})
+        style.map("Accent.TButton", background=[("disabled", c.field), ("active", c.accent)])
+        style.map("Accent.TButton", lightcolor=[("disabled", c.field)], darkcolor=[("disabled", c.field)])
+        style.map("Accent.TButton", bordercolor=[("disabled", c.border)])
         style.configure("TCombobox", background=c.field, arrowcolor=c.text, arrowsize=px(14), padding=px(3))
         style.configure("TCombobox", selectbackground=c.field, selectforeground=c.text)
         style.map("TCombobox", fieldbackground=[("readonly", c.field)], foreground=[("disabled", c.muted)])
