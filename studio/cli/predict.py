@@ -35,7 +35,7 @@ def predict(args: argparse.Namespace) -> int:
         rows = list(_numbers(sprites.names, found, reporter))
     else:
         assert isinstance(found, Classified)
-        columns = ("sprite", "class", "or", "or")[: 1 + min(3, len(found.class_names))]
+        columns = (*("sprite", "class", "or", "or")[: 1 + min(3, len(found.class_names))], *found.attributes)
         rows = list(_classes(sprites.names, found, reporter))
     reporter.print_table(columns, rows[:_MOST_ROWS])
     if len(rows) > _MOST_ROWS:
@@ -47,12 +47,20 @@ def predict(args: argparse.Namespace) -> int:
 
 
 def _classes(names: Sequence[str], found: Classified, reporter: Reporter) -> Iterator[Sequence[str]]:
-    """Yield a table row per sprite with its three most probable classes; also write them as JSON."""
-    for name, row in zip(names, found.probabilities, strict=True):
-        best = np.argsort(-row, kind="stable")[:3]
-        guesses = [(found.class_names[index], float(row[index])) for index in best]
-        reporter.write_json({"type": "SpriteClassified", "name": name, "classes": dict(guesses)})
-        yield (name, *(f"{label} {percent(share)}" for label, share in guesses))
+    """Yield a table row per sprite with its three most probable classes and attributes; also write them as JSON."""
+    for number_of, name in enumerate(names):
+        guesses = _best(found, number_of)
+        values = {attribute: _best(each, number_of) for attribute, each in found.attributes.items()}
+        known = {"attributes": {attribute: dict(each) for attribute, each in values.items()}} if values else {}
+        reporter.write_json({"type": "SpriteClassified", "name": name, "classes": dict(guesses), **known})
+        shown = [*guesses, *(each[0] for each in values.values())]
+        yield (name, *(f"{label} {percent(share)}" for label, share in shown))
+
+
+def _best(found: Classified, index: int) -> list[tuple[str, float]]:
+    """Return the three most probable classes, or values of an attribute, of the sprite at `index`."""
+    row = found.probabilities[index]
+    return [(found.class_names[label], float(row[label])) for label in np.argsort(-row, kind="stable")[:3]]
 
 
 def _numbers(names: Sequence[str], found: NumbersPredicted, reporter: Reporter) -> Iterator[Sequence[str]]:

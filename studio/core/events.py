@@ -121,6 +121,14 @@ class ClassPredictions:
 
 
 @dataclass(frozen=True, eq=False)
+class ValueConfusion:
+    """The confusion matrix of an attribute's values on the validation set."""
+
+    counts: NDArray[np.int64]  # [true value, predicted value], of the sprites with a value
+    predictions: ClassPredictions | None = None  # of values instead of classes; None if not recorded
+
+
+@dataclass(frozen=True, eq=False)
 class Validated(Event):
     """Metrics on the validation set after `step` steps; 'loss' is always included."""
 
@@ -132,6 +140,7 @@ class Validated(Event):
     )  # metrics of a constant prediction, if the recipe has it
     pairs: NDArray[np.float32] | None = None  # [2, N, T], predicted and true numbers, NaN if unknown; for regression
     predictions: ClassPredictions | None = None  # behind the confusion matrix; None if not recorded
+    attributes: Mapping[str, ValueConfusion] = field(default_factory=dict)  # by attribute
 
 
 @dataclass(frozen=True)
@@ -264,6 +273,7 @@ class Classified(Event):
 
     probabilities: NDArray[np.float32]
     class_names: tuple[str, ...]
+    attributes: Mapping[str, Classified] = field(default_factory=dict)  # of the values instead of classes, by attribute
 
 
 @dataclass(frozen=True, eq=False)

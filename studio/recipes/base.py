@@ -189,6 +189,8 @@ class Evaluation:
     # float32 [2, N, T], predicted and true numbers of up to 1,000 sprites, NaN where unknown; None without numbers.
     pairs: Tensor | None = None
     predicted: Tensor | None = None  # int64 [N], predicted class of each sprite, in the order of the batches
+    # By attribute: confusion int64 [V, V] of the sprites with a value, and predicted value of each sprite, int64 [N].
+    attributes: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
 
 class Recipe(ABC, Generic[ConfigT, NetworkT]):

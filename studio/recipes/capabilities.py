@@ -17,7 +17,7 @@ from studio.core import former_names
 
 # vary, fill, mirror, seamless, silhouette: EditsSprites, with an EditCondition. blend: BlendsSprites. map: DrawsMaps.
 # from_noise: DrawsFromNoise. encode, decode: Encodes, Decodes. distil: Distils. mix: `draw` accepts shares of classes.
-# attributes: also of the values of attributes, as in Spec.labels.
+# attributes: the recipe learns the values of attributes, as in Spec.labels; `draw` then accepts shares of them.
 # flow: the network predicts the velocity [B, 4, S, S] of (x [B, 4, S, S], t [B], label [B]), see `recipes.flow`, and
 # `draw_from` calls nothing else of the network.
 Capability = Literal[

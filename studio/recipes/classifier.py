@@ -1,4 +1,4 @@
-"""The classifier: predicts the class of a sprite."""
+"""The classifier: predicts the class of a sprite, and its attributes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from studio.core.arrays import Indices
 from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.core.errors import TrainingError
 from studio.core.metrics import ACCURACY
-from studio.data.sprites import Sprites
-from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
+from studio.data.sprites import Examples, Sprites
+from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget, with_attributes
 from studio.recipes.predictors import (
     FIXED_BY_WEIGHTS,
     PLANNER,
@@ -50,24 +51,26 @@ class ClassifierConfig(PredictorConfig):
 
 
 class Classifier(Recipe[ClassifierConfig, Predictor]):
-    """Model that predicts the class of a sprite."""
+    """Model that predicts the class of a sprite, and the value of each attribute."""
 
     name = "classifier"
     title = "Classifier"
-    summary = "Learns to tell your classes apart and predicts the class of any sprite."
+    summary = "Learns to tell your classes and attributes apart, and predicts those of any sprite."
     makes = "labels"
     Config, Network = ClassifierConfig, Predictor
     headline = ACCURACY
     order = 2
     relative_cost = RELATIVE_COST
     small = ClassifierConfig(width=16)
-    capabilities = frozenset({"encode"})
+    capabilities = frozenset({"encode", "attributes"})
     fixed_by_weights = FIXED_BY_WEIGHTS
 
     def select(self, sprites: Sprites, config: ClassifierConfig) -> tuple[Sprites, list[str]]:
         check_size(config, sprites)
         counts = sprites.class_counts()
         kept = np.flatnonzero(counts >= config.smallest_class)
+        if len(kept) < 2 and any(len(values) > 1 for values in sprites.attributes.values):
+            return sprites, []  # the attributes are what there is to learn
         if len(kept) < 2:
             hint = "Open a folder whose sub-folders are the classes, with three sprites or more in each."
             raise TrainingError("A classifier needs at least two classes with enough sprites.", hint)
@@ -81,6 +84,9 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
         notes = [f"Left out, too few sprites to learn from: {left_out}."] if left_out else []
         return replace(chosen, labels=labels, class_names=names), notes
 
+    def examples(self, sprites: Sprites, indices: Indices) -> tuple[Examples, Indices]:
+        return with_attributes(sprites), indices
+
     def presets(self, budget: TrainingBudget) -> tuple[Preset, ...]:
         return (
             PLANNER.preset("Quick", "A first impression of which classes look alike.", 1.0, 40_000, budget),
@@ -89,35 +95,74 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
         )
 
     def arguments(self, config: ClassifierConfig, spec: Spec) -> dict[str, Value]:
-        return {"outputs": len(spec.class_names), **predictor_arguments(config, spec)}
+        found = {"outputs": len(spec.labels), **predictor_arguments(config, spec)}
+        sizes = (len(spec.class_names), *map(len, spec.attributes.values()))
+        return {**found, "heads": " ".join(map(str, sizes))} if spec.attributes else found
 
     def network_class(self, config: ClassifierConfig) -> type[Predictor]:
         return predictor_class(config.network)
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
-        return dict.fromkeys(("leave.weight", "leave.bias"), spec.class_names)
+        return dict.fromkeys(("leave.weight", "leave.bias"), spec.labels)
 
     def loss(self, network: Predictor, batch: Batch, config: ClassifierConfig, rng: BatchRng) -> Tensor:
         logits = network(batch.x, feature_mask(network, rng))
-        return F.cross_entropy(logits.float(), batch.y, label_smoothing=config.label_smoothing)
+        return _losses(network, logits, batch, config.label_smoothing).mean()
+
+    def predict(self, network: Predictor, x: Tensor) -> Tensor:
+        parts = network(x).float().split(network.head_sizes(), 1)
+        return torch.cat([logits.softmax(1) for logits in parts], 1)  # [B, K], probabilities of `Spec.labels`
 
     def evaluate(
         self, network: Predictor, batches: Iterable[Batch], config: ClassifierConfig, spec: Spec
     ) -> Evaluation:
-        """Return the cross-entropy, accuracy and confusion matrix on the validation set."""
+        """Return the cross-entropy, accuracies and confusion matrices on the validation set.
+
+        With a single class, the accuracy is the mean over the attributes.
+        """
         losses, labels, guesses = [], [], []
         for batch in batches:
-            logits = network(batch.x).float()  # [B, K]
-            losses.append(F.cross_entropy(logits, batch.y, reduction="none"))
-            labels.append(batch.y)
-            guesses.append(logits.argmax(1))
-        y, guess = torch.cat(labels), torch.cat(guesses)
-        classes = network.leave.out_features
-        # Row y, column guess: count the pairs as numbers y * K + guess.
-        confusion = torch.bincount(y * classes + guess, minlength=classes**2).view(classes, classes).cpu()
-        metrics = {"loss": float(torch.cat(losses).mean()), "accuracy": float((y == guess).float().mean())}
-        return Evaluation(metrics, confusion, predicted=guess.cpu())
+            logits = network(batch.x)
+            losses.append(_losses(network, logits, batch))
+            labels.append(_true_labels(network, batch))
+            guesses.append(torch.stack([part.argmax(1) for part in logits.split(network.head_sizes(), 1)], 1))
+        y, guess, sizes = torch.cat(labels), torch.cat(guesses), network.head_sizes()  # [N, 1 + A] each
+        heads = [_confusion(y[:, index], guess[:, index], size) for index, size in enumerate(sizes)]
+        accuracies = [float(counts.trace() / counts.sum().clamp(min=1)) for counts in heads]
+        accuracy = sum(accuracies[1:]) / len(sizes[1:]) if sizes[0] == 1 and sizes[1:] else accuracies[0]
+        metrics = {"loss": float(torch.cat(losses).mean()), "accuracy": accuracy}
+        metrics |= {f"accuracy {name}": share for name, share in zip(spec.attributes, accuracies[1:], strict=True)}
+        attributes = {
+            name: (counts, guess[:, index].cpu())
+            for index, (name, counts) in enumerate(zip(spec.attributes, heads[1:], strict=True), 1)
+        }
+        return Evaluation(metrics, heads[0], predicted=guess[:, 0].cpu(), attributes=attributes)
 
     @staticmethod
     def encode(network: Predictor, x: Tensor) -> Tensor:
         return network.features(x)
+
+
+def _true_labels(network: Predictor, batch: Batch) -> Tensor:
+    """Return each sprite's class, and its value of each attribute: int64 [B, 1 + A], -1 for no value."""
+    firsts = torch.tensor(network.head_sizes()[:-1], device=batch.y.device).cumsum(0)  # [A], in `Spec.labels`
+    if not len(firsts):
+        return batch.y[:, None]
+    values = batch.targets.long()
+    return torch.cat([batch.y[:, None], torch.where(values < 0, -1, values - firsts)], 1)
+
+
+def _losses(network: Predictor, logits: Tensor, batch: Batch, smoothing: float = 0.0) -> Tensor:
+    """Return the cross-entropy of each sprite, float32 [B]: the sum over its class and its attributes."""
+    parts = logits.float().split(network.head_sizes(), 1)
+    pairs = zip(parts, _true_labels(network, batch).unbind(1), strict=True)
+    losses = [
+        F.cross_entropy(part, y, ignore_index=-1, reduction="none", label_smoothing=smoothing) for part, y in pairs
+    ]
+    return torch.stack(losses).sum(0)
+
+
+def _confusion(y: Tensor, guess: Tensor, size: int) -> Tensor:
+    """Count sprites by true label and prediction: int64 [size, size], on the CPU. y: int64 [N], -1 for unknown."""
+    pairs = (y * size + guess)[y >= 0]
+    return torch.bincount(pairs, minlength=size**2).view(size, size).cpu()

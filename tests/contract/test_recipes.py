@@ -65,7 +65,7 @@ def _config(recipe: Recipe, **changes: int | float | str) -> TrainingConfig:
 def test_it_introduces_itself(recipe: Recipe) -> None:
     assert recipe.name.isidentifier() and recipe.title and recipe.summary.endswith(".")
     assert recipe.capabilities <= set(get_args(Capability))
-    assert recipe.makes == "sprites" or recipe.capabilities <= {"encode"}
+    assert recipe.makes == "sprites" or recipe.capabilities <= {"encode", "attributes"}
     assert (recipe.makes == "sets") == isinstance(recipe, CompletesSets)
     for capability, protocol in PROTOCOLS.items():
         assert (capability in recipe.capabilities) == isinstance(recipe, protocol)

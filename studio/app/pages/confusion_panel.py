@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,25 +15,29 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.confusion import ConfusionView
 from studio.app.widgets.sprites.grid import SpriteGrid
-from studio.core.events import ClassPredictions
+from studio.core.events import ClassPredictions, ValueConfusion
 from studio.engine.runs.analysis.confused import ConfusedSprites
 
+NO_MATRICES: Mapping[str, ValueConfusion] = MappingProxyType({})
+NO_VALUES: Mapping[str, Sequence[str]] = MappingProxyType({})
 _CLICK = "Click a cell to see its sprites."
 _NONE = "No validation sprite is in this cell."
 _NOT_RECORDED = "This run recorded only the numbers. Train it longer to see sprites."
 
 
 class ConfusionPanel(QWidget):
-    """Left: a run's confusion matrix. Right: the validation sprites of the chosen cell."""
+    """Left: a run's confusion matrix, of the classes or of an attribute. Right: the sprites of the chosen cell."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
         self._run: Path | None = None
-        self._predictions: ClassPredictions | None = None
+        self._predictions: ClassPredictions | None = None  # of the shown matrix
+        self._matrices: Mapping[str, tuple[ValueConfusion, Sequence[str]]] = {}  # by attribute, '' for the classes
         self._wanted: tuple[int, int] | None = None  # the chosen cell, while its sprites are loading
         self._names: Sequence[str] = ()  # of the shown sprites
         self.matrix = ConfusionView()
+        self.shown = factory.combo("Matrix", "Choose the class or an attribute.")
         self.title = factory.ElidedLabel("heading", Qt.TextElideMode.ElideMiddle)
         self.note = factory.caption(_CLICK)
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -44,23 +49,42 @@ class ConfusionPanel(QWidget):
         )
         right.setMinimumWidth(160)
         splitter = QSplitter(Qt.Orientation.Horizontal)
-        factory.fill_splitter(splitter, (self.matrix, right), (480, 480), QByteArray())
+        left = factory.panel(factory.column(self.shown, self.matrix, grows=1))
+        factory.fill_splitter(splitter, (left, right), (480, 480), QByteArray())
         self.setLayout(factory.column(splitter))
+        self.shown.hide()
+        self.shown.currentIndexChanged.connect(self._show_chosen)
         self.matrix.matrix.cell_chosen.connect(self._on_cell_chosen)
         session.runs.confused_found.connect(self._on_found)
 
     def show_matrix(
         self, run: Path | None, counts: NDArray[np.int64], class_names: Sequence[str],
-        predictions: ClassPredictions | None,
+        predictions: ClassPredictions | None, attributes: Mapping[str, ValueConfusion] = NO_MATRICES,
+        values: Mapping[str, Sequence[str]] = NO_VALUES,
     ) -> None:  # fmt: skip
         """Show a run's counts int64 [K, K] of [true class, predicted class], and the sprites of the chosen cell.
 
-        predictions: the predicted class of each validation sprite; None if the run did not record them.
+        predictions: the predicted class of each validation sprite; None if the run did not record them. attributes:
+        the matrices of attributes, which the user can choose instead. values: the values of each attribute.
         """
         if run != self._run:
             self.matrix.matrix.set_chosen(None)
-        self._run, self._predictions = run, predictions
-        self.matrix.set_confusion(counts, class_names)
+        known = [(name, found, values.get(name, ())) for name, found in attributes.items()]
+        fitting = {name: (found, names) for name, found, names in known if len(names) == len(found.counts)}
+        self._run, self._matrices = run, {"": (ValueConfusion(counts, predictions), class_names), **fitting}
+        factory.fill_combo(self.shown, [("Class", ""), *zip(fitting, fitting, strict=True)], self.shown.currentData())
+        self.shown.setVisible(bool(fitting))
+        self._show()
+
+    @Slot()
+    def _show_chosen(self) -> None:
+        self.matrix.matrix.set_chosen(None)
+        self._show()
+
+    def _show(self) -> None:
+        found, names = self._matrices[self.shown.currentData() or ""]
+        self._predictions = found.predictions
+        self.matrix.set_confusion(found.counts, names)
         chosen = self.matrix.matrix.chosen()
         if chosen is None:
             self._show_note(_CLICK)
@@ -83,11 +107,13 @@ class ConfusionPanel(QWidget):
         else:
             self._wanted = (true, predicted)
             self.title.show_text(matrix.describe(true, predicted))
-            self._session.runs.find_confused(self._run, self._predictions, true, predicted)
+            attribute = str(self.shown.currentData() or "")
+            self._session.runs.find_confused(self._run, self._predictions, true, predicted, attribute)
 
     @Slot(object)
     def _on_found(self, found: ConfusedSprites) -> None:
-        if found.run == self._run and (found.true, found.predicted) == self._wanted:
+        is_shown = found.run == self._run and found.attribute == (self.shown.currentData() or "")
+        if is_shown and (found.true, found.predicted) == self._wanted:
             self._wanted = None
             if found.sprites.names != self._names:  # else keep the selection and the scroll position
                 self._names = found.sprites.names

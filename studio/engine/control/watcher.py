@@ -135,7 +135,7 @@ class RunWatcher:
         validated, found = self._validated, history.read_confusion(self._run.path / CONFUSION_FILE)
         if validated is not None and found is not None and found.step == validated.step:
             self._validated = None
-            yield replace(validated, confusion=found.counts, predictions=found.predictions)
+            yield replace(validated, confusion=found.counts, predictions=found.predictions, attributes=found.attributes)
 
     def _started(self, live: Heartbeat) -> RunStarted:
         record, precision = self.record, live.precision or self.record.precision

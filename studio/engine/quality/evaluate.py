@@ -17,7 +17,7 @@ from studio.core import formatting
 from studio.core.arrays import Indices, Rgba
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
-from studio.core.events import ClassPredictions, Evaluated, Event, Events, Notice, Validated
+from studio.core.events import ClassPredictions, Evaluated, Event, Events, Notice, Validated, ValueConfusion
 from studio.data.colour.pixel_art import measure_pixel_art
 from studio.data.sprites import Sprites
 from studio.data.store import packed
@@ -145,7 +145,11 @@ def evaluate_heldout(
     predictions = None
     if indices is not None and found.predicted is not None and len(found.predicted) == len(indices):
         predictions = ClassPredictions(indices, found.predicted.numpy())
-    return Validated(model.step, found.metrics, confusion, found.baseline, pairs, predictions)
+    attributes = {}
+    for name, (counts, values) in found.attributes.items():
+        of_values = None if predictions is None else ClassPredictions(predictions.sprites, values.numpy())
+        attributes[name] = ValueConfusion(counts.numpy(), of_values)
+    return Validated(model.step, found.metrics, confusion, found.baseline, pairs, predictions, attributes)
 
 
 def _evaluations(heldout: DeviceSprites, recipe: Recipe) -> int:

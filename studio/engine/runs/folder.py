@@ -29,7 +29,7 @@ from filelock import BaseFileLock
 
 from studio.core import file_systems, files, former_names, records
 from studio.core.errors import BusyRunError, DamagedError, RunError, RunGoneError, UnwritableError, os_error_reason
-from studio.core.events import LossChunk, QualityMeasured, Validated
+from studio.core.events import LossChunk, QualityMeasured, Validated, ValueConfusion
 from studio.engine.runs.metrics import LayerStats, line_of
 
 FORMAT = 1
@@ -254,10 +254,12 @@ class RunDir:
     def save_confusion(self, validated: Validated) -> None:
         """Replace confusion.json, for the newest matrix only, if the validation has one. Raises UnwritableError."""
         if validated.confusion is not None:
-            values = {"step": validated.step, "counts": validated.confusion.tolist()}
+            values: dict[str, Any] = {"step": validated.step, "counts": validated.confusion.tolist()}
             if validated.predictions is not None:
                 values["sprites"] = validated.predictions.sprites.tolist()
                 values["predicted"] = validated.predictions.classes.tolist()
+            if validated.attributes:
+                values["attributes"] = {name: _values_of(found) for name, found in validated.attributes.items()}
             with self.wrap_write_errors():
                 self.write_file(CONFUSION_FILE, json.dumps(values, separators=(",", ":")).encode())
 
@@ -294,6 +296,11 @@ class RunDir:
             if name == PROGRESS_FILE:
                 hint += " Delete the file to continue from the newest checkpoint."
             raise DamagedError(f"{name} of {self.path.name} is damaged.", hint) from None
+
+
+def _values_of(found: ValueConfusion) -> dict[str, Any]:
+    predicted = [] if found.predictions is None else found.predictions.classes.tolist()
+    return {"counts": found.counts.tolist(), "predicted": predicted}
 
 
 def _to_json(values: Mapping[str, Any]) -> bytes:

@@ -14,7 +14,7 @@ from studio.core import records
 from studio.core.config import TrainingConfig
 from studio.core.curves import SMOOTHING_STEPS
 from studio.core.errors import UsageError
-from studio.core.events import ClassPredictions, Event, Events, RolledBack, SamplesReady
+from studio.core.events import ClassPredictions, Event, Events, RolledBack, SamplesReady, ValueConfusion
 from studio.core.metrics import ACCURACY, EXACT, LOSS, R2
 from studio.engine.runs import metrics
 from studio.engine.runs.evaluation import CheckpointEvaluation, read_evaluations
@@ -40,6 +40,7 @@ class ConfusionAtStep:
     step: int
     counts: NDArray[np.int64]  # [K, K], by true and predicted class
     predictions: ClassPredictions | None = None  # None in runs of older versions
+    attributes: Mapping[str, ValueConfusion] = field(default_factory=dict)  # as in Validated
 
 
 @dataclass
@@ -54,6 +55,7 @@ class RunHistory:
     predictions: ClassPredictions | None = None  # behind the confusion matrix; None if not recorded
     checkpoints: list[int] = field(default_factory=list)  # steps
     rollbacks: list[RolledBack] = field(default_factory=list)
+    attributes: Mapping[str, ValueConfusion] = field(default_factory=dict)  # beside the confusion matrix, as there
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,14 @@ class RunReader:
 
 
 @dataclass(frozen=True)
+class _Values:
+    """The confusion matrix of an attribute in confusion.json. predicted: a value for each of `_Confusion.sprites`."""
+
+    counts: list[list[int]]
+    predicted: list[records.Count] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class _Confusion:
     """The content of confusion.json. Runs of older versions have no `sprites` and `predicted`."""
 
@@ -169,6 +179,7 @@ class _Confusion:
     counts: list[list[int]]
     sprites: list[records.Count] = field(default_factory=list)
     predicted: list[records.Count] = field(default_factory=list)
+    attributes: dict[str, _Values] = field(default_factory=dict)
 
 
 class CurveReader:
@@ -256,6 +267,7 @@ class _HistoryBuilder:
             current.counts if current is not None else None, current.predictions if current is not None else None,
             checkpoints,
             [line for line in self._others if isinstance(line, RolledBack)],
+            {} if current is None else current.attributes,
         )  # fmt: skip
 
 
@@ -308,14 +320,26 @@ def read_confusion(path: Path) -> ConfusionAtStep | None:
     """Read the confusion matrix from confusion.json; return None if the file is missing or invalid."""
     try:
         found = records.parse(path.read_bytes(), _Confusion)
-        counts = np.array(found.counts, dtype=np.int64)  # rows of different lengths raise ValueError
+        counts = _square(found.counts)
         sprites, predicted = (np.array(each, dtype=np.int64) for each in (found.sprites, found.predicted))
+        attributes = {}
+        for name, values in found.attributes.items():
+            guesses = np.array(values.predicted, dtype=np.int64)
+            of_values = ClassPredictions(sprites, guesses) if len(guesses) == len(sprites) > 0 else None
+            attributes[name] = ValueConfusion(_square(values.counts), of_values)
     except (OSError, ValueError, OverflowError):
         return None
-    if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
-        return None
     is_recorded = len(sprites) == len(predicted) == counts.sum()
-    return ConfusionAtStep(found.step, counts, ClassPredictions(sprites, predicted) if is_recorded else None)
+    predictions = ClassPredictions(sprites, predicted) if is_recorded else None
+    return ConfusionAtStep(found.step, counts, predictions, attributes)
+
+
+def _square(rows: list[list[int]]) -> NDArray[np.int64]:
+    """Return a matrix int64 [K, K]. Raises ValueError for another shape, OverflowError for numbers beyond 64 bits."""
+    counts = np.array(rows, dtype=np.int64)  # rows of different lengths raise ValueError
+    if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
+        raise ValueError("not a square matrix")
+    return counts
 
 
 def _curves_by_name(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, MetricCurve]:

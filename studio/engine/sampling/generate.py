@@ -1,7 +1,7 @@
 """Draw sprites with a generator; predict classes or numbers with other models."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -281,9 +281,16 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
             x = to_input(to_device(rgba[part], model.device))  # float32 [n, 4, S, S] in [-1, 1]
             found.append(model.recipe.predict(model.network, x).cpu())
         yield Progress(sum(map(len, found)), len(rgba), "sprites predicted")
-    names = model.spec.class_names if model.recipe.makes == "labels" else model.spec.target_names
-    outputs = torch.cat(found).numpy() if found else np.zeros((0, len(names)), np.float32)  # [N, K]
-    yield Classified(outputs, names) if model.recipe.makes == "labels" else NumbersPredicted(outputs, names)
+    if model.recipe.makes == "numbers":
+        names = model.spec.target_names
+        yield NumbersPredicted(torch.cat(found).numpy() if found else np.zeros((0, len(names)), np.float32), names)
+        return
+    known = {"": model.spec.class_names, **model_attributes(model)}  # the class and the attributes
+    width = sum(map(len, known.values()))
+    outputs = torch.cat(found).numpy() if found else np.zeros((0, width), np.float32)  # [N, K]
+    parts = np.split(outputs, np.cumsum([len(names) for names in known.values()])[:-1], axis=1)
+    of_class, *others = (Classified(part, tuple(names)) for part, names in zip(parts, known.values(), strict=True))
+    yield replace(of_class, attributes=dict(zip([*known][1:], others, strict=True)))
 
 
 def can_reconstruct(recipe: Recipe) -> bool:

@@ -11,12 +11,12 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.pages.confusion_panel import ConfusionPanel
 from studio.app.state.session import Session
-from studio.core.events import ClassPredictions
+from studio.core.events import ClassPredictions, ValueConfusion
 from studio.data.store import packed
 from studio.engine.runs.folder import RunDir
 from tests.app.conftest import LONG_MS
 from tests.app.widgets.tools import shown
-from tests.conftest import make_sprites
+from tests.conftest import make_sprites, with_tones
 
 COUNTS = np.array([[1, 2], [0, 1]])
 PREDICTIONS = ClassPredictions(np.array([0, 1, 2, 13]), np.array([0, 1, 1, 1]))  # 12 sprites of each class
@@ -66,3 +66,20 @@ def test_run_without_predictions_says_so(qtbot: QtBot, panel: ConfusionPanel, ru
     panel.show_matrix(run_path, COUNTS, ("gem", "sword"), None)
     _click(qtbot, panel, 0, 1)
     assert "recorded only the numbers" in panel.note.text() and not panel.grid.isVisible()
+
+
+def test_attributes_have_matrices_of_their_own(
+    qtbot: QtBot, session: Session, panel: ConfusionPanel, run_path: Path
+) -> None:
+    assert not panel.shown.isVisible()
+    packed.save(with_tones(make_sprites()), RunDir(run_path).data)
+    of_tone = ValueConfusion(np.array([[2, 0], [1, 1]]), ClassPredictions(PREDICTIONS.sprites, np.array([0, 0, 0, 1])))
+    values = {"tone": ("dark", "light")}
+    panel.show_matrix(run_path, COUNTS, ("gem", "sword"), PREDICTIONS, {"tone": of_tone, "other": of_tone}, values)
+    assert panel.shown.isVisible() and [panel.shown.itemText(index) for index in range(2)] == ["Class", "tone"]
+    panel.shown.setCurrentIndex(1)
+    with qtbot.waitSignal(session.runs.confused_found, timeout=LONG_MS):
+        _click(qtbot, panel, 0, 0)
+    assert panel.title.text() == "dark correct: 2 of 2" and panel.grid.visible_count() == 2
+    panel.show_matrix(run_path, COUNTS, ("gem", "sword"), PREDICTIONS)
+    assert not panel.shown.isVisible() and panel.matrix.matrix.describe(0, 1) == "gem predicted as sword: 2 of 3"

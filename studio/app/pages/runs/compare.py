@@ -199,7 +199,9 @@ class Comparison(QWidget):
         read = self._read.get(run.path)
         matrix = None if read is None else _matrix_of(run, read)
         if read is not None and run.record is not None and matrix is not None:
-            self.confusion.show_matrix(run.path, matrix, run.record.class_names, read.history.predictions)
+            names, history = run.record.class_names, read.history
+            known = history.attributes, run.record.attributes
+            self.confusion.show_matrix(run.path, matrix, names, history.predictions, *known)
 
     def _show_settings(self) -> None:
         rows = comparison.differences([run.record for run in self._runs if run.record is not None])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
@@ -37,6 +37,7 @@ class Monitor(QWidget):
         super().__init__()
         self._session = session
         self._class_names: tuple[str, ...] = ()
+        self._attributes: Mapping[str, Sequence[str]] = {}  # values by attribute
         self._target_names: tuple[str, ...] = ()
         self.curves = LiveCurves(session.training, self)
         self.readings = Readings()
@@ -142,6 +143,7 @@ class Monitor(QWidget):
 
     def _describe(self, event: RunDescribed) -> None:
         self._class_names, self._target_names = event.record.class_names, event.record.target_names
+        self._attributes = event.record.attributes
 
     def _restore_history(self, event: HistoryRead) -> None:
         """Show a resumed run's earlier samples and curves."""
@@ -179,7 +181,9 @@ class Monitor(QWidget):
     def _add_validation(self, event: Validated) -> None:
         if event.confusion is not None and len(self._class_names) == len(event.confusion):
             path = self._session.training.path
-            self.confusion.show_matrix(path, event.confusion, self._class_names, event.predictions)
+            self.confusion.show_matrix(
+                path, event.confusion, self._class_names, event.predictions, event.attributes, self._attributes
+            )
             self.tabs.setTabVisible(1, True)
         if event.pairs is not None and event.pairs.shape[2] == len(self._target_names):
             from studio.app.widgets.plot.scatter import ScatterPlot

@@ -61,9 +61,14 @@ class RunList(QObject):
         events = partial(jobs.read_runs, self._reader, paths)
         self._job_queue.start("files", "Loading runs", events, self._on_read_event, urgent=True)
 
-    def find_confused(self, run: Path, predictions: ClassPredictions, true: int, predicted: int) -> None:
-        """Load the validation sprites of a cell of the confusion matrix; `confused_found` follows."""
-        find = partial(confused_sprites, run, predictions, true, predicted)
+    def find_confused(
+        self, run: Path, predictions: ClassPredictions, true: int, predicted: int, attribute: str = ""
+    ) -> None:
+        """Load the validation sprites of a cell of the confusion matrix; `confused_found` follows.
+
+        attribute: the attribute with the values `true` and `predicted`; '' for classes.
+        """
+        find = partial(confused_sprites, run, predictions, true, predicted, attribute)
         self._job_queue.run("files", "Loading sprites", find, self.confused_found.emit, urgent=True)
 
     def save_report(self, paths: Sequence[Path], target: Path) -> None:

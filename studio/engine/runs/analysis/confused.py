@@ -14,19 +14,31 @@ from studio.engine.runs.folder import RunDir
 
 @dataclass(frozen=True, eq=False)
 class ConfusedSprites(Event):
-    """The validation sprites of class `true` that a classifier predicted as class `predicted`."""
+    """The validation sprites of class `true` that a classifier predicted as class `predicted`.
+
+    attribute: the attribute whose values are meant; '' for classes.
+    """
 
     run: Path
+    attribute: str
     true: int
     predicted: int
     sprites: Sprites
 
 
-def confused_sprites(run: Path, predictions: ClassPredictions, true: int, predicted: int) -> ConfusedSprites:
-    """Load the validation sprites of one cell from the run's data. Raises BadInputError, RunError."""
+def confused_sprites(
+    run: Path, predictions: ClassPredictions, true: int, predicted: int, attribute: str = ""
+) -> ConfusedSprites:
+    """Load the validation sprites of one cell from the run's data. Raises BadInputError, RunError.
+
+    attribute: the attribute with the values `true` and `predicted`; '' for classes.
+    """
     sprites = packed.load(RunDir(run).data)
-    if len(predictions.sprites) and int(predictions.sprites.max()) >= len(sprites):
+    is_known = not attribute or attribute in sprites.attributes.names
+    if not is_known or (len(predictions.sprites) and int(predictions.sprites.max()) >= len(sprites)):
         title = f"The confusion matrix of '{run.name}' does not match its sprites."
         raise RunError(title, "Train the run longer to write the matrix again.")
-    is_in_cell = (sprites.labels[predictions.sprites] == true) & (predictions.classes == predicted)
-    return ConfusedSprites(run, true, predicted, sprites.take(np.sort(predictions.sprites[is_in_cell])))
+    names, table = sprites.attributes.names, sprites.attributes.table
+    labels = table[:, names.index(attribute)] if attribute else sprites.labels
+    is_in_cell = (labels[predictions.sprites] == true) & (predictions.classes == predicted)
+    return ConfusedSprites(run, attribute, true, predicted, sprites.take(np.sort(predictions.sprites[is_in_cell])))

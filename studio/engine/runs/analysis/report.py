@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from studio.core import files
@@ -160,8 +161,17 @@ def _facts(run: ComparedRun) -> Iterator[tuple[str, str]]:
 
 
 def _mistakes(run: ComparedRun) -> Iterator[str]:
-    confusion, names = run.read.history.confusion, run.record.class_names
-    if confusion is None or len(confusion) != len(names):
+    history, record = run.read.history, run.record
+    if history.confusion is not None:
+        yield from _mistakes_in("Most common mistakes", "class", history.confusion, record.class_names)
+    for name, found in history.attributes.items():
+        title = f"Most common mistakes: {html.escape(name)}"
+        yield from _mistakes_in(title, name, found.counts, record.attributes.get(name, ()))
+
+
+def _mistakes_in(title: str, what: str, confusion: NDArray[np.int64], names: Sequence[str]) -> Iterator[str]:
+    """Yield a heading and the most frequent wrong cells of a matrix, int64 [K, K], unless the names don't fit it."""
+    if len(confusion) != len(names):
         return
     wrong = confusion * (1 - np.eye(len(confusion), dtype=np.int64))  # [K, K] without the diagonal
     cells = np.argsort(-wrong, axis=None, kind="stable")[:_MISTAKES].tolist()  # flat indices, most common first
@@ -170,8 +180,8 @@ def _mistakes(run: ComparedRun) -> Iterator[str]:
         for true, guess in (divmod(cell, len(names)) for cell in cells if wrong.flat[cell])
     ]
     if rows:
-        yield "<h2>Most common mistakes</h2>"
-        yield numeric_table(("class", "predicted", ">validation sprites"), rows)
+        yield f"<h2>{title}</h2>"
+        yield numeric_table((what, "predicted", ">validation sprites"), rows)
 
 
 def _provenance(run: ComparedRun) -> Iterator[tuple[str, str]]:

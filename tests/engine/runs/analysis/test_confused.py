@@ -13,6 +13,7 @@ from studio.core.events import ClassPredictions, Validated
 from studio.data.sprites import Sprites
 from studio.engine.runs.analysis.confused import confused_sprites
 from studio.engine.runs.history import read_history
+from tests.conftest import with_tones
 from tests.engine.tools import of_kind, train_classifier
 
 
@@ -27,6 +28,21 @@ def test_each_cell_has_as_many_sprites_as_its_count(run_path: Path, sprites: Spr
         assert len(found) == history.confusion[true, predicted] and set(found.labels.tolist()) <= {true}
         shown += found.names
     assert len(set(shown)) == len(shown) == 4  # the validation set
+
+
+def test_each_value_of_an_attribute_has_its_sprites(run_path: Path, sprites: Sprites) -> None:
+    events = list(train_classifier(run_path, with_tones(sprites)))
+    history, validated = read_history(run_path), of_kind(events, Validated)[-1]
+    assert {"accuracy hue", "accuracy tone"} <= set(history.validation)
+    found = history.attributes["tone"]
+    np.testing.assert_array_equal(found.counts, validated.attributes["tone"].counts)
+    assert found.predictions is not None
+    for true, predicted in np.ndindex(2, 2):
+        shown = confused_sprites(run_path, found.predictions, true, predicted, "tone").sprites
+        assert len(shown) == found.counts[true, predicted]
+        assert set(shown.attributes.table[:, 1].tolist()) <= {true}
+    with pytest.raises(RunError, match="does not match its sprites"):
+        confused_sprites(run_path, found.predictions, 0, 0, "element")
 
 
 def test_predictions_of_other_sprites_are_refused(run_path: Path, sprites: Sprites) -> None:
