@@ -1,0 +1,70 @@
+"""Tile sets of LDtk projects, written by hand, and compared with what ldtkpy reads in them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ldtkpy.api import TilesetDefinition  # type: ignore[import-untyped]
+
+from tests.data.making import imported, notes, reasons, sprite, write
+
+TILES: dict[str, Any] = {
+    "__cWid": 3, "__cHei": 2, "identifier": "Land", "uid": 1, "relPath": "../art/s.png", "embedAtlas": None,
+    "pxWid": 30, "pxHei": 21, "tileGridSize": 8, "spacing": 1, "padding": 2, "tags": [], "tagsSourceEnumUid": 4,
+    "enumTags": [{"enumValueId": "grass", "tileIds": [1, 4]}, {"enumValueId": "water", "tileIds": [4, 3]}],
+    "customData": [], "savedSelections": [], "cachedPixelData": None,
+}  # fmt: skip
+ICONS = {**TILES, "relPath": None, "embedAtlas": "LdtkIcons"}
+
+
+def write_project(folder: Path, *tile_sets: object, version: str = "1.5.3", name: str = "world.ldtk") -> None:
+    pixels = np.zeros((21, 30, 4), np.uint8)
+    for number in range(5):
+        x, y = (2 + place * 9 for place in (number % 3, number // 3))
+        pixels[y : y + 8, x : x + 8] = sprite(number)
+    write(folder / "s.png", pixels)
+    write(folder / "plain.png", sprite(9))
+    (folder / name).write_text(json.dumps({"jsonVersion": version, "defs": {"tilesets": tile_sets}, "levels": []}))
+
+
+@pytest.mark.parametrize("name", ["world.ldtk", "s.ldtk"])
+def test_tiles_with_padding_spacing_and_enum_tags(tmp_path: Path, name: str) -> None:
+    write_project(tmp_path / "set", ICONS, TILES, name=name)
+    event = imported(tmp_path / "set")
+    names = ("tile 0", "grass/tile 1", "tile 2", "water/tile 3", "grass + water/tile 4")
+    assert event.sprites.names == ("plain.png", *(f"s.png#{name}" for name in names))
+    assert event.sprites.class_names == ("grass", "grass + water", "s", "set", "water")
+    assert (event.sprites.rgba[1:] == [sprite(number) for number in range(5)]).all() and not event.quarantine
+
+
+def test_ldtkpy_reads_the_same_tiles(tmp_path: Path) -> None:
+    write_project(tmp_path / "set", TILES)
+    theirs, sprites = TilesetDefinition.from_dict(TILES), imported(tmp_path / "set").sprites
+    for index in range(5):
+        tags = [tag.enum_value_id for tag in theirs.enum_tags if index in tag.tile_ids]
+        assert f"s.png#{' + '.join(tags)}{'/' if tags else ''}tile {index}" in sprites.names
+    assert theirs.c_wid * theirs.c_hei == 6  # the last tile is empty
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ({"jsonVersion": "2.0.0", "defs": {"tilesets": [TILES]}}, "s.ldtk is from LDtk 2.0.0: the studio knows"),
+        ({"jsonVersion": "new\x07", "defs": {}}, "s.ldtk is from LDtk new\\x07: the studio knows"),
+        ({"jsonVersion": "1.5.3", "defs": {"tilesets": [{"relPath": "s.png"}]}}, "not a valid LDtk project"),
+        ({"jsonVersion": "1.5.3", "defs": {"tilesets": [{**TILES, "spacing": -9}]}}, "not a valid LDtk project"),
+        ("{", "not a valid LDtk project"),
+        ("[" * 100_000, "not a valid LDtk project"),
+    ],
+)
+def test_an_unusable_project_keeps_its_picture(tmp_path: Path, content: object, reason: str) -> None:
+    write(tmp_path / "set" / "s.png", sprite(0))
+    text = content if isinstance(content, str) else json.dumps(content)
+    (tmp_path / "set" / "s.ldtk").write_text(text)
+    event = imported(tmp_path / "set")
+    assert event.sprites.names == ("s.png",) and not reasons(event)
+    assert reason in notes(event, "description")["s.png"]
