@@ -5,11 +5,12 @@ entry-point group 'studio.exports.sprites'. The contract tests find it.
 
 `SpriteSet.cells` groups sprites into characters with views and frames. A format that ignores them saves the sprites
 alone; `SheetPlan` arranges cells in a sheet, and `split` gives each character or animation a file of its own.
-`SpriteSet.tile_set` says which tiles fit together. A format with `saves_tiles` saves tile sets only (see `TilePlan`).
+`SpriteSet.tile_set` says which tiles fit together. A format with `saves_tiles` saves tile sets only (see `TileSheet`).
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -62,9 +63,14 @@ class SpriteSet:
         return len(self.sprites)
 
     def sheet_columns(self) -> int:
-        """Return the chosen columns of a sheet; without a choice, an animation is one row of at most LONGEST_SIDE."""
+        """Return the chosen columns of a sheet.
+
+        Without a choice, an animation is one row of at most LONGEST_SIDE, and a tile set is a square if possible.
+        """
         if self.columns is not None:
             return self.columns
+        if self.tile_set is not None and math.isqrt(len(self)) ** 2 == len(self):
+            return math.isqrt(len(self))
         return max(1, min(len(self), LONGEST_SIDE // self.sprites.shape[2])) if self.is_animation else sheets.COLUMNS
 
     def take(self, indices: Sequence[int]) -> SpriteSet:

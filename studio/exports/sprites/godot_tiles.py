@@ -16,7 +16,7 @@ from studio.data.tiles.tile_set import ANY, CENTRE, TileKind
 from studio.exports.provenance_note import add_checksum
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.godot_text import note_lines, quoted, read_note
-from studio.exports.sprites.tile_plan import COLOURS, TilePlan
+from studio.exports.sprites.tile_sheet import COLOURS, TileSheet
 
 Point = tuple[int, int]
 
@@ -40,7 +40,7 @@ class GodotTiles(SpriteExport):
     collides: ClassVar[bool] = False  # whether tiles have collision shapes
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        plan = TilePlan.of(sprites)
+        plan = TileSheet.of(sprites)
         sheet = target.with_suffix(self.companions[0])
         lines = [
             '[gd_resource type="TileSet" load_steps=3 format=3]',
@@ -60,7 +60,7 @@ class GodotTiles(SpriteExport):
         lines += [*_terrain_set(plan), 'sources/0 = SubResource("Tiles")', *note_lines(sprites.about), ""]
         return {target: add_checksum("\n".join(lines).encode()), sheet: plan.picture}
 
-    def _tile(self, plan: TilePlan, number: int) -> list[str]:
+    def _tile(self, plan: TileSheet, number: int) -> list[str]:
         """Return the properties of a tile: terrains, probability and collision shape."""
         points, lines = plan.points[number].tolist(), list[str]()
         if set(points) != {ANY}:
@@ -95,7 +95,7 @@ class GodotTilesWithCollisions(GodotTiles):
         return ()
 
 
-def _terrain_set(plan: TilePlan) -> list[str]:
+def _terrain_set(plan: TileSheet) -> list[str]:
     lines = [f"terrain_set_0/mode = {_MODES[plan.tile_set.kind]}"]
     for number, name in enumerate(plan.terrains):
         colour = ", ".join(f"{level / 255:.6g}" for level in COLOURS[number])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from studio.data.tiles.tile_set import ANY, CENTRE, CORNERS, NO_TILE
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.cells import free_label
-from studio.exports.sprites.tile_plan import COLOURS, COUNTED, TilePlan
+from studio.exports.sprites.tile_sheet import COLOURS, COUNTED, TileSheet
 
 _VERSION = "1.5.3"  # of the format
 _TILESET, _LAYER, _RULES, _LEVEL, _FIRST_RULE = 1, 2, 3, 4, 5  # numbers of the project's parts
@@ -38,7 +38,7 @@ class LdtkProject(SpriteExport):
     saves_tiles = True
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        plan = TilePlan.of(sprites)
+        plan = TileSheet.of(sprites)
         sheet = target.with_suffix(self.companions[0])
         project = _Project(plan, sheet.name).json()
         return {target: (json.dumps(project, indent="\t") + "\n").encode(), sheet: plan.picture}
@@ -47,7 +47,7 @@ class LdtkProject(SpriteExport):
 class _Project:
     """Builds the project. sheet: file name of the picture."""
 
-    def __init__(self, plan: TilePlan, sheet: str) -> None:
+    def __init__(self, plan: TileSheet, sheet: str) -> None:
         self._plan, self._sheet, self._size = plan, sheet, plan.size
         self._tiles = plan.tile_set
         self._shift = plan.size // 2 if self._tiles.by_corners else 0  # pixels by which tiles lie before their cells

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from studio.data.tiles.tile_set import ANY, TileKind
 from studio.exports.sprites.base import SpriteExport, SpriteSet
-from studio.exports.sprites.tile_plan import COLOURS, TilePlan
+from studio.exports.sprites.tile_sheet import COLOURS, TileSheet
 
 _VERSIONS = {"version": "1.8", "tiledversion": "1.8.0"}  # of the format and Tiled; readers need both
 _TYPES: dict[TileKind, str] = {"corner": "corner", "dual-grid": "corner", "blob": "mixed", "edge": "edge"}
@@ -32,7 +32,7 @@ class TiledTileSet(SpriteExport):
     saves_tiles = True
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        plan = TilePlan.of(sprites)
+        plan = TileSheet.of(sprites)
         picture, sample = (target.with_suffix(suffix) for suffix in self.companions)
         return {
             target: _document(_tileset(plan, target.stem, picture.name)),
@@ -41,7 +41,7 @@ class TiledTileSet(SpriteExport):
         }
 
 
-def _tileset(plan: TilePlan, name: str, picture: str) -> ElementTree.Element:
+def _tileset(plan: TileSheet, name: str, picture: str) -> ElementTree.Element:
     """Return the tileset: the picture, the probability of each variant, and a terrain set."""
     size, grid = str(plan.size), plan.grid
     tileset = ElementTree.Element(
@@ -68,7 +68,7 @@ def _tileset(plan: TilePlan, name: str, picture: str) -> ElementTree.Element:
     return tileset
 
 
-def _map(plan: TilePlan, tileset: str) -> ElementTree.Element:
+def _map(plan: TileSheet, tileset: str) -> ElementTree.Element:
     """Return a sample map with a single layer. tileset: file name."""
     _, index = plan.sample()
     height, width = index.shape

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw
 from studio.data.tiles.tile_set import ANY, TileSet
 from studio.exports.sprites.formats import sprite_exports
 from studio.exports.sprites.godot_tiles import outlines
-from studio.exports.sprites.tile_plan import TilePlan
+from studio.exports.sprites.tile_sheet import TileSheet
 from tests.exports.sprites.tile_sets import SETS, SIZE, as_sprites, cut, joined, sample, save
 
 each_set = pytest.mark.parametrize("tiles", SETS.values(), ids=SETS.keys())
@@ -61,7 +61,7 @@ def test_the_terrains_alone_choose_the_same_tiles(tiles: TileSet, tmp_path: Path
     if tiles is SETS["variants"]:
         assert atlas["1:0/0/probability"] == pytest.approx(1 / 3, abs=1e-5)
         return
-    terrain_map, _ = TilePlan.of(as_sprites(tiles)).sample()
+    terrain_map, _ = TileSheet.of(as_sprites(tiles)).sample()
     number = {old: names.index(name) if name else ANY for old, name in enumerate(tiles.terrains)}
     index = np.array([[found[tuple(cell)] for cell in row] for row in shared(mode, terrain_map, number).tolist()])
     assert (joined(cut(tmp_path / "art.png", SIZE, columns)[index]) == sample(tiles)).all()

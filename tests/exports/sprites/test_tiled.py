@@ -13,7 +13,7 @@ import pytiled_parser
 
 from studio.core.arrays import Rgba
 from studio.data.tiles.tile_set import TileSet
-from studio.exports.sprites.tile_plan import TilePlan
+from studio.exports.sprites.tile_sheet import TileSheet
 from tests.exports.sprites.tile_sets import SETS, as_sprites, cut, joined, pixels, sample, save
 
 each_set = pytest.mark.parametrize("tiles", SETS.values(), ids=SETS.keys())
@@ -43,7 +43,7 @@ def test_the_terrains_alone_choose_the_same_tiles(tiles: TileSet, tmp_path: Path
     (terrains,) = tileset.wang_sets or []
     assert [colour.name for colour in terrains.wang_colors] == [name for name in tiles.terrains if name]
     assert terrains.wang_type == {"blob": "mixed", "edge": "edge"}.get(tiles.kind, "corner")
-    _, index = TilePlan.of(as_sprites(tiles)).sample()
+    _, index = TileSheet.of(as_sprites(tiles)).sample()
     ids = np.zeros((len(tiles.tiles), 8), int)
     for tile in terrains.wang_tiles.values():
         ids[tile.tile_id] = tile.wang_id

@@ -13,7 +13,7 @@ from studio.core.arrays import Rgba
 from studio.data.tiles.tile_set import ANY, CORNERS, TileKind, TileSet
 from studio.exports.sprites.base import SpriteSet
 from studio.exports.sprites.formats import sprite_exports
-from studio.exports.sprites.tile_plan import TilePlan
+from studio.exports.sprites.tile_sheet import TileSheet
 
 SIZE = 8
 # TileSet.places: UL, U, UR, L, centre, R, LL, lower, LR
@@ -81,7 +81,7 @@ def as_sprites(tiles: TileSet) -> SpriteSet:
 
 def sample(tiles: TileSet) -> Rgba:
     """The picture of the sample map, drawn by the tile set."""
-    return tiles.render(TilePlan.of(as_sprites(tiles)).sample()[1])
+    return tiles.render(TileSheet.of(as_sprites(tiles)).sample()[1])
 
 
 def pixels(path: Path) -> Rgba:

@@ -1,8 +1,7 @@
-"""`TilePlan`: a checked tile set with its sheet, the terrains as other programs number them, and a sample map."""
+"""`TileSheet`: a checked tile set with its sheet, the terrains as other programs number them, and a sample map."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,7 +35,7 @@ _SMOOTH = 2  # how often the terrains of the sample map are averaged with their 
 
 
 @dataclass(frozen=True, eq=False)
-class TilePlan:
+class TileSheet:
     """A tile set to save: its sheet, and the terrains in the numbering of other programs.
 
     Tiled and Godot give terrains to the points where tiles touch, and none to transparency. Two tiles that meet at a
@@ -50,19 +49,17 @@ class TilePlan:
     points: NDArray[np.int8]  # [N, 9], index into `terrains`, or ANY for no terrain
 
     @classmethod
-    def of(cls, sprites: SpriteSet) -> TilePlan:
+    def of(cls, sprites: SpriteSet) -> TileSheet:
         """Check a tile set and arrange its tiles in a sheet. Raises ExportError for sprites that are no tile set."""
         tiles = sprites.tile_set
         if tiles is None:
             raise ExportError("These sprites are no tile set.", "Draw corner tiles, or save a PNG sheet.")
         _check(tiles)
-        count = len(sprites)
-        columns = sprites.columns or (math.isqrt(count) if math.isqrt(count) ** 2 == count else sheets.COLUMNS)
         numbers = np.full(len(tiles.terrains) + 1, ANY, np.int8)  # the last is for ANY
         is_visible = np.array([bool(name) for name in tiles.terrains])
         numbers[:-1][is_visible] = range(int(is_visible.sum()))
         terrains = [name for name in tiles.terrains if name]
-        grid = sheet_layout(sprites.sprites, columns)
+        grid = sheet_layout(sprites.sprites, sprites.sheet_columns())
         picture = encode_png(pictures.tile(sprites.sprites, grid.columns), sprites.about)
         return cls(tiles, grid, picture, terrains, numbers[_points(tiles)])
 
