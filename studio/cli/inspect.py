@@ -20,6 +20,7 @@ from studio.data.sprites import Sprites
 
 _MOST_CLASSES = 30
 _MOST_NAMES = 5
+_MOST_VALUES = 8
 _LONGEST_VALUE = 80  # letters
 
 
@@ -73,6 +74,7 @@ def _print_summary(found: SpritesImported, reporter: Reporter) -> None:
     if len(counts) > _MOST_CLASSES:
         reporter.print(f"and {count(len(counts) - _MOST_CLASSES, 'more class', 'more classes')}")
     _print_numbers(reporter, sprites)
+    _print_attributes(found, reporter)
 
 
 def _print_sets(found: SpritesImported, reporter: Reporter) -> None:
@@ -84,6 +86,24 @@ def _print_sets(found: SpritesImported, reporter: Reporter) -> None:
         reporter.print(f"Sets: {sets.describe()}{gaps}{more}")
     elif found.proposed_sets is not None:
         reporter.print(f"Sets: looks like {found.proposed_sets.describe()}; --sets sheets slices them")
+
+
+def _print_attributes(found: SpritesImported, reporter: Reporter) -> None:
+    """Print the attributes with the number of sprites of each value, or the attributes that an option would give."""
+    attributes, proposed = found.sprites.attributes, found.proposed_attributes
+    rows = []
+    for name, values, counts in zip(attributes.names, attributes.values, attributes.counts(), strict=True):
+        pairs = sorted(zip(counts.tolist(), values, strict=True), key=lambda pair: -pair[0])
+        listed = ", ".join(f"{value} ({number(total)})" for total, value in pairs[:_MOST_VALUES])
+        more = f", and {len(pairs) - _MOST_VALUES} more" if len(pairs) > _MOST_VALUES else ""
+        rows.append((name, number(len(found.sprites) - int(counts.sum())), listed + more))
+    if rows:
+        reporter.print()
+        reporter.print_table(("attribute", ">without", "values"), rows)
+    if proposed is not None:
+        what = "Folders" if proposed.source == "folders" else "File names"
+        flags = f"--attributes {proposed.source} --attribute-names {','.join(proposed.names)}"
+        reporter.print(f"\n{what} look like attributes: {proposed.describe()}; {flags} reads them")
 
 
 def _print_numbers(reporter: Reporter, sprites: Sprites) -> None:

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from studio.core.events import Event
+from studio.data.attributes.attributes import Attributes
 from studio.data.sprites import Sprites
 
 
@@ -71,7 +72,14 @@ def _summary(sprites: Sprites) -> dict[str, Any]:
     classes = dict(zip(sprites.class_names, counts, strict=True))
     named = dict(zip(sprites.target_names, numbers, strict=True))
     sets = {"sets": sprites.sets.summary()} if sprites.sets else {}
-    return {**about, "classes": classes, "numbers": named, **sets, "fingerprint": sprites.fingerprint}
+    attributes = {"attributes": _attribute_counts(sprites.attributes)} if sprites.attributes else {}
+    return {**about, "classes": classes, "numbers": named, **attributes, **sets, "fingerprint": sprites.fingerprint}
+
+
+def _attribute_counts(attributes: Attributes) -> dict[str, dict[str, int]]:
+    """Return the number of sprites by attribute and value."""
+    rows = zip(attributes.names, attributes.values, attributes.counts(), strict=True)
+    return {name: dict(zip(values, counts.tolist(), strict=True)) for name, values, counts in rows}
 
 
 def _key(key: Any) -> str:

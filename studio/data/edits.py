@@ -1,4 +1,4 @@
-"""The user's edits of sprites, class moves and new colours: one JSON file per sprite folder in the studio's home.
+"""The user's edits of sprites, classes, colours, attributes: one JSON file per sprite folder in the studio's home.
 
 Each edit is stored under a hash of the sprite's pixels, so edits survive renamed sprite files.
 """
@@ -19,8 +19,9 @@ import msgspec
 from studio.core import files, paths, records
 from studio.core.errors import BadInputError, UsageError
 from studio.core.names import escape_unprintable
+from studio.data.attributes.columns import checked_attribute, checked_value
 
-_VERSION = 2  # files without new colours are written as version 1, for earlier versions of the studio
+_VERSION = 2  # files without new colours and attributes are written as version 1, for earlier versions of the studio
 _LONGEST_CLASS = 200  # characters
 _COLOUR = re.compile("[0-9a-f]{6}")
 _IGNORE = "'--edits off' ignores it."
@@ -37,10 +38,28 @@ class SpriteEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     class_name: str = msgspec.field(default="", name="class")  # new class; "" for the class in the files
     colours: dict[str, str] = {}  # new colour by colour in the files, as hex codes: {"bf0201": "0e0bdd"}
 
+    attributes: dict[str, str] = {}  # new value by attribute; "" for no value
+
     @property
     def is_empty(self) -> bool:
         """Whether the edit has no effect."""
-        return not self.class_name and not self.colours
+        return not (self.class_name or self.colours or self.attributes)
+
+    def check(self) -> None:
+        """Raise ValueError for an unusable class, colour, attribute or value."""
+        texts = [(checked_class_name, "class name", self.class_name)] if self.class_name else []
+        texts += [(checked_attribute, "attribute", name) for name in self.attributes]
+        texts += [(checked_value, "value", value) for value in self.attributes.values()]
+        for check, noun, text in texts:
+            try:
+                is_usable = check(text) == text
+            except UsageError:
+                is_usable = False
+            if not is_usable:
+                raise ValueError(f"'{escape_unprintable(text)}' is no {noun}")
+        for colour in (*self.colours, *self.colours.values()):
+            if not _COLOUR.fullmatch(colour):
+                raise ValueError(f"'{escape_unprintable(colour)}' is no colour like 'bf0201'")
 
 
 class _Header(msgspec.Struct):
@@ -155,15 +174,7 @@ def _parse(data: bytes) -> _EditsFile:
         raise _NewerVersionError
     parsed = records.parse(data, _EditsFile)
     for edit in parsed.sprites.values():
-        try:
-            is_usable = not edit.class_name or checked_class_name(edit.class_name) == edit.class_name
-        except UsageError:
-            is_usable = False
-        if not is_usable:
-            raise ValueError(f"'{escape_unprintable(edit.class_name)}' is no class name")
-        for colour in (*edit.colours, *edit.colours.values()):
-            if not _COLOUR.fullmatch(colour):
-                raise ValueError(f"'{escape_unprintable(colour)}' is no colour like 'bf0201'")
+        edit.check()
     return parsed
 
 
@@ -202,7 +213,7 @@ def checked_class_name(text: str) -> str:
 
 def _write(folder: Path, sprites: Mapping[str, SpriteEdit]) -> None:
     path = edits_path(folder)
-    version = _VERSION if any(edit.colours for edit in sprites.values()) else 1
+    version = _VERSION if any(edit.colours or edit.attributes for edit in sprites.values()) else 1
     contents = msgspec.to_builtins(_EditsFile(version, str(folder), dict(sorted(sprites.items()))))
     try:
         if sprites or _edits_of_former_path(folder):  # without a file, these would be copied again

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from studio.core import formatting
 from studio.core.events import NOT_IN_JSON, Event
+from studio.data.attributes.reading import AttributeProposal
 from studio.data.edits import Edits
 from studio.data.files.source_files import ImportIssue
 from studio.data.options import SheetGrid
@@ -55,6 +56,7 @@ NOTE_GROUPS = (
     "turned",  # rotated by the EXIF orientation
     "labels",  # unusable lines of a labels.csv, and sprites without a line
     "sets",  # unusable lines of a sets.csv
+    "attributes",  # contradicting or unusable attributes
     "ambiguous numbers",  # columns of a labels.csv that fit decimal points and decimal commas
     "no classes",  # labels missing for a file with many sprites
     "split folders",  # folders train, val and test of a data set
@@ -66,6 +68,7 @@ NOTE_GROUPS = (
     "mended",  # the pixels were changed by a fix
     "moved",  # the user moved the sprite to another class
     "recoloured",  # the user changed colours of the sprite
+    "attributed",  # the user gave the sprite attributes
     "lost moves",  # an edit whose sprite is missing
 )
 
@@ -123,6 +126,7 @@ class ImportResult:
     sheets: tuple[DetectedSheet, ...] = ()
     sheet_summary: SheetSummary = NO_SHEETS
     proposed_sets: SetProposal | None = None
+    proposed_attributes: AttributeProposal | None = None
     rows: NDArray[np.int64] | None = None  # ReadSprites.rows after fixes; None before
 
 
@@ -156,6 +160,7 @@ class SpritesImported(Event):
     sheets: tuple[DetectedSheet, ...] = ()  # images that look like sheets, sliced or not, sorted by name
     sheet_summary: SheetSummary = field(default=NO_SHEETS, metadata=NOT_IN_JSON)
     proposed_sets: SetProposal | None = None  # sets that slicing the sheets with --sets sheets would give
+    proposed_attributes: AttributeProposal | None = None  # attributes that --attributes folders or names would give
     quarantine_groups: IssueGroups = field(init=False)
     note_groups: IssueGroups = field(init=False)
 

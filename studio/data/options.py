@@ -84,6 +84,17 @@ class ReadOptions(Config):
         "", "Names of the frames of a view, separated by commas: for sheets from the left column on. Example: "
         "stand,step,stand2,step2. 'walk1=step' renames a found frame.", label="Names of frames", legacy_default="",
     )  # fmt: skip
+    attributes: str = _advanced(
+        "auto", "What tells attributes beside the class, such as an element. auto: columns of texts in labels.csv, and "
+        "lines like element=fire in the user data of Aseprite files. folders: also the levels of folders, as in "
+        "swords/fire. names: also the words in file names, as in sword_fire_01. layers: also the groups of layers in "
+        "Aseprite files, by their visible layer.",
+        choices=("auto", "folders", "names", "layers", "off"), legacy_default="off",
+    )  # fmt: skip
+    attribute_names: str = _advanced(
+        "", "Names of the attributes from folder levels or words, in order, separated by commas. - skips one. Example: "
+        "kind,element.", label="Names of attributes", legacy_default="",
+    )  # fmt: skip
     decimal_mark: str = _advanced(
         AUTO, "Decimal mark in labels.csv files; auto decides for each column of numbers.", choices=MARKS
     )

@@ -30,10 +30,11 @@ def text(words: str) -> bytes:
 
 
 def layer(
-    flags: int = VISIBLE, *, kind: int = 0, level: int = 0, mode: int = 0, opacity: int = 255, tileset: int = 0
-) -> bytes:
+    flags: int = VISIBLE, *, kind: int = 0, level: int = 0, mode: int = 0, opacity: int = 255, tileset: int = 0,
+    name: str = "a layer",
+) -> bytes:  # fmt: skip
     """kind: 0 pixels, 1 group, 2 tiles."""
-    data = struct.pack("<HHHHHHB3x", flags, kind, level, 0, 0, mode, opacity) + text("a layer")
+    data = struct.pack("<HHHHHHB3x", flags, kind, level, 0, 0, mode, opacity) + text(name)
     return part(0x2004, data + (struct.pack("<I", tileset) if kind == 2 else b""))
 
 
@@ -92,6 +93,10 @@ def old_palette(packets: Sequence[tuple[int, Sequence[Sequence[int]]]], *, kind:
 def tags(*named: tuple[int, int, str]) -> bytes:
     entries = b"".join(struct.pack("<HH13x", first, last) + text(name) for first, last, name in named)
     return part(0x2018, struct.pack("<H8x", len(named)) + entries)
+
+
+def user_data(words: str) -> bytes:
+    return part(0x2020, struct.pack("<I", 1) + text(words))
 
 
 def frame(*parts: bytes) -> bytes:

@@ -32,7 +32,7 @@ _EXTERNAL, _EMBEDDED, _ZERO_IS_EMPTY = 1, 2, 4  # tileset flags
 _RAW, _LINKED, _PACKED, _TILES = range(4)  # cel kinds
 _COLOURS = 256  # the range of a one-byte pixel; longer palettes are valid
 _MAX_PALETTE = 65_536
-_HAS_NAME = 1
+_HAS_NAME = _HAS_TEXT = 1
 _SIX_TO_EIGHT_BITS = np.array([value << 2 | value >> 4 for value in range(64)], np.uint8)
 
 
@@ -47,6 +47,7 @@ class Layer:
     blend_mode: int
     opacity: int
     tileset: int  # tileset id for tilemaps, else 0
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ class Frame:
     palette: Rgba
     duration_ms: int
     cels: dict[int, Cel] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)  # user data of cels, by layer number
 
 
 @dataclass(eq=False, slots=True)
@@ -126,6 +128,9 @@ class AseFile:
     frames: list[Frame] = field(default_factory=list)
     tilesets: dict[int, Tileset] = field(default_factory=dict)
     tags: list[Tag] = field(default_factory=list)
+    text: dict[int, str] = field(default_factory=dict)  # user data of the sprite, at ROOT
+    layer_texts: dict[int, str] = field(default_factory=dict)  # user data by layer number
+    tag_texts: dict[int, str] = field(default_factory=dict)  # user data by index in `tags`
 
 
 def parse(data: bytes) -> AseFile:
@@ -162,6 +167,7 @@ class _Parser:
         self._open_groups: list[int] = []
         self._chunks_left = _MAX_CHUNKS
         self._tile_pixels_left = LARGEST_SIDE**2
+        self._owners: list[tuple[dict[int, str], int]] = []  # of the next user data chunks: where to store the texts
 
     def read_frames(self, data: memoryview, count: int) -> None:
         start = 0
@@ -199,20 +205,38 @@ class _Parser:
         match kind:
             case 0x2004:
                 self._read_layer(chunk)
+                self._owners = [(self._ase.layer_texts, len(self._ase.layers) - 1)]
             case 0x2005:
-                self._read_cel(chunk)
+                number = self._read_cel(chunk)
+                self._owners = [(self._ase.frames[-1].texts, number)]
             case 0x2018:
+                before = len(self._ase.tags)
                 self._read_tags(chunk)
+                self._owners = [(self._ase.tag_texts, number) for number in range(before, len(self._ase.tags))]
             case 0x2019:
                 self._palettes.read_modern(chunk)
+                self._owners = [(self._ase.text, ROOT)]
+            case 0x2020:
+                self._read_user_data(chunk)
+            case 0x2022:
+                self._owners = []  # the texts of slices are not read
             case 0x0004 | 0x0011:
                 self._palettes.read_old(chunk, bits=8 if kind == 0x0004 else 6)
             case 0x2023:
                 self._read_tileset(chunk)
+                self._owners = []
+
+    def _read_user_data(self, chunk: ChunkReader) -> None:
+        """Store the text of a user data chunk, which belongs to the sprite, or to a layer, cel or tag before it."""
+        (flags,) = chunk.read("<I")
+        if self._owners:
+            texts, key = self._owners.pop(0)
+            if flags & _HAS_TEXT:
+                texts[key] = chunk.read_text()
 
     def _read_layer(self, chunk: ChunkReader) -> None:
         flags, kind, level, blend_mode, opacity = chunk.read("<HHH4xHB3x")
-        chunk.read_text()
+        name = chunk.read_text()
         if kind not in (IMAGE, GROUP, TILEMAP):
             raise UnreadableFile("unsupported", "a layer type of a newer Aseprite: export the file as PNG")
         ase, number = self._ase, len(self._ase.layers)
@@ -227,14 +251,16 @@ class _Parser:
         visible = bool(flags & _VISIBLE) and not flags & _REFERENCE and (parent == ROOT or ase.layers[parent].visible)
         tileset = chunk.read("<I")[0] if kind == TILEMAP else 0
         opacity = opacity if blends and ase.opacity_valid else 255
-        ase.layers.append(Layer(kind, parent, visible, background, blend_mode if blends else 0, opacity, tileset))
+        blend_mode = blend_mode if blends else 0
+        ase.layers.append(Layer(kind, parent, visible, background, blend_mode, opacity, tileset, name))
         if kind == GROUP:
             self._open_groups.append(number)
             deepest = min(_MAX_DEPTH, MAX_PIXELS // (ase.width * ase.height))
             if ase.groups_blend and len(self._open_groups) > deepest:
                 raise UnreadableFile("refused", "layer groups are nested too deep")
 
-    def _read_cel(self, chunk: ChunkReader) -> None:
+    def _read_cel(self, chunk: ChunkReader) -> int:
+        """Read a cel of the newest frame, and return the number of its layer."""
         number, x, y, opacity, kind, z_index = chunk.read("<HhhBHh5x")
         layers, frame = self._ase.layers, self._ase.frames[-1]
         if number >= len(layers) or layers[number].kind == GROUP:
@@ -255,6 +281,7 @@ class _Parser:
         else:
             raise UnreadableFile("unsupported", "a cel type of a newer Aseprite: export the file as PNG")
         frame.cels[number] = Cel(x, y, opacity, z_index, content)
+        return number
 
     def _linked(self, layer: int, frame: int) -> CelImage | Tilemap:
         """Return the content of a linked cel: the content of this layer in the earlier frame `frame`."""

@@ -30,6 +30,17 @@ class Attributes:
     def __bool__(self) -> bool:
         return bool(self.names)
 
+    def of(self, index: int) -> dict[str, str]:
+        """Return a sprite's values by attribute; without attributes of which it has no value."""
+        codes = self.table[index].tolist() if self else []
+        of_names = zip(self.names, self.values, codes, strict=True)
+        return {name: values[code] for name, values, code in of_names if code != NONE}
+
+    def counts(self) -> list[NDArray[np.int64]]:
+        """Return for each attribute the number of sprites with each of its values, int64 [values]."""
+        pairs = zip(self.values, self.table.T, strict=True)
+        return [np.bincount(codes[codes != NONE], minlength=len(values)) for values, codes in pairs]
+
     def take(self, indices: Indices) -> Attributes:
         """Return the attributes of the sprites at `indices`, with all names and values."""
         return replace(self, table=self.table[indices]) if self else self

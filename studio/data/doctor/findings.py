@@ -220,6 +220,8 @@ def _revert(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
 _CHOICES = ("edits", "similar", "leave_out", "class_minimum", "merge_classes")
 _SLICING = "The pictures contain several sprites. Slice them into separate sprites."
 _TITLES = {
+    "attributed": "attributes set here",
+    "attributes": "attribute problems",
     "chosen": "excluded",
     "incomplete": "missing layer",
     "labels": "label file problems",
@@ -305,6 +307,9 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
               Fix("Use the files' classes", {"edits": "off"})),
     "recoloured": ("You exchanged colour ramps of these sprites. Your files are not changed.",
                    Fix("Use the files' classes and colours", {"edits": "off"})),
+    "attributed": ("You gave these sprites attributes. Your files are not changed.",
+                   Fix("Use the files' classes and attributes", {"edits": "off"})),
+    "attributes": ("Correct the tables or files, or change Attributes in the import settings.", None),
     "lost moves": ("The files of these sprites were redrawn or removed. Edit the new sprites again.", None),
     "similar": ("Near-duplicates: these get extra weight, and may be in both training and validation set. Animation "
                 "frames are fine.", Fix("Keep one of each", {"similar": "leave out"}, "exclude similar sprites")),

@@ -189,6 +189,8 @@ class SourceImage:
     label: str = ""  # class given by the file; overrides the folders
     tag: str = ""  # animation tag of the frame; becomes the class if the user chose tags as classes
     rest: str = ""
+    attributes: tuple[tuple[str, str], ...] = ()  # attributes given by the file, with their values
+    layers: tuple[tuple[str, str], ...] = ()  # group and visible layer; attributes if the user chose layers
 
     @property
     def may_be_sheet(self) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from studio.core import formatting
 from studio.core.errors import BadInputError
+from studio.data.attributes.reading import AttributeReader, parse_names
 from studio.data.files import scratch
 from studio.data.files.scratch import ScratchBuffer
 from studio.data.files.source_files import ImportIssue, SourceFile, SourceIssue
@@ -81,11 +82,15 @@ def assemble(
     buffer.close()
     quarantine = tuple(sorted([*problems, *assembler.quarantine], key=lambda issue: issue.name))
     sprites = assembler.sprites(title)
-    notes = tuple(sorted([*assembler.notes, *labels.notes()], key=lambda issue: issue.name))
+    notes = tuple(
+        sorted([*assembler.notes, *labels.notes(), *assembler.attributes.notes], key=lambda issue: issue.name)
+    )
     sizes, duplicates = dict(buffer.sizes), tuple(assembler.duplicates)
     summary = replace(summary, hidden=assembler.hidden_folders())
     about = (quarantine, notes, sizes, proposed, duplicates, tuple(detected), summary, proposed_sets)
-    return (yield from add_sets(ImportResult(sprites, *about), options, tables, len(buffer.files)))
+    imported = yield from add_sets(ImportResult(sprites, *about), options, tables, len(buffer.files))
+    proposal = assembler.attributes.proposal(len(sprites), has_sets=len(imported.sprites.sets) > 0)
+    return replace(imported, proposed_attributes=proposal)
 
 
 def _check_disk_space(count: int, size: int, folder: Path) -> None:
@@ -116,6 +121,7 @@ class _Assembler:
         self._is_of_sheet = array("b")
         self._is_test = array("b")
         self._index_of: dict[bytes, int] = {}  # pixel digest -> sprite index
+        self.attributes = AttributeReader(options.attributes, parse_names(options.attribute_names))
         self._shown_folders: set[str] = set()  # folders of kept sprites
         self._sheet_folders: set[str] = set()  # folders of sheets too large for the canvas
 
@@ -134,6 +140,7 @@ class _Assembler:
             target_names=self._labels.target_names,
             groups=groups_by_file(first, is_of_sheet, labels),
             is_test=np.array(self._is_test, np.bool_),
+            attributes=self.attributes.build(count),
         )  # fmt: skip
 
     def hidden_folders(self) -> tuple[str, ...]:
@@ -195,6 +202,9 @@ class _Assembler:
             self._class_names.append(class_name)
         self._class_of.append(number)
         self._label_rows.append(row)
+        folders = file.folders if sprite.cut else (*file.folders, *sprite.folders)
+        given = (folders, file.stem, "" if sprite.cut else sprite.part, sprite.attributes)
+        self.attributes.add(index, self._names[-1], *given, self._labels.attributes_of(row))
         return True
 
     def _fits(self, sprite: DecodedSprite) -> bool:

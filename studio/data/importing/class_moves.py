@@ -16,6 +16,7 @@ from studio.data.edits import Edits, FolderEdits, SpriteEdit, read_edits, unfoll
 from studio.data.files.source_files import ImportIssue
 from studio.data.images.canvas import sprite_slices
 from studio.data.import_result import Duplicate, ImportResult, ReadSprites, duplicate_reason
+from studio.data.importing.attribute_edits import with_values
 from studio.data.importing.edit_changes import EditChange, content_key
 from studio.data.importing.recolouring import recolour_edited
 from studio.data.options import ImportOptions
@@ -55,7 +56,7 @@ def notices_on_unfollowed(edits: Edits, options: ImportOptions) -> Iterator[Noti
 def apply_edits(
     imported: ImportResult, edits: Edits, folder: Path | None = None
 ) -> Generator[Event, None, ImportResult]:
-    """Give sprites of an import the classes and colours in `edits`, with a note for each; yields Progress.
+    """Give sprites of an import the classes, colours and attributes in `edits`, with a note for each; yields Progress.
 
     Edits whose sprite is missing get a note, too. Duplicates follow the class of the kept sprite. Many recoloured
     sprites go to a scratch file in `folder`. Raises OSError if the disk is full.
@@ -67,6 +68,7 @@ def apply_edits(
     classes, labels = sprites.class_names, sprites.labels.tolist()
     moved: dict[int, str] = {}
     recoloured: dict[int, SpriteEdit] = {}
+    attributes: dict[int, Mapping[str, str]] = {}
     found = set()
     for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
         for index, rgba in enumerate(sprites.rgba[part], part.start):
@@ -78,6 +80,8 @@ def apply_edits(
                     moved[index] = edit.class_name
                 if edit.colours:
                     recoloured[index] = edit
+                if edit.attributes:
+                    attributes[index] = edit.attributes
         yield Progress(part.stop, len(sprites), "sprites compared")
     notes = [
         ImportIssue(sprites.names[index], f"class {name!r} instead of {classes[labels[index]]!r}", "moved")
@@ -87,9 +91,17 @@ def apply_edits(
         ImportIssue(sprites.names[index], f"{formatting.count(len(edit.colours), 'colour')} changed", "recoloured")
         for index, edit in recoloured.items()
     ]
+    notes += [
+        ImportIssue(
+            sprites.names[index], ", ".join(f"{name} {value or 'none'}" for name, value in each.items()), "attributed"
+        )
+        for index, each in attributes.items()
+    ]
     notes += _lost_edits(edits, found)
     if not notes:
         return imported
+    if attributes:
+        sprites = dataclasses.replace(sprites, attributes=with_values(sprites.attributes, attributes, len(sprites)))
     if recoloured:
         rgba = yield from recolour_edited(sprites.rgba, recoloured, folder)
         sprites = dataclasses.replace(sprites, rgba=rgba, stored=None)
@@ -159,7 +171,9 @@ def _lost_edits(edits: Edits, found: set[str]) -> list[ImportIssue]:
 
 
 def _words(edit: SpriteEdit) -> str:
-    return f"moved to class {edit.class_name!r}" if edit.class_name else "recoloured"
+    if edit.class_name:
+        return f"moved to class {edit.class_name!r}"
+    return "recoloured" if edit.colours else "given attributes"
 
 
 def _with_class(duplicate: Duplicate, moved: Mapping[int, str], imported: ImportResult) -> Duplicate:

@@ -30,6 +30,7 @@ class _RareFields(NamedTuple):
     label: str = ""
     remarks: tuple[SourceIssue, ...] = ()
     cut: bool = False
+    attributes: tuple[tuple[str, str], ...] = ()
 
 
 _NO_RARE_FIELDS = _RareFields()
@@ -134,7 +135,7 @@ class ImportBuffer:
                 yield number, self.files[number], ReadResult(sprites, left_out, remarks)
 
     def _put_sprite(self, number: int, sprite: DecodedSprite) -> None:
-        rare = _RareFields(sprite.part, sprite.folders, sprite.label, sprite.remarks, sprite.cut)
+        rare = _RareFields(sprite.part, sprite.folders, sprite.label, sprite.remarks, sprite.cut, sprite.attributes)
         if rare != _NO_RARE_FIELDS:
             self._rare[len(self._offsets)] = rare
         if sprite.visible != (0, 0):
@@ -146,12 +147,12 @@ class ImportBuffer:
 
     def _sprite(self, row: int, pixels: NDArray[np.uint8]) -> DecodedSprite:
         size, visible = self._sides(self._size, row), self._sides(self._visible, row)
-        part, folders, label, remarks, cut = self._rare.get(row, _NO_RARE_FIELDS)
+        part, folders, label, remarks, cut, attributes = self._rare.get(row, _NO_RARE_FIELDS)
         offset, rgba = self._offsets[row], None
         if offset != _NO_PIXELS:
             width, height = visible if max(size) > LARGEST_CANVAS else size
             rgba = pixels[offset : offset + 4 * width * height].reshape(height, width, 4)
-        return DecodedSprite(part, folders, label, size, visible, rgba, remarks, cut)
+        return DecodedSprite(part, folders, label, size, visible, rgba, remarks, cut, attributes)
 
     @staticmethod
     def _sides(pairs: array[int], row: int) -> tuple[int, int]:

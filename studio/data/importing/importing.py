@@ -22,6 +22,7 @@ from studio.core import formatting
 from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
 from studio.core.threads import run_in_thread, run_in_threads
+from studio.data.attributes.reading import parse_names
 from studio.data.doctor.class_spelling import spelling_groups
 from studio.data.doctor.findings import MERGE_CLASSES, SPLITS_AS_CLASSES, FixOffered
 from studio.data.doctor.fixes import apply_fixes, exclusion_filter, unmatched_patterns
@@ -85,6 +86,7 @@ def import_sprites(
     yield Progress(0, 0, "files found")
     roots, options = resolve_roots(paths), options_of_sets(with_palette(options))
     title = title_of_roots(roots)
+    parse_names(options.attribute_names)  # raises for bad names before files are read
     if options.sheet_grids:
         parse_sheet_grids(options.sheet_grids)  # raises for a bad list before files are read
     yield from _notice_on_equal_names(roots)
@@ -122,6 +124,7 @@ def import_sprites(
         fixed.sprites.with_origin(origin), fixed.quarantine, fixed.notes, fixed.sizes, fixed.proposed_size,
         time.perf_counter() - started, from_cache=not is_new, read=ReadSprites(result.sprites, rows),
         edits=edits, sheets=fixed.sheets, sheet_summary=fixed.sheet_summary, proposed_sets=fixed.proposed_sets,
+        proposed_attributes=fixed.proposed_attributes,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from studio.core.events import Event, Progress
 from studio.core.names import nfc
 from studio.core.threads import run_in_threads
+from studio.data.attributes.columns import pair
 from studio.data.decimal_marks import AUTO
 from studio.data.files.source_files import ImportIssue, SourceFile, UnreadableFile, os_error_reason
 from studio.data.images.decoding import read_bytes
@@ -137,6 +138,14 @@ class LabelLookup:
         labels = self._files[bisect.bisect_right(self._first_rows, row) - 1]
         label = int(labels.table.classes[row - labels.first])
         return labels.table.class_names[label] if label >= 0 else ""
+
+    def attributes_of(self, row: int) -> list[tuple[str, str]]:
+        """Return the attributes in a row, counted over all labels files, with their values; [] for -1."""
+        if row < 0:
+            return []
+        labels = self._files[bisect.bisect_right(self._first_rows, row) - 1]
+        pairs = (pair(name, texts[row - labels.first]) for name, texts in labels.table.texts)
+        return [each for each in pairs if each is not None]
 
     def targets_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the targets in `rows` of the labels files, int64 [N]: float32 [N, T], NaN if missing or for row -1."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.names import escape_unprintable
+from studio.data.attributes.columns import LONGEST
 from studio.data.decimal_marks import AUTO, COMMA, POINT, ColumnMarks, decide_marks, is_number, parse_number
 from studio.data.files.source_files import UnreadableFile
 from studio.data.labels.csv_rows import Problems, csv_rows, file_key, read_text_head, why_outside
@@ -30,6 +32,7 @@ from studio.data.labels.csv_rows import Problems, csv_rows, file_key, read_text_
 MAX_NUMBERS = 64  # number columns
 _SAMPLE_ROWS = 1000  # the first rows decide the type of a column
 _YIELD_ROWS = 2000  # rows between two yields
+_FEW_ROWS = 4  # so few texts need not repeat
 _MAX_NAME = 200  # characters of a class or a heading
 _MAX_NUMBER = 1e30  # its square is finite in float32 on every device
 _FILE_HEADINGS = frozenset({"file", "filename", "file_name", "file name", "name", "path", "image", "picture", "sprite"})
@@ -51,6 +54,7 @@ class LabelsTable:
     numbers: NDArray[np.float32]  # [R, C], NaN if missing
     number_names: tuple[str, ...]  # headings of the C columns
     problems: Problems
+    texts: Sequence[tuple[str, Sequence[str]]] = ()  # heading and cells [R] of each column of texts with a heading
     ambiguous: tuple[str, ...] = ()  # a sentence for each column of numbers that fit decimal points and commas
 
 
@@ -115,6 +119,8 @@ class _Layout:
     class_column: int  # -1 for no class column
     number_columns: tuple[int, ...]
     number_names: tuple[str, ...]
+    text_columns: tuple[int, ...]
+    text_names: tuple[str, ...]  # headings of the columns of texts
 
 
 def _file_column(head: Sequence[tuple[int, list[str]]], names_file: Callable[[str], bool]) -> int:
@@ -147,17 +153,31 @@ def _layout(
     texts = [column for column in range(1, width) if kinds[column] == "texts"]
     classes = [column for column in texts if headings[column].lower() not in _CAPTION_HEADINGS]
     class_column = next(named, classes[0] if classes else -1)
+    read = [column for column in classes if headings[column] and _repeats([cells[column] for cells in body])]
     for column in texts:
-        if column != class_column:
+        if column not in (class_column, *read):
             name = f" ({headings[column]})" if headings[column] else ""
             number = column if column <= file_column else column + 1
-            problems.add(first_line, f"column {number}{name} holds texts and is not read: only one is the class")
+            problems.add(first_line, f"column {number}{name} holds texts and is not read: {_why_unread(name)}")
+    if headings[max(class_column, 0)].lower() in _CLASS_HEADINGS or read == [class_column]:
+        read = [column for column in read if column != class_column]
     numbers = [column for column in range(1, width) if kinds[column] == "numbers" and column != class_column]
     if len(numbers) > MAX_NUMBERS:
         reason = f"too many columns of numbers: {len(numbers):,}, at most {MAX_NUMBERS} are read"
         raise UnreadableFile("refused", reason)
     names = _unique_names([headings[column] for column in numbers])
-    return _Layout(width, has_headings, class_column, tuple(numbers), names)
+    text_names = _unique_names([headings[column] for column in read])
+    return _Layout(width, has_headings, class_column, tuple(numbers), names, tuple(read), text_names)
+
+
+def _repeats(cells: Sequence[str]) -> bool:
+    """Return whether texts are few words that repeat, as the values of an attribute, and no captions."""
+    filled = [cell for cell in cells if cell.lower() not in _MISSING]
+    return len(filled) < _FEW_ROWS or 2 * len({*filled}) <= len(filled)
+
+
+def _why_unread(name: str) -> str:
+    return "its texts hardly repeat" if name else "it has no heading"
 
 
 def _width(rows: Sequence[list[str]]) -> int:
@@ -215,6 +235,7 @@ class _TableBuilder:
         self._rows: dict[str, int] = {}
         self._lines, self._classes, self._numbers = array("i"), array("i"), array("f")
         self._class_index: dict[str, int] = {}
+        self._texts: list[list[str]] = [[] for _ in layout.text_columns]
 
     def add(self, line: int, cells: list[str]) -> None:
         """Add a row of cells; an unusable row becomes a problem with its line number."""
@@ -226,6 +247,8 @@ class _TableBuilder:
         self._rows[key] = len(self._lines)
         self._lines.append(line)
         self._classes.append(self._class(line, cells))
+        for column, texts in zip(self._layout.text_columns, self._texts, strict=True):
+            texts.append(self._text(line, cells[column]))
         self._numbers.extend(self._number(line, cells[column], mark) for column, mark in self._columns)
 
     def table(self) -> LabelsTable:
@@ -233,7 +256,9 @@ class _TableBuilder:
         numbers = np.array(self._numbers, np.float32).reshape(len(self._lines), len(self._layout.number_columns))
         lines, classes = np.array(self._lines, np.int32), np.array(self._classes, np.int32)
         names = tuple(self._class_index)
-        return LabelsTable(self._rows, lines, classes, names, numbers, self._layout.number_names, self._problems)
+        texts = list(zip(self._layout.text_names, self._texts, strict=True))
+        about = (self._layout.number_names, self._problems, texts)
+        return LabelsTable(self._rows, lines, classes, names, numbers, *about)
 
     def _problem(self, key: str, cells: list[str]) -> str:
         """Return why a row is unusable; '' for a usable row."""
@@ -256,6 +281,14 @@ class _TableBuilder:
             self._problems.add(line, f"its class has {len(name):,} letters: at most {_MAX_NAME} can be read")
             return -1
         return self._class_index.setdefault(name, len(self._class_index)) if name else -1
+
+    def _text(self, line: int, cell: str) -> str:
+        """Return the value of an attribute, '' for none; a long text becomes a problem."""
+        text = "" if cell.lower() in _MISSING else sys.intern(escape_unprintable(cell))
+        if len(text) <= LONGEST:
+            return text
+        self._problems.add(line, f"an attribute has {len(text):,} letters: at most {LONGEST} can be read")
+        return ""
 
     def _number(self, line: int, cell: str, mark: str) -> float:
         """Parse a number; return NaN for a missing number and for an unusable number, which becomes a problem."""

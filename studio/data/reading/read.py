@@ -47,6 +47,7 @@ class DecodedSprite:
     rgba: Rgba | None
     remarks: tuple[SourceIssue, ...]  # issues to report if the sprite is kept
     cut: bool = False  # whether the studio sliced the sprite from a sheet
+    attributes: tuple[tuple[str, str], ...] = ()  # attributes given by the file, with their values
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -93,6 +94,8 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: SheetG
                     clear_magenta(item.rgba)
                 on_magenta += has_magenta_ground(item.rgba)
                 image = replace(item, label=item.label or item.tag) if options.tag_classes else item
+                if options.attributes == "layers":
+                    image = replace(image, attributes=(*image.layers, *image.attributes))
                 _add_image(result, image, escape_unprintable(file.stem), options, grid)
                 if grid is None and options.detects_sheets and image.may_be_sheet:
                     clear_hidden(image.rgba)
@@ -148,7 +151,9 @@ def _decoded(image: SourceImage, shrink: int) -> DecodedSprite:
     if box is not None and max(visible) <= LARGEST_CANVAS:
         pixels = rgba[top:bottom, left:right].copy() if max(size) > LARGEST_CANVAS else rgba
         remarks = tuple(_remarks_on(pixels, size, image.part))
-    return DecodedSprite(image.part, image.folders, image.label, size, visible, pixels, remarks)
+    return DecodedSprite(
+        image.part, image.folders, image.label, size, visible, pixels, remarks, attributes=image.attributes
+    )
 
 
 def _remarks_on(rgba: Rgba, size: tuple[int, int], part: str) -> Iterator[SourceIssue]:

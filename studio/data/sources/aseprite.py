@@ -12,6 +12,7 @@ import numpy as np
 from studio.core.arrays import Rgba
 from studio.core.formatting import count
 from studio.core.names import escape_unprintable
+from studio.data.aseprite.attributes import frame_attributes, layer_attributes
 from studio.data.aseprite.blend import BLEND_FUNCTIONS
 from studio.data.aseprite.file import TILEMAP, AseFile, Tag, parse
 from studio.data.aseprite.frames import FramePainter
@@ -31,8 +32,9 @@ class AsepriteSource(Source):
         try:
             ase = parse(read_bytes(file))
             painter = FramePainter(ase)
-            for frame, (part, tag) in zip(ase.frames, _parts(ase), strict=True):
-                yield SourceImage(painter.render(frame), part, tag=tag)
+            for number, (frame, (part, tag)) in enumerate(zip(ase.frames, _parts(ase), strict=True)):
+                attributes, layers = frame_attributes(ase, number), layer_attributes(ase, frame)
+                yield SourceImage(painter.render(frame), part, tag=tag, attributes=attributes, layers=layers)
             yield from _remarks(ase)
         except MemoryError:
             raise UnreadableFile("refused", "too large for the free memory") from None

@@ -13,7 +13,9 @@ from typing import Any
 
 import PIL
 
+from studio.core import records
 from studio.core.errors import BadInputError
+from studio.data.attributes.reading import AttributeProposal
 from studio.data.files.source_files import ImportIssue, SourceFile
 from studio.data.import_result import DetectedSheet, Duplicate, ImportResult, SheetSummary
 from studio.data.options import ReadOptions, SheetGrid, settings_of_reading
@@ -56,7 +58,8 @@ def load_import(entry: Path) -> Generator[int, None, ImportResult | None]:
         sheets = tuple(DetectedSheet(str(name), SheetGrid(*grid), int(count)) for name, grid, count in extra["sheets"])
         proposed, summary = int(extra["proposed_size"]), _summary_from(extra["sheet_summary"])
         proposal = _proposal_from(extra["proposed_sets"])
-        imported = ImportResult(sprites, quarantine, notes, sizes, proposed, duplicates, sheets, summary, proposal)
+        found = (quarantine, notes, sizes, proposed, duplicates, sheets, summary, proposal)
+        imported = ImportResult(sprites, *found, _attributes_from(extra["proposed_attributes"]))
     except (BadInputError, KeyError, ValueError, TypeError, OverflowError):
         return None
     with contextlib.suppress(OSError):
@@ -77,6 +80,7 @@ def save_import(entry: Path, imported: ImportResult) -> Generator[int, None, Imp
         "sheet_summary": asdict(imported.sheet_summary),
         "proposed_size": imported.proposed_size,
         "proposed_sets": asdict(imported.proposed_sets) if imported.proposed_sets else None,
+        "proposed_attributes": asdict(imported.proposed_attributes) if imported.proposed_attributes else None,
         "twins": [[_row(one.item), one.first, one.class_name, one.numbers, one.place] for one in imported.duplicates],
     }
     yield from packed.save_in_slices(imported.sprites, entry, extra)
@@ -105,6 +109,10 @@ def _proposal_from(values: Mapping[str, Any] | None) -> SetProposal | None:
         return None
     low, high = values["columns"]
     return SetProposal(int(values["count"]), tuple(values["rows"]), (int(low), int(high)))
+
+
+def _attributes_from(values: Mapping[str, Any] | None) -> AttributeProposal | None:
+    return None if values is None else records.convert(values, AttributeProposal)
 
 
 def _summary_from(values: Mapping[str, Any]) -> SheetSummary:

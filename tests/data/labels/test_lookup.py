@@ -96,7 +96,7 @@ def test_a_column_of_classes_beside_numbers(folder: Path) -> None:
     assert classes(event)["a.png"] == "1" and classes(event)["b.png"] == "2"
     event = with_labels(folder, "a.png,sword,3,ann\nb.png,gem,4,bob\n")
     assert classes(event)["b.png"] == "gem" and event.sprites.target_names == ("value",)
-    assert "line 1: column 4 holds texts and is not read: only one is the class" in said(event)
+    assert "line 1: column 4 holds texts and is not read: it has no heading" in said(event)
 
 
 def test_invalid_lines_are_reported_and_skipped(folder: Path) -> None:
@@ -299,7 +299,7 @@ def test_metadata_csv_is_read_like_labels_csv(folder: Path) -> None:
     assert event.sprites.target_names == ("rarity",) and numbers(event)["sub/c.png"] == [2]
     assert set(classes(event).values()) == {"set", "sub"}  # captions are no classes
     assert said(event) == [
-        "line 1: column 1 (text) holds texts and is not read: only one is the class",
+        "line 1: column 1 (text) holds texts and is not read: its texts hardly repeat",
         "no row for b.png, sub/d.png",
     ]
     event = with_labels(folder, "file,class\na.png,gem\n")

@@ -54,7 +54,7 @@ class ReopenedLine(QFrame):
     @Slot()
     def _on_as_files_clicked(self) -> None:
         groups = self._open_sprites.result.note_groups if self._open_sprites.result else {}
-        has_edits = bool(groups.get("moved") or groups.get("recoloured"))
+        has_edits = any(groups.get(group) for group in ("moved", "recoloured", "attributed"))
         options = ImportOptions(edits="off" if has_edits else "on")
         self._open_sprites.change_options(options, "open as the files are")
 
@@ -70,6 +70,8 @@ def describe_memory(result: SpritesImported, options: ImportOptions) -> str:
     facts += [f"{count(excluded, 'sprite')} excluded"] if excluded else []
     facts += [f"{count(moved, 'sprite')} moved to another class"] if moved else []
     facts += [f"{count(recoloured, 'sprite')} recoloured"] if recoloured else []
+    attributed = len(result.note_groups.get("attributed", ()))
+    facts += [f"attributes of {count(attributed, 'sprite')} set"] if attributed else []
     told = (_SLICING if has_slicing else frozenset()) | (frozenset({"leave_out"}) if excluded else frozenset())
     named = (_NAMES & options.changed().keys()) - told
     facts += ["views and frames renamed"] if named else []

@@ -19,6 +19,7 @@ from studio.core.formatting import lower_first
 from studio.data.colour.colour_counts import count_colours
 from studio.data.doctor.findings import Fix
 from studio.data.edits import Edits
+from studio.data.import_result import ReadSprites
 from studio.data.importing.class_moves import ClassMove
 from studio.data.importing.edit_changes import EditChange
 from studio.data.importing.importing import ImportOptions, SpritesImported
@@ -149,6 +150,15 @@ class OpenSprites(QObject):
         if indices:
             title = f"move {formatting.count(len(indices), 'sprite')} to {class_name!r}"
             self._edit(edits, ClassMove(edits, found.read, indices, class_name), title)
+
+    def edit(self, make: Callable[[Edits | EditChange, ReadSprites], EditChange], title: str) -> None:
+        """Change the user's edits of open sprites, as a step of `history`. Does nothing while edits are impossible.
+
+        make: returns the change of these edits of the read sprites.
+        """
+        found, edits = self.result, self._editable()
+        if found is not None and edits is not None:
+            self._edit(edits, make(edits, found.read), title)
 
     def recolour(self, indices: Sequence[int], recolour: Callable[[Rgba], Rgba]) -> None:
         """Change colours of open sprites, as a step of `history`. Files are not changed.
