@@ -295,13 +295,17 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     def arguments(self, config: ConfigT, spec: Spec) -> dict[str, Value]:
         """Return the keyword arguments for creating the network, as plain values for exports."""
 
+    def attribute_arguments(self, spec: Spec) -> dict[str, Value]:
+        """Return the arguments that differ for a network that learns attributes; empty without attributes."""
+        return {}
+
     def network_class(self, config: ConfigT) -> type[NetworkT]:
         """Return the class of the network for these settings."""
         return self.Network
 
     def build(self, config: ConfigT, spec: Spec) -> NetworkT:
         """Create a network on the CPU, with random weights from the global generator of torch."""
-        return self.network_class(config)(**self.arguments(config, spec))
+        return self.network_class(config)(**{**self.arguments(config, spec), **self.attribute_arguments(spec)})
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
         """Return the names of a weight's rows, by the weight's name: the class or number that each row belongs to.
@@ -325,6 +329,10 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     @abstractmethod
     def loss(self, network: NetworkT, batch: Batch, config: ConfigT, rng: BatchRng) -> Tensor:
         """Return the training loss, a scalar on the device, averaged over the batch. Draw random numbers from `rng`."""
+
+    def loss_of(self, spec: Spec) -> Callable[[NetworkT, Batch, ConfigT, BatchRng], Tensor]:
+        """Return the training loss for sprites of this spec: `loss`, or with attributes a loss that learns them."""
+        return self.loss
 
     def weight(self, batch: Batch) -> float | Tensor:
         """Return the weight of a micro-batch's loss, the items that it averages over: a number, or a device scalar."""
@@ -354,3 +362,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         """Return class probabilities float32 [B, K], or numbers float32 [B, T] in their own units, for sprites x."""
         outputs = network(x).float()
         return outputs.softmax(1) if self.makes == "labels" else outputs  # type: ignore[no-any-return]
+
+    def predictor_of(self, spec: Spec) -> Callable[[NetworkT, Tensor], Tensor]:
+        """Return `predict`, or with attributes a function that returns probabilities [B, K] of `Spec.labels`."""
+        return self.predict

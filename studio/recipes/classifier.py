@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -95,9 +95,10 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
         )
 
     def arguments(self, config: ClassifierConfig, spec: Spec) -> dict[str, Value]:
-        found = {"outputs": len(spec.labels), **predictor_arguments(config, spec)}
-        sizes = (len(spec.class_names), *map(len, spec.attributes.values()))
-        return {**found, "heads": " ".join(map(str, sizes))} if spec.attributes else found
+        return {"outputs": len(spec.class_names), **predictor_arguments(config, spec)}
+
+    def attribute_arguments(self, spec: Spec) -> dict[str, Value]:
+        return {"outputs": len(spec.labels)} if spec.attributes else {}
 
     def network_class(self, config: ClassifierConfig) -> type[Predictor]:
         return predictor_class(config.network)
@@ -107,11 +108,20 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
 
     def loss(self, network: Predictor, batch: Batch, config: ClassifierConfig, rng: BatchRng) -> Tensor:
         logits = network(batch.x, feature_mask(network, rng))
-        return _losses(network, logits, batch, config.label_smoothing).mean()
+        return F.cross_entropy(logits.float(), batch.y, label_smoothing=config.label_smoothing)
 
-    def predict(self, network: Predictor, x: Tensor) -> Tensor:
-        parts = network(x).float().split(network.head_sizes(), 1)
-        return torch.cat([logits.softmax(1) for logits in parts], 1)  # [B, K], probabilities of `Spec.labels`
+    def loss_of(self, spec: Spec) -> Callable[[Predictor, Batch, ClassifierConfig, BatchRng], Tensor]:
+        def loss(network: Predictor, batch: Batch, config: ClassifierConfig, rng: BatchRng) -> Tensor:
+            return _losses(network(batch.x, feature_mask(network, rng)), batch, spec, config.label_smoothing).mean()
+
+        return loss if spec.attributes else self.loss
+
+    def predictor_of(self, spec: Spec) -> Callable[[Predictor, Tensor], Tensor]:
+        def predict(network: Predictor, x: Tensor) -> Tensor:
+            parts = network(x).float().split(_head_sizes(spec), 1)
+            return torch.cat([logits.softmax(1) for logits in parts], 1)  # [B, K]
+
+        return predict if spec.attributes else self.predict
 
     def evaluate(
         self, network: Predictor, batches: Iterable[Batch], config: ClassifierConfig, spec: Spec
@@ -120,13 +130,13 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
 
         With a single class, the accuracy is the mean over the attributes.
         """
-        losses, labels, guesses = [], [], []
+        losses, labels, guesses, sizes = [], [], [], _head_sizes(spec)
         for batch in batches:
             logits = network(batch.x)
-            losses.append(_losses(network, logits, batch))
-            labels.append(_true_labels(network, batch))
-            guesses.append(torch.stack([part.argmax(1) for part in logits.split(network.head_sizes(), 1)], 1))
-        y, guess, sizes = torch.cat(labels), torch.cat(guesses), network.head_sizes()  # [N, 1 + A] each
+            losses.append(_losses(logits, batch, spec))
+            labels.append(_true_labels(batch, spec))
+            guesses.append(torch.stack([part.argmax(1) for part in logits.split(sizes, 1)], 1))
+        y, guess = torch.cat(labels), torch.cat(guesses)  # [N, 1 + A] each
         heads = [_confusion(y[:, index], guess[:, index], size) for index, size in enumerate(sizes)]
         accuracies = [float(counts.trace() / counts.sum().clamp(min=1)) for counts in heads]
         accuracy = sum(accuracies[1:]) / len(sizes[1:]) if sizes[0] == 1 and sizes[1:] else accuracies[0]
@@ -143,19 +153,24 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
         return network.features(x)
 
 
-def _true_labels(network: Predictor, batch: Batch) -> Tensor:
+def _head_sizes(spec: Spec) -> list[int]:
+    """Return the number of outputs of the class and of each attribute, which follow one another."""
+    return [len(spec.class_names), *map(len, spec.attributes.values())]
+
+
+def _true_labels(batch: Batch, spec: Spec) -> Tensor:
     """Return each sprite's class, and its value of each attribute: int64 [B, 1 + A], -1 for no value."""
-    firsts = torch.tensor(network.head_sizes()[:-1], device=batch.y.device).cumsum(0)  # [A], in `Spec.labels`
-    if not len(firsts):
-        return batch.y[:, None]
-    values = batch.targets.long()
-    return torch.cat([batch.y[:, None], torch.where(values < 0, -1, values - firsts)], 1)
+    labels, first = [batch.y], 0
+    for size, values in zip(_head_sizes(spec), batch.targets.long().unbind(1), strict=False):
+        first += size  # the index of the attribute's first value in `Spec.labels`
+        labels.append(torch.where(values < 0, -1, values - first))
+    return torch.stack(labels, 1)
 
 
-def _losses(network: Predictor, logits: Tensor, batch: Batch, smoothing: float = 0.0) -> Tensor:
+def _losses(logits: Tensor, batch: Batch, spec: Spec, smoothing: float = 0.0) -> Tensor:
     """Return the cross-entropy of each sprite, float32 [B]: the sum over its class and its attributes."""
-    parts = logits.float().split(network.head_sizes(), 1)
-    pairs = zip(parts, _true_labels(network, batch).unbind(1), strict=True)
+    parts = logits.float().split(_head_sizes(spec), 1)
+    pairs = zip(parts, _true_labels(batch, spec).unbind(1), strict=True)
     losses = [
         F.cross_entropy(part, y, ignore_index=-1, reduction="none", label_smoothing=smoothing) for part, y in pairs
     ]

@@ -137,10 +137,11 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         return super().cost(size if size < 96 else size // 2)  # UNet halves the resolution once more
 
     def arguments(self, config: GeneratorConfig, spec: Spec) -> dict[str, Value]:
-        classes, values = len(spec.class_names), len(spec.values)
-        found: dict[str, Value] = {"size": spec.size, "classes": classes, "width": config.width}
-        found["colours"] = config.colours
-        return {**found, "attributes": values} if values else found  # without attributes as in older versions
+        classes = len(spec.class_names)
+        return {"size": spec.size, "classes": classes, "width": config.width, "colours": config.colours}
+
+    def attribute_arguments(self, spec: Spec) -> dict[str, Value]:
+        return {"classes": len(spec.labels)} if spec.attributes else {}
 
     def statistics(self, sprites: Sprites, config: GeneratorConfig) -> Mapping[str, Tensor]:
         return {"head.palette": choose_palette(sprites.rgba, config.colours)} if config.colours else {}
@@ -150,13 +151,12 @@ class Generator(Recipe[GeneratorConfig, UNet]):
 
     def loss(self, network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
         t = torch.sigmoid(rng.randn() + config.time_mean)  # [B], logit-normal
-        label = _label(network, batch, config.class_dropout, rng)
-        noise = rng.randn(*batch.x.shape[1:])
-        share = config.inpaint_share if batch.progress >= _INPAINT_FROM else 0.0  # of sprites with a mask
-        rows = choose_rows(network.size, rng.rand(1))  # int64 [B, rows]
-        error = _error(network, batch, noise, t, label, _inpainting_mask(batch, share, rng), rows)
-        # A mask hides half of the pixels on average; the division keeps the loss curve without a step.
-        return error / (1 - share / 2)
+        # For classifier-free guidance, some sprites are trained with the label of any class.
+        label = torch.where(rng.rand() < config.class_dropout, network.classes, batch.y)
+        return _masked_error(network, batch, t, label, config.inpaint_share, rng)
+
+    def loss_of(self, spec: Spec) -> Callable[[UNet, Batch, GeneratorConfig, BatchRng], Tensor]:
+        return _attribute_loss if spec.attributes else self.loss
 
     def evaluate(self, network: UNet, batches: Iterable[Batch], config: GeneratorConfig, spec: Spec) -> Evaluation:
         """Return the loss on validation sprites, at evenly spread training times and with noise of a fixed seed.
@@ -171,7 +171,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
             times = torch.sigmoid(normal + config.time_mean).to(batch.x.device)
             nothing_kept = torch.zeros_like(batch.x[:, :1])
             rows = choose_rows(network.size, torch.full((count, 1), 0.5, device=times.device))
-            label = _sum_of_labels(network, batch.y[:, None], batch.targets) if network.attributes else batch.y
+            label = _sum_of_labels(network, batch.y[:, None], batch.targets) if spec.attributes else batch.y
             total += float(_error(network, batch, noise, times, label, nothing_kept, rows)) * count
             seen += count
         return Evaluation({"loss": total / seen})
@@ -258,15 +258,20 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         return few_step.FewStepStudent(network)
 
 
-def _label(network: UNet, batch: Batch, dropout: float, rng: BatchRng) -> Tensor:
+def _attribute_loss(network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
+    """Return the loss of sprites with attributes; the loss of `Generator` for other labels."""
+    t = torch.sigmoid(rng.randn() + config.time_mean)  # [B], logit-normal
+    label = _random_labels(network, batch, config.class_dropout, rng)
+    return _masked_error(network, batch, t, label, config.inpaint_share, rng)
+
+
+def _random_labels(network: UNet, batch: Batch, dropout: float, rng: BatchRng) -> Tensor:
     """Return the labels that a batch is trained with, as the network takes them.
 
     For classifier-free guidance, a share of the sprites, `dropout`, is trained with the label of any class. The others
     lose each attribute as often, and half of them the class, so that the network knows the attributes alone.
     """
     is_any = rng.rand() < dropout  # bool [B]
-    if not network.attributes:
-        return torch.where(is_any, network.classes, batch.y)
     chances = rng.rand(1 + batch.targets.shape[1])  # [B, 1 + A]
     y = torch.where(is_any | (chances[:, 0] < _CLASS_DROPOUT), -1, batch.y)
     values = torch.where(is_any[:, None] | (chances[:, 1:] < dropout), -1, batch.targets)
@@ -342,6 +347,16 @@ def _inpainting_mask(batch: Batch, share: float, rng: BatchRng) -> Tensor:
     in_order = depth.flatten(1).sort(1).values  # [B, S * S]
     edge = in_order.gather(1, (hidden.flatten(1) * in_order.shape[1]).long())  # [B, 1]
     return ((depth >= edge.view_as(hidden)) & (chosen < share)).float()
+
+
+def _masked_error(network: UNet, batch: Batch, t: Tensor, label: Tensor, inpaint_share: float, rng: BatchRng) -> Tensor:
+    """Return the training loss at times t [B], with random noise and inpainting masks."""
+    noise = rng.randn(*batch.x.shape[1:])
+    share = inpaint_share if batch.progress >= _INPAINT_FROM else 0.0  # of sprites with a mask
+    rows = choose_rows(network.size, rng.rand(1))  # int64 [B, rows]
+    error = _error(network, batch, noise, t, label, _inpainting_mask(batch, share, rng), rows)
+    # A mask hides half of the pixels on average; the division keeps the loss curve without a step.
+    return error / (1 - share / 2)
 
 
 def _error(network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor, keep: Tensor, rows: Tensor) -> Tensor:

@@ -60,16 +60,10 @@ class Predictor(nn.Module):
     """Base class of networks that predict outputs [B, outputs] from sprites x [B, 4, S, S].
 
     A subclass computes features [B, features]; the linear layer `leave` turns them into outputs.
-    heads: '3 2', the number of classes and of each attribute's values, whose outputs follow one another; '' without
-    attributes.
     """
 
     leave: nn.Linear
     dropout: float
-    heads: str
-
-    def head_sizes(self) -> list[int]:
-        return [int(size) for size in self.heads.split()] or [self.leave.out_features]
 
     def features(self, x: Tensor) -> Tensor:
         raise NotImplementedError
@@ -88,9 +82,8 @@ class Predictor(nn.Module):
 class ResNet(Predictor):
     """A residual network with three levels and global average pooling (He et al. 2016, with GroupNorm)."""
 
-    def __init__(self, outputs: int, width: int, dropout: float, heads: str = "") -> None:
+    def __init__(self, outputs: int, width: int, dropout: float) -> None:
         super().__init__()
-        self.heads = heads
         self.enter = nn.Conv2d(4, width, 3, 1, 1)
         self.blocks = nn.Sequential(
             ResidualBlock(width, width),  # [B, width, S, S]
@@ -112,9 +105,8 @@ class Perceptron(Predictor):
     Its inputs are grey values (ITU-R BT.601); it has no notion of neighbouring pixels.
     """
 
-    def __init__(self, size: int, outputs: int, dropout: float, heads: str = "") -> None:
+    def __init__(self, size: int, outputs: int, dropout: float) -> None:
         super().__init__()
-        self.heads = heads
         self.hidden = nn.Sequential(nn.Linear(size**2, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU())
         self.dropout, self.leave = dropout, nn.Linear(64, outputs)
 
@@ -132,11 +124,10 @@ class TorchvisionNetwork(Predictor):
     would not depend on the step's seed.
     """
 
-    def __init__(self, network: str, outputs: int, dropout: float, heads: str = "") -> None:
+    def __init__(self, network: str, outputs: int, dropout: float) -> None:
         from torchvision import models  # imported late: it takes a second
 
         super().__init__()
-        self.heads = heads
         options: dict[str, dict[str, Any]] = {  # GroupNorm, and no randomness
             "resnet18": {"norm_layer": group_norm},
             "mobilenet_v3_small": {"norm_layer": group_norm, "dropout": 0.0},

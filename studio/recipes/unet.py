@@ -19,9 +19,8 @@ _TIME_SHIFT = 0.05  # in t - shift * t * (1 - t)
 class UNet(nn.Module):
     """U-Net that predicts the velocity [B, 4, S, S] from (x_t [B, 4, S, S], t [B] in [0, 1), label [B]).
 
-    label: class index, `classes` for any class; or float32 [B, classes + 1], shares of classes and values.
-    attributes: number of values of attributes (fire, ice). The network counts them as classes, after the others. Its
-    condition is the sum of the embeddings of a sprite's class and values.
+    label: class index, `classes` for any class; or float32 [B, classes + 1], shares of classes. The
+    values of attributes count as classes, after the others; a condition adds up the class and the values of a sprite.
     keep: inpainting mask [B, 1, S, S], 1 where x_t holds pixels of the final sprite; their velocity is meaningless.
     changes: the augmentation [B, 3] as in `Batch.augment_labels`; knowing it, the network draws new sprites without
     augmentation (Karras et al. 2022).
@@ -33,9 +32,9 @@ class UNet(nn.Module):
     border is padded.
     """
 
-    def __init__(self, size: int, classes: int, width: int, colours: int = 0, attributes: int = 0) -> None:
+    def __init__(self, size: int, classes: int, width: int, colours: int = 0) -> None:
         super().__init__()
-        self.size, self.classes, self.attributes = size, classes + attributes, attributes
+        self.size, self.classes = size, classes
         self.patch = 2 if size < 96 else 4
         self.padding = -size % (4 * self.patch)
         condition, pixels = 4 * width, 4 * self.patch**2
@@ -43,7 +42,7 @@ class UNet(nn.Module):
         self.time = nn.Sequential(
             TimeFeatures(128), nn.Linear(128, condition), nn.SiLU(), nn.Linear(condition, condition)
         )
-        self.label = nn.Embedding(self.classes + 1, condition)
+        self.label = nn.Embedding(classes + 1, condition)
         self.changes = nn.Linear(3, condition, bias=False)
 
         def blocks(count: int, joined: int = 0) -> nn.ModuleList:
@@ -140,8 +139,8 @@ class SoftColours:
 def known_labels(network: UNet, labels: Tensor) -> Tensor:
     """Convert labels to network inputs: `classes` instead of -1 for any class, or shares with a column for it.
 
-    labels: int64 [N] with -1 for any class; or float32 [N, classes], shares of classes and 1 for each attribute's
-    value, zeros for any class. Returns int64 [N] or float32 [N, classes + 1].
+    labels: int64 [N] with -1 for any class, or float32 [N, classes], shares of classes, zeros for any class.
+    Returns int64 [N] or float32 [N, classes + 1].
     """
     if labels.is_floating_point():
         return torch.cat([labels, (labels.sum(1, keepdim=True) == 0).to(labels.dtype)], 1)  # [N, classes + 1]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from studio.core import records
@@ -28,7 +28,6 @@ from studio.lab.experiments.sweep import TimedTraining
 from studio.lab.outcome import Outcome
 from studio.lab.results import Result
 from studio.lab.running import result_of
-from studio.recipes.predictors import Predictor
 from studio.recipes.sets import Sets
 from tests.conftest import make_sprites, with_numbers, with_sets
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator, train_regression
@@ -103,12 +102,10 @@ def test_training_sprites_replace_missing_held_out_sprites(folder: Path) -> None
     assert "24 training sprites (without validation sprites)" in _outcome(hardest.Hardest(), context).sentences[0]
 
 
-class _OnePixel(Predictor):
+class _OnePixel(nn.Module):
     """Says the second class the more, the more there is at one place of the sprite."""
 
-    heads = "2"
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         seen = 4 * x[:, 3, 5, 9]
         return torch.stack([-seen, seen], 1)
 

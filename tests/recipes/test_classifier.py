@@ -23,7 +23,7 @@ class _Fixed(Predictor):
 
     def __init__(self) -> None:
         super().__init__()
-        self.leave, self.heads, self.dropout = nn.Linear(1, 6), "2 2 2", 0.0
+        self.leave, self.dropout = nn.Linear(1, 6), 0.0
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         return torch.tensor([[0.0, 1, 0, 1, 1, 0]]).expand(len(x), -1)
@@ -51,7 +51,7 @@ def test_each_attribute_has_an_accuracy_and_a_matrix(toned: Sprites) -> None:
 
 
 def test_probabilities_sum_to_one_for_each_attribute(toned: Sprites) -> None:
-    parts = Classifier().predict(_Fixed(), torch.zeros(3, 4, 8, 8)).split(2, 1)
+    parts = Classifier().predictor_of(Spec.of(toned))(_Fixed(), torch.zeros(3, 4, 8, 8)).split(2, 1)
     assert all(torch.allclose(part.sum(1), torch.ones(3)) for part in parts)
 
 
@@ -59,8 +59,8 @@ def test_attributes_are_enough_for_a_classifier(toned: Sprites) -> None:
     single = dataclasses.replace(toned, labels=toned.labels * 0, class_names=("all",))
     recipe = Classifier()
     assert recipe.select(single, recipe.small) == (single, [])
-    assert recipe.arguments(recipe.small, Spec.of(single))["heads"] == "1 2 2"
-    assert "heads" not in recipe.arguments(recipe.small, Spec.of(make_sprites(4)))
+    assert recipe.attribute_arguments(Spec.of(single)) == {"outputs": 5}
+    assert recipe.attribute_arguments(Spec.of(make_sprites(4))) == {}
     data = device_examples(recipe, single, torch.device("cpu"))
     network = recipe.build(recipe.small, Spec.of(single)).requires_grad_(False)
     found = recipe.evaluate(network, data.plain_batches(8, 8), recipe.small, Spec.of(single)).metrics

@@ -195,7 +195,7 @@ def test_run_from_before_palettes_has_no_palette() -> None:
 
 
 def test_attributes_reach_the_network_and_are_dropped_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
-    network, recipe = UNet(8, classes=2, width=16, attributes=3), Generator()
+    network, recipe = UNet(8, classes=5, width=16), Generator()
     count, seen = 1200, list[Tensor]()
     targets = torch.tensor([[2.0, 4.0], [-1.0, 4.0]]).repeat(count // 2, 1)
     batch = dataclasses.replace(_batch(count, 8), y=torch.ones(count, dtype=torch.int64), targets=targets)
@@ -205,7 +205,8 @@ def test_attributes_reach_the_network_and_are_dropped_at_random(monkeypatch: pyt
         return torch.zeros_like(x)
 
     monkeypatch.setattr(network, "features", features)
-    recipe.loss(network, batch, recipe.small.replace(class_dropout=0.2), _rng(batch))
+    spec = Spec(8, ("a", "b"), attributes={"hue": ("red",), "tone": ("dark", "light")})
+    recipe.loss_of(spec)(network, batch, recipe.small.replace(class_dropout=0.2), _rng(batch))
     means = seen[0][::2].mean(0), seen[0][1::2].mean(0)
     # Class, first and second attribute, and none of them: half of all others lose the class, a fifth an attribute.
     expected = torch.tensor([0, 0.4, 0.64, 0, 0.64, 0.2 + 0.8 * 0.5 * 0.2**2])
@@ -213,7 +214,7 @@ def test_attributes_reach_the_network_and_are_dropped_at_random(monkeypatch: pyt
     torch.testing.assert_close(means[1], torch.tensor([0, 0.4, 0, 0, 0.64, 0.28]), atol=0.06, rtol=0)
     monkeypatch.setattr(network, "head", None)
     recipe.evaluate(network, [dataclasses.replace(batch, x=batch.x[:2], y=batch.y[:2], targets=targets[:2])],
-                    recipe.small, Spec(8, ("a", "b")))  # fmt: skip
+                    recipe.small, spec)  # fmt: skip
     assert seen[1].tolist() == [[0, 1, 1, 0, 1, 0], [0, 1, 0, 0, 1, 0]]
 
 
@@ -227,7 +228,7 @@ def test_targets_of_a_batch_are_the_attributes() -> None:
 
 
 def test_networks_without_attributes_are_as_before() -> None:
-    arguments = Generator().arguments(Generator.small, Spec(8, ("a", "b")))
-    assert "attributes" not in arguments and UNet(**arguments).label.num_embeddings == 3  # type: ignore[arg-type]
+    recipe, spec = Generator(), Spec(8, ("a", "b"))
+    assert recipe.loss_of(spec) == recipe.loss and recipe.build(recipe.small, spec).label.num_embeddings == 3
     labels = torch.tensor([[0.25, 0.75], [0.0, 0.0]])
     assert known_labels(UNet(8, 2, 16), labels).tolist() == [[0.25, 0.75, 0], [0, 0, 1]]

@@ -107,7 +107,7 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
             if recipe.makes == "sets":
                 return _odds(candidate, *PROBE.sets(len(spec.cells), spec.size))
             if recipe.makes != "sprites":
-                return recipe.predict(candidate, PROBE.sprites(spec.size)).float()  # [N, K]
+                return recipe.predictor_of(spec)(candidate, PROBE.sprites(spec.size)).float()  # [N, K]
             labels = PROBE.labels(len(spec.class_names))
             *_, last = recipe.draw(candidate, labels, PROBE.guidance, PROBE.steps, PROBE.seed)
         return last.float()  # [N, 4, S, S]
@@ -127,7 +127,10 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
         title=model.title, recipe=recipe.name, makes=recipe.makes, config=config.to_json(), size=spec.size,
         class_names=spec.class_names, target_names=spec.target_names, cells=spec.cells,
         attributes=spec.attributes if "attributes" in recipe.capabilities else {},
-        architecture={"class": network_class.__name__, "arguments": recipe.arguments(config, spec)},
+        architecture={
+            "class": network_class.__name__,
+            "arguments": {**recipe.arguments(config, spec), **recipe.attribute_arguments(spec)},
+        },
         step=model.step, ancestors=[asdict(ancestor) for ancestor in model.ancestors],
         network=network.eval().requires_grad_(False),
         # Functions and classes whose source code exported scripts contain.
@@ -136,7 +139,7 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
         fresh=lambda: recipe.build(config, spec).eval().requires_grad_(False),
         outputs=outputs, capabilities=recipe.capabilities, solver=recipe.solver, style=model.style.to_json(),
         noise=recipe.noise(network, PROBE.count, PROBE.seed) if isinstance(recipe, DrawsFromNoise) else None,
-        draw_from=draw_from, predict=recipe.predict, draw_missing=complete,
+        draw_from=draw_from, predict=recipe.predictor_of(spec), draw_missing=complete,
         training=_training_code(model, source), source=source,
         premultiplied=premultiply, straight=unpremultiply,
     )  # fmt: skip

@@ -279,7 +279,7 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
     for part in batch_size.slices(len(rgba)):
         with batch_size.halve_if_full(), torch.no_grad(), autocast(model.device.type, model.precision):
             x = to_input(to_device(rgba[part], model.device))  # float32 [n, 4, S, S] in [-1, 1]
-            found.append(model.recipe.predict(model.network, x).cpu())
+            found.append(model.recipe.predictor_of(model.spec)(model.network, x).cpu())
         yield Progress(sum(map(len, found)), len(rgba), "sprites predicted")
     if model.recipe.makes == "numbers":
         names = model.spec.target_names

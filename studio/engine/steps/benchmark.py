@@ -76,7 +76,7 @@ class BenchmarkTrainer:
         self.network = network.to(device).to(memory_format=torch.channels_last).train()  # as a training does
         self.ema = EMA(self.network, config.ema_halflife_sprites)
         self.recipe, self.config, self.device, self.precision = recipe, config, device, precision
-        self.loss = recipe.loss  # experiments replace it with a compiled version
+        self.loss = recipe.loss_of(self.spec)  # experiments replace it with a compiled version
         self.set_sprites(sprites)
         self._optimizers = make_optimizers(self.network, config, precision)
         self._scaler = LossScaler(self.network, self._optimizers, precision, device)

@@ -43,10 +43,10 @@ class StepRunner:
         # Frozen weights have no gradient and don't count in the gradient norm.
         self._weights = [weight for weight in training.network.parameters() if weight.requires_grad]
         self._graphed_step = GraphedStep(training.device, training.network, training.notices)
-        recipe, network, config = training.recipe, training.network, training.config
+        loss_of, network, config = training.recipe.loss_of(training.spec), training.network, training.config
 
         def loss(batch: Batch, rng: BatchRng) -> Tensor:  # holds no runner: a cycle would keep its memory
-            return recipe.loss(network, batch, config, rng)
+            return loss_of(network, batch, config, rng)
 
         with training.ranks.wrap_rank_errors(), training.ranks.collective():
             self._loss = training.ranks.wrap_ddp(network, loss)

@@ -251,7 +251,9 @@ def _probability_drops(model: TrainedModel, x: Tensor, predicted: int) -> tuple[
     for index, (top, left) in enumerate(corners, 1):
         hidden[index, :, top : top + patch, left : left + patch] = -1  # transparent
     with autocast(model.device.type, model.precision):
-        probabilities = model.recipe.predict(model.network, hidden)[:, predicted].double().cpu().numpy()
+        probabilities = (
+            model.recipe.predictor_of(model.spec)(model.network, hidden)[:, predicted].double().cpu().numpy()
+        )
     total, times = np.zeros((size, size)), np.zeros((size, size))
     drops = probabilities[0] - probabilities[1:]  # [patches]
     for (top, left), drop in zip(corners, drops, strict=True):

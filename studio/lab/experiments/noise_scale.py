@@ -195,7 +195,8 @@ class _Gradients:
 
     def _gradient(self, part: Batch, numbers: BatchRng) -> Tensor:
         """Return the gradient of a micro-batch's training loss, float32 [P]."""
-        loss = self._model.recipe.loss(self._network, part, self._model.config, numbers)
+        loss_of = self._model.recipe.loss_of(self._model.spec)
+        loss = loss_of(self._network, part, self._model.config, numbers)
         found = torch.autograd.grad(loss, self._weights, materialize_grads=True)
         return torch.cat([gradient.flatten() for gradient in found])
 
