@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +23,7 @@ from studio.data.atlases.base import (
     read_description,
     siblings_with_suffix,
 )
-from studio.data.files.source_files import SourceFile, UnreadableFile
+from studio.data.files.source_files import MAX_ELSEWHERE, SourceFile, UnreadableFile
 from studio.data.images.decoding import read_bytes, read_header
 from studio.data.options import MAX_SHEET_SPRITES
 
@@ -92,17 +93,18 @@ class PictureList(ABC):
         """Yield the listed pictures; yield nothing for files of other programs. Raises UnreadableFile."""
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        return [name for suffix in self.suffixes for name in siblings_with_suffix(file, suffix)]
+        own = [name for suffix in self.suffixes for name in siblings_with_suffix(file, suffix)]
+        return own + [path for path in file.elsewhere if path.lower().endswith(tuple(self.suffixes))]
 
     def read(self, file: SourceFile) -> Atlas | None:
-        same_stem = [name for name in self.descriptions(file) if casefolded(_stem(name)) == casefolded(file.stem)]
-        for name in same_stem:
-            pictures = list(self.pictures(read_description(file, name), name))
-            found = next((each for each in pictures if matches_path(file, each.path)), None)
-            if found is None and len(pictures) == 1 and not find_sibling(file, base_name(pictures[0].path)):
-                (found,) = pictures  # the picture was renamed
-            if found is not None:
-                return _atlas(file, name, found)
+        for name in self.descriptions(file):
+            if name in file.siblings and casefolded(_stem(name)) == casefolded(file.stem):
+                pictures = list(self.pictures(read_description(file, name), name))
+                found = next((each for each in pictures if matches_path(file, each.path)), None)
+                if found is None and len(pictures) == 1 and not find_sibling(file, base_name(pictures[0].path)):
+                    (found,) = pictures  # the picture was renamed
+                if found is not None:
+                    return _atlas(file, name, found)
         for name, found in _by_image(self, FolderKey(file)).get(casefolded(file.file_name), ()):
             if matches_path(file, found.path):
                 return _atlas(file, name, found)
@@ -111,13 +113,33 @@ class PictureList(ABC):
 
 @lru_cache(maxsize=16)  # called for every image of a folder
 def _by_image(form: PictureList, folder: FolderKey) -> dict[str, list[tuple[str, DescribedPicture]]]:
-    """Map each image name, case-folded, to descriptions in the folder that list the image; skip unusable files."""
+    """Map each image name, case-folded, to descriptions of the image; skip unusable files."""
     found: dict[str, list[tuple[str, DescribedPicture]]] = {}
-    for name in form.descriptions(folder.file)[:_MAX_FILES]:
+    file = folder.file
+    for name in form.descriptions(file)[:_MAX_FILES]:
         with suppress(OSError, UnreadableFile):
-            for picture in form.pictures(read_description(folder.file, name), name):
-                found.setdefault(casefolded(base_name(picture.path)), []).append((name, picture))
+            for picture in _pictures(form, file.sibling(name)):
+                if name not in file.elsewhere or _is_in_folder(file, file.elsewhere[name], picture.path):
+                    found.setdefault(casefolded(base_name(picture.path)), []).append((name, picture))
     return found
+
+
+@lru_cache(maxsize=2 * MAX_ELSEWHERE)
+def _pictures(form: PictureList, description: SourceFile) -> list[DescribedPicture]:
+    return list(form.pictures(read_description(description, description.file_name), description.file_name))
+
+
+def _is_in_folder(file: SourceFile, description: SourceFile, path: str) -> bool:
+    """Whether a path in a description leads to the folder of `file`."""
+    target = path_in_import(description, path)
+    return bool(target) and casefolded(posixpath.dirname(target)) == casefolded(posixpath.dirname(file.name))
+
+
+def path_in_import(description: SourceFile, path: str) -> str:
+    """Return the `SourceFile.name` for a path in a description; '' if it leads out of the imported folder."""
+    path = escape_unprintable(path.replace("\\", "/"))
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(description.name), path))
+    return "" if target.startswith(("/", "..")) else target
 
 
 def _stem(name: str) -> str:

@@ -19,6 +19,7 @@ from studio.core.names import escape_unprintable
 CUT_OFF = "cut off: the file ends too early"
 NOT_A_FILE = "not a file but a pipe or a device"
 MAX_FILES = 1_000_000
+MAX_ELSEWHERE = 100  # tile sets offered to pictures in other folders
 _SYSTEM_FILES = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini"})
 _FOREIGN_FOLDERS = frozenset(
     {
@@ -30,6 +31,7 @@ _FOREIGN_FOLDERS = frozenset(
         "__pycache__", "node_modules",  # editors and build tools
     }
 )  # fmt: skip
+_TILE_SET_SUFFIXES = (".tsx", ".tmx", ".ldtk")
 _BACKUP_SUFFIXES = ("~", ".bak", ".tmp", ".temp", ".orig", ".swp", ".part", ".crdownload")
 
 
@@ -42,6 +44,11 @@ def is_foreign(name: str, *, is_folder: bool) -> bool:
     """Return whether a name is a backup file, or a folder of a NAS, system or editor: skipped with a notice."""
     name = name.lower()
     return name in _FOREIGN_FOLDERS or (not is_folder and name.endswith(_BACKUP_SUFFIXES))
+
+
+def is_tile_set(name: str) -> bool:
+    """Return whether a file name is that of a tile set or map, whose picture may be in another folder."""
+    return name.lower().endswith(_TILE_SET_SUFFIXES)
 
 
 def is_archive(name: str) -> bool:
@@ -118,6 +125,8 @@ class SourceFile:
     mtime_ns: int  # modification time of the file or of its archive
     member: Member | None = None  # the file in the archive; None outside of archives
     in_test_folder: bool = False  # whether a folder above the file holds the test set of a data set
+    # Tile sets in other folders of the import, by path from this file's folder: '../maps/land.tsx'.
+    elsewhere: Mapping[str, SourceFile] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def path(self) -> Path:
@@ -145,7 +154,9 @@ class SourceFile:
         return self._split()[1].lower()
 
     def sibling(self, name: str) -> SourceFile:
-        """Return the SourceFile of another file in this folder. Raises FileNotFoundError or another OSError."""
+        """Return another file in this folder, or a file of `elsewhere`. Raises FileNotFoundError or another OSError."""
+        if name in self.elsewhere:
+            return self.elsewhere[name]
         if name not in self.siblings:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
         printable = f"{self.name[: self.name.rfind('/') + 1]}{escape_unprintable(name)}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import heapq
 import os
+import posixpath
 import re
 import stat
 from array import array
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, overload
@@ -19,6 +20,7 @@ from studio.core.errors import BadInputError
 from studio.core.names import escape_unprintable
 from studio.data.archives.zip_archive import Archive, files_in_archive
 from studio.data.files.source_files import (
+    MAX_ELSEWHERE,
     NOT_A_FILE,
     ArchiveFolder,
     ImportIssue,
@@ -28,6 +30,7 @@ from studio.data.files.source_files import (
     is_archive,
     is_foreign,
     is_ignored,
+    is_tile_set,
     os_error_reason,
 )
 from studio.data.sources.base import PICTURE_SUFFIXES
@@ -270,27 +273,39 @@ class Folder:
     siblings: frozenset[str]
     members: ArchiveFolder | None  # the archive's entries; None for a folder on the disk
     is_test: bool = False  # SourceFile.in_test_folder
+    elsewhere: Mapping[str, SourceFile] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle all names as one string: a million strings would block other threads."""
         names = "/".join(self.siblings) if self.members is None else self.members
-        return _unpickled, (names, self.path_str, self.name, self.folders, self.default_class, self.is_test)
+        own = (self.path_str, self.name, self.folders, self.default_class, self.is_test, self.elsewhere)
+        return _unpickled, (names, *own)
 
     def file_for(self, row: FileRow) -> SourceFile:
         """Build the SourceFile for a row of this folder."""
         member = Member(row.file_name, self.members) if self.members is not None else None
         path_str = self.path_str if member else self.path_str + row.file_name
         name = self.name + escape_unprintable(row.file_name)
-        own = (row.size, row.mtime_ns, member, self.is_test)
+        own = (row.size, row.mtime_ns, member, self.is_test, self.elsewhere)
         return SourceFile(path_str, name, self.folders, self.default_class, self.siblings, *own)
 
 
 def _unpickled(
-    names: str | ArchiveFolder, path_str: str, name: str, folders: tuple[str, ...], default_class: str, is_test: bool
-) -> Folder:
+    names: str | ArchiveFolder, path_str: str, name: str, folders: tuple[str, ...], default_class: str, is_test: bool,
+    elsewhere: Mapping[str, SourceFile],
+) -> Folder:  # fmt: skip
     members = None if isinstance(names, str) else names
     siblings = frozenset(filter(None, names.split("/")) if isinstance(names, str) else names)
-    return Folder(path_str, name, folders, default_class, siblings, members, is_test)
+    return Folder(path_str, name, folders, default_class, siblings, members, is_test, elsewhere)
+
+
+def _alone(file: SourceFile) -> SourceFile:
+    """Return a file without its siblings, which would be sent to every process."""
+    if file.member is None:
+        return replace(file, siblings=frozenset({file.file_name}))
+    folder = ArchiveFolder()
+    folder.add(file.member.name, file.member.entry)
+    return replace(file, siblings=frozenset({file.file_name}), member=Member(file.member.name, folder))
 
 
 class FoundFiles(Sequence[SourceFile]):
@@ -307,6 +322,7 @@ class FoundFiles(Sequence[SourceFile]):
         self._folder_of = array("I")
         self._sizes, self._mtimes_ns = array("q"), array("q")
         self._order = array("I")
+        self._tile_sets: list[SourceFile] = []
 
     def __len__(self) -> int:
         return len(self._order)
@@ -339,6 +355,8 @@ class FoundFiles(Sequence[SourceFile]):
         self._folder_of.append(number)
         self._sizes.append(file.size)
         self._mtimes_ns.append(file.mtime_ns)
+        if is_tile_set(file.file_name) and len(self._tile_sets) < MAX_ELSEWHERE:
+            self._tile_sets.append(_alone(file))
 
     def sort(self) -> Generator[int, None, None]:
         """Sort the files by name, then by path, in short steps: yields the number of sorted files."""
@@ -352,6 +370,15 @@ class FoundFiles(Sequence[SourceFile]):
             if not len(order) % _SORT_RUN:
                 yield len(order)
         self._order = order
+        self._link_tile_sets()
+
+    def _link_tile_sets(self) -> None:
+        """Offer the tile sets to the pictures in other folders."""
+        tile_sets = sorted(self._tile_sets, key=lambda file: file.name)
+        for number, folder in enumerate(self.folders if tile_sets else ()):
+            start = f"/{folder.name}"
+            paths = {posixpath.relpath(f"/{file.name}", start): file for file in tile_sets}
+            self.folders[number] = replace(folder, elsewhere={path: paths[path] for path in paths if "/" in path})
 
     def _key(self, number: int) -> tuple[str, str]:
         folder, name = self.folders[self._folder_of[number]], self._names[number]

@@ -122,7 +122,7 @@ class DescribedSheet:
 
 
 def _source(atlas: Atlas) -> str:
-    return f"{atlas.source} beside it"
+    return atlas.source if "/" in atlas.source else f"{atlas.source} beside it"
 
 
 def _straight(rgba: Rgba) -> Rgba:

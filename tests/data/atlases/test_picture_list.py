@@ -1,0 +1,79 @@
+"""Tile sets whose pictures are in other folders."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.data.atlases import base, picture_list
+from studio.data.atlases.tiled import TiledTileSet
+from studio.data.files.source_files import SourceFile
+from tests.data.making import Pixels, found, imported, notes, sprite, write
+
+TSX = '<tileset tilewidth="8" tileheight="8"><image source="{}"/><tile id="0" class="gem"/></tileset>'
+
+
+def two_tiles(seed: int = 0) -> Pixels:
+    return np.concatenate([sprite(seed), sprite(seed + 1)], axis=1)
+
+
+def project(folder: Path, description: str, path: str) -> Path:
+    """Write 'art/s.png' and a picture of equal name in another folder, and a tile set."""
+    write(folder / "art" / "s.png", two_tiles())
+    write(folder / "more" / "s.png", two_tiles(2))
+    (folder / description).parent.mkdir(exist_ok=True)
+    (folder / description).write_text(TSX.format(path))
+    return folder
+
+
+TILES = ("art/s.png#gem/tile 0", "art/s.png#tile 1")
+
+
+@pytest.mark.parametrize(
+    ("description", "path"),
+    [("maps/a.tsx", "../art/s.png"), ("a.tsx", "art/S.png"), ("maps/a.tsx", "..\\art\\x\\..\\s.png")],
+)
+def test_a_tile_set_in_another_folder(tmp_path: Path, description: str, path: str) -> None:
+    folder = project(tmp_path / "set", description, path)
+    event = imported(folder, size=16)
+    assert event.sprites.names == (*TILES, "more/s.png") and not event.quarantine
+    assert event.sprites.class_names == ("art/gem", "art/s", "more")
+    packed = imported(Path(shutil.make_archive(str(folder), "zip", folder)), size=16)
+    assert packed.sprites.names == event.sprites.names
+    several = imported(folder / "art", folder / description if "/" not in description else folder / "maps", size=16)
+    assert several.sprites.names == TILES
+
+
+@pytest.mark.parametrize("path", ["../art/t.png", "/art/s.png", "C:/art/s.png", "../../art/s.png", "", "..", "s.png"])
+def test_paths_to_other_pictures(tmp_path: Path, path: str) -> None:
+    event = imported(project(tmp_path / "set", "maps/a.tsx", path), size=16)
+    assert event.sprites.names == ("art/s.png", "more/s.png")
+
+
+def test_the_remark_names_the_tile_set_elsewhere(tmp_path: Path) -> None:
+    folder = project(tmp_path / "set", "maps/a.tsx", "../art/s.png")
+    sheet = np.zeros((15, 16, 4), np.uint8)
+    sheet[:8], sheet[8:] = two_tiles(), 255
+    write(folder / "art" / "s.png", sheet)
+    (reason,) = notes(imported(folder, size=16), "partly described").values()
+    assert "2 sprites described in ../maps/a.tsx: " in reason
+
+
+def test_each_tile_set_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.tsx").write_text(TSX.format("7.png"))
+    files = [found(write(tmp_path / f"{number}.png", sprite(number))) for number in range(10)]
+    shared = found(tmp_path / "0.png").siblings
+    read = []
+
+    def counted(file: SourceFile, name: str) -> bytes:
+        read.append(name)
+        return base.read_description(file, name)
+
+    monkeypatch.setattr(picture_list, "read_description", counted)
+    form = TiledTileSet()
+    atlases = [form.read(replace(file, siblings=shared)) for file in files]
+    assert [number for number, atlas in enumerate(atlases) if atlas] == [7] and read == ["a.tsx"]
