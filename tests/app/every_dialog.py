@@ -8,16 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
 
 import studio.app
 from studio.app import dialogs, theme
-from studio.app.background.model_jobs import SavedModel
+from studio.app.background.model_jobs import SavedModel, SpriteSelection
 from studio.app.check_dialog import BuildDialog, CheckDialog
 from studio.app.guide_window import GuideWindow
 from studio.app.notice_panel import MessageHistory
 from studio.app.pages.export_dialog import ExportDialog
+from studio.app.pages.recolour_dialog import RecolourDialog
 from studio.app.pages.runs.free_dialog import FreeSpaceDialog
 from studio.app.pages.sprites.class_menu import ClassDialog
 from studio.app.settings_dialog import SettingsDialog
@@ -25,6 +27,7 @@ from studio.app.widgets.sprites.large_view import LargeView
 from studio.app.window import Window
 from studio.core import paths
 from studio.core.events import Check, Exported, Verified
+from studio.data.colour.ramps import find_ramps
 from studio.engine.check.findings import BuildChosen, CheckDone, Finding
 from studio.engine.runs.maintenance.disk_use import CLEANUP_KINDS, Removable, SpaceFound
 from tests.app.conftest import click, endless
@@ -52,7 +55,7 @@ def every_dialog(window: Window) -> Iterator[tuple[str, QDialog]]:
     for made in (
         GuideWindow(window), SettingsDialog(session, theme.apply(app, window_scheme()), window),
         FreeSpaceDialog(session, session.runs.runs[:1], window), MessageHistory(window.notices.history, window),
-        ClassDialog(window, ["item/sword"], 1_234),
+        ClassDialog(window, ["item/sword"], 1_234), RecolourDialog(window, session, _some_sprites(window)),
     ):  # fmt: skip
         made.open()
         yield "", made
@@ -69,6 +72,12 @@ def every_dialog(window: Window) -> Iterator[tuple[str, QDialog]]:
     assert view is not None
     yield "", view
     _delete(view)
+
+
+def _some_sprites(window: Window) -> SpriteSelection:
+    sprites = window.session.open_sprites.sprites
+    assert sprites is not None
+    return SpriteSelection(sprites.rgba[:20], sprites.names[:20], {})
 
 
 def window_scheme() -> theme.Scheme:
@@ -91,6 +100,10 @@ def _more_stages(dialog: QDialog) -> Iterator[tuple[str, QDialog]]:
             dialog.field.setText("a/" * 9)
             click(dialog.move_button)
             yield "error", dialog
+        case RecolourDialog():
+            others = find_ramps(np.random.default_rng(0).integers(0, 256, (64, 3), np.uint8))
+            dialog._on_ramps_found(dialog._chosen.sprites, others, others)
+            yield "found", dialog
 
 
 def _checks(window: Window) -> Iterator[tuple[str, QDialog]]:

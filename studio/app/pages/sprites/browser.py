@@ -90,6 +90,7 @@ class SpriteBrowser(QWidget):
         is_same: of the same files as before, so that search, scroll position and selection stay. If the selected
         sprites are gone or hidden, the next sprite is selected.
         """
+        stays = self.grid.selected() if is_same and sprites.names == self._names else []
         indices = [*self.grid.selected()[:1], *self.grid.after_selection()] if is_same else []
         wanted = [self._names[index] for index in indices]
         has_same_pixels, self._pixels = sprites.rgba is self._pixels, sprites.rgba
@@ -109,6 +110,8 @@ class SpriteBrowser(QWidget):
         for name in wanted:
             if name in self._names and self.grid.go_to(self._names.index(name)):
                 break
+        if len(stays) > 1 and not has_same_pixels:  # sprites were recoloured
+            self.grid.select(stays)
 
     def choose(self, indices: NDArray[np.int64] | None) -> None:
         """Show the search hits among these sprites, ascending int64 [n]; None: among all sprites."""

@@ -11,18 +11,21 @@ from studio.app import keys
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.file_manager import show_in_folder
 from studio.app.pages.drag_and_drop import SpriteDragger
+from studio.app.pages.recolour_dialog import RecolourDialog
 from studio.app.pages.sprites.class_menu import ClassMover
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.menu import set_action_enabled
 from studio.app.widgets.sprites.grid import LARGE_VIEW, SpriteGrid
 from studio.core.formatting import count, number
+from studio.data.colour.ramp_exchange import RampExchange
 from studio.data.pixels.editing import NamedSprite
 
 _MOST_SHOWN = 20  # in the file manager: each takes a search
 _MOST_COPIED = 4096
 _EXCLUDE = "Exclude the selected sprites from training; Undo brings them back. ({exclude})"
 _EDIT = "Edit this sprite on the Generate page."
+_RECOLOUR = "Exchange colours of a material in the selected sprites, such as red for blue cloth."
 _COPY = "Copy the selected sprites to paste them into another program."
 
 
@@ -36,9 +39,10 @@ class SelectionBar(QWidget):
         self._grid, self._session = grid, session
         self.dragger = SpriteDragger(grid.view, session.drag_files, self._selection)
         self.edit = factory.button("Edit", _EDIT, slot=self._on_edit)
-        self._label = factory.text("", "muted", wrap=False)
+        self._label = factory.ElidedLabel("muted")
         self.exclude = factory.button("Exclude", _EXCLUDE, slot=self._on_exclude)
-        self.setLayout(factory.row(self._label, self.exclude, self.edit, 1))
+        self.recolour = factory.button("Recolour…", _RECOLOUR, slot=self._on_recolour)
+        self.setLayout(factory.row(self._label, self.exclude, self.recolour, self.edit, grows=0))
         menu = grid.menu
         self._view = menu.add("View large", LARGE_VIEW, grid.open_large, "zoom-in")
         self._copy = menu.add("Copy", _COPY, self.dragger.copy, "copy", "copy")
@@ -50,6 +54,7 @@ class SelectionBar(QWidget):
         menu.leave_after(self._open_editor)
         menu.addSeparator()
         self.class_mover = ClassMover(grid, session.open_sprites, grid.selected)
+        self._recolour = menu.add("Recolour…", _RECOLOUR, self._on_recolour, "bucket")
         self._exclude = menu.add("Exclude", _EXCLUDE, self._on_exclude, command="exclude")
         menu.in_large_view += [self._open_editor, self._exclude]
         grid.selection_changed.connect(self._refresh)
@@ -67,12 +72,15 @@ class SelectionBar(QWidget):
             if selected
             else keys.tip("Select sprites to exclude them ({exclude})")
         )
-        self._label.setText(text)
+        self._label.show_text(text)
         self.exclude.setVisible(selected > 0)
         self.edit.setVisible(selected == 1)
+        self.recolour.setVisible(selected > 0)
+        factory.set_enabled(self.recolour, _too_many(selected, _MOST_COPIED))
         none = "" if selected else "Select some sprites first."
         for action in (self._view, self._exclude):
             set_action_enabled(action, none)
+        set_action_enabled(self._recolour, none or _too_many(selected, _MOST_COPIED))
         set_action_enabled(self._copy, none or _too_many(selected, _MOST_COPIED))
         set_action_enabled(self._show, none or _too_many(selected, _MOST_SHOWN))
         set_action_enabled(self._open_editor, none or _too_many(selected, 1))
@@ -103,6 +111,18 @@ class SelectionBar(QWidget):
             class_name = sprites.class_names[sprites.labels[index]]
             self._session.editing.open(NamedSprite(sprites.rgba[index].copy(), sprites.names[index], class_name))
             self.edit_requested.emit()
+
+    @Slot()
+    def _on_recolour(self) -> None:
+        chosen = self._selection()
+        if chosen is not None:
+            dialog = RecolourDialog(self, self._session, chosen, self._session.open_sprites.why_no_edits())
+            dialog.recoloured.connect(self._on_recoloured)
+            dialog.open()
+
+    @Slot(object)
+    def _on_recoloured(self, exchange: RampExchange) -> None:
+        self._session.open_sprites.recolour(self._grid.selected(), exchange)
 
     @Slot()
     def _on_exclude(self) -> None:

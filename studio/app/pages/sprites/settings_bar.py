@@ -5,11 +5,11 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame
 
 from studio.app import theme
-from studio.app.pages.sprites.fix_preview import BeforeAfter
 from studio.app.pages.sprites.summary import ImportSummary
 from studio.app.state.sprites.import_preview import ImportPreviewer
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
+from studio.app.widgets.sprites.before_after import BeforeAfter
 from studio.core.formatting import count, number
 from studio.data.doctor.preview import describe_change
 from studio.data.importing.import_preview import MOST_EXAMPLES, ImportPreviewed

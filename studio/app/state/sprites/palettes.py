@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,12 +14,16 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.late import model
 from studio.core.arrays import Rgba
+from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event
 from studio.data.colour.colour_counts import find_sprites_with_colour
 from studio.data.colour.palette import Palette
+from studio.data.colour.ramps import Ramp, Ramps, dark_to_light, find_ramps, ramps_of_sprites
 from studio.data.palettes import files
 from studio.data.sprites import Sprites
 from studio.engine.runs.folder import RunDir
+
+_WHOLE = "all colours"  # name of a ramp
 
 
 class PaletteTools(QObject):
@@ -28,6 +33,8 @@ class PaletteTools(QObject):
     search_ended = Signal()  # the search was cancelled or has failed
     loaded = Signal(object, object)  # Path, Palette
     saved = Signal(object)  # list of Path
+    ramps_loaded = Signal(str, object)  # name of a palette, and its ramps or the StudioError
+    ramps_found = Signal(object, object, object)  # sprites uint8 [N, S, S, 4], their Ramps, Ramps of other sprites
     style_read = Signal(object, object)  # run folder, uint8 [K, 3]: colours of its training sprites, most used first
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
@@ -46,6 +53,35 @@ class PaletteTools(QObject):
         """Cancel the running search."""
         self._job_queue.abandon(self._search)
         self._search = None
+
+    def find_ramps(self, rgba: Rgba, others: Rgba | None) -> None:
+        """Find the ramps of sprites, uint8 [N, S, S, 4], and of other sprites; no ramps without opaque pixels."""
+
+        def find() -> tuple[Ramps, Ramps]:
+            return _ramps(rgba), _ramps(others) if others is not None else ()
+
+        self._job_queue.run("files", "Finding ramps", find, partial(self._on_ramps_found, rgba), urgent=True)
+
+    def _on_ramps_found(self, rgba: Rgba, found: tuple[Ramps, Ramps]) -> None:
+        self.ramps_found.emit(rgba, *found)
+
+    def load_ramps(self, path: Path) -> None:
+        """Read the ramps of a palette file. Of several ramps, the first holds all colours of the file."""
+
+        def read() -> tuple[str, Sequence[Ramp] | StudioError]:
+            try:
+                palette = files.load_palette(path)
+                colours = palette.visible()
+            except StudioError as error:
+                return path.name, error
+            ramps = find_ramps(colours)
+            whole = [Ramp(_WHOLE, dark_to_light(colours))] if len(ramps) > 1 else []
+            return palette.name, [*whole, *ramps]
+
+        self._job_queue.run("files", f"Opening {path.name}", read, self._on_ramps_loaded)
+
+    def _on_ramps_loaded(self, loaded: tuple[str, Sequence[Ramp] | StudioError]) -> None:
+        self.ramps_loaded.emit(*loaded)
 
     def load(self, path: Path) -> None:
         """Read a palette file of any format; refuse a palette without visible colours."""
@@ -79,3 +115,10 @@ class PaletteTools(QObject):
 
     def _on_saved(self, path: Path) -> None:
         self.saved.emit([path])
+
+
+def _ramps(rgba: Rgba) -> Ramps:
+    try:
+        return ramps_of_sprites(rgba)
+    except BadInputError:
+        return ()
