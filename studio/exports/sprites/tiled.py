@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
-from studio.data.tiles.tile_set import ANY, TileKind
+from studio.data.tiles.tile_set import ANY, CENTRE, TileKind
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.tile_sheet import COLOURS, TileSheet
 
@@ -61,8 +61,11 @@ def _tileset(plan: TileSheet, name: str, picture: str) -> ElementTree.Element:
         most = int((plan.points == number).sum(1).argmax())
         colour = "#{:02x}{:02x}{:02x}".format(*COLOURS[number])
         ElementTree.SubElement(terrains, "wangcolor", name=terrain, color=colour, tile=str(most), probability="1")
-    for number, points in enumerate(plan.points[:, _WANG_ORDER].tolist()):
-        if set(points) != {ANY}:
+    for number, (points, centre) in enumerate(
+        zip(plan.points[:, _WANG_ORDER].tolist(), plan.points[:, CENTRE].tolist(), strict=True)
+    ):
+        # Tiled knows no centre: a tile alone among another terrain would count as a variant of that terrain.
+        if set(points) != {ANY} and (plan.tile_set.by_corners or centre in points):
             ids = ",".join(str(terrain + 1) for terrain in points)  # 0: none
             ElementTree.SubElement(terrains, "wangtile", tileid=str(number), wangid=ids)
     return tileset
