@@ -31,6 +31,7 @@ from studio.data.sources.base import Source
 from studio.data.sources.sheet import atlas_formats
 from tests.data import ase_making as ase
 from tests.data.animating import ANIMATIONS, Drawn, apng, gif, noise, numbers
+from tests.data.atlases import test_godot_tiles, test_ldtk, test_texture_atlas, test_tiled
 from tests.data.making import MAGIC, frame, imported, png, png_of, sprite, zipped
 from tests.fuzz.mutating import mutated, with_right_checksums
 
@@ -202,6 +203,11 @@ def _sheet(target: str, *, named: bool) -> Specimen:
     return Specimen({"art.png": png_of(sprite(1, 24, 8)), "art.json": about}, target)
 
 
+def _tile_set(name: str, text: str) -> Specimen:
+    """A sheet of six tiles with margin and spacing, and its tile set."""
+    return Specimen({"s.png": png_of(test_tiled.sheet()), name: text.encode()}, name)
+
+
 def _icon(mode: str, *sizes: int) -> Specimen:
     """An icon file of bitmaps, with a mask where there are fewer than 32 bits."""
     packed = io.BytesIO()
@@ -267,6 +273,10 @@ SPECIMENS: dict[str, Callable[[], Specimen]] = {
     "sheet": lambda: _sheet("art.png", named=False),
     "sheet, list": lambda: _sheet("art.json", named=False),
     "sheet, object": lambda: _sheet("art.json", named=True),
+    "tile set of tiled": lambda: _tile_set("s.tsx", test_tiled.tile_set(size='width="30" height="21"')),
+    "tile set of ldtk": lambda: _tile_set("s.ldtk", test_ldtk.project(test_ldtk.TILES)),
+    "tile set of godot": lambda: _tile_set("s.tres", test_godot_tiles.TILES),
+    "xml atlas": lambda: _tile_set("s.xml", test_texture_atlas.ATLAS.format("s.png")),
 }
 
 

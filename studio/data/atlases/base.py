@@ -91,6 +91,10 @@ class AtlasFormat(ABC):
         Damaged bytes never raise other exceptions.
         """
 
+    def problem(self, file: SourceFile) -> str:
+        """Return why the tile set `file` describes no imported picture, or ''. Raises OSError and UnreadableFile."""
+        return ""
+
     @abstractmethod
     def example(self, folder: Path) -> Path:
         """Write a test sheet with two sprites and a description into `folder`; return the path of the image."""

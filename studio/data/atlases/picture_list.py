@@ -29,6 +29,7 @@ from studio.data.options import MAX_SHEET_SPRITES
 
 _MAX_FILES = 1000  # description files read in a folder
 _HEAD_BYTES = 1 << 16  # bytes of a picture that hold its size
+_MAX_SHOWN = 200  # characters
 Pair = tuple[int, int]
 
 
@@ -109,6 +110,18 @@ class PictureList(ABC):
             if matches_path(file, found.path):
                 return _atlas(file, name, found)
         return None
+
+    def problem(self, file: SourceFile) -> str:
+        for picture in _pictures(self, file) if file.file_name.lower().endswith(tuple(self.suffixes)) else ():
+            target = path_in_import(file, picture.path)
+            if find_sibling(file, base_name(picture.path)):
+                continue
+            target, words = path_in_import(file, picture.path), f"its picture {escape_unprintable(picture.path)!r}"
+            if not target:
+                return f"{words[:_MAX_SHOWN]} lies outside the imported folder: open the folder of the whole project"
+            if posixpath.dirname(target) == posixpath.dirname(file.name):
+                return f"{words[:_MAX_SHOWN]} is missing: open the folder with both"
+        return ""
 
 
 @lru_cache(maxsize=16)  # called for every image of a folder

@@ -11,6 +11,7 @@ from studio.core.discovery import discover
 from studio.core.formatting import count, percent
 from studio.core.names import escape_unprintable
 from studio.data.atlases.base import Atlas, AtlasFormat, Region
+from studio.data.files.source_files import is_tile_set
 from studio.data.images.decoding import read_bytes
 from studio.data.images.frames import read_pictures
 from studio.data.sheets.described import DescribedSheet
@@ -20,19 +21,27 @@ _FEW = 0.05  # larger shares of foreground pixels outside the described sprites 
 
 
 class SheetSource(Source):
-    """Reads sheets with a description file: each frame becomes a sprite. Its folders, or the sheet, give the class."""
+    """Reads sheets with a description file: each frame becomes a sprite. Its folders, or the sheet, give the class.
+
+    Also claims tile set files, to report unusable files.
+    """
 
     name = "sheet"
     order = -10
 
     def claims(self, file: SourceFile) -> bool:
-        return file.suffix in PICTURE_SUFFIXES and any(form.descriptions(file) for form in atlas_formats())
+        if file.suffix in PICTURE_SUFFIXES:
+            return any(form.descriptions(file) for form in atlas_formats())
+        return is_tile_set(file.file_name)
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        atlas, _ = _atlas_of(file)
+        atlas, _ = (None, "") if is_tile_set(file.file_name) else _atlas_of(file)
         return atlas.sources if atlas else ()
 
     def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
+        if is_tile_set(file.file_name):
+            yield from (SourceIssue("refused", words) for form in atlas_formats() if (words := form.problem(file)))
+            return
         atlas, problem = _atlas_of(file)
         if atlas is None:
             yield from read_pictures(read_bytes(file), file.suffix)

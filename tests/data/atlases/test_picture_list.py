@@ -12,7 +12,7 @@ import pytest
 from studio.data.atlases import base, picture_list
 from studio.data.atlases.tiled import TiledTileSet
 from studio.data.files.source_files import SourceFile
-from tests.data.making import Pixels, found, imported, notes, sprite, write
+from tests.data.making import Pixels, found, imported, notes, reasons, sprite, write
 
 TSX = '<tileset tilewidth="8" tileheight="8"><image source="{}"/><tile id="0" class="gem"/></tileset>'
 
@@ -77,3 +77,27 @@ def test_each_tile_set_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     form = TiledTileSet()
     atlases = [form.read(replace(file, siblings=shared)) for file in files]
     assert [number for number, atlas in enumerate(atlases) if atlas] == [7] and read == ["a.tsx"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("a.tsx", TSX.format("../../s.png"), "'../../s.png' lies outside the imported folder"),
+        ("a.tsx", TSX.format("/home/me/s.png"), "'/home/me/s.png' lies outside the imported folder"),
+        ("a.tmx", f"<map>{TSX.format('gone.png')}</map>", "'gone.png' is missing"),
+        ("a.tsx", "<tileset", "a.tsx is not valid XML"),
+        ("a.tsx", "<!DOCTYPE a [<!ENTITY b 'c'>]><tileset/>", "a.tsx declares XML entities"),
+        ("a.ldtk", '{"jsonVersion": "2.0.0"}', "a.ldtk is from LDtk 2.0.0"),
+        ("a.ldtk", " " * ((8 << 20) + 1), "a.ldtk is larger than 8 MB"),
+        ("a.tsx", TSX.format("../art/S.png"), ""),
+        ("a.tsx", TSX.format("plain.png"), ""),
+        ("a.tsx", "export const a = 1", ""),
+    ],
+)
+def test_an_unusable_tile_set_is_listed(tmp_path: Path, name: str, text: str, reason: str) -> None:
+    write(tmp_path / "set" / "art" / "s.png", two_tiles())
+    write(tmp_path / "set" / "maps" / "plain.png", sprite(5))
+    (tmp_path / "set" / "maps" / name).write_text(text)
+    event = imported(tmp_path / "set", size=16)
+    assert list(reasons(event)) == ([f"maps/{name}"] if reason else []) and len(event.sprites) >= 2
+    assert reason in "".join(reasons(event).values())
