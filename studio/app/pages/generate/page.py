@@ -15,6 +15,7 @@ from studio.app.pages.generate.editing import EditorPanel
 from studio.app.pages.generate.editor_splitter import EditorSplitter
 from studio.app.pages.generate.neighbours import NeighboursPanel
 from studio.app.pages.generate.predict import PredictPanel
+from studio.app.pages.generate.recolouring import ResultRecolourer
 from studio.app.pages.generate.request import RequestPanel
 from studio.app.pages.generate.results import Results
 from studio.app.pages.generate.saving import ResultSaver
@@ -64,6 +65,7 @@ class GeneratePage(Page):
         set_keys(self._again, self.results, "draw_again")
         self.editing.addAction(self._again)
         self.saver = ResultSaver(self, session, self.results)
+        self.recolourer = ResultRecolourer(self, session, self.results)
         self._editor_keys = _editor_keys(self, self.editing.editor)
         self._cell_keys = _editor_keys(self, self.sets.editing.editor)
         self._lay_out()

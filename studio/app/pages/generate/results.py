@@ -13,7 +13,7 @@ from studio.app import keys
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import MOST_RECENT, MOST_RECENT_MB, SpriteSelection
 from studio.app.pages.drag_and_drop import SpriteDragger
-from studio.app.pages.generate.batches import DrawRequest, GridContent
+from studio.app.pages.generate.batches import DrawRequest, GridContent, ResultBatch
 from studio.app.pages.generate.neighbours import NeighboursPanel
 from studio.app.pages.generate.triage import Triage
 from studio.app.state.models.kept_sprites import KeptSprites
@@ -115,6 +115,12 @@ class Results(QWidget):
         elif self.content.shows_new:
             self.grid.replace_pixels(result.sprites)
             self._describe()
+
+    def show_batch(self, batch: ResultBatch) -> None:
+        """Show this batch of new sprites, unless the history has dropped it."""
+        if self.content.history.show(batch):
+            self.content.shows_new = True
+            self._refresh_grid()
 
     def result(self) -> SpritesColoured | None:
         """Return the current batch of new sprites; None before the first batch."""
