@@ -18,7 +18,7 @@ from studio.data.palettes.files import palette_formats
 from studio.data.sources.base import DRAWING_SUFFIXES
 from studio.exports.model_cards import LIMITS
 from studio.exports.sprites.base import SpriteExport
-from studio.exports.sprites.formats import sprite_exports
+from studio.exports.sprites.formats import forms_for
 
 _LAST, _LAST_SAVE = "last_folder", "last_save_folder"
 _LAST_FORMAT = {False: "last_sheet_format", True: "last_animation_format"}  # settings keys; True for animations
@@ -94,15 +94,16 @@ def choose_save_file(
 
 
 def choose_save_sprites(
-    parent: QWidget, settings: Settings, title: str, name: str, *, plays: bool = False
+    parent: QWidget, settings: Settings, title: str, name: str, *, plays: bool = False, is_tile_set: bool = False
 ) -> tuple[Path, SpriteExport] | None:
     """Let the user choose a file for sprites and its format; return None if cancelled.
 
     The suffix of the typed name decides the format; without a suffix, the chosen filter decides. The user is asked
-    before files are replaced. plays: offer only animation formats. name: proposed name; '.gif' at its end proposes an
-    animation. The last chosen format, of animations or of other sprites, is preselected.
+    before files are replaced. plays: offer only animation formats. is_tile_set: also offer formats of tile sets. name:
+    proposed name; '.gif' at its end proposes an animation. The last chosen format, of animations or of other sprites,
+    is preselected.
     """
-    forms = [form for form in sprite_exports().values() if form.plays or not plays]
+    forms = forms_for(plays=plays, is_tile_set=is_tile_set)
     kinds = {f"{form.title} (*{form.suffix})": form for form in forms}
     stem, _, end = name.rpartition(".")
     usual = next((kind for kind, form in kinds.items() if form.plays and form.suffix == f".{end}"), "")

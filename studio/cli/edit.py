@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from studio.cli.flags import typed_settings
 from studio.cli.reporting import Reporter
+from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.events import Events
-from studio.data.importing.single_sprite import fit_to_canvas, load_image, load_mask, load_silhouette
+from studio.data.colour.constraints import NONE
+from studio.data.importing.single_sprite import fit_to_canvas, load_frames, load_image, load_mask, load_silhouette
 from studio.engine.sampling.settings import MIN_LIKED, GenerateSettings
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ def add_edit_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--silhouette", type=Path, metavar="FILE", help=about)
     about = f"with --best-of: sprites you like, {MIN_LIKED} or more"
     group.add_argument("--liked", nargs="+", type=Path, metavar="FILE", help=about)
+    about = "with a tile set: a sheet as the studio saves it; its tiles stay, fully transparent tiles are drawn"
+    group.add_argument("--given", type=Path, metavar="FILE", help=about)
     about = "pad, crop or scale sprites of another size to the model's canvas"
     group.add_argument("--fit", action="store_true", help=about)
 
@@ -52,6 +56,8 @@ def silhouette_of(args: argparse.Namespace) -> NDArray[np.uint8] | None:
 def edit_settings(args: argparse.Namespace) -> GenerateSettings:
     """Return the typed settings of `studio generate`, with defaults for edits. Raises UsageError for conflicts."""
     typed = typed_settings(args, GenerateSettings)
+    if "terrains" in typed:
+        typed = {"tiles": "corner", **typed}
     kind = next((kind for kind in _DEFAULT_COUNTS if getattr(args, kind)), "")
     if "strength" in typed and kind != "start":
         raise UsageError("--strength needs a sprite to change.", "Add --from FILE.")
@@ -65,6 +71,10 @@ def edit_settings(args: argparse.Namespace) -> GenerateSettings:
         raise UsageError("--liked needs --best-of.", "Add --best-of N.")
     if kind and "best_of" in typed:
         raise UsageError("--best-of can't start from sprites.", "Remove --best-of.")
+    if args.silhouette is not None and typed.get("tiles", NONE) != NONE:
+        raise UsageError("A tile set can't have a silhouette.", "Remove --silhouette.")
+    if args.given is not None and typed.get("tiles", NONE) == NONE:
+        raise UsageError("--given needs a tile set.", "Add --corner-tiles, --blob-tiles or --dual-grid.")
     if kind:
         typed = {"count": _DEFAULT_COUNTS[kind], **typed}
     if args.keep is not None:
@@ -77,10 +87,13 @@ def draw(model: TrainedModel, args: argparse.Namespace, settings: GenerateSettin
     from studio.engine.quality.rerank import best_of
     from studio.engine.sampling.edit import draw_similar, redraw, tween
     from studio.engine.sampling.generate import generate
+    from studio.engine.sampling.tile_sets import draw_tile_set
 
     silhouette, sources = silhouette_of(args), args.start or args.between or args.like or ()
     if settings.best_of > 1:
         return best_of(model, settings, _read_sprites(args.liked or (), model, reporter, fitting=args.fit), silhouette)
+    if not sources and settings.tiles != NONE:
+        return draw_tile_set(model, settings, None if args.given is None else _read_tiles(args.given, settings, model))
     if not sources:
         return generate(model, settings, silhouette)
     source = _read_sprites(sources, model, reporter, fitting=args.fit)
@@ -96,8 +109,16 @@ def source_metadata(args: argparse.Namespace) -> Mapping[str, str]:
     names = {
         "from": args.start, "between": args.between, "like": args.like, "keep": args.keep and [args.keep],
         "silhouette": args.silhouette and [args.silhouette], "liked": args.liked,
+        "given": args.given and [args.given],
     }  # fmt: skip
     return {kind: ", ".join(path.name for path in paths) for kind, paths in names.items() if paths}
+
+
+def _read_tiles(path: Path, settings: GenerateSettings, model: TrainedModel) -> Rgba:
+    """Cut a sheet of a tile set that the user began: uint8 [N, S, S, 4]. Raises BadInputError, UsageError."""
+    plan, picture = settings.tile_set_spec(), load_frames(path, whole=True)[0].rgba
+    assert plan is not None
+    return plan.layout(model.spec.size).cut_sheet(picture, path.name)
 
 
 def _read_sprites(paths: Sequence[Path], model: TrainedModel, reporter: Reporter, *, fitting: bool) -> EditInput:

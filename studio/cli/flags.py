@@ -22,12 +22,13 @@ _LARGEST_BOUND = 100_000  # the help omits larger upper bounds
 def add_setting_flags(
     parser: argparse.ArgumentParser, config_type: type[Config], title: str, renamed: Mapping[str, str] | None = None,
     only: Collection[str] = (), repeated: Collection[str] = (),
+    one_flag_each: Mapping[str, Mapping[str, tuple[str, str]]] | None = None,
 ) -> None:  # fmt: skip
     """Add a flag for every setting of a config class; advanced settings go into a second group.
 
     renamed: flag name by setting name, where they differ ({'class_name': 'class'}). only: the settings that get flags;
     empty for all. repeated: the settings whose flag may be given several times; commas join the texts,
-    quoted as in CSV.
+    quoted as in CSV. one_flag_each: the settings with a flag for each value: the value and the help by flag.
     """
     plain = parser.add_argument_group(title)
     advanced = parser.add_argument_group(f"{title}, advanced")
@@ -35,6 +36,11 @@ def add_setting_flags(
         if only and item.name not in only:
             continue
         group = advanced if item.advanced else plain
+        if values := (one_flag_each or {}).get(item.name):
+            for flag, (value, about) in values.items():
+                how: dict[str, Any] = {"dest": _PREFIX + item.name, "default": argparse.SUPPRESS, "const": value}
+                group.add_argument(f"--{flag}", action="store_const", help=about, **how)
+            continue
         action = _Join if item.name in repeated else "store"
         _add(group, item, (renamed or {}).get(item.name, item.name), action)
         if item.former_name:

@@ -26,7 +26,6 @@ from studio.core.shell import command_line
 from studio.data.colour.quantizing import BAYER, NO_DITHER
 from studio.data.colour.recolouring import ColourMode, recolour_sprites
 from studio.data.palettes.files import load_palette
-from studio.data.pixels import corner_tiles
 from studio.engine.runs.folder import RunDir
 from studio.engine.sampling.settings import CompleteSettings, GenerateSettings
 from studio.exports.model_cards import provenance_metadata
@@ -36,10 +35,21 @@ if TYPE_CHECKING:
     from studio.engine.models.model import TrainedModel
 
 
+_TILE_FLAGS = {  # by flag: the value of the setting, and the help
+    "tiles": {
+        "corner-tiles": ("corner", "Draw a tile for each combination of terrains at its corners."),
+        "blob-tiles": ("blob", "Draw the 47 tiles of a terrain on another one, by edges and corners, and the ground."),
+        "dual-grid": ("dual-grid", "Draw corner tiles for a grid that is shifted by half a tile."),
+    }
+}
+
+
 def add_generate_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     """Add a flag for every setting of generating, and the flags that start from sprites."""
     names = {"class_name": "class", "attributes": "attribute"}
-    add_setting_flags(parser, GenerateSettings, "generation", names, repeated=("attributes",))
+    add_setting_flags(
+        parser, GenerateSettings, "generation", names, repeated=("attributes",), one_flag_each=_TILE_FLAGS
+    )
     add_setting_flags(parser, CompleteSettings, "new characters, with a model of sets", only=NEW_SET_SETTINGS)
     add_edit_flags(parser)
 
@@ -58,7 +68,8 @@ def generate(args: argparse.Namespace) -> int:
     values = [part.rpartition("=")[2] for part in settings.attributes.split(",")]  # of the attributes
     what = " ".join(filter(None, (*values, settings.class_name.rpartition("/")[2]))) or "sprites"
     out = args.out or Path(f"{files.output_name(f'{path.resolve().name} {what}')}-{settings.seed}.png")
-    form = format_for(out, args.format)
+    spec = settings.tile_set_spec()
+    form = format_for(out, args.format, is_tile_set=spec is not None)
     model = load_model(path, args, find_device(args), reporter)
     as_drawn = settings.replace(true_pixels=False)
     drawn = run_job(draw(model, args, as_drawn, reporter), reporter, SpritesGenerated)
@@ -68,10 +79,11 @@ def generate(args: argparse.Namespace) -> int:
     palette = choice.palette.name if choice.palette is not None else ""
     about = {**settings.to_json(), **source_metadata(args), **({"palette": palette} if palette else {})}
     colours = choice.palette.visible() if choice.palette is not None else model.style.palette
-    columns = corner_tiles.GRID_SIDE if settings.corner_tiles else args.columns  # corner tiles must stay adjacent
+    columns = args.columns if spec is None else spec.layout(model.spec.size).columns
     as_saved = to_sprite_set(made, model, about, columns, colours if settings.true_pixels else None)
+    tile_set = None if spec is None else spec.tile_set(sprites)
     metadata = as_saved.about if args.texts else {}
-    as_saved = dataclasses.replace(as_saved, is_animation=bool(args.between), about=metadata)
+    as_saved = dataclasses.replace(as_saved, is_animation=bool(args.between), about=metadata, tile_set=tile_set)
     written = save_sprites(as_saved, out, form, reporter)
     where = written[0] if len(written) < 3 and names_file(out) else out
     of = f", in the colours of {palette}" if palette else ""

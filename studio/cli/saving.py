@@ -12,11 +12,11 @@ from studio.exports.sprites.formats import sprite_export_for, sprite_exports
 from studio.exports.sprites.png_files import save_png_files
 
 
-def format_for(out: Path, name: str) -> SpriteExport | None:
+def format_for(out: Path, name: str, *, is_tile_set: bool = False) -> SpriteExport | None:
     """Return the format called `name`, or the format for the suffix of `out`; None for a folder. Raises UsageError."""
     if name:
         return find_plugin(sprite_exports(), name, "format for sprites")
-    return sprite_export_for(out) if names_file(out) else None
+    return sprite_export_for(out, is_tile_set=is_tile_set) if names_file(out) else None
 
 
 def save_sprites(sprites: SpriteSet, out: Path, form: SpriteExport | None, reporter: Reporter) -> list[Path]:

@@ -24,6 +24,7 @@ Capability = Literal[
     "vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "encode", "decode", "flow",
     "distil", "attributes",
 ]  # fmt: skip
+TRANSPARENT = -1  # instead of a class index in a map: an empty picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,12 +139,14 @@ class DrawsMaps(Protocol):
 
     @staticmethod
     def draw_map(
-        network: Any, shares: Mapping[int, Tensor], ties: Tensor, guidance: float, steps: int, seed: int
-    ) -> Iterator[Tensor]:
+        network: Any, shares: Mapping[int, Tensor], ties: Tensor, guidance: float, steps: int, seed: int,
+        given: Tensor | None = None, keep: Tensor | None = None,
+    ) -> Iterator[Tensor]:  # fmt: skip
         """Draw a large picture; yields x [1, 4, H, W] after each step. H and W are multiples of a sprite's size.
 
-        shares: by class index, the weight of the class in each pixel, float32 [H, W]; the weights sum to 1.
+        shares: by class index or TRANSPARENT, the weight of the class in each pixel, float32 [H, W]; the sum is 1.
         ties: int64 [H, W], group numbers from 0 without gaps; all pixels of a group come out equal.
+        given: float32 [1, 4, H, W], a picture that the pixels in keep, bool [H, W], are taken from; equal where tied.
         """
 
 

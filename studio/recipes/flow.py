@@ -19,6 +19,7 @@ from torch.nn import functional as F
 LATEST = 0.95  # the latest time in training and of a network evaluation: close to 1 its errors grow
 _SEED_STRIDE = 1_000_003  # between the seeds of consecutive sprites
 _GUIDED_FROM = 0.1  # guidance at earlier times reduces the variety of sprites (Kynkäänniemi et al. 2024)
+_MOST_TILES = 64  # of a large state at once, to limit the memory
 _GUIDED_TO = 0.88  # the time of the second to last step: after it only single pixels change
 # Constants for programs in other languages that reimplement `solve` and `guided_velocity`.
 CONSTANTS = MappingProxyType(
@@ -117,10 +118,11 @@ class CircularPadding:
 
 
 def tiled_velocity(velocity: Callable[[Tensor, float], Tensor], size: int) -> Callable[[Tensor, float], Tensor]:
-    """Return a velocity function for one large seamless state [1, 4, H, W], from tiles of `size` x `size` pixels.
+    """Return a velocity function for one large seamless state [1, C, H, W], from tiles of `size` x `size` pixels.
 
     Tiles overlap by half, and the velocities of the four tiles at a pixel are averaged with weights that fall off
-    towards the edges of a tile (MultiDiffusion, Bar-Tal et al. 2023). H and W are multiples of `size`.
+    towards the edges of a tile (MultiDiffusion, Bar-Tal et al. 2023). H and W are multiples of `size`. velocity:
+    returns [n, 4, S, S] for tiles [n, C, S, S] of the state, whose first 4 channels are the picture.
     """
     ramp = 1 - (torch.arange(size) + 0.5 - size / 2).abs() / (size / 2)  # [size], 1 in the middle, 0 at the edges
     weight, half = ramp[:, None] * ramp, size // 2  # [size, size]
@@ -128,12 +130,13 @@ def tiled_velocity(velocity: Callable[[Tensor, float], Tensor], size: int) -> Ca
     def whole(x: Tensor, t: float) -> Tensor:
         rows, columns = x.shape[-2] // size, x.shape[-1] // size
         weights = weight.to(x.device).repeat(rows, columns)
-        total, norm = torch.zeros_like(x), torch.zeros_like(weights)
+        total, norm = torch.zeros_like(x[:, :4]), torch.zeros_like(weights)
         for down, across in itertools.product((0, half), repeat=2):
-            # Shift the state, cut it into tiles [rows * columns, 4, size, size], and put the velocities back.
-            moved = x.roll((-down, -across), (-2, -1)).view(4, rows, size, columns, size)
-            parts = velocity(moved.permute(1, 3, 0, 2, 4).reshape(-1, 4, size, size), t)
-            seen = parts.view(rows, columns, 4, size, size).permute(2, 0, 3, 1, 4).reshape(x.shape)
+            # Shift the state, cut it into tiles [rows * columns, C, size, size], and put the velocities back.
+            moved = x.roll((-down, -across), (-2, -1)).view(-1, rows, size, columns, size)
+            tiles = moved.permute(1, 3, 0, 2, 4).reshape(rows * columns, -1, size, size)
+            parts = torch.cat([velocity(some, t) for some in tiles.split(_MOST_TILES)])
+            seen = parts.view(rows, columns, 4, size, size).permute(2, 0, 3, 1, 4).reshape(total.shape)
             total += (seen * weights).roll((down, across), (-2, -1))
             norm += weights.roll((down, across), (-2, -1))
         return total / norm

@@ -36,7 +36,7 @@ from studio.recipes.base import (
     evenly_spread,
     with_attributes,
 )
-from studio.recipes.capabilities import EditCondition, Student
+from studio.recipes.capabilities import TRANSPARENT, EditCondition, Student
 from studio.recipes.colours import choose_palette, choose_rows, colour_loss, select_rows
 from studio.recipes.flow import (
     CONSTANTS,
@@ -230,8 +230,9 @@ class Generator(Recipe[GeneratorConfig, UNet]):
 
     @staticmethod
     def draw_map(
-        network: UNet, shares: Mapping[int, Tensor], ties: Tensor, guidance: float, steps: int, seed: int
-    ) -> Iterator[Tensor]:
+        network: UNet, shares: Mapping[int, Tensor], ties: Tensor, guidance: float, steps: int, seed: int,
+        given: Tensor | None = None, keep: Tensor | None = None,
+    ) -> Iterator[Tensor]:  # fmt: skip
         height, width = ties.shape
         count = height * width // network.size**2
         parts = draw_noise(count, network.size, seed).to(ties.device)  # [count, 4, S, S], enough for the whole map
@@ -239,15 +240,21 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         first = torch.full((int(ties.max()) + 1,), len(ties.flatten()), device=ties.device)
         first = first.scatter_reduce(0, ties.flatten(), torch.arange(height * width, device=ties.device), "amin")
         noise = parts.view(count, 4, -1).swapaxes(0, 1).reshape(1, 4, -1)[..., first[ties.flatten()]]
-        labels = {label: torch.full((count,), label, device=ties.device) for label in shares}
-        each_velocity = {label: guided_velocity(network, own, guidance) for label, own in labels.items()}
-        velocities = {label: tiled_velocity(own, network.size) for label, own in each_velocity.items()}
+        noise = noise.view(1, 4, height, width)
+        drawn = {label: _map_velocity(network, label, guidance) for label in shares if label >= 0}
+        sees_given = keep is not None and Generator.knows_inpainting(network)
 
         def velocity(x: Tensor, t: float) -> Tensor:
-            each = [share * velocities[label](x, t) for label, share in shares.items()]
-            return average_tied(torch.stack(each).sum(0), ties)
+            shown = x
+            if given is not None and keep is not None:
+                mask = keep.view(1, 1, height, width).to(x.dtype)
+                shown = torch.cat([torch.where(keep, given, x) if sees_given else x, mask * sees_given], 1)
+            each = {label: own(shown, t) for label, own in drawn.items()}
+            each[TRANSPARENT] = (-1 - x) / (1 - t)  # straight to an empty picture
+            v = average_tied(torch.stack([share * each[label] for label, share in shares.items()]).sum(0), ties)
+            return v if given is None or keep is None else torch.where(keep, given - noise, v)
 
-        return solve(velocity, noise.view(1, 4, height, width), timesteps(steps))
+        return solve(velocity, noise, timesteps(steps))
 
     @staticmethod
     def trajectory(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
@@ -287,6 +294,17 @@ def _sum_of_labels(network: UNet, y: Tensor, values: Tensor) -> Tensor:
     rows = torch.where(rows < 0, network.classes, rows)  # a column of its own, which is cut off
     chosen = torch.zeros(len(rows), network.classes + 1, device=rows.device).scatter_(1, rows, 1.0)
     return known_labels(network, chosen[:, :-1])
+
+
+def _map_velocity(network: UNet, label: int, guidance: float) -> Callable[[Tensor, float], Tensor]:
+    """Return a velocity function of a class for a large state: x [1, 4, H, W], or [1, 5, H, W] with a mask."""
+
+    def velocity(x: Tensor, t: float) -> Tensor:
+        keep = x[:, 4:] if x.shape[1] > 4 else None
+        labels = torch.full(x.shape[:1], label, device=x.device)
+        return guided_velocity(network, labels, guidance, keep)(x[:, :4], t)
+
+    return tiled_velocity(velocity, network.size)
 
 
 def _draw_from(network: UNet, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Iterator[Tensor]:

@@ -11,7 +11,7 @@ from PIL import Image
 from studio.cli.messages import FAILED, WRONG_USAGE
 from studio.core.arrays import Rgba
 from studio.data.importing.single_sprite import fit_to_canvas, load_image
-from studio.data.pixels import corner_tiles
+from studio.data.tiles.layout import TileSetSpec
 from tests.cli.tools import Studio
 
 SIZE = 8
@@ -79,12 +79,40 @@ def test_best_of_prefers_sprites_like_the_liked_ones(
     assert len(_cells(tmp_path / "x.png", 4, 4)) == 4
 
 
-def test_corner_tiles_form_a_seamless_sheet(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
-    words = ["generate", generator_run, "--steps", 2, "--mix", "class0:1,class1:1", "--corner-tiles"]
-    assert "16 new sprites" in studio(*words, "--out", tmp_path / "tiles.png").out
-    assert corner_tiles.corners_match(_cells(tmp_path / "tiles.png", 16, 4))
-    studio(*words, "--out", tmp_path / "tiles")
+def _fits(path: Path, plan: TileSetSpec) -> bool:
+    layout = plan.layout(SIZE)
+    return layout.fits(_cells(path, len(layout.places), layout.columns))
+
+
+def test_tile_sets_fit_together(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
+    words, both = ["generate", generator_run, "--steps", 2], ("class0", "class1")
+    mix = [*words, "--mix", "class0:1,class1:1"]
+    assert "16 new sprites" in studio(*mix, "--corner-tiles", "--out", tmp_path / "tiles.png").out
+    assert _fits(tmp_path / "tiles.png", TileSetSpec("corner", both))
+    studio(*mix, "--dual-grid", "--out", tmp_path / "tiles")
     assert len(list((tmp_path / "tiles").glob("class0-class1-[01][01][01][01].png"))) == 16
+    blob = [*words, "--terrains", "class1,transparent", "--blob-tiles"]
+    assert "48 new sprites" in studio(*blob, "--out", tmp_path / "blob.png").out
+    assert _fits(tmp_path / "blob.png", TileSetSpec("blob", both))
+    assert not _cells(tmp_path / "blob.png", 48)[-1].any()
+
+
+def test_missing_tiles_of_a_given_set_are_drawn(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
+    words = ["generate", generator_run, "--steps", 2, "--terrains", "class0,class1"]
+    studio(*words, "--out", tmp_path / "tiles.png")
+    with Image.open(tmp_path / "tiles.png") as picture:
+        begun = np.array(picture.convert("RGBA"))
+    first = begun[:SIZE, :SIZE].copy()
+    first[3:5, 3:5] = 255, 0, 255, 255  # no tile border
+    begun[:] = 0
+    begun[:SIZE, :SIZE] = first
+    Image.fromarray(begun).save(tmp_path / "begun.png")
+    studio(*words, "--seed", 5, "--given", tmp_path / "begun.png", "--out", tmp_path / "done.png")
+    np.testing.assert_array_equal(_cells(tmp_path / "done.png", 16, 4)[0], first)
+    assert _fits(tmp_path / "done.png", TileSetSpec("corner", ("class0", "class1")))
+    assert "All tiles of the set are given" in studio(*words, "--given", tmp_path / "done.png", code=WRONG_USAGE).err
+    for more in (["--given", tmp_path / "begun.png"], ["--corner-tiles", "--silhouette", tmp_path / "begun.png"]):
+        studio(*words[:4], *more, code=WRONG_USAGE)
 
 
 def test_between_and_like(generator_run: Path, folder: Path, tmp_path: Path, studio: Studio) -> None:

@@ -18,10 +18,11 @@ from studio.core import files
 from studio.core.arrays import Rgba
 from studio.core.errors import StudioError
 from studio.core.events import Distilled, Event, Events, Notice, Progress, SpritesGenerated
-from studio.data.colour.constraints import Constraints, evaluate_constraints
+from studio.data.colour.constraints import NONE, Constraints, evaluate_constraints
 from studio.data.colour.pixel_art import PixelStyle, allowed_alphas
 from studio.data.colour.recolouring import ColourMode, recolour_sprites
 from studio.data.sprites import Sprites
+from studio.data.tiles.tile_set import TileSet
 from studio.engine.control.control import Control
 from studio.engine.devices.types import Device
 from studio.engine.runs.analysis.timelapse import timelapse
@@ -149,6 +150,7 @@ class SpriteSelection:
     sources: Sequence[str] = ()  # provenance of each sprite as JSON, or empty
     duration_ms: int = 100  # of each frame
     cells: Cells | None = None  # views and frames of characters
+    tile_set: TileSet | None = None  # the sprites are its tiles
 
     def without_details(self) -> SpriteSelection:
         """Return the selection without generation details."""
@@ -176,13 +178,12 @@ def generate(
 ) -> Events:  # fmt: skip
     """Generate sprites, recolour them and cache them. request: edit sprites instead of starting from noise."""
     from studio.engine.models.provenance import provenance_json
-    from studio.engine.sampling.generate import generate
 
     fills = request is not None and request.keep is not None
     model = yield from (cache.load_for_inpainting if fills else cache.load)(source, device)
     as_drawn = settings.replace(true_pixels=False)
     constraints = settings.constraints(None if request is None else request.silhouette)
-    drawing = generate(model, as_drawn) if request is None else _edit(model, as_drawn, request)
+    drawing = _draw(model, as_drawn) if request is None else _edit(model, as_drawn, request)
     with contextlib.closing(drawing) as events:
         for event in events:
             if isinstance(event, SpritesGenerated):
@@ -203,6 +204,13 @@ def _inpainting_note(source: Model, model: TrainedModel) -> str:
         if model.step != best.step:
             return f"The last checkpoint, step {model.step:,}, filled in the sprites. 'Best' has not learnt to fill in."
     return ""
+
+
+def _draw(model: TrainedModel, settings: GenerateSettings) -> Events:
+    from studio.engine.sampling.generate import generate
+    from studio.engine.sampling.tile_sets import draw_tile_set
+
+    return generate(model, settings) if settings.tiles == NONE else draw_tile_set(model, settings)
 
 
 def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest) -> Events:
@@ -344,6 +352,7 @@ def save_sprites(
     sprites = SpriteSet(
         picked.sprites, picked.names, picked.classes, picked.palette, is_animation=picked.is_animation,
         about=picked.texts_of(slice(None)), columns=columns, duration_ms=picked.duration_ms, cells=picked.cells,
+        tile_set=picked.tile_set,
     )  # fmt: skip
     return (yield from _write(sprites, path, form))
 

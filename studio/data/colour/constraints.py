@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.data.colour.palette import to_oklab
-from studio.data.pixels import corner_tiles
+from studio.data.tiles.layout import TileSetSpec
 
 NONE, BOTH = "none", "both"
 MIRRORS = (NONE, "left-right", "top-bottom", BOTH)
@@ -28,7 +28,7 @@ class Constraints:
     seamless: str = NONE  # a value from SEAMLESS
     outline: str = NONE  # 'none', 'dark' or a colour like '#1a1c2c'
     silhouette: NDArray[np.uint8] | None = None  # [S, S], required alpha per pixel
-    corners: bool = False  # whether the sprites are a set of 16 corner tiles, whose borders must match
+    tiles: TileSetSpec | None = None  # the sprites are this tile set, whose tiles must fit together
 
     def __post_init__(self) -> None:
         if self.outline not in (NONE, DARK):
@@ -63,9 +63,8 @@ class Constraints:
             for sprite, border in zip(made, outline_mask(made), strict=True):
                 sprite[border, :3] = self._outline_of(sprite)
                 sprite[border, 3] = 255
-        if self.corners:
-            tiled = corner_tiles.TileMap.of(made.shape[1])
-            made = corner_tiles.split_tiles(tiled.apply_ties(corner_tiles.join_tiles(made)))
+        if self.tiles is not None:
+            return self.tiles.layout(made.shape[1]).apply_ties(made, keep)
         return made if keep is None else np.where(keep[..., None], sprites, made)
 
     def _mirrored(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -149,8 +148,9 @@ def evaluate_constraints(
         if holds:
             jumps = seam_differences(sprites, axis)
             yield ConstraintCheck(title, int((jumps[:, 0] <= jumps[:, 1:].max(1)).sum()), len(sprites))
-    if constraints.corners:
-        yield ConstraintCheck("Corners meet", len(sprites) if corner_tiles.corners_match(sprites) else 0, len(sprites))
+    if constraints.tiles is not None:
+        fits = constraints.tiles.layout(sprites.shape[1]).fits(sprites)
+        yield ConstraintCheck("Tiles fit together", len(sprites) if fits else 0, len(sprites))
     if constraints.outline != NONE:
         border = outline_mask(sprites)
         colours = [np.unique(sprite[on], axis=0).shape[0] for sprite, on in zip(sprites, border, strict=True)]

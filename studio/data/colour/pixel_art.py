@@ -164,12 +164,12 @@ def _nearest_levels(levels: tuple[int, ...]) -> NDArray[np.uint8]:
 def _without_orphans(indices: NDArray[np.int64], palette: NDArray[np.float64]) -> NDArray[np.int64]:
     """Give isolated pixels the nearest colour among their eight neighbours, if that colour is similar enough.
 
-    indices: palette indices [S, S]; -1 is transparent. palette: OKLab [K, 3].
+    indices: palette indices [H, W]; -1 is transparent. palette: OKLab [K, 3].
     """
-    size = indices.shape[0]
+    height, width = indices.shape
     padded = np.pad(indices, 1, constant_values=-1)
     steps = [(y, x) for y in range(3) for x in range(3) if (y, x) != (1, 1)]
-    around = np.stack([padded[y : y + size, x : x + size] for y, x in steps])  # [8, S, S]
+    around = np.stack([padded[y : y + height, x : x + width] for y, x in steps])  # [8, H, W]
     orphan = (indices >= 0) & (around != indices).all(0) & (around >= 0).any(0)
     neighbours, isolated = around[:, orphan], indices[orphan]
     distances = np.sqrt(((palette[neighbours] - palette[isolated]) ** 2).sum(2))

@@ -15,7 +15,6 @@ from studio.data.colour.constraints import UNCONSTRAINED, Constraints
 from studio.data.colour.palette import Palette
 from studio.data.colour.pixel_art import PixelStyle, to_pixel_art
 from studio.data.colour.quantizing import NO_DITHER, map_to_palette
-from studio.data.pixels.corner_tiles import join_tiles, split_tiles
 
 _BATCH_SIZE = 64
 
@@ -44,9 +43,11 @@ def recolour_sprites(
     """
     if not choice.true_pixels:
         return constraints.apply(drawn, keep)
-    if constraints.corners:  # matching tiles need the same colours: colour them as one picture
-        whole = join_tiles(drawn), np.zeros(1, np.int64), style.merged(labels)
-        return constraints.apply(split_tiles(_in_palette(*whole, choice, None)))
+    if constraints.tiles is not None:  # matching tiles need the same colours: colour them as one picture
+        layout = constraints.tiles.layout(drawn.shape[1])
+        whole = layout.join(drawn), np.zeros(1, np.int64), style.merged(labels[labels >= 0])
+        coloured = _in_palette(*whole, choice, None if keep is None else layout.join(keep))
+        return constraints.apply(layout.split(coloured), keep)
     parts: list[Rgba] = []
     for start in range(0, len(drawn), _BATCH_SIZE):
         part = slice(start, start + _BATCH_SIZE)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.events import Events, Progress, SpritesGenerated
+from studio.data.colour.constraints import NONE
 from studio.data.colour.palette import to_oklab
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.features import fixed_features
@@ -30,9 +31,9 @@ def best_of(
     if len(liked.sprites) < MIN_LIKED:
         title = f"Best-of needs more liked sprites: {len(liked.sprites)} is too few."
         raise UsageError(title, f"Keep or name at least {MIN_LIKED} sprites, or draw without best-of.")
-    if settings.corner_tiles:
-        title = "Best-of doesn't work with corner tiles, which form a set."
-        raise UsageError(title, "Draw corner tiles without best-of.")
+    if settings.tiles != NONE:
+        title = "Best-of doesn't work with tile sets."
+        raise UsageError(title, "Draw the tile set without best-of.")
     found, best_of = list[SpritesGenerated](), settings.best_of
     for part in _parts(settings.count, MAX_SPRITES // best_of, len(model.spec.class_names)):
         many, first = settings.replace(count=len(part) * best_of), part.start * best_of

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from studio.core.errors import UsageError
 from studio.core.names import nfc
@@ -10,6 +10,7 @@ from studio.core.names import nfc
 ANY_VALUE = "any"  # leaves an attribute open
 _MAX_LISTED = 30
 _ATTRIBUTE_HINT = "Write attributes with values: 'element=fire,kind=shield'."
+_NAMES_HINT = "Write classes with commas: 'grass,water'. Put a class with a comma in double quotes."
 _HINT = "Write classes with shares: 'sword:0.6,potion:0.4'. Put a class with a comma in double quotes."
 
 
@@ -73,6 +74,19 @@ def read_attributes(text: str, known: Mapping[str, Sequence[str]]) -> dict[str, 
 def attributes_text(values: Mapping[str, str]) -> str:
     """Format attributes as text, the inverse of `read_attributes`: 'element=fire,kind=shield'."""
     return ",".join(quoted(f"{name}={value}") for name, value in values.items())
+
+
+def read_names(text: str) -> list[str]:
+    """Parse 'grass,water' into class names; names with a comma are quoted as in CSV. Raises UsageError."""
+    names = _parts(text, "The class names can't be read.", _NAMES_HINT)
+    if any(not name.strip() for name in names):
+        raise UsageError("A class name is empty.", _NAMES_HINT)
+    return [name.strip() for name in names]
+
+
+def names_text(names: Iterable[str]) -> str:
+    """Format class names as text, the inverse of `read_names`: 'grass,water'."""
+    return ",".join(map(quoted, names))
 
 
 def mixture_text(shares: Mapping[str, float]) -> str:

@@ -12,6 +12,7 @@ from torch import Tensor
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, Progress, SpritesGenerated
+from studio.data.colour.constraints import NONE
 from studio.data.colour.pixel_art import to_pixel_art
 from studio.engine.devices import detection
 from studio.engine.models.model import TrainedModel
@@ -161,8 +162,8 @@ def _blend(
 
 def _check(model: TrainedModel, settings: GenerateSettings, capability: Capability, source: EditInput) -> None:
     """Raise UsageError if the model can't make this edit, or the sprites or settings don't fit it."""
-    if settings.corner_tiles:
-        raise UsageError("Corner tiles can't start from a sprite.", "Remove the sprite or turn off corner tiles.")
+    if settings.tiles != NONE:
+        raise UsageError("A tile set can't start from a sprite.", "Remove the sprite, or draw without a tile set.")
     generate.require_capability(model, capability)
     generate.require_model_size(model, "sprite", source.sprites.shape[1:3])
 

@@ -12,11 +12,8 @@ from torch import Tensor
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.events import Classified, Events, NumbersPredicted, Progress, SpritesGenerated
-from studio.core.generators import run_to_end
-from studio.data.colour.constraints import UNCONSTRAINED, Constraints
+from studio.data.colour.constraints import NONE, UNCONSTRAINED, Constraints
 from studio.data.colour.pixel_art import to_pixel_art
-from studio.data.colour.recolouring import ColourMode, recolour_sprites
-from studio.data.pixels import corner_tiles
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import autocast
@@ -25,17 +22,17 @@ from studio.engine.sampling.class_choice import find_class, read_attributes, rea
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_device, to_input, to_rgba
 from studio.recipes.base import Recipe, evenly_spread
-from studio.recipes.capabilities import Capability, Decodes, Distils, DrawsMaps, EditCondition, EditsSprites, Encodes
+from studio.recipes.capabilities import Capability, Decodes, Distils, EditCondition, EditsSprites, Encodes
 
 Labels = NDArray[np.int64]
 Drawing = Generator[Progress, None, Rgba]  # returns sprites, uint8 [N, S, S, 4]
 
 _DRAW_BATCH = 64  # maximum; enough to fill a GPU, few enough to stop quickly
-_PROGRESS_UNIT = "sprites drawn"
+PROGRESS_UNIT = "sprites drawn"
 _PREDICT_BATCH = 256
 _CAPABILITY_TEXTS: dict[Capability, str] = {
     "vary": "start from a sprite", "fill": "fill in part of a sprite", "blend": "draw between sprites",
-    "map": "draw corner tiles", "mirror": "draw symmetric sprites", "seamless": "draw seamless tiles",
+    "map": "draw tile sets", "mirror": "draw symmetric sprites", "seamless": "draw seamless tiles",
     "silhouette": "draw inside a silhouette",
 }  # fmt: skip
 
@@ -61,16 +58,12 @@ def generate(
     """Draw new sprites: yields Progress after each solver step, then one SpritesGenerated.
 
     silhouette: uint8 [S, S], the alpha of each pixel; None leaves the shape free. first: index of the first sprite; a
-    sprite depends on the seed and its index only. Corner tiles are always 16. Raises UsageError, DeviceError.
+    sprite depends on the seed and its index only. Raises UsageError, DeviceError.
     """
     if model.recipe.makes != "sprites":
         title = f"{model.title} is {model.recipe.kind} and can't draw sprites."
         raise UsageError(title, "Choose a generator.")
-    if settings.corner_tiles:
-        if silhouette is not None:
-            raise UsageError("Corner tiles can't have a silhouette.", "Remove the silhouette or turn off corner tiles.")
-        yield from _corner_tiles(model, settings)
-        return
+    assert settings.tiles == NONE, "tile_sets.py draws these"
     wanted = chosen_classes(model, settings, first)
     in_turn = (first + np.arange(settings.count)) % len(model.spec.class_names)  # int64 [N]
     labels = in_turn if wanted is None else wanted.labels
@@ -78,48 +71,6 @@ def generate(
         shares, constraints = None if wanted is None else wanted.shares, settings.constraints(silhouette)
         made = yield from draw(model, labels, settings, shares=shares, constraints=constraints, first=first)
     yield SpritesGenerated(made, labels, model_label(model), settings.seed)
-
-
-def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
-    """Draw 16 corner tiles of two classes as one image, with equal borders; yields Progress, SpritesGenerated."""
-    recipe = model.recipe
-    require_capability(model, "map")
-    assert isinstance(recipe, DrawsMaps)
-    classes, count = _corner_classes(model, settings), corner_tiles.TILE_COUNT
-    # kinds: bool [16, 4], the classes of four corners for 16 tiles
-    picture, kinds = corner_tiles.TileMap.of(model.spec.size), corner_tiles.corner_kinds()
-    # [4 S, 4 S] each: the share of the second class, and pixel numbers; pixels with equal numbers must be equal.
-    second, ties = (torch.from_numpy(array).to(model.device) for array in (picture.share, picture.ties))
-    shares = {classes[0]: 1 - second, classes[1]: second}
-    with detection.wrap_device_errors(model.device):
-        states = recipe.draw_map(model.network, shares, ties, settings.guidance, settings.steps, settings.seed)
-        for step, state in enumerate(run_in_precision(model, states), 1):
-            yield Progress(min(step, settings.steps) * count // settings.steps, count, _PROGRESS_UNIT)
-            x = state
-        made = to_rgba(x).numpy()
-    labels = np.array(classes)[(kinds.mean(1) > 0.5).astype(int)]  # [16], the class of most corners
-    drawn, choice = corner_tiles.split_tiles(made), ColourMode(settings.true_pixels)
-    tiles = run_to_end(recolour_sprites(drawn, labels, model.style, choice, constraints=settings.constraints()))
-    first, other = (model.spec.class_names[label].rpartition("/")[2] for label in classes)
-    titles = tuple(f"{first}-{other} {''.join(map(str, row))}" for row in kinds.astype(int).tolist())
-    yield SpritesGenerated(tiles, labels, model_label(model), settings.seed, titles=titles)
-
-
-def _corner_classes(model: TrainedModel, settings: GenerateSettings) -> list[int]:
-    """Return the two classes of corner tiles. Raises UsageError without two, or for unsupported options."""
-    if settings.attributes:
-        raise UsageError("Corner tiles can't have attributes.", "Remove the attributes or turn off corner tiles.")
-    wanted = chosen_classes(model, settings)
-    shares = None if wanted is None else wanted.shares
-    if shares is None or np.count_nonzero(shares) != 2:
-        raise UsageError("Corner tiles need a mixture of two classes.", "For example: 'grass:1,water:1'.")
-    usual = GenerateSettings()
-    if (settings.mirror, settings.seamless, settings.outline) != (usual.mirror, usual.seamless, usual.outline):
-        title = "Corner tiles can't be mirrored, seamless or outlined."
-        raise UsageError(title, "Set mirror, seamless and outline to 'none'.")
-    if settings.quick:
-        raise UsageError("Fast mode can't draw corner tiles.", "Turn off fast mode.")
-    return [int(label) for label in np.flatnonzero(shares)]
 
 
 def model_label(model: TrainedModel) -> str:
@@ -228,11 +179,11 @@ def draw_in_batches(
         with batch_size.halve_if_full():
             for step, x in enumerate(run_in_precision(model, states_of(part)), 1):
                 share = min(step, steps) / steps
-                yield Progress(round(part.start + share * len(x)), count, _PROGRESS_UNIT)
+                yield Progress(round(part.start + share * len(x)), count, PROGRESS_UNIT)
                 if step == stop_after:
                     break
             if step < steps:  # stopped early
-                yield Progress(part.stop, count, _PROGRESS_UNIT)
+                yield Progress(part.stop, count, PROGRESS_UNIT)
             made.append(postprocess(to_rgba(x).numpy(), part))  # float32 [n, 4, S, S] -> uint8 [n, S, S, 4]
     return np.concatenate(made)
 

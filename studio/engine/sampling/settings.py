@@ -1,7 +1,8 @@
 """The settings of requests for new sprites, and to complete sets. No torch, so that the window starts fast."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,9 @@ from numpy.typing import NDArray
 from studio.core.arrays import Mask, Rgba
 from studio.core.config import Config, setting
 from studio.data.colour.constraints import MIRRORS, NONE, SEAMLESS, Constraints
+from studio.data.tiles.layout import TileSetSpec
+from studio.data.tiles.tile_set import TileKind
+from studio.engine.sampling.class_choice import read_mixture, read_names
 
 MAX_SPRITES: Final = 10_000  # per request
 MAX_CANDIDATES: Final = 64  # per set
@@ -35,12 +39,14 @@ class GenerateSettings(Config):
         1, "Draw this many sprites for each result and keep the closest to your liked sprites. Off: keep all.",
         label="Best of", low=1, high=16, low_text="Off", legacy_default=1,
     )  # fmt: skip
-    corner_tiles: bool = setting(
-        False,
-        "Draw 16 tiles from a mixture of two classes, with every combination of corners. Tiles with equal corners "
-        "fit together.",
-        legacy_default=False,
-    )
+    tiles: str = setting(
+        NONE, "Draw a tile set, whose tiles fit together: corner, blob or dual-grid tiles.",
+        label="Tile set", choices=(NONE, "corner", "blob", "dual-grid"), legacy_default=NONE,
+    )  # fmt: skip
+    terrains: str = setting(
+        "", "Two to four classes for a tile set: 'grass,water,transparent'. Empty: the classes of the mixture.",
+        label="Terrains", legacy_default="",
+    )  # fmt: skip
     seed: int = setting(0, "The same seed draws the same sprites.", low=0, high=2**31 - 1)
     strength: float = setting(
         0.5, "How much a start sprite may change: 0 leaves it unchanged, 1 ignores it.",
@@ -68,14 +74,29 @@ class GenerateSettings(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.constraints()  # raises UsageError for an invalid outline
+        Constraints(outline=self.outline)  # raises UsageError for an invalid outline
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Create settings from JSON. Earlier versions stored 'corner_tiles' instead of 'tiles'. Raises UsageError."""
+        if "corner_tiles" in values:
+            values = {"tiles": "corner" if values["corner_tiles"] is True else NONE, **values}
+            del values["corner_tiles"]
+        return super().from_json(values)
+
+    def tile_set_spec(self) -> TileSetSpec | None:
+        """Return the tile set to draw; None for single sprites. Raises UsageError for terrains that form no set."""
+        if self.tiles == NONE:
+            return None
+        names = read_names(self.terrains) or [name for name, share in read_mixture(self.mix) if share]
+        return TileSetSpec(cast(TileKind, self.tiles), tuple(names))
 
     def constraints(self, silhouette: NDArray[np.uint8] | None = None) -> Constraints:
-        """Return the constraints on each sprite. Raises UsageError for an outline that is not a colour.
+        """Return the constraints on each sprite. Raises UsageError for terrains that form no tile set.
 
         silhouette: uint8 [S, S], the alpha of each pixel; None leaves the shape free.
         """
-        return Constraints(self.mirror, self.seamless, self.outline, silhouette, self.corner_tiles)
+        return Constraints(self.mirror, self.seamless, self.outline, silhouette, self.tile_set_spec())
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def sprite_export_for(path: Path, *, plays: bool = False, is_tile_set: bool = Fa
             return form
     if any(form.suffix == path.suffix.lower() for form in forms_for(is_tile_set=True)) and not plays:
         title = f"Only tile sets can be saved as {path.suffix}."
-        raise UsageError(title, "Draw corner tiles, or use a name that ends in .png.")
+        raise UsageError(title, "Draw a tile set, or use a name that ends in .png.")
     *others, last = dict.fromkeys(form.suffix for form in forms)
     what = "An animation" if plays else "Sprites"
     title = f"{what} can't be saved as {path.suffix or path.name!r}."

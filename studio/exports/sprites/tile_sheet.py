@@ -53,7 +53,7 @@ class TileSheet:
         """Check a tile set and arrange its tiles in a sheet. Raises ExportError for sprites that are no tile set."""
         tiles = sprites.tile_set
         if tiles is None:
-            raise ExportError("These sprites are no tile set.", "Draw corner tiles, or save a PNG sheet.")
+            raise ExportError("These sprites are no tile set.", "Draw a tile set, or save a PNG sheet.")
         _check(tiles)
         numbers = np.full(len(tiles.terrains) + 1, ANY, np.int8)  # the last is for ANY
         is_visible = np.array([bool(name) for name in tiles.terrains])

@@ -66,7 +66,7 @@ def test_best_of_keeps_the_highest_scores(monkeypatch: pytest.MonkeyPatch) -> No
     (made,) = best_of(model, GenerateSettings(count=30, best_of=4), liked)
     assert isinstance(made, SpritesGenerated) and asked == [(120, None, 0)]
     assert made.labels.tolist() == drawn.labels[:30].tolist() and len(np.unique(made.sprites, axis=0)) == 30
-    for settings, few in ((GenerateSettings(best_of=2), 2), (GenerateSettings(best_of=2, corner_tiles=True), 3)):
+    for settings, few in ((GenerateSettings(best_of=2), 2), (GenerateSettings(best_of=2, tiles="corner"), 3)):
         with pytest.raises(UsageError):
             list(best_of(model, settings, EditInput(drawn.rgba[:few], drawn.labels[:few])))
 

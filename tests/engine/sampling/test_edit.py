@@ -15,10 +15,6 @@ from torch import nn
 
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, Progress, SpritesGenerated
-from studio.core.generators import run_to_end
-from studio.data.colour.palette import Palette
-from studio.data.colour.recolouring import ColourMode, recolour_sprites
-from studio.data.pixels import corner_tiles
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling import edit
@@ -226,27 +222,3 @@ def test_invalid_silhouette_is_an_error(model: TrainedModel) -> None:
     for shape in (np.zeros((SIZE, SIZE), np.uint8), np.ones((4, SIZE), np.uint8)):
         with pytest.raises(UsageError, match="silhouette"):
             list(generate(model, _settings(), shape))
-
-
-@pytest.mark.parametrize("true_pixels", [True, False])
-def test_corner_tiles_fit_each_other(model: TrainedModel, true_pixels: bool) -> None:
-    how = _settings(mix="class0:1,class1:2", corner_tiles=True, true_pixels=true_pixels)
-    made = _made(generate(model, how))
-    assert len(made.sprites) == 16 == len(set(made.titles)) and corner_tiles.corners_match(made.sprites)
-    assert "class0-class1 0110" in made.titles and set(made.labels.tolist()) == {0, 1}
-    assert not np.array_equal(_made(generate(model, how.replace(seed=4))).sprites, made.sprites)
-    choice = ColourMode(palette=Palette(np.array([[0, 0, 0, 255], [250, 90, 30, 255]], np.uint8), "two"))
-    again = run_to_end(recolour_sprites(made.sprites, made.labels, model.style, choice, constraints=how.constraints()))
-    assert corner_tiles.corners_match(again) and len(np.unique(again.reshape(-1, 4), axis=0)) <= 3
-
-
-def test_corner_tiles_are_of_two_classes_and_nothing_else(model: TrainedModel) -> None:
-    for changes in ({"mix": ""}, {"mix": "class0:1"}, {"mirror": "both"}, {"seamless": "across"}, {"quick": True}):
-        how = {"mix": "class0:1,class1:1", "corner_tiles": True, **changes}
-        with pytest.raises(UsageError):
-            list(generate(model, _settings(**how)))  # type: ignore[arg-type]
-    how = {"mix": "class0:1,class1:1", "corner_tiles": True}
-    with pytest.raises(UsageError, match="can't start from a sprite"):
-        list(redraw(model, _settings(**how), TWO))  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="silhouette"):
-        list(generate(model, _settings(**how), _disc()))  # type: ignore[arg-type]

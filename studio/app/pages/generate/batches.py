@@ -16,6 +16,7 @@ from studio.core import files, formatting
 from studio.core.arrays import Rgba
 from studio.data.pixels.editing import NamedSprite, SavedEdit
 from studio.data.sources.base import DRAWING_SUFFIXES
+from studio.data.tiles.tile_set import TileSet
 from studio.engine.sampling.settings import GenerateSettings
 
 _NUMBERS = re.compile(r"([ -]\d{1,10})?([ -]\d{4})+$")  # seed and index in the names of generated sprites
@@ -148,12 +149,14 @@ class GridContent:
             return None
         texts = (shown.names, shown.classes, shown.sources)
         names, classes, sources = ([of_each[index] for index in chosen] for of_each in texts)
-        return replace(shown, sprites=shown.sprites[chosen], names=names, classes=classes, sources=sources)
+        tile_set = shown.tile_set if [*chosen] == [*range(len(shown.sprites))] else None  # some tiles are no set
+        sprites = shown.sprites[chosen]
+        return replace(shown, sprites=sprites, names=names, classes=classes, sources=sources, tile_set=tile_set)
 
-    def corner_tiles(self) -> Rgba | None:
-        """Return the shown set of corner tiles, uint8 [16, S, S, 4]; None for other sprites."""
+    def tile_set(self) -> TileSet | None:
+        """Return the shown tile set; None for other sprites."""
         batch = self.batch()
-        return batch.result.sprites if batch is not None and batch.result.titles else None
+        return batch.shown.tile_set if batch is not None else None
 
     def frames(self, chosen: Sequence[int]) -> Rgba | None:
         """Return the shown animation's frames at these indices, or all its frames: uint8 [N, S, S, 4]; else None."""
@@ -203,7 +206,11 @@ def _as_shown(result: SpritesColoured, request: DrawRequest) -> SpriteSelection:
         names = [f"{files.output_name(stem)}-{result.seed}-{number:04d}" for number, stem in enumerate(stems)]
     about = {"Model": result.model, "Seed": str(result.seed), **({"Palette": result.palette} if result.palette else {})}
     sources, is_animation = [result.source] * len(names), request.kind == "between"
-    return SpriteSelection(result.sprites, names, about, classes, result.colours, is_animation, sources)
+    spec = request.settings.tile_set_spec()
+    tile_set = spec.tile_set(result.sprites) if spec is not None else None
+    return SpriteSelection(
+        result.sprites, names, about, classes, result.colours, is_animation, sources, tile_set=tile_set
+    )
 
 
 def _shown_kept(kept: Sequence[SavedEdit]) -> SpriteSelection:

@@ -17,6 +17,7 @@ from studio.app.pages.generate.results import Results
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.core import formatting
+from studio.data.colour.constraints import NONE
 from studio.data.pixels.editing import EditedSprite, NamedSprite
 from studio.engine.sampling.settings import MIN_LIKED, GenerateSettings
 
@@ -65,8 +66,8 @@ class DrawController(QObject):
     def draw(self) -> None:
         if self._can_draw():
             settings = self._request.next_settings()
-            if settings.corner_tiles:
-                self._submit(settings.replace(best_of=1), title="Corner tiles")
+            if settings.tiles != NONE:
+                self._submit(settings.replace(best_of=1), title="Tile set")
             elif settings.best_of > 1:
                 self._draw_best(settings)
             else:
@@ -159,7 +160,7 @@ class DrawController(QObject):
     def _settings_for(self, count: int) -> GenerateSettings:
         """Return the page's settings, adapted to drawing `count` sprites from other sprites."""
         settings = self._request.next_settings().replace(count=count, quick=False, in_proportion=False)
-        return settings.replace(corner_tiles=False, best_of=1)
+        return settings.replace(tiles=NONE, best_of=1)
 
     def _submit(
         self, settings: GenerateSettings, request: EditRequest | None = None, title: str = "", origin: str = ""

@@ -1,4 +1,4 @@
-"""Panel beside the results: an animation, a sprite tiled with its nearest training sprites, or corner tiles."""
+"""Panel beside the results: an animation, a sprite tiled with its nearest training sprites, or a map of tiles."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from studio.app.background.model_jobs import NearestSprites
+from studio.app.pages.generate.tile_map import TileMap
 from studio.app.state.models.inference import Inference
 from studio.app.widgets import factory
 from studio.app.widgets.editor.previews import Preview, tiled
 from studio.app.widgets.sprites.player import Player
 from studio.core.arrays import Rgba
-from studio.data.pixels.corner_tiles import join_tiles
+from studio.data.tiles.tile_set import TileSet
 
 _COUNT, _ZOOM = 3, 4
 _WIDTH, _HEIGHT, _SIDE = 136, 128, 40  # logical pixels: width beside the grid, height below it, side of a sprite
 _BAR = 16  # width of the scroll bar in logical pixels
 _UNLIMITED = (1 << 24) - 1  # Qt's largest size of a widget
-_LAID_OUT = "All 16 tiles laid out so that neighbours match; the image repeats at its edges."
 _TIP = "A training sprite close to the selected sprite."
 _TILED = "Selected sprite, tiled"
 _HINT = "Select a sprite to see it tiled and its nearest training sprites."
 
 
 class NeighboursPanel(QWidget):
-    """An animation, a tiled sprite with its nearest training sprites, or corner tiles. Keeps its size when empty."""
+    """An animation, a tiled sprite with its nearest training sprites, or a map of tiles. Keeps its size when empty."""
 
     def __init__(self, inference: Inference) -> None:
         super().__init__()
         self._is_editing = False
         self.player = Player()
         self.tiled = tiled()
-        self.laid_out = Preview("Laid out", _LAID_OUT, zoom=2, side=_WIDTH)
+        self.map = TileMap(_WIDTH)
         self.previews = [Preview("Nearest sprite", _TIP, zoom=_ZOOM, side=_SIDE) for _ in range(_COUNT)]
         self.verdict = factory.caption("")
         self._heading = factory.caption("Nearest training sprites")
@@ -41,7 +41,7 @@ class NeighboursPanel(QWidget):
         self._box = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._box.setContentsMargins(0, 0, 0, 0)
         self._box.addWidget(self._caption, 0, Qt.AlignmentFlag.AlignTop)
-        for picture in (self.tiled, self.laid_out):
+        for picture in (self.tiled, self.map):
             self._box.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
         self._box.addWidget(self.player)
         self._box.addWidget(self._about, 1)
@@ -88,15 +88,15 @@ class NeighboursPanel(QWidget):
             self._caption.setText("" if is_editing else _TILED)
             self._refresh_caption()
 
-    def show_corner_tiles(self, tiles: Rgba) -> None:
-        """Show a set of corner tiles, uint8 [16, S, S, 4], laid out as a map."""
-        self.laid_out.show_sprite(join_tiles(tiles)[0])
-        self._show_only("Laid out", self.laid_out)
+    def show_tile_set(self, tile_set: TileSet) -> None:
+        """Show a random map of a tile set."""
+        self.map.show_tile_set(tile_set)
+        self._show_only("Map of these tiles", self.map)
 
     def _show_only(self, caption: str, picture: QWidget | None) -> None:
         """Show a caption and a picture, or the caption alone for None. Hide the other widgets."""
         self._caption.setText(caption)
-        for widget in (self.player, self.tiled, self.laid_out, self._heading, *self.previews, self.verdict):
+        for widget in (self.player, self.tiled, self.map, self._heading, *self.previews, self.verdict):
             widget.setVisible(widget is picture)
         self._about.setVisible(picture is self.tiled)
         self._refresh_caption()
@@ -104,7 +104,7 @@ class NeighboursPanel(QWidget):
     def _refresh_caption(self) -> None:
         """Show the caption, unless a row has no room for it beside a picture."""
         is_row = self._box.direction() == QBoxLayout.Direction.LeftToRight
-        has_picture = not (self.tiled.isHidden() and self.laid_out.isHidden())
+        has_picture = not (self.tiled.isHidden() and self.map.isHidden())
         self._caption.setVisible(bool(self._caption.text()) and not (is_row and has_picture))
 
     @Slot(object)

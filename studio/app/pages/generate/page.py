@@ -248,13 +248,13 @@ class GeneratePage(Page):
 
     @Slot()
     def _on_selection_changed(self) -> None:
-        """Show the selected sprite's nearest training sprites. Otherwise play a film, or lay out corner tiles."""
+        """Show the selected sprite's nearest training sprites. Otherwise play a film, or lay out a tile set."""
         self.saver.refresh()
         selected, run = self.results.grid.selected(), self.choice.run()
-        tiles = None if selected else self.results.content.corner_tiles()
+        tiles = None if selected else self.results.content.tile_set()
         frames = self.results.content.frames(selected)
         if tiles is not None:
-            self.neighbours.show_corner_tiles(tiles)
+            self.neighbours.show_tile_set(tiles)
         elif frames is not None:
             self.neighbours.show_frames(frames)
         elif len(selected) != 1:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QComboBox, QSpinBox, QWidget
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.generate.colour_panel import ColourPanel
 from studio.app.pages.generate.set_settings import SetSettings
+from studio.app.pages.generate.tile_choice import TileChoice
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -26,32 +27,18 @@ _LARGEST_SEED = 2**31 - 1
 _CLASS_TIP = "Choose a class. Evenly: equal numbers of all classes. As in the data: in proportion to your sprites."
 # Settings with their own controls.
 _SEPARATE_CONTROLS = (
-    "class_name",
-    "in_proportion",
-    "mix",
-    "attributes",
-    "corner_tiles",
-    "seed",
-    "strength",
-    "quick",
+    "class_name", "in_proportion", "mix", "attributes", "tiles", "terrains", "seed", "strength", "quick",
     "true_pixels",
-)
+)  # fmt: skip
 _MIX_TIP = "Mix two classes."
-_MIX_HELP = "Choose a second class to mix the two"
-_TILES_HELP = " or draw 16 transition tiles"
+_MIX_HELP = "Choose a second class to mix the two."
 _EDITING = "The editor always draws 16."
 _GUARANTEES = ("mirror", "seamless", "outline")  # guarantees, stored for each model: they depend on its sprites
 _FIXED = "Fast mode draws with fixed guidance and steps."
-_NO_ATTRIBUTES = "Transition tiles have no attributes."
-_ALWAYS_16 = "A set of transition tiles always has 16 tiles."
 _UNSUPPORTED = {  # by setting: why a model without this ability has no use for it
     "mirror": "This model can't draw symmetric sprites.",
     "seamless": "This model can't draw seamless tiles.",
 }
-_CORNERS_TIP = (
-    "Draw the 16 transition tiles of two classes (corner Wang tiles). Tiles fit together where their "
-    "corners match, so a game picks each tile by the map's corners."
-)
 _IN_PROPORTION = "\0in proportion"  # can't be a class name
 _FIRST_CLASS = 2  # index in the box, after the two choices for all classes
 _FAST_TIP = "Draw nearly the same sprites about four times faster, with fixed guidance and steps."
@@ -77,9 +64,9 @@ class RequestPanel(QWidget):
         self.mixed_with = factory.combo("Mixed with", _MIX_TIP)
         self.share = factory.percent_slider("Share", "Set the share of each class.", 50)
         self._share_label = factory.caption("")
-        self.corners = factory.check_box("16 transition tiles", _CORNERS_TIP)
-        self._share_box = factory.panel(factory.column(self.share, self._share_label, self.corners, spacing=4))
-        self._mix_help = factory.caption("")
+        self.tiles = TileChoice()
+        self._share_box = factory.panel(factory.column(self.share, self._share_label, spacing=4))
+        self._mix_help = factory.caption(_MIX_HELP)
         mixed_with = factory.labelled("Mixed with", self.mixed_with)
         self._mix_box = factory.panel(factory.column(mixed_with, self._mix_help, self._share_box, spacing=4))
         self.seed = QSpinBox()
@@ -92,13 +79,14 @@ class RequestPanel(QWidget):
         self._form_box = factory.column()
         self._editing = factory.caption(_EDITING)
         self._model = ""  # the chosen run's path
+        self._are_sets = False
         self._guarantees_by_run: dict[str, GenerateSettings] = {}
         seed = (factory.text("Seed", "muted"), factory.row(self.seed, self.lock, grows=0))
         self.attributes = AttributeChoice()
         of_class = factory.labelled("Class", self.classes)
         self._class_box = factory.panel(factory.column(of_class, self._mix_box, self.attributes))
         self._sprite_box = factory.panel(factory.column(self._form_box, self._editing, self.quick, self.colours))
-        self.setLayout(factory.column(self._class_box, *seed, self._sprite_box, self.sets))
+        self.setLayout(factory.column(self.tiles, self._class_box, *seed, self._sprite_box, self.sets))
         for control in (self.classes, self.mixed_with, self.share, self.seed, self.colours.box):
             factory.need_focus_for_wheel(control)
         self._editing.hide()
@@ -109,14 +97,16 @@ class RequestPanel(QWidget):
         self.mixed_with.currentIndexChanged.connect(self._refresh_mixture)
         self.share.valueChanged.connect(self._refresh_mixture)
         self.seed.valueChanged.connect(self._on_seed_edited)
-        self.corners.toggled.connect(self._refresh_mixture)
+        self.tiles.changed.connect(self._refresh_mixture)
+        self.tiles.changed.connect(self.edited)
         session.catalog.ready.connect(self._on_engine_ready)
 
     def show_sets(self, are_sets: bool) -> None:
         """Show the settings of a model of sets instead of the settings of a generator."""
         self.sets.setVisible(are_sets)
-        for box in (self._class_box, self._sprite_box):
-            box.setVisible(not are_sets)
+        self._are_sets = are_sets
+        self._sprite_box.setVisible(not are_sets)
+        self._refresh_mixture()
 
     def show_classes(self, names: tuple[str, ...], capabilities: frozenset[str]) -> None:
         """Offer these classes, and mixing if the model can; keep the user's choice if possible."""
@@ -124,6 +114,7 @@ class RequestPanel(QWidget):
         factory.set_enabled(self.classes, "This model has a single class." if len(names) == 1 else "")
         all_classes = (("All classes, evenly", ""), ("All classes, as in the data", _IN_PROPORTION))
         factory.fill_combo(self.classes, [*all_classes, *zip(names, names, strict=True)], self.classes.currentData())
+        self.tiles.show_classes(names)
         self._on_class_changed()
 
     def show_model(self, run: str) -> None:
@@ -159,17 +150,17 @@ class RequestPanel(QWidget):
         if self.quick.is_requested():
             usual = GenerateSettings()
             settings = settings.replace(quick=True, guidance=usual.guidance, steps=usual.steps)
+        if self.tiles.kind() != NONE:
+            return settings.replace(class_name="", in_proportion=False, attributes="")
         if chosen == _IN_PROPORTION:
             return settings.replace(class_name="", in_proportion=True)
-        mix, corner_tiles = self._mixture(), self._wants_corners()
-        settings = settings.replace(attributes="") if corner_tiles else settings
-        return settings.replace(class_name=chosen, in_proportion=False, mix=mix, corner_tiles=corner_tiles)
+        return settings.replace(class_name=chosen, in_proportion=False, mix=self._mixture())
 
     def problem(self) -> str:
         """Return the error in the shown settings; '' for valid settings."""
         if self._form is not None and not self.sets.isHidden():
             return self.sets.form.problem()
-        return self._form.problem() if self._form is not None else "Loading PyTorch…"
+        return (self._form.problem() or self.tiles.problem()) if self._form is not None else "Loading PyTorch…"
 
     def save_state(self) -> None:
         self.sets.save_state()
@@ -187,21 +178,17 @@ class RequestPanel(QWidget):
         share = self.share.value()
         return mixture_text({first: 100 - share, second: share})
 
-    def _wants_corners(self) -> bool:
-        return bool(self._mixture()) and "map" in self._capabilities and self.corners.isChecked()
-
     def _settings(self) -> GenerateSettings:
         settings = self._form.config() if self._form is not None else None
         assert isinstance(settings, GenerateSettings)
-        return settings.replace(true_pixels=self.colours.choice().true_pixels)
+        return self.tiles.apply_to(settings.replace(true_pixels=self.colours.choice().true_pixels))
 
     @Slot()
     def _refresh_locks(self) -> None:
         """Disable the settings that the other settings or the model make meaningless, and say why."""
         if self._form is not None:
             self._form.set_locked(_FIXED if self.quick.is_requested() else "", ("guidance", "steps"))
-            self.attributes.set_locked(_NO_ATTRIBUTES if self._wants_corners() else "")
-            self._form.set_locked(_ALWAYS_16 if self._wants_corners() else "", ("count", "best_of"))
+            self._form.set_locked(self.tiles.count_text(), ("count", "best_of"))
             for name, reason in _UNSUPPORTED.items():
                 self._form.set_locked(reason if self._abilities and name not in self._abilities else "", (name,))
 
@@ -230,17 +217,15 @@ class RequestPanel(QWidget):
     @Slot()
     def _refresh_mixture(self) -> None:
         chosen = self.classes.currentData()
-        self._mix_help.setText(f"{_MIX_HELP}{_TILES_HELP if 'map' in self._capabilities else ''}.")
         has_class = chosen not in ("", _IN_PROPORTION, None)
         factory.set_enabled(self.mixed_with, "" if has_class else "Choose a class first to mix it with another.")
         self._mix_help.setVisible(has_class and not self._mixture())
-        self.corners.setVisible("map" in self._capabilities)
+        self.tiles.setVisible("map" in self._abilities and not self._are_sets)
+        self._class_box.setVisible(self.tiles.kind() == NONE and not self._are_sets)
         self._mix_box.setVisible("mix" in self._capabilities)
         self._share_box.setVisible(bool(self._mixture()))
         share, names = self.share.value(), (self.classes.currentText(), self.mixed_with.currentText())
-        self.share.setVisible(not self._wants_corners())
-        text = f"{100 - share} % {names[0]}, {share} % {names[1]}"
-        self._share_label.setText(f"Corners of {names[0]} and {names[1]}" if self._wants_corners() else text)
+        self._share_label.setText(f"{100 - share} % {names[0]}, {share} % {names[1]}")
         self._refresh_locks()
 
     @Slot()
@@ -253,6 +238,7 @@ class RequestPanel(QWidget):
         self._form_box.addWidget(self._form)
         self._form.changed.connect(self._show_guarantees)
         self._form.changed.connect(self.edited)
+        self.tiles.restore(settings)
         self._show_guarantees()
         self._refresh_locks()
         self._show_seed(settings.seed)

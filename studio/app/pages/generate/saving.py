@@ -14,6 +14,7 @@ from studio.app.pages.generate.results import Results
 from studio.app.state.session import Session
 from studio.app.widgets.menu import set_action_enabled
 from studio.core import formatting
+from studio.data.tiles.layout import BLOB_COLUMNS
 
 
 class ResultSaver(QObject):
@@ -34,11 +35,13 @@ class ResultSaver(QObject):
             return False
         batch = self._results.content.batch()
         name = f"{batch.file_name() if batch else 'kept-sprites'}{'.gif' if selection.is_animation else ''}"
-        what = "frame" if selection.is_animation else "sprite"
+        what, tile_set = "frame" if selection.is_animation else "sprite", selection.tile_set
         title = f"Save {formatting.count(len(selection.sprites), what)} as one file"
-        chosen = dialogs.choose_save_sprites(self._page, self._session.settings, title, name)
+        settings, is_tile_set = self._session.settings, tile_set is not None
+        chosen = dialogs.choose_save_sprites(self._page, settings, title, name, is_tile_set=is_tile_set)
         if chosen is not None:
             columns = None if selection.is_animation else max(1, math.isqrt(len(selection.sprites)))
+            columns = BLOB_COLUMNS if tile_set is not None and tile_set.kind == "blob" else columns
             self._session.saving.save_sprites(*chosen, selection, columns)
         return True
 

@@ -33,7 +33,7 @@ class ZoomCanvas(QWidget):
         self._pan_start: QPoint | None = None  # start of a drag in device pixels
 
     def set_sprite(self, sprite: Rgba, changed: QRect | None = None) -> None:
-        """Show uint8 [S, S, 4]; a sprite of another size is fitted into the canvas.
+        """Show uint8 [H, W, 4]; a sprite of another size is fitted into the canvas.
 
         changed: the pixels that may differ from the sprite before; None for all.
         """
@@ -46,8 +46,9 @@ class ZoomCanvas(QWidget):
 
     def zoom(self) -> int:
         """Return the zoom: device pixels for a sprite pixel."""
-        room = int(min(self.width(), self.height()) * self.devicePixelRatioF())
-        return self._zoom or max(1, min(room // len(self._sprite), _LARGEST_ZOOM))
+        (height, width), ratio = self._sprite.shape[:2], self.devicePixelRatioF()
+        fitting = min(int(self.width() * ratio) // width, int(self.height() * ratio) // height)
+        return self._zoom or max(1, min(fitting, _LARGEST_ZOOM))
 
     @Slot()
     def fit(self) -> None:
@@ -77,7 +78,8 @@ class ZoomCanvas(QWidget):
 
     def is_inside(self, place: Point) -> bool:
         """Return whether the pixel lies inside the sprite."""
-        return all(0 <= c < len(self._sprite) for c in place)
+        height, width = self._sprite.shape[:2]
+        return bool(0 <= place[0] < width and 0 <= place[1] < height)
 
     def is_panning(self) -> bool:
         """Return whether the user drags the sprite."""
@@ -89,13 +91,13 @@ class ZoomCanvas(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Redraw only the outdated part of the sprite."""
         ratio, origin, zoom = self.devicePixelRatioF(), self._origin(), self.zoom()
-        size = len(self._sprite)
+        height, width = self._sprite.shape[:2]
         painter = QPainter(self)
         painter.fillRect(event.rect(), QColor(theme.colours().window))
         painter.scale(1 / ratio, 1 / ratio)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
         first, last = self.place(event.rect().topLeft()), self.place(event.rect().bottomRight())
-        part = QRect(QPoint(*first), QPoint(*last)).intersected(QRect(0, 0, size, size))
+        part = QRect(QPoint(*first), QPoint(*last)).intersected(QRect(0, 0, width, height))
         if part.isEmpty():
             return
         target = QRect(part.topLeft() * zoom + origin, part.size() * zoom)
@@ -131,8 +133,9 @@ class ZoomCanvas(QWidget):
 
     def _origin(self) -> QPoint:
         """Return the sprite's top left corner in device pixels."""
-        side, ratio = len(self._sprite) * self.zoom(), self.devicePixelRatioF()
-        across, down = ((round(c * ratio) - side) // 2 for c in (self.width(), self.height()))
+        (height, width), ratio = self._sprite.shape[:2], self.devicePixelRatioF()
+        sides = (self.width(), width), (self.height(), height)
+        across, down = ((round(room * ratio) - pixels * self.zoom()) // 2 for room, pixels in sides)
         return QPoint(across, down) + self._pan
 
     def _box(self, part: QRect) -> QRect:

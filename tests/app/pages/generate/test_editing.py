@@ -24,7 +24,6 @@ from studio.app.state.session import Session
 from studio.app.window import Window
 from studio.core import paths
 from studio.core.events import SpritesGenerated
-from studio.data.pixels import corner_tiles
 from studio.data.pixels.editing import NamedSprite, SavedEdit, rectangle_mask
 from studio.engine.sampling.settings import GenerateSettings
 from studio.exports.sprites.base import SpriteExport
@@ -126,7 +125,7 @@ def test_tween_and_similar_sprites(
     gif = sprite_exports()["gif"]
     asked: list[str] = []
 
-    def name(*args: str) -> tuple[Path, SpriteExport]:
+    def name(*args: str, is_tile_set: bool) -> tuple[Path, SpriteExport]:
         asked.append(args[-1])
         return tmp_path / "film", gif
 
@@ -340,20 +339,6 @@ def test_mix_two_classes(qtbot: QtBot, page: GeneratePage) -> None:
     assert request.next_settings().mix == "class1:70,class0:30"
     assert set(drawn(qtbot, page, page.generate.click).labels.tolist()) == {1}
     assert request.mixed_with.findData("class1") < 0  # with itself there is nothing to mix
-    count = request._form._controls["count"]  # type: ignore[union-attr]
-    request.corners.click()
-    assert not count.isEnabled() and "always has 16 tiles" in count.toolTip()
-    tiles = drawn(qtbot, page, page.generate.click)
-    assert len(tiles.sprites) == 16 and corner_tiles.corners_match(tiles.sprites) and not request.share.isVisible()
-    assert "Corners meet" in [label.text() for label in page.results.badges.labels]
-    assert page.neighbours.laid_out.isVisible() and not page.neighbours.tiled.isVisible()
-    page.results.grid.select([0])
-    assert page.neighbours.tiled.isVisible() and not page.neighbours.laid_out.isVisible()
-    click(page.results.buttons.edit)
-    assert len(drawn(qtbot, page, page.editing.draw.click).sprites) == 16  # variations of one tile
-    assert not page.neighbours.tiled.isVisible()
-    request.mixed_with.setCurrentIndex(0)
-    assert count.isEnabled() and not request.next_settings().mix and not request.next_settings().corner_tiles
 
 
 def test_open_images_from_file_clipboard_and_drop(
@@ -569,3 +554,30 @@ def test_undo_reverts_the_last_action_first(qtbot: QtBot, in_window: Window) -> 
     assert results.grid.visible_count() == 14 and editing.editor.edit().keep.all()
     undo.trigger()
     assert results.grid.visible_count() == 16
+
+
+def test_draw_a_tile_set(qtbot: QtBot, page: GeneratePage) -> None:
+    request, panel = page.request, page.neighbours
+    tiles, count = request.tiles, request._form._controls["count"]  # type: ignore[union-attr]
+    assert tiles.isVisible() and not tiles.terrains[0].isVisible() and request.classes.isVisible()
+    tiles.kinds.setCurrentIndex(tiles.kinds.findData("blob"))
+    assert not request.classes.isVisible() and [box.isVisible() for box in tiles.terrains] == [True, True, False, False]
+    assert not count.isEnabled() and "has 48 tiles" in count.toolTip()
+    tiles.terrains[1].setCurrentIndex(tiles.terrains[1].findData(tiles.terrains[0].currentData()))
+    assert "must differ" in page.drawing.problem() and not page.generate.isEnabled()
+    tiles.terrains[1].setCurrentIndex(tiles.terrains[1].findData("transparent"))
+    assert not page.drawing.problem() and page.generate.isEnabled()
+    made = drawn(qtbot, page, page.generate.click)
+    assert len(made.sprites) == 48 and "Tiles fit together" in [label.text() for label in page.results.badges.labels]
+    assert panel.map.isVisible() and not panel.tiled.isVisible()
+    before = panel.map.picture.rgba
+    assert before.shape == (16 * SIZE, 24 * SIZE, 4)
+    click(panel.map.new_map)
+    assert (panel.map.picture.rgba != before).any()
+    page.results.grid.select([0])
+    assert panel.tiled.isVisible() and not panel.map.isVisible()
+    request.save_state()
+    stored = GenerateSettings.from_json(page.session.settings.values("generate"))
+    assert (stored.tiles, stored.terrains) == ("blob", "class0,transparent")
+    tiles.kinds.setCurrentIndex(0)
+    assert count.isEnabled() and request.classes.isVisible() and request.next_settings().tiles == "none"

@@ -1,0 +1,223 @@
+"""The layout of a tile set in one picture, so that a model can draw all tiles at once and they fit together.
+
+The picture repeats and contains every tile beside fitting neighbours. Pixels near a tile border are tied across all
+tiles that may meet at this border: tied pixels get the same colour. All copies of a tile are tied as well.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.arrays import Mask, Rgba
+from studio.core.errors import UsageError
+from studio.data.tiles.terrain_maps import blob_torus, corner_torus
+from studio.data.tiles.tile_set import ANY, CENTRE, CORNERS, TileKind, TileSet
+
+T = TypeVar("T", bound=np.generic)
+BORDER = 2  # tied pixels on each side of a border
+MOST_TERRAINS = 4
+TRANSPARENT = "transparent"  # name of the empty terrain where users type terrains
+BLOB_COLUMNS = 8  # of a sheet of 47 blob tiles and the ground
+_SIDES = {1: (0, 2), 3: (0, 6), 5: (2, 8), 7: (6, 8)}  # index of a side in the places of a tile: its two corners
+_STEEPNESS = 4  # the terrain changes over a quarter of a tile
+_BLOB_EDGE = 0.25  # share of the blob's terrain at its outline, before the change is made steeper
+
+
+@dataclass(frozen=True)
+class TileSetSpec:
+    """The tile set to draw: its kind, and its terrains by class name. A blob has its first terrain on the second."""
+
+    kind: TileKind
+    terrains: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        count = len(self.terrains)
+        if len(set(self.terrains)) < count:
+            raise UsageError("The terrains of a tile set must differ.", "Name each terrain once.")
+        if self.kind == "blob" and count != 2:
+            raise UsageError("Blob tiles need two terrains.", "For example: --terrains grass,water.")
+        if not 2 <= count <= MOST_TERRAINS:
+            title = f"A tile set needs two to {MOST_TERRAINS} terrains."
+            raise UsageError(title, "For example: --terrains grass,water, or a mixture like 'grass:1,water:1'.")
+
+    def layout(self, size: int) -> TileLayout:
+        """Return the layout of the tiles, which have `size` pixels at each side. Raises UsageError for small tiles."""
+        if size <= 2 * BORDER:
+            raise UsageError(f"Tiles of {size} x {size} pixels are too small for tile sets.", "Use a larger canvas.")
+        return _layout(self.kind == "blob", len(self.terrains), size)
+
+    def tile_set(self, tiles: Rgba) -> TileSet:
+        """Return drawn tiles, uint8 [N, S, S, 4] in the order of the layout, as a tile set."""
+        names = tuple("" if name == TRANSPARENT else name.rpartition("/")[2] for name in self.terrains)
+        weights = np.ones(len(tiles), np.float32)
+        return TileSet(tiles, names, self.kind, self.layout(tiles.shape[1]).places, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class TileLayout:
+    """The layout of N tiles of S x S pixels in a repeating picture of R x C cells; H = R * S, W = C * S pixels."""
+
+    cells: NDArray[np.int64]  # [R, C], the tile in each cell; contains every tile
+    places: NDArray[np.int8]  # [N, 9], see TileSet
+    shares: NDArray[np.float32]  # [K, H, W], share of each terrain per pixel; the sum is 1
+    ties: NDArray[np.int64]  # [H, W], group number per pixel; pixels in a group must be equal
+    columns: int  # of a sheet of the tiles
+
+    def join(self, tiles: NDArray[T]) -> NDArray[T]:
+        """Join tiles, [N, S, S, ...], into the picture: [1, H, W, ...]."""
+        return _join(self.cells, tiles)[None]
+
+    def split(self, picture: NDArray[T]) -> NDArray[T]:
+        """Split the picture, [1, H, W, ...], into its tiles: [N, S, S, ...]."""
+        rows, columns = self.cells.shape
+        size = picture.shape[1] // rows
+        every = picture.reshape(rows, size, columns, size, *picture.shape[3:]).swapaxes(1, 2)
+        _, first = np.unique(self.cells, return_index=True)
+        return every.reshape(-1, size, size, *picture.shape[3:])[first]
+
+    def apply_ties(self, tiles: Rgba, keep: Mask | None = None) -> Rgba:
+        """Return tiles, uint8 [N, S, S, 4], with tied pixels equal to the first, so that the tiles fit together.
+
+        keep: bool [N, S, S], pixels that win over the first.
+        """
+        pixels, numbers = self.join(tiles).reshape(-1, 4), self.ties.ravel()
+        is_kept = np.zeros(numbers.shape, bool) if keep is None else self.join(keep).ravel()
+        order = np.argsort(~is_kept, kind="stable")
+        _, first = np.unique(numbers[order], return_index=True)
+        return self.split(pixels[order[first][numbers]].reshape(1, *self.ties.shape, 4))
+
+    def cut_sheet(self, sheet: Rgba, name: str) -> Rgba:
+        """Cut a sheet of the set, uint8 [H', W', 4], into its tiles: [N, S, S, 4]. Raises UsageError for other sizes.
+
+        name: of the sheet's file, for errors.
+        """
+        size, rows = self.ties.shape[0] // len(self.cells), -(-len(self.places) // self.columns)
+        height, width = rows * size, self.columns * size
+        if sheet.shape[:2] != (height, width):
+            title = f"{name} has {sheet.shape[1]} x {sheet.shape[0]} pixels; this tile set has {width} x {height}."
+            raise UsageError(title, f"Arrange {len(self.places)} tiles in {self.columns} columns, without gaps.")
+        return sheet.reshape(rows, size, self.columns, size, 4).swapaxes(1, 2).reshape(-1, size, size, 4)
+
+    def fits(self, tiles: Rgba) -> bool:
+        """Return whether the tiles, uint8 [N, S, S, 4], fit together: tied pixels are equal."""
+        return bool((self.apply_ties(tiles) == tiles).all())
+
+    def fix_given(self, tiles: Rgba, is_given: Mask) -> tuple[Rgba, Mask]:
+        """Copy the given tiles' pixels to all tied pixels: uint8 [N, S, S, 4] and bool [N, S, S], the fixed pixels.
+
+        is_given: bool [N]. Raises UsageError for given tiles that differ where they must be equal.
+        """
+        keep = np.broadcast_to(is_given[:, None, None], tiles.shape[:3])
+        fixed = self.apply_ties(tiles, keep)
+        wrong = np.flatnonzero((fixed != tiles).any((1, 2, 3)) & is_given)
+        if len(wrong):
+            title = f"Tile {wrong[0] + 1} does not fit the other given tiles: their borders differ."
+            hint = f"Where tiles have the same neighbours, make the outer {BORDER} pixels equal. Or remove the tile."
+            raise UsageError(title, hint)
+        numbers = self.ties.ravel()
+        known = np.zeros(numbers.max() + 1, bool)
+        known[numbers[self.join(keep).ravel()]] = True
+        return fixed, self.split(known[self.ties][None])
+
+
+@functools.lru_cache(maxsize=4)
+def _layout(is_blob: bool, terrain_count: int, size: int) -> TileLayout:
+    """Compute the layout of blob tiles, or of corner tiles. size: width and height of a tile in pixels."""
+    cells, places = _blob_tiles() if is_blob else _corner_tiles(terrain_count)
+    corners = _blob_corners(places) if is_blob else places[:, CORNERS].astype(np.int64)
+    ties = _ties(corners, places, cells, size)
+    shares = _shares(_blob_control(places) if is_blob else _corner_control(places, terrain_count), size)
+    joined, counts = [_join(cells, share) for share in shares.swapaxes(0, 1)], np.bincount(ties.ravel())
+    even = np.stack([(np.bincount(ties.ravel(), share.ravel()) / counts)[ties] for share in joined])
+    columns = BLOB_COLUMNS if is_blob else terrain_count**2
+    return TileLayout(cells, places, even.astype(np.float32), ties, columns)
+
+
+def _join(cells: NDArray[np.int64], tiles: NDArray[T]) -> NDArray[T]:
+    """Return the picture, [H, W, ...], of the tiles, [N, S, S, ...], in cells [R, C]."""
+    (rows, columns), size = cells.shape, tiles.shape[1]
+    return tiles[cells].swapaxes(1, 2).reshape(rows * size, columns * size, *tiles.shape[3:])
+
+
+def _corner_tiles(terrain_count: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Return the tile in each cell of the picture, [R, C], and the places of all corner tiles, [N, 9]."""
+    torus = corner_torus(terrain_count)
+    around = np.pad(torus, ((0, 1), (0, 1)), mode="wrap")
+    corners = np.lib.stride_tricks.sliding_window_view(around, (2, 2)).reshape(-1, 4)
+    kinds, first, which = np.unique(corners, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # tiles in the order of the picture
+    places = np.full((len(kinds), 9), ANY, np.int8)
+    places[:, CORNERS] = kinds[order]
+    return np.argsort(order)[which.ravel()].reshape(torus.shape), places
+
+
+def _blob_tiles() -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Return the tile in each cell of the picture, [R, C], and the places of 47 blob tiles and the ground, [48, 9]."""
+    around = np.pad(blob_torus(), 1, mode="wrap")
+    windows = np.lib.stride_tricks.sliding_window_view(around, (3, 3))
+    seen = windows.reshape(-1, 9).copy()
+    for corner, side, other in ((0, 1, 3), (2, 1, 5), (6, 7, 3), (8, 7, 5)):
+        seen[(seen[:, side] == 1) | (seen[:, other] == 1), corner] = ANY  # no tile depends on this corner
+    seen[seen[:, CENTRE] == 1] = [ANY] * CENTRE + [1] + [ANY] * CENTRE
+    centre_first = np.roll(seen, -CENTRE, 1)  # so that the ground comes last
+    places, which = np.unique(centre_first, axis=0, return_inverse=True)
+    return which.reshape(windows.shape[:2]), np.roll(places, CENTRE, 1)
+
+
+def _blob_corners(places: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Return what each blob tile shows at its corners, int64 [N, 4]: 0 ground, 1 inside, 2 outline, 3 outer corner."""
+    sides = (places[:, [1, 1, 7, 7]] == 0) | (places[:, [3, 5, 3, 5]] == 0)
+    shown = np.where(places[:, CORNERS] == 0, 1, np.where(sides, 2, 3))
+    return np.asarray(np.where(places[:, [CENTRE]] == 0, shown, 0), np.int64)
+
+
+def _ties(
+    corners: NDArray[np.int64], places: NDArray[np.int8], cells: NDArray[np.int64], size: int
+) -> NDArray[np.int64]:
+    """Return a group number for each pixel of the picture, int64 [H, W]; pixels of a group must be equal in all tiles.
+
+    Groups pixels near a corner by what the tile shows at the corner; pixels near a side by both ends and the neighbour.
+    Other pixels are tied to the copies of their tile alone. corners: int64 [N, 4], what tiles show at their corners.
+    """
+    count = len(corners)
+    shown = np.zeros((count, 9), np.int64)  # a number for each of the nine parts of a tile
+    shown[:, CORNERS], shown[:, CENTRE] = corners, np.arange(count)
+    for side, ends in _SIDES.items():
+        beside = places[:, side].astype(np.int64) + 1
+        shown[:, side] = (beside * 4 + shown[:, ends[0]]) * 4 + shown[:, ends[1]]
+    within = np.arange(size)
+    part = np.where(within < BORDER, 0, np.where(within >= size - BORDER, 2, 1))
+    pixel = np.arange(size * size).reshape(size, size)
+    groups = shown[:, part[:, None] * 3 + part] * size**2 + pixel  # [N, S, S]
+    joined = _join(cells, groups)
+    return np.asarray(np.unique(joined, return_inverse=True)[1].reshape(joined.shape), np.int64)
+
+
+def _corner_control(places: NDArray[np.int8], terrain_count: int) -> NDArray[np.float64]:
+    """Return the share of each terrain at 3 x 3 points of a tile, its corners, sides' middles and centre: [N, K, 9]."""
+    at_corners = places[:, None, CORNERS] == np.arange(terrain_count)[:, None]
+    half = np.array([[1, 0], [0.5, 0.5], [0, 1]])
+    return np.asarray(at_corners.astype(np.float64) @ np.kron(half, half).T)
+
+
+def _blob_control(places: NDArray[np.int8]) -> NDArray[np.float64]:
+    """Return the shares of the blob's terrain and the ground at 3 x 3 points of a tile: [N, 2, 9]."""
+    blob = np.where(places == 0, 1.0, _BLOB_EDGE)
+    blob[places[:, CENTRE] != 0] = 0
+    return np.stack([blob, 1 - blob], 1)
+
+
+def _shares(control: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """Interpolate shares from 3 x 3 points of a tile, [N, K, 9], and make the change steeper: [N, K, S, S]."""
+    points = (np.arange(size) + 0.5) / size
+    weights = np.clip(1 - 2 * np.abs(points[:, None] - np.array([0, 0.5, 1])), 0, 1)  # [S, 3]
+    smooth = weights @ control.reshape(*control.shape[:2], 3, 3) @ weights.T
+    count = control.shape[1]
+    others = [smooth[:, [other for other in range(count) if other != own]].max(1) for own in range(count)]
+    steep = np.clip((smooth - np.stack(others, 1)) / 2 * _STEEPNESS + 0.5, 0, 1)
+    return np.asarray(steep / steep.sum(1, keepdims=True))
