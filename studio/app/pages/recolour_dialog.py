@@ -37,14 +37,14 @@ class RecolourDialog(Dialog):
         """Create the dialog. chosen: the sprites. why_not: why they can't be recoloured here, only copied; or ''."""
         super().__init__(f"Recolour {count(len(chosen.sprites), 'sprite')}", parent)
         self._session, self._chosen, self._why_not = session, chosen, why_not
-        self._file_for = ""  # the ramp that takes a ramp of the palette file that is being loaded
+        self._file_for = ""  # name of the ramp to exchange, while a palette file loads
         self._has_ramps = False
         self.table = RampTable()
         self.pairs = [BeforeAfter() for _ in chosen.sprites[:_MOST_SHOWN]]
         self.save = factory.button("Save copies…", _SAVE, "save-files", slot=self._on_save_clicked)
         self.apply = factory.button("Recolour", _APPLY, role="primary", slot=self._on_apply_clicked)
         self.apply.setDefault(True)
-        cancel = factory.button("Cancel", "Leave the sprites as they are.", slot=self.reject)
+        cancel = factory.button("Cancel", "Close without changes. (Esc)", slot=self.reject)
         self._note = factory.caption(_FINDING)
         more = len(chosen.sprites) - len(self.pairs)
         rest = [factory.caption(f"and {count(more, 'more sprite')}")] if more else []

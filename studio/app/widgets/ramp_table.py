@@ -38,7 +38,8 @@ _UNCHANGED = _Choice("", "")
 class RampTable(QWidget):
     """Ramps with their colours and new ramps.
 
-    changed: other ramps or new ramps. file_requested: the name of the ramp that takes a ramp of a file.
+    changed: colours moved, or the user chose a new ramp. file_requested: the user wants a new ramp from a file, for the
+    ramp with this name.
     """
 
     changed = Signal()
@@ -47,7 +48,7 @@ class RampTable(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._ramps: Ramps = ()
-        self._others: dict[_Choice, Ramp] = {}  # ramps of other sources, in menu order
+        self._others: dict[_Choice, Ramp] = {}  # in menu order
         self._chosen: dict[str, _Choice] = {}  # by ramp
         self.rows: list[RampRow] = []
         self._moving: tuple[str, int] | None = None  # ramp and step of the colour in the menu
@@ -63,7 +64,10 @@ class RampTable(QWidget):
         self._rebuild()
 
     def add_source(self, source: str, ramps: Sequence[Ramp], chosen_for: str = "") -> None:
-        """Offer further ramps as new ramps. chosen_for: the ramp that takes one of them."""
+        """Offer ramps of another source as new ramps.
+
+        chosen_for: name of the ramp to exchange for the first of these ramps; '' for none.
+        """
         self._others |= {_Choice(source, ramp.name): ramp for ramp in ramps}
         if chosen_for:
             self._chosen[chosen_for] = _Choice(source, ramps[0].name)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.data.colour.palette import dominant_colours, to_oklab
+from studio.data.colour.palette import dominant_colours, farthest_colours, nearest_colours, to_oklab
 
 MOST_RAMP_COLOURS = 64  # in all ramps of sprites; rarer colours follow the nearest
 # Chosen by eye on the palettes DB32, Endesga 32, Sweetie 16, PICO-8 and on DCSS sprites.
@@ -24,6 +24,7 @@ _GREY, _OUTLINE = 0.05, 0.25  # saturation; colours below are neutral, or black 
 _DARK = 0.25  # OKLab lightness of the lightest outline
 _SHIFT = 0.25  # change of saturation and hue that shading may bring, per lightness
 _TURN = 0.1  # distance of opposite hues is pi times this
+_MOST_CLUSTERED = 128  # colours; further colours follow the nearest of these
 _LIMIT = 0.13  # largest mean distance of two merged groups
 _BLACK, _NEUTRAL = "black", "grey"
 
@@ -89,7 +90,9 @@ def find_ramps(colours: NDArray[np.uint8]) -> Ramps:
     is_black = (lightness < _DARK) & (saturation < _OUTLINE)
     is_grey = ~is_black & (saturation < _GREY)
     rest = np.flatnonzero(~is_black & ~is_grey)
-    groups = [rest[group] for group in _clusters(_distances(lightness[rest], tints[rest]))]
+    some = to_oklab(farthest_colours(colours[rest], _MOST_CLUSTERED))
+    nearest = nearest_colours(lab[rest], some)  # each colour itself, unless there are too many
+    groups = [rest[np.isin(nearest, group)] for group in _clusters(_distances(some[:, 0], _tints(some)))]
     named = [(_BLACK, np.flatnonzero(is_black)), (_NEUTRAL, np.flatnonzero(is_grey))]
     named += [(_hue_name(lab[group].mean(0)), group) for group in sorted(groups, key=lambda group: _hue(lab[group]))]
     named = [(name, group) for name, group in named if len(group)]

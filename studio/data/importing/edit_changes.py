@@ -30,7 +30,7 @@ def content_key(rgba: Rgba) -> str:
 
 
 class EditChange(ABC):
-    """A change of the edits of imported sprites."""
+    """Changes the user's edits of imported sprites."""
 
     noun: str  # of the progress: 'sprites moved'
 

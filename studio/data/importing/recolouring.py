@@ -1,4 +1,4 @@
-"""New colours of imported sprites, one of the user's edits: change and apply them."""
+"""Recolour imported sprites by the user's edits, and edit their colours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BATCH_PIXELS = 1 << 18  # pixels
 
 
 class SpriteRecolouring(EditChange):
-    """A change of the colours of imported sprites."""
+    """Changes the colours of imported sprites."""
 
     noun = "sprites recoloured"
 
@@ -42,7 +42,7 @@ class SpriteRecolouring(EditChange):
         self._shown, self._recolour = shown, recolour
 
     def _changed(self, index: int, row: int, old: SpriteEdit) -> SpriteEdit:
-        """Give each colour of the file the new colour of its pixels: fixes may have changed the shown sprite too."""
+        """Map colours of the file to new colours, pixel by pixel: fixes may have changed the shown sprite."""
         shown, original = self._shown[index], self._read.sprites.rgba[row]
         new = self._recolour(shown)
         changes = (shown[..., :3] != new[..., :3]).any(-1) & (original[..., 3] > 0)

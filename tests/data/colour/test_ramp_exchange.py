@@ -29,7 +29,7 @@ def some_pixels(seed: int, count: int = 64) -> Rgba:
 
 
 @given(st.integers(0, 1 << 30), RAMP)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_every_new_colour_is_of_the_new_ramp(seed: int, wanted: list[tuple[int, int, int]]) -> None:
     target = Ramp("new", dark_to_light(np.array(wanted, np.uint8)))
     before = some_pixels(seed)
@@ -42,7 +42,7 @@ def test_every_new_colour_is_of_the_new_ramp(seed: int, wanted: list[tuple[int, 
 
 
 @given(st.integers(0, 1 << 30))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_ramps_of_equal_length_exchange_there_and_back(seed: int) -> None:
     rng = np.random.default_rng(seed)
     before = np.pad(colours(KNIGHT)[rng.integers(0, 13, (1, 8, 8))], [(0, 0)] * 3 + [(0, 1)], constant_values=255)
@@ -56,7 +56,7 @@ def test_ramps_of_equal_length_exchange_there_and_back(seed: int) -> None:
 
 
 @given(RAMP, RAMP)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_order_is_kept_and_a_longer_ramp_keeps_all_steps(
     first: list[tuple[int, int, int]], second: list[tuple[int, int, int]]
 ) -> None:

@@ -48,13 +48,21 @@ def test_a_hue_shifted_ramp_stays_whole_and_equal_names_are_numbered() -> None:
 
 
 @given(COLOURS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_each_colour_is_in_one_ramp_from_dark_to_light(chosen: list[tuple[int, int, int]]) -> None:
     ramps = find_ramps(np.array(chosen, np.uint8))
     held = [tuple(colour) for ramp in ramps for colour in ramp.colours.tolist()]
     assert sorted(held) == sorted(chosen)
     assert len({ramp.name for ramp in ramps}) == len(ramps)
     assert all((np.diff(to_oklab(ramp.colours)[:, 0]) >= 0).all() for ramp in ramps)
+
+
+def test_a_large_palette_has_each_colour_in_one_ramp() -> None:
+    many = np.unique(np.random.default_rng(0).integers(0, 256, (4096, 3), np.uint8), axis=0)
+    ramps = find_ramps(many)
+    assert len(ramps) < 128 and np.array_equal(
+        np.unique(np.concatenate([ramp.colours for ramp in ramps]), axis=0), many
+    )
 
 
 def test_a_colour_moves_to_another_ramp_or_to_a_new_one() -> None:

@@ -29,7 +29,7 @@ class ResultRecolourer(QObject):
         super().__init__(page)
         self._page, self._session, self._results = page, session, results
         self._chosen: SpriteSelection | None = None  # the sprites in the dialog
-        self._numbers: list[int] = []  # of these sprites in `_batch`
+        self._numbers: list[int] = []  # indices of `_chosen` in `_batch`
         self._batch: ResultBatch | None = None  # None for kept sprites
         self._action = results.grid.menu.add("Recolour…", _TIP, self.open_dialog, "bucket")
         results.grid.selection_changed.connect(self._refresh)
