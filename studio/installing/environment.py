@@ -112,6 +112,7 @@ class _Installation:
             write_installed(self._program, record)
         except BaseException:
             delete_folder(self._folder)
+            delete_unfinished_downloads(self._program)
             raise
 
     def _steps(self) -> Generator[Progress, None, None]:
@@ -191,11 +192,18 @@ class _Installation:
 
 
 def delete_unused(program: Path) -> None:
-    """Delete old environments. An environment with a running studio stays."""
+    """Delete old environments and unfinished downloads. An environment with a running studio stays."""
+    delete_unfinished_downloads(program)
     installed = read_installed(program)
     for folder in program.glob(f"{_ENVIRONMENT}*"):
         if (installed is None or folder.name != installed.folder) and not locks.is_held(folder / "in-use"):
             delete_folder(folder)
+
+
+def delete_unfinished_downloads(program: Path) -> None:
+    """Delete the gigabytes that uv leaves in its cache when it is killed. Whole files stay."""
+    for folder in (program / "cache").glob(".tmp*"):
+        delete_folder(folder)
 
 
 def _process_environment(program: Path) -> dict[str, str]:

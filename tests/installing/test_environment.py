@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from studio.installing import environment, locks
 from studio.installing.environment import InstallError, install
 from studio.installing.payload import Installed, Payload, environment_python, read_installed
 from tests.installing.stand_ins import BUILD, Index, index_of, make_payload
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -95,6 +98,7 @@ def test_cancel_and_repair(index: Index, payload: Payload, program: Path) -> Non
             set_up(payload, program)
     index.stalling.clear()
     assert environments(program) == [] and read_installed(program) is None
+    assert not list((program / "cache").glob(".tmp*")), "a cut download stays on the disk"
 
     first = set_up(payload, program)
     index.requests.clear()
@@ -138,6 +142,19 @@ def test_a_full_disk_is_said_before_the_download(
     with pytest.raises(InstallError, match=r"^The disk is too full: 0.0 GB are free"):
         set_up(payload, program)
     assert environments(program) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts small disks as Linux does")
+@pytest.mark.parametrize("kind", ["stand-ins", "real"])
+def test_a_disk_that_gets_full_on_the_way(kind: str, tmp_path: Path) -> None:
+    command = ["unshare", "--map-root-user", "--mount", sys.executable, "-m", "tests.installing.full_disk"]
+    done = subprocess.run([*command, tmp_path, kind], cwd=ROOT, capture_output=True, text=True, check=False)
+    *failures, last = done.stdout.splitlines()
+    assert done.returncode == 0 and last == "installed", done.stderr
+    assert len(failures) >= (10 if kind == "stand-ins" else 1)
+    assert set(failures) == {"The disk is full: free some space and try again."}
 
 
 def test_a_folder_that_can_not_be_made(payload: Payload, tmp_path: Path) -> None:
