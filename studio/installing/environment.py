@@ -60,6 +60,9 @@ def log_file(program: Path) -> Path:
 
 def disk_needed(program: Path, build: Build) -> int:
     """Return the bytes that an installation adds to the disk: less if the cache has wheels of an earlier attempt."""
+    installed = read_installed(program)
+    if installed and installed.build != build.name:  # the cache has another PyTorch
+        return build.disk
     return max(build.disk - folder_size(program / "cache"), build.disk // 10)
 
 

@@ -88,6 +88,17 @@ def test_an_older_version_starts_while_an_update_waits(payload: Payload, monkeyp
     assert commands == [[str(python), "-m", "studio", "runs"]]
 
 
+def test_another_build_is_fetched_whole(payload: Payload) -> None:
+    record(payload)
+    wheel = program_folder() / "cache/wheel"
+    wheel.parent.mkdir()
+    with wheel.open("wb") as file:
+        file.truncate(6 * 10**9)
+    found = Setup(payload, program_folder(), RTX)
+    said = {build.name: found.describe(build) for build in found.builds}
+    assert "0.3 GB are fetched" in said["cu132"] and "3.2 GB are fetched" in said["cu126"]
+
+
 def test_an_environment_that_was_in_use_is_deleted_later(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> None:
     record(payload)
     started(monkeypatch)
