@@ -140,7 +140,7 @@ def compose(model: ExportableModel, packed: bytes) -> str:
         "ENGINE": base64.b64encode(engine).decode(),
         "MODEL": base64.b64encode(packed).decode(),
         "ENGINE_CODE": _read("engine.js"),
-        "CODE": _read(f"{kind}.js"),
+        "CODE": ("" if kind == "predicting" else _read("worker.js")) + _read(f"{kind}.js"),
     }
     filled = re.sub(r"@([A-Z_]+)@", lambda found: parts[found[1]], _read("page.html"))
     return verification.add_checksum(filled.encode("utf-8", "replace").decode().rstrip("\n"), *_COMMENT)

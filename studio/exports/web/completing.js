@@ -1,64 +1,22 @@
-// The page of a model that completes sets. A Web Worker draws the candidates, so that the page stays responsive.
+// The page of a model that completes sets, behind worker.js.
 
-const about = JSON.parse(document.getElementById("about").textContent);
-const form = document.forms.ask, list = document.getElementById("sprites"), input = document.getElementById("file");
-const statusLine = document.getElementById("status"), bar = document.getElementById("bar");
+const input = document.getElementById("file");
 const { clear } = form, play = document.getElementById("play");
 const rowChoice = document.getElementById("row"), speed = document.getElementById("speed");
 const size = about.size, bytes = 4 * size * size, zoom = Math.max(1, Math.floor(64 / size));
 const columns = Math.max(...about.rows.map(([, cells]) => cells.length));
 const given = about.names.map(() => null); // RGBA bytes of each given cell
 const canvases = []; // of the table, by cell
-let currentRound = 0, drawn = [], opening = 0, tick = 0, playing = !matchMedia("(prefers-reduced-motion: reduce)").matches;
+let opening = 0, tick = 0, playing = !matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-const source = document.getElementById("engine-code").textContent + "\n(" + work + ")();";
-const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-worker.postMessage({ engine: bytesIn("engine"), model: bytesIn("model") });
-worker.onmessage = ({ data }) => show(data);
-
-// Runs in the worker: opens the model, then draws a candidate per message.
-function work() {
-  let model;
-  onmessage = async ({ data }) => {
-    try {
-      if (data.engine) {
-        model = await openModel(data.engine, data.model);
-        postMessage({ ready: true });
-        return;
-      }
-      const begun = performance.now();
-      const rgba = model.complete(data.cells, data.given, data.seed, data.variety);
-      const isLikely = data.variety === 0 && data.given.some(Boolean);
-      postMessage({ round: data.round, seed: data.seed, isLikely, rgba, seconds: (performance.now() - begun) / 1000 });
-    } catch (error) {
-      postMessage({ failed: error.message });
-    }
-  };
-}
-
-function show(answer) {
-  if (answer.failed) {
-    statusLine.textContent = "This browser can't run the model: " + answer.failed;
-    document.body.dataset.state = "failed";
-    return;
-  }
-  if (answer.ready) {
-    form.go.disabled = false;
-    statusLine.textContent = "Ready.";
-    document.body.dataset.state = "ready";
-    return;
-  }
-  if (answer.round !== currentRound) return; // from an earlier request
-  drawn.push(answer);
+const worker = startWorker(drawSet, "candidate", (answer) => {
   list.append(tile(answer));
   animate();
-  bar.value = drawn.length;
-  const mean = drawn.reduce((sum, set) => sum + set.seconds, 0) / drawn.length;
-  statusLine.textContent = `${drawn.length} of ${bar.max}: ${mean.toFixed(2)} s per candidate`;
-  if (drawn.length === bar.max) {
-    bar.hidden = true;
-    document.body.dataset.state = "done";
-  }
+});
+
+// Runs in the worker.
+function drawSet(model, { cells, given, seed, variety }) {
+  return { isLikely: variety === 0 && given.some(Boolean), rgba: model.complete(cells, given, seed, variety) };
 }
 
 // The table of given cells.
@@ -214,16 +172,6 @@ function tile(answer) {
   return item;
 }
 
-function download(canvas, name) {
-  canvas.toBlob((blob) => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  });
-}
-
 // Shows the current frame of the chosen row, or of all rows side by side, for each candidate.
 function animate() {
   const chosen = Number(rowChoice.value), rows = chosen < 0 ? about.rows : [about.rows[chosen]];
@@ -250,16 +198,10 @@ form.onsubmit = (event) => {
     statusLine.textContent = "All cells are given. Clear a cell to draw it.";
     return;
   }
-  const round = ++currentRound, count = form.count.valueAsNumber, cells = new Uint8ClampedArray(given.length * bytes);
+  const count = form.count.valueAsNumber, round = beginRound(count), cells = new Uint8ClampedArray(given.length * bytes);
   given.forEach((rgba, index) => rgba && cells.set(rgba, index * bytes));
-  drawn = [];
-  list.replaceChildren();
   document.getElementById("player").hidden = columns < 2;
-  bar.hidden = false;
-  bar.max = count;
-  bar.value = 0;
   statusLine.textContent = "Drawing…";
-  document.body.dataset.state = "drawing";
   for (let index = 0; index < count; index++) {
     const seed = form.seed.valueAsNumber + about.placesApart * index;
     const variety = index ? form.variety.valueAsNumber : 0; // the first has the most likely colours

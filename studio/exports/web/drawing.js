@@ -1,62 +1,19 @@
-// The page of a generator. A Web Worker draws the sprites one by one, so that the page stays responsive.
+// The page of a generator, behind worker.js.
 
-const about = JSON.parse(document.getElementById("about").textContent);
-const form = document.forms.ask, list = document.getElementById("sprites");
-const statusLine = document.getElementById("status");
-const bar = document.getElementById("bar"), save = document.getElementById("save");
+const save = document.getElementById("save");
 const scale = Math.max(1, Math.floor(128 / about.size));
 const seedStride = about.placesApart;
-let currentRound = 0, drawn = [];
 
 for (const [number, name] of about.names.entries()) form.label.add(new Option(name, number));
 
-const source = document.getElementById("engine-code").textContent + "\n(" + work + ")();";
-const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-worker.postMessage({ engine: bytesIn("engine"), model: bytesIn("model") });
-worker.onmessage = ({ data }) => show(data);
-
-// Runs in the worker: opens the model, then draws a sprite per message.
-function work() {
-  let model;
-  onmessage = async ({ data }) => {
-    try {
-      if (data.engine) {
-        model = await openModel(data.engine, data.model);
-        postMessage({ ready: true });
-        return;
-      }
-      const begun = performance.now();
-      const rgba = model.draw(data.label, data.seed, data.guidance, data.steps);
-      postMessage({ ...data, rgba, seconds: (performance.now() - begun) / 1000 });
-    } catch (error) {
-      postMessage({ failed: error.message });
-    }
-  };
-}
-
-function show(answer) {
-  if (answer.failed) {
-    statusLine.textContent = "This browser can't run the model: " + answer.failed;
-    document.body.dataset.state = "failed";
-    return;
-  }
-  if (answer.ready) {
-    form.go.disabled = false;
-    statusLine.textContent = "Ready.";
-    document.body.dataset.state = "ready";
-    return;
-  }
-  if (answer.round !== currentRound) return; // from an earlier request
-  drawn.push(answer);
+const worker = startWorker(drawSprite, "sprite", (answer, isLast) => {
   list.append(tile(answer));
-  bar.value = drawn.length;
-  const mean = drawn.reduce((sum, sprite) => sum + sprite.seconds, 0) / drawn.length;
-  statusLine.textContent = `${drawn.length} of ${bar.max}: ${mean.toFixed(2)} s per sprite`;
-  if (drawn.length === bar.max) {
-    bar.hidden = true;
-    save.disabled = false;
-    document.body.dataset.state = "done";
-  }
+  save.disabled = !isLast;
+});
+
+// Runs in the worker.
+function drawSprite(model, { label, seed, guidance, steps }) {
+  return { label, rgba: model.draw(label, seed, guidance, steps) };
 }
 
 function canvasOf(rgba, columns = 1) {
@@ -88,26 +45,12 @@ function tile(answer) {
   return item;
 }
 
-function download(canvas, name) {
-  canvas.toBlob((blob) => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  });
-}
 
 form.onsubmit = (event) => {
   event.preventDefault();
-  const round = ++currentRound, count = form.count.valueAsNumber, chosen = form.label.value, classes = about.names.length;
-  drawn = [];
-  list.replaceChildren();
+  const count = form.count.valueAsNumber, chosen = form.label.value, classes = about.names.length;
+  const round = beginRound(count);
   save.disabled = true;
-  bar.hidden = false;
-  bar.max = count;
-  bar.value = 0;
-  document.body.dataset.state = "drawing";
   for (let index = 0; index < count; index++) {
     const label = chosen === "turn" ? index % classes : Number(chosen), seed = form.seed.valueAsNumber + seedStride * index;
     worker.postMessage({ round, label, seed, guidance: form.guidance.valueAsNumber, steps: form.steps.valueAsNumber });
