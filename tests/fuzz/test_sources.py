@@ -82,7 +82,8 @@ def _peak_bytes() -> int:
 @pytest.mark.parametrize("kind", SPECIMENS)
 def test_every_kind_of_input(kind: str, tmp_path: Path) -> None:
     specimen = SPECIMENS[kind]()
-    is_missed = sum(Path(name).suffix == Path(specimen.target).suffix for name in specimen.files) == 1
+    others = [Path(name).suffix for name in specimen.files if name != specimen.target]
+    is_missed = not {".png", Path(specimen.target).suffix} & set(others)  # a picture stays without its description
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("forkserver")) as pool:
         trial = pool.submit(try_specimen, kind, tmp_path).result()
     print(trial)  # noqa: T201 - figures for whoever runs it with -s
