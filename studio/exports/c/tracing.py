@@ -19,7 +19,8 @@ from torch.fx import Node
 from torch.utils import _pytree as pytree
 
 from studio.core.errors import ExportError
-from studio.exports.c.lowering import LOWERINGS, Builder, unsupported
+from studio.exports.c.builder import Builder, unsupported
+from studio.exports.c.lowering import LOWERINGS
 from studio.exports.c.program import Buffer, Program, TensorView, contiguous
 
 _IGNORED = frozenset({"aten._assert_tensor_metadata.default"})

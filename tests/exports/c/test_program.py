@@ -12,8 +12,8 @@ import torch
 
 from studio.engine.models.exporting import exportable_copy
 from studio.exports.c import source
+from studio.exports.c.builder import Builder
 from studio.exports.c.compose import COMMENT, prefix_of, step_of
-from studio.exports.c.lowering import Builder
 from studio.exports.c.program import ALIGNMENT, Buffer, Program, StridedLoop, TensorView, contiguous
 from studio.exports.c.verification import add_checksum, checksum_matches
 from studio.exports.c.weights import MAGIC, checksum, int8_parts, pack, quantised
