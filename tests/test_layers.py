@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "core": {"core"},
     "data": {"core", "data"},
     "recipes": {"core", "recipes", "data.sprites"},
-    "exports": {"core", "exports", "data.sprites", "data.tiles.tile_set"},
+    "exports": {"core", "exports", "data.sprites", "data.tiles"},
     "installing": {"installing"},
     "engine": {"core", "data", "recipes", "exports", "installing", "engine"},
     "lab": {"core", "data", "recipes", "exports", "engine", "lab"},

@@ -21,7 +21,8 @@ from studio.exports.sprites.base import SpriteExport
 from studio.exports.sprites.formats import forms_for
 
 _LAST, _LAST_SAVE = "last_folder", "last_save_folder"
-_LAST_FORMAT = {False: "last_sheet_format", True: "last_animation_format"}  # settings keys; True for animations
+# Settings keys of the last chosen formats.
+_LAST_SHEET, _LAST_ANIMATION, _LAST_TILES = "last_sheet_format", "last_animation_format", "last_tile_format"
 _PICTURES = f"Images ({' '.join(f'*{suffix}' for suffix in sorted(DRAWING_SUFFIXES))});;All files (*)"
 _MARKS = {True: ("check", "Yes"), False: ("warning", "No"), None: ("info", "Unknown")}
 
@@ -99,15 +100,15 @@ def choose_save_sprites(
     """Let the user choose a file for sprites and its format; return None if cancelled.
 
     The suffix of the typed name decides the format; without a suffix, the chosen filter decides. The user is asked
-    before files are replaced. plays: offer only animation formats. is_tile_set: also offer formats of tile sets. name:
-    proposed name; '.gif' at its end proposes an animation. The last chosen format, of animations or of other sprites,
-    is preselected.
+    before files are replaced. plays: offer only animation formats. is_tile_set: offer formats of tile sets first.
+    name: proposed name; '.gif' at its end proposes an animation. The last chosen format, of animations, of tile sets or
+    of other sprites, is preselected.
     """
     forms = forms_for(plays=plays, is_tile_set=is_tile_set)
     kinds = {f"{form.title} (*{form.suffix})": form for form in forms}
     stem, _, end = name.rpartition(".")
     usual = next((kind for kind, form in kinds.items() if form.plays and form.suffix == f".{end}"), "")
-    last = _LAST_FORMAT[bool(usual)]
+    last = _LAST_TILES if is_tile_set else _LAST_ANIMATION if usual else _LAST_SHEET
     proposed = next((kind for kind, form in kinds.items() if form.name == settings.text(last)), usual)
     if usual:
         name = f"{stem}{kinds[proposed].suffix}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from studio.cli.reporting import Reporter
 from studio.core.discovery import find_plugin
+from studio.core.errors import UsageError
 from studio.core.events import Notice
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.formats import sprite_export_for, sprite_exports
@@ -14,9 +15,12 @@ from studio.exports.sprites.png_files import save_png_files
 
 def format_for(out: Path, name: str, *, is_tile_set: bool = False) -> SpriteExport | None:
     """Return the format called `name`, or the format for the suffix of `out`; None for a folder. Raises UsageError."""
-    if name:
-        return find_plugin(sprite_exports(), name, "format for sprites")
-    return sprite_export_for(out, is_tile_set=is_tile_set) if names_file(out) else None
+    if not name:
+        return sprite_export_for(out, is_tile_set=is_tile_set) if names_file(out) else None
+    form = find_plugin(sprite_exports(), name, "format for sprites")
+    if form.saves_tiles and not is_tile_set:
+        raise UsageError(f"Only tile sets can be saved as {name}.", "Draw a tile set, or choose another format.")
+    return form
 
 
 def save_sprites(sprites: SpriteSet, out: Path, form: SpriteExport | None, reporter: Reporter) -> list[Path]:

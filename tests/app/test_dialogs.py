@@ -165,6 +165,20 @@ def test_the_typed_suffix_or_the_filter_decides_the_format(
     assert found == (tmp_path / name, sprite_exports()[expected])
 
 
+def test_tile_sets_have_formats_of_their_own(parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, proposals = Settings(), list[str]()
+
+    def dialog(parent: QWidget, title: str, start: Path, kinds: str, proposed: str) -> tuple[Path, str]:
+        proposals.append(proposed or kinds.partition(";;")[0])
+        return tmp_path / "set.tres", proposals[-1]
+
+    monkeypatch.setattr(dialogs, "run_save_dialog", dialog)
+    for is_tile_set, name in ((True, "godot_tiles"), (False, "godot"), (True, "godot_tiles")):
+        chosen = dialogs.choose_save_sprites(parent, settings, "Save", "set", is_tile_set=is_tile_set)
+        assert chosen == (tmp_path / "set.tres", sprite_exports()[name])
+    assert [kind.partition(" (")[0] for kind in proposals] == ["Tiled tileset", "Sheet", "Godot tile set"]
+
+
 def test_the_last_format_is_proposed_again(parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings, forms = Settings(), sprite_exports()
     shown: list[tuple[str, str]] = []

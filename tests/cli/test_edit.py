@@ -87,7 +87,10 @@ def _fits(path: Path, plan: TileSetSpec) -> bool:
 def test_tile_sets_fit_together(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
     words, both = ["generate", generator_run, "--steps", 2], ("class0", "class1")
     mix = [*words, "--mix", "class0:1,class1:1"]
-    assert "16 new sprites" in studio(*mix, "--corner-tiles", "--out", tmp_path / "tiles.png").out
+    assert "16 new sprites" in studio(*mix, "--corner-tiles", "--out", tmp_path / "tiles.tsx").out
+    assert {path.suffix for path in tmp_path.glob("tiles.*")} == {".tsx", ".png", ".tmx"}
+    for no_tile_set in (["--out", tmp_path / "x.tsx"], ["--out", tmp_path / "x.ldtk", "--format", "ldtk"]):
+        assert "Only tile sets can be saved as" in studio(*words, *no_tile_set, code=WRONG_USAGE).err
     assert _fits(tmp_path / "tiles.png", TileSetSpec("corner", both))
     studio(*mix, "--dual-grid", "--out", tmp_path / "tiles")
     assert len(list((tmp_path / "tiles").glob("class0-class1-[01][01][01][01].png"))) == 16

@@ -22,7 +22,7 @@ T = TypeVar("T", bound=np.generic)
 BORDER = 2  # tied pixels on each side of a border
 MOST_TERRAINS = 4
 TRANSPARENT = "transparent"  # name of the empty terrain where users type terrains
-BLOB_COLUMNS = 8  # of a sheet of 47 blob tiles and the ground
+_BLOB_COLUMNS = 8  # of a sheet of 47 blob tiles and the ground
 _SIDES = {1: (0, 2), 3: (0, 6), 5: (2, 8), 7: (6, 8)}  # index of a side in the places of a tile: its two corners
 _STEEPNESS = 4  # the terrain changes over a quarter of a tile
 _BLOB_EDGE = 0.25  # share of the blob's terrain at its outline, before the change is made steeper
@@ -134,7 +134,7 @@ def _layout(is_blob: bool, terrain_count: int, size: int) -> TileLayout:
     shares = _shares(_blob_control(places) if is_blob else _corner_control(places, terrain_count), size)
     joined, counts = [_join(cells, share) for share in shares.swapaxes(0, 1)], np.bincount(ties.ravel())
     even = np.stack([(np.bincount(ties.ravel(), share.ravel()) / counts)[ties] for share in joined])
-    columns = BLOB_COLUMNS if is_blob else terrain_count**2
+    columns = _BLOB_COLUMNS if is_blob else terrain_count**2
     return TileLayout(cells, places, even.astype(np.float32), ties, columns)
 
 

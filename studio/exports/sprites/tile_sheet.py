@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from studio.core import pictures
 from studio.core.errors import ExportError
+from studio.data.tiles.terrain_maps import random_map
 from studio.data.tiles.tile_set import ANY, CENTRE, CORNERS, TileKind, TileSet
 from studio.exports import sheets
 from studio.exports.png import encode_png, sheet_layout
@@ -31,7 +32,6 @@ _MEETING = [  # the places of the cells that meet at each place
     [3 * row + column for row in {1, place // 3} for column in {1, place % 3}] for place in range(9)
 ]
 _MAP_WIDTH, _MAP_HEIGHT = 24, 16  # cells of the sample map
-_SMOOTH = 2  # how often the terrains of the sample map are averaged with their neighbours
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +71,8 @@ class TileSheet:
     def sample(self) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
         """Return a random map of terrains, int8 [H, W], and its tiles: int64 [H', W']."""
         tiles = self.tile_set
-        rng, extra = np.random.default_rng(0), int(tiles.by_corners)
-        shares = rng.random((len(tiles.terrains), _MAP_HEIGHT + extra, _MAP_WIDTH + extra))
-        for _ in range(_SMOOTH):
-            around = np.pad(shares, ((0, 0), (1, 1), (1, 1)), mode="edge")
-            shares = np.lib.stride_tricks.sliding_window_view(around, (3, 3), (1, 2)).mean((-1, -2))
-        terrain_map = shares.argmax(0).astype(np.int8)
+        extra = int(tiles.by_corners)
+        terrain_map = random_map(len(tiles.terrains), _MAP_HEIGHT + extra, _MAP_WIDTH + extra, seed=0)
         return terrain_map, tiles.laid_out(terrain_map)
 
 

@@ -14,7 +14,6 @@ from studio.app.pages.generate.results import Results
 from studio.app.state.session import Session
 from studio.app.widgets.menu import set_action_enabled
 from studio.core import formatting
-from studio.data.tiles.layout import BLOB_COLUMNS
 
 
 class ResultSaver(QObject):
@@ -35,13 +34,13 @@ class ResultSaver(QObject):
             return False
         batch = self._results.content.batch()
         name = f"{batch.file_name() if batch else 'kept-sprites'}{'.gif' if selection.is_animation else ''}"
-        what, tile_set = "frame" if selection.is_animation else "sprite", selection.tile_set
+        what, is_tile_set = "frame" if selection.is_animation else "sprite", selection.tile_set is not None
         title = f"Save {formatting.count(len(selection.sprites), what)} as one file"
-        settings, is_tile_set = self._session.settings, tile_set is not None
+        title, settings = "Save tile set" if is_tile_set else title, self._session.settings
         chosen = dialogs.choose_save_sprites(self._page, settings, title, name, is_tile_set=is_tile_set)
         if chosen is not None:
-            columns = None if selection.is_animation else max(1, math.isqrt(len(selection.sprites)))
-            columns = BLOB_COLUMNS if tile_set is not None and tile_set.kind == "blob" else columns
+            is_arranged = selection.is_animation or is_tile_set
+            columns = None if is_arranged else max(1, math.isqrt(len(selection.sprites)))
             self._session.saving.save_sprites(*chosen, selection, columns)
         return True
 

@@ -570,12 +570,16 @@ def test_draw_a_tile_set(qtbot: QtBot, page: GeneratePage) -> None:
     made = drawn(qtbot, page, page.generate.click)
     assert len(made.sprites) == 48 and "Tiles fit together" in [label.text() for label in page.results.badges.labels]
     assert panel.map.isVisible() and not panel.tiled.isVisible()
+    to_save = page.results.to_save()
+    assert to_save is not None and to_save.tile_set is not None
     before = panel.map.picture.rgba
     assert before.shape == (16 * SIZE, 24 * SIZE, 4)
     click(panel.map.new_map)
     assert (panel.map.picture.rgba != before).any()
     page.results.grid.select([0])
     assert panel.tiled.isVisible() and not panel.map.isVisible()
+    chosen = page.results.to_save()
+    assert chosen is not None and chosen.tile_set is None
     request.save_state()
     stored = GenerateSettings.from_json(page.session.settings.values("generate"))
     assert (stored.tiles, stored.terrains) == ("blob", "class0,transparent")
