@@ -113,7 +113,7 @@ def test_missing_tiles_of_a_given_set_are_drawn(generator_run: Path, tmp_path: P
     studio(*words, "--seed", 5, "--given", tmp_path / "begun.png", "--out", tmp_path / "done.png")
     np.testing.assert_array_equal(_cells(tmp_path / "done.png", 16, 4)[0], first)
     assert _fits(tmp_path / "done.png", TileSetSpec("corner", ("class0", "class1")))
-    assert "All tiles of the set are given" in studio(*words, "--given", tmp_path / "done.png", code=WRONG_USAGE).err
+    assert "All tiles are given" in studio(*words, "--given", tmp_path / "done.png", code=WRONG_USAGE).err
     for more in (["--given", tmp_path / "begun.png"], ["--corner-tiles", "--silhouette", tmp_path / "begun.png"]):
         studio(*words[:4], *more, code=WRONG_USAGE)
 

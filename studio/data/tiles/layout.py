@@ -1,4 +1,4 @@
-"""The layout of a tile set in one picture, so that a model can draw all tiles at once and they fit together.
+"""The layout of a tile set in one picture: a model draws the tiles together, with equal borders.
 
 The picture repeats and contains every tile beside fitting neighbours. Pixels near a tile border are tied across all
 tiles that may meet at this border: tied pixels get the same colour. All copies of a tile are tied as well.
@@ -179,13 +179,13 @@ def _blob_corners(places: NDArray[np.int8]) -> NDArray[np.int64]:
 def _ties(
     corners: NDArray[np.int64], places: NDArray[np.int8], cells: NDArray[np.int64], size: int
 ) -> NDArray[np.int64]:
-    """Return a group number for each pixel of the picture, int64 [H, W]; pixels of a group must be equal in all tiles.
+    """Return a group number for each pixel of the picture, int64 [H, W]; a group has one colour in all tiles.
 
     Groups pixels near a corner by what the tile shows at the corner; pixels near a side by both ends and the neighbour.
     Other pixels are tied to the copies of their tile alone. corners: int64 [N, 4], what tiles show at their corners.
     """
     count = len(corners)
-    shown = np.zeros((count, 9), np.int64)  # a number for each of the nine parts of a tile
+    shown = np.zeros((count, 9), np.int64)  # [N, 9], numbers of the nine parts of a tile
     shown[:, CORNERS], shown[:, CENTRE] = corners, np.arange(count)
     for side, ends in _SIDES.items():
         beside = places[:, side].astype(np.int64) + 1

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 Terrains = NDArray[np.int8]  # [H, W], index of a terrain
 
-# The terrain at each corner of 4 x 4 tiles: a torus with each of the 16 combinations of four corners once.
+# Terrains at the corners of 4 x 4 tiles: a torus with each combination of four corners.
 _TWO_TERRAINS = np.array([[1, 1, 1, 0], [1, 1, 0, 1], [0, 1, 0, 0], [1, 0, 0, 0]], np.int8)
-# Cells of a terrain ('#') on a ground: a torus with all 47 combinations of neighbours and all 16 of 2 x 2 cells.
+# Cells of a terrain ('#') on a ground: a torus with 47 combinations of neighbours and 16 of 2 x 2 cells.
 _BLOB_ROWS = (
     "....#.#.##", "..#.##..#.", ".#.#######", "####.####.", ".#.####.##",
     ".#####.#.#", "##.#######", "####.#.##.", "..#.######", "#.########",
@@ -27,8 +27,8 @@ def corner_torus(terrain_count: int) -> Terrains:
     if terrain_count == 2:
         return _TWO_TERRAINS
     sequence = _pair_sequence(terrain_count)
-    # Each row is the row above, shifted by 0, 1, 2, ...: a shift pairs each place of a row with another place, and all
-    # shifts pair each two corners of a row with each two corners below them (Cock 1988).
+    # Shift each row further than the row above: all shifts together put every pair of corners above every other pair
+    # (Cock 1988).
     shifts = list(range(len(sequence)))
     if terrain_count % 2 == 0:
         shifts.append(len(sequence) // 2)  # the sum of all shifts must lead back to the first row
@@ -36,7 +36,7 @@ def corner_torus(terrain_count: int) -> Terrains:
 
 
 def blob_torus() -> Terrains:
-    """Return a repeating map of cells, 0 on a ground of 1, that contains each blob tile."""
+    """Return a repeating map of cells, 0 on a ground of 1, with each blob tile."""
     return np.array([[0 if cell == "#" else 1 for cell in row] for row in _BLOB_ROWS], np.int8)
 
 
@@ -49,7 +49,7 @@ def random_map(terrain_count: int, rows: int, columns: int, seed: int) -> Terrai
 
 
 def _pair_sequence(count: int) -> Terrains:
-    """Return a repeating sequence of terrains that contains each ordered pair of neighbours once: int8 [count ** 2]."""
+    """Return a repeating sequence of terrains with each ordered pair of neighbours once: int8 [count ** 2]."""
     found, edges = list[int](), {terrain: list(range(count)) for terrain in range(count)}
     path = [0]
     while path:  # an Euler circuit (Hierholzer)

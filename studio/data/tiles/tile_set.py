@@ -58,7 +58,7 @@ class TileSet:
         return self.kind in ("corner", "dual-grid")
 
     def _wanted(self, terrain_map: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Return the terrain at each place of each cell: int8 [H' * W', 9]; ANY at places that the map leaves open."""
+        """Return the terrains at the nine places of each cell: int8 [H' * W', 9]; ANY at open places."""
         if self.by_corners:
             corners = np.lib.stride_tricks.sliding_window_view(terrain_map, (2, 2)).reshape(-1, 4)
             wanted = np.full((len(corners), 9), ANY, np.int8)

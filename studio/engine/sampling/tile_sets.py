@@ -1,4 +1,4 @@
-"""Draw tile sets: all tiles at once, in one picture in which they fit together."""
+"""Draw tile sets: the tiles are parts of one picture, which makes their borders equal."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ _OUTLINE_BLURS, _OUTLINE_WAVES = 2, 0.25  # of a transparent terrain: smoothness
 def draw_tile_set(model: TrainedModel, settings: GenerateSettings, given: Rgba | None = None) -> Events:
     """Draw a tile set as one picture: yields Progress after each solver step, then SpritesGenerated.
 
-    given: uint8 [N, S, S, 4], tiles in the order of the set that stay as they are; fully transparent tiles are drawn.
+    given: uint8 [N, S, S, 4], given tiles in the order of the set, which stay; the model draws fully transparent tiles.
     Raises UsageError, DeviceError.
     """
     plan = settings.tile_set_spec()
@@ -62,7 +62,7 @@ def _states(
     recipe = model.recipe
     assert isinstance(recipe, DrawsMaps)
     by_terrain = layout.shares
-    if TRANSPARENT in labels:  # no network draws this outline, which would be straight
+    if TRANSPARENT in labels:  # the network does not draw this outline; without noise it is straight
         by_terrain = _rough_outline(layout, labels.index(TRANSPARENT), settings.seed)
     shares, ties = (torch.from_numpy(array).to(model.device) for array in (by_terrain, layout.ties))
     by_label = dict(zip(labels, shares, strict=True))
@@ -117,9 +117,9 @@ def _given_tiles(layout: TileLayout, given: Rgba, size: int) -> tuple[Rgba, Mask
         raise UsageError(f"The given set needs {len(layout.places)} tiles of {size} x {size} pixels.")
     is_given = np.asarray(given[..., 3].any((1, 2)))
     if is_given.all():
-        raise UsageError("All tiles of the set are given.", "Make the tiles to draw fully transparent.")
+        raise UsageError("All tiles are given.", "Erase the tiles to draw.")
     if not is_given.any():
-        raise UsageError("No tile of the set is given.", "All tiles of the picture are fully transparent.")
+        raise UsageError("The given sheet is empty.", "Draw at least one tile into the sheet.")
     return layout.fix_given(given, is_given)
 
 

@@ -91,7 +91,7 @@ def test_given_tiles_stay_and_the_others_fit(model: TrainedModel, true_pixels: b
 def test_unsuitable_given_tiles_are_refused(model: TrainedModel) -> None:
     size = model.spec.size
     for given, message in (
-        (np.zeros((16, size, size, 4), np.uint8), "No tile"),
+        (np.zeros((16, size, size, 4), np.uint8), "sheet is empty"),
         (np.full((16, size, size, 4), 255, np.uint8), "All tiles"),
         (np.zeros((3, size, size, 4), np.uint8), "needs 16 tiles"),
     ):

@@ -17,7 +17,7 @@ from studio.engine.sampling.settings import GenerateSettings
 _KINDS = (
     ("None", NONE), ("Corner tiles", "corner"), ("Blob tiles", "blob"), ("Dual-grid tiles", "dual-grid"),
 )  # fmt: skip
-_TIP = "Draw all tiles of a set at once, so that they fit together."
+_TIP = "Draw the tiles between terrains; their borders fit together."
 _ABOUT = {
     "corner": "Two terrains give 16 tiles, three 81, four 256. A game picks each tile by the terrains at its corners.",
     "blob": "47 tiles of a terrain on a ground, and the ground. A game picks each tile by its eight neighbours.",
@@ -53,7 +53,7 @@ class TileChoice(QWidget):
         return NONE if self.isHidden() else str(self.kinds.currentData())
 
     def chosen_terrains(self) -> list[str]:
-        """Return the chosen classes, or 'transparent', without repeats of None."""
+        """Return the chosen terrains: class names or 'transparent'."""
         shown = self.terrains[:_FEWEST] if self.kind() == "blob" else self.terrains
         return [name for box in shown if (name := box.currentData())]
 
@@ -74,7 +74,7 @@ class TileChoice(QWidget):
         return f"This tile set has {count:,} tiles."
 
     def show_classes(self, names: Sequence[str]) -> None:
-        """Offer these classes, unless there are none; keep the chosen terrains if possible."""
+        """Offer classes, if any; keep the chosen terrains if possible."""
         if not names:
             return
         before = self._wanted or [str(box.currentData() or "") for box in self.terrains]

@@ -16,7 +16,7 @@ from studio.data.tiles.terrain_maps import random_map
 from studio.data.tiles.tile_set import TileSet
 
 _ROWS, _COLUMNS = 16, 24  # cells of the map
-_TIP = "A random map of 24 x 16 cells of these tiles. Double-click for a large view."
+_TIP = "Random map of 24 x 16 cells. Double-click for a large view."
 
 
 class TileMap(QWidget):
@@ -30,7 +30,7 @@ class TileMap(QWidget):
         self._tile_set: TileSet | None = None
         self._seed = 0
         self.picture = _MapPicture(side)
-        self.new_map = factory.button("New map", "Show another random map of these tiles.", "dice", slot=self._on_new)
+        self.new_map = factory.button("New map", "Lay out the tiles as another random map.", "dice", slot=self._on_new)
         self.large = factory.tool_button("zoom-in", "View large", "Show the map in a large view.", self.open_large)
         self.menu = ContextMenu(self, "Map")
         self.menu.in_large_view.append(self.menu.add_button(self.new_map))
@@ -38,7 +38,7 @@ class TileMap(QWidget):
         self.picture.double_clicked.connect(self.open_large)
 
     def show_tile_set(self, tile_set: TileSet) -> None:
-        """Show a map of this tile set; the terrains stay where they are."""
+        """Show a map of this tile set, with the seed of the last map."""
         self._tile_set = tile_set
         self._refresh()
 
@@ -55,7 +55,7 @@ class TileMap(QWidget):
         return 0
 
     def go_to_row(self, row: int) -> None:
-        """Do nothing: there is a single map."""
+        """Do nothing: the view has a single map."""
 
     def shown_sprite(self, row: int) -> ShownSprite:
         """Return the map for the large view."""

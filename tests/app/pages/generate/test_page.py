@@ -110,7 +110,7 @@ def test_tab_order_is_top_to_bottom(qtbot: QtBot, page: GeneratePage) -> None:
     assert left is not None
     visited = list(tab_stops(left))
     names = [stop.accessibleName() for stop in visited]
-    assert names[:3] == ["Model", "Checkpoint", "Class"] and names[-1] == "Generate" and "Outline" in names
+    assert names[:4] == ["Model", "Checkpoint", "Tile set", "Class"] and names[-1] == "Generate" and "Outline" in names
 
     def is_in_order(stop: QWidget, following: QWidget) -> bool:
         before, after = (each.mapTo(page, QPoint(0, each.height() // 2)) for each in (stop, following))
