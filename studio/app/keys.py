@@ -43,6 +43,7 @@ _CHANGEABLE = {  # by context: name in the settings, default keys, title
     "Sprites page": (
         ("find", "Ctrl+F", "Search by name and class"),
         ("move_class", "M", "Move the selected sprites to another class"),
+        ("set_attribute", "A", "Give the selected sprites an attribute"),
         ("exclude", "Del", "Exclude the selected sprites"),
     ),
     "Slicing": (("previous_sheet", "Ctrl+PgUp", "Previous sheet"), ("next_sheet", "Ctrl+PgDown", "Next sheet")),

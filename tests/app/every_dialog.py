@@ -21,6 +21,7 @@ from studio.app.notice_panel import MessageHistory
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.recolour_dialog import RecolourDialog
 from studio.app.pages.runs.free_dialog import FreeSpaceDialog
+from studio.app.pages.sprites.attribute_dialogs import RenameDialog, ValueDialog
 from studio.app.pages.sprites.class_menu import ClassDialog
 from studio.app.settings_dialog import SettingsDialog
 from studio.app.widgets.sprites.large_view import LargeView
@@ -56,6 +57,7 @@ def every_dialog(window: Window) -> Iterator[tuple[str, QDialog]]:
         GuideWindow(window), SettingsDialog(session, theme.apply(app, window_scheme()), window),
         FreeSpaceDialog(session, session.runs.runs[:1], window), MessageHistory(window.notices.history, window),
         ClassDialog(window, ["item/sword"], 1_234), RecolourDialog(window, session, _some_sprites(window)),
+        ValueDialog(window, {"element": ["fire"]}, 1_234), RenameDialog(window, "element", ["element"]),
     ):  # fmt: skip
         made.open()
         yield "", made

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
 from studio.app import dialogs, keys
 from studio.app.pages.base import Page
+from studio.app.pages.sprites.attribute_offer import AttributeOffer
 from studio.app.pages.sprites.browser import SpriteBrowser
 from studio.app.pages.sprites.doctor import DoctorView
 from studio.app.pages.sprites.reopened_line import ReopenedLine
@@ -41,6 +42,7 @@ class SpritesPage(Page):
         self.doctor = DoctorView(session.open_sprites, session.doctor)
         self.cutting = SliceView(session.open_sprites, session.sheets)
         self.proposal = SliceProposal(session.open_sprites)
+        self.attribute_offer = AttributeOffer(session.open_sprites)
         self.reopened = ReopenedLine(session.open_sprites)
         self.tabs = QTabWidget()
         factory.name_tabs(self.tabs, "Sprite tabs", "Switch between the sprites and their problems.")
@@ -54,7 +56,8 @@ class SpritesPage(Page):
         self.tabs.addTab(self.browser, "Sprites")
         self.tabs.addTab(self.doctor, "Doctor")
         margin = (factory.GRID, 0, 3 * factory.GRID, factory.GRID)
-        body = factory.column(self.reopened, self.proposal, self.tabs, self.changed_settings, margin=margin, grows=2)
+        lines = (self.reopened, self.proposal, self.attribute_offer)
+        body = factory.column(*lines, self.tabs, self.changed_settings, margin=margin, grows=len(lines))
         parts, layout = (side, factory.panel(body)), self.session.settings.layout("sprites")
         factory.fill_splitter(self._splitter, parts, (320, 900), layout, stretch=1)
         self.setLayout(factory.column(self._stack))

@@ -12,8 +12,10 @@ from studio.app.background.model_jobs import SpriteSelection
 from studio.app.file_manager import show_in_folder
 from studio.app.pages.drag_and_drop import SpriteDragger
 from studio.app.pages.recolour_dialog import RecolourDialog
+from studio.app.pages.sprites.attribute_setter import AttributeSetter
 from studio.app.pages.sprites.class_menu import ClassMover
 from studio.app.state.session import Session
+from studio.app.state.sprites.attributes import AttributeEdits
 from studio.app.widgets import factory
 from studio.app.widgets.menu import set_action_enabled
 from studio.app.widgets.sprites.grid import LARGE_VIEW, SpriteGrid
@@ -55,6 +57,7 @@ class SelectionBar(QWidget):
         menu.addSeparator()
         self.class_mover = ClassMover(grid, session.open_sprites, grid.selected)
         self._recolour = menu.add("Recolour…", _RECOLOUR, self._on_recolour, "bucket")
+        self.attribute_setter = AttributeSetter(grid, AttributeEdits(session.open_sprites))
         self._exclude = menu.add("Exclude", _EXCLUDE, self._on_exclude, command="exclude")
         menu.in_large_view += [self._open_editor, self._exclude]
         grid.selection_changed.connect(self._refresh)

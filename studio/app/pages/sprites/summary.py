@@ -1,6 +1,7 @@
 """Summary of the open sprites: count, classes, import settings, licence, colours."""
 
 from collections.abc import Sequence
+from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +10,10 @@ from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QDragMoveEve
 from PySide6.QtWidgets import QHeaderView, QStyleOptionViewItem, QTreeWidget, QTreeWidgetItem, QWidget
 
 from studio.app import theme
+from studio.app.pages.sprites.attribute_list import AttributeList
 from studio.app.pages.sprites.palette_view import PaletteView
 from studio.app.state.session import Session
+from studio.app.state.sprites.attributes import AttributeEdits
 from studio.app.state.sprites.rights import load_rights, store_rights
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
@@ -18,6 +21,7 @@ from studio.app.widgets.layout import Collapsible
 from studio.app.widgets.sprites.cell_view import Index
 from studio.core import formatting
 from studio.core.errors import BadInputError, UsageError
+from studio.data.attributes.reading import parse_names as parse_attribute_names
 from studio.data.importing.importing import ImportOptions, SpritesImported, with_palette
 from studio.data.rights import Rights
 from studio.data.sets.renaming import AXIS_LABELS, parse_names
@@ -37,6 +41,7 @@ class ImportSummary(QWidget):
         self._open_sprites, self._settings = session.open_sprites, session.settings
         self.classes = ClassList()
         self.classes.setMinimumHeight(200)
+        self.attributes = AttributeList(AttributeEdits(session.open_sprites))
         self.form = ConfigForm(ImportOptions())
         self.rights = ConfigForm(Rights())
         self.preview_slicing = factory.button("Preview slicing…", "Preview how the sheets are sliced.")
@@ -47,25 +52,29 @@ class ImportSummary(QWidget):
         self.palette_view = PaletteView(session)
         options = Collapsible("Import settings", factory.panel(factory.column(self.form, self.preview_slicing)))
         rights = Collapsible("Licence and credits", self.rights)
-        parts = (self._title, self._facts, self.train, self.reopen, factory.heading("Classes"), self.classes, options)
+        parts = (self._title, self._facts, self.train, self.reopen, factory.heading("Classes"), self.classes)
         margin = (3 * factory.GRID, factory.GRID, 2 * factory.GRID, factory.GRID)
-        self.setLayout(factory.column(*parts, rights, self.palette_view, 1, margin=margin, grows=5))
+        self.setLayout(
+            factory.column(*parts, self.attributes, options, rights, self.palette_view, 1, margin=margin, grows=5)
+        )
         self.form.changed.connect(self.options_edited)
         self.rights.changed.connect(self._on_rights_changed)
         self.classes.chosen.connect(self.filtered)
+        self.attributes.chosen.connect(self.filtered)
         self.palette_view.chosen.connect(self.filtered)
 
     @property
     def indices(self) -> NDArray[np.int64] | None:
-        """The sprites of the chosen class and colour: int64 [n], ascending; None for all."""
-        of_class, of_colour = self.classes.indices, self.palette_view.indices
-        if of_class is None or of_colour is None:
-            return of_colour if of_class is None else of_class
-        return np.intersect1d(of_class, of_colour, assume_unique=True)
+        """The sprites of the chosen class, attributes and colour: int64 [n], ascending; None for all."""
+        parts = (self.classes.indices, self.attributes.indices, self.palette_view.indices)
+        chosen = [part for part in parts if part is not None]
+        both = partial(np.intersect1d, assume_unique=True)
+        return reduce(both, chosen) if chosen else None
 
     def show_all(self) -> None:
-        """Choose all classes and colours."""
+        """Choose all classes, attributes and colours."""
         self.classes.choose("")
+        self.attributes.show_all()
         self.palette_view.clear()
 
     def show_result(self, result: SpritesImported, *, keeps_class: bool) -> None:
@@ -84,6 +93,7 @@ class ImportSummary(QWidget):
         self._facts.setText(facts)
         self.palette_view.set_sprites(sprites)
         self.classes.show_classes(sprites, self.classes.chosen_class() if keeps_class else "")
+        self.attributes.show_attributes(sprites.attributes, len(sprites), keeps_choice=keeps_class)
         self.form.set_config(self._open_sprites.options)
         self.rights.set_config(load_rights(self._settings, self._open_sprites.paths, sprites.origin))
 
@@ -121,6 +131,8 @@ def _problem(options: ImportOptions) -> tuple[str, str] | None:
         with_palette(options)
         for name in AXIS_LABELS:
             parse_names(options, name)
+        name = "attribute_names"
+        parse_attribute_names(options.attribute_names)
     except BadInputError as error:
         return name, f"{error.title} {error.hint}".strip()
     return None

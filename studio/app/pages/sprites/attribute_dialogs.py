@@ -1,0 +1,114 @@
+"""Dialogs for attributes: a value for the selected sprites, and a new name for an attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
+
+from studio.app.widgets import factory
+from studio.app.widgets.dialog import Dialog
+from studio.core.errors import UsageError
+from studio.core.formatting import count
+from studio.data.attributes.columns import checked_attribute, checked_value
+
+_UNCHANGED = "Files and classes are not changed."
+
+
+class ValueDialog(Dialog):
+    """A dialog for the value of an attribute, which may be new. chosen: attribute and value, '' for none."""
+
+    chosen = Signal(str, str)
+
+    def __init__(self, parent: QWidget, known: Mapping[str, Sequence[str]], sprites: int) -> None:
+        """Create the dialog. known: values by attribute. sprites: number of selected sprites."""
+        super().__init__("Set attribute", parent)
+        self._known = known
+        self.name = _typing_combo("Attribute", "Choose an attribute, or type a new one, such as element.")
+        self.value = _typing_combo("Value", "Choose a value, or type a new one. Empty: no value.")
+        self._error = factory.FieldError(self.name, self.name.toolTip())
+        self.set_button = factory.button("Set", "Give the sprites this value.", role="primary", slot=self._on_set)
+        self.set_button.setDefault(True)
+        cancel = factory.button("Cancel", "Leave the sprites as they are.", slot=self.reject)
+        title = factory.caption(f"For {count(sprites, 'sprite')}. {_UNCHANGED}")
+        fields = (factory.labelled("Attribute", self.name), factory.labelled("Value", self.value))
+        buttons = factory.row(1, cancel, self.set_button)
+        self.setLayout(
+            factory.column(*fields, self._error, title, buttons, spacing=factory.GRID, margin=2 * factory.GRID)
+        )
+        self.setMinimumWidth(320)
+        self.name.addItems(list(known))
+        self.name.currentTextChanged.connect(self._on_name_changed)
+        self._on_name_changed()
+        self.name.setFocus()
+
+    @Slot()
+    def _on_name_changed(self) -> None:
+        typed = self.value.currentText()
+        self.value.clear()
+        self.value.addItems(list(self._known.get(self.name.currentText().strip(), ())))
+        self.value.setCurrentIndex(-1)
+        self.value.setEditText(typed)
+        self._error.show_reason("")
+        factory.set_enabled(self.set_button, "" if self.name.currentText().strip() else "Type an attribute first.")
+
+    @Slot()
+    def _on_set(self) -> None:
+        try:
+            name, value = checked_attribute(self.name.currentText()), checked_value(self.value.currentText())
+        except UsageError as error:
+            self._error.show_reason(f"{error.title} {error.hint}")
+            self.adjustSize()
+            return
+        self.chosen.emit(name, value)
+        self.accept()
+
+
+class RenameDialog(Dialog):
+    """A dialog for the new name of an attribute. chosen: old and new name."""
+
+    chosen = Signal(str, str)
+
+    def __init__(self, parent: QWidget, name: str, names: Sequence[str]) -> None:
+        """Create the dialog. names: of all attributes."""
+        super().__init__("Rename attribute", parent)
+        self._old, self._others = name, [each for each in names if each != name]
+        self.field = QLineEdit(name)
+        factory.set_name_and_tip(self.field, "Name", "Type a new name for the attribute.")
+        self._error = factory.FieldError(self.field, self.field.toolTip())
+        tip = "Rename the attribute."
+        self.rename = factory.button("Rename", tip, role="primary", slot=self._on_rename)
+        self.rename.setDefault(True)
+        buttons = factory.row(1, factory.button("Cancel", "Keep the name.", slot=self.reject), self.rename)
+        parts = (factory.labelled("Name", self.field), self._error, factory.caption(_UNCHANGED), buttons)
+        self.setLayout(factory.column(*parts, spacing=factory.GRID, margin=2 * factory.GRID))
+        self.setMinimumWidth(320)
+        self.field.selectAll()
+        self.field.textChanged.connect(self._on_text_changed)
+
+    @Slot()
+    def _on_text_changed(self) -> None:
+        self._error.show_reason("")
+
+    @Slot()
+    def _on_rename(self) -> None:
+        try:
+            name = checked_attribute(self.field.text())
+            if name in self._others:
+                raise UsageError(f"The attribute {name!r} exists already.", "Type another name.")
+        except UsageError as error:
+            self._error.show_reason(f"{error.title} {error.hint}")
+            self.adjustSize()
+            return
+        if name != self._old:
+            self.chosen.emit(self._old, name)
+        self.accept()
+
+
+def _typing_combo(name: str, tip: str) -> QComboBox:
+    """Return a combo box in which users can also type."""
+    made = factory.combo(name, tip)
+    made.setEditable(True)
+    made.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+    return made
