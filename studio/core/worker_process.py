@@ -129,6 +129,15 @@ class ChildProcess:
             return max(0, -self._process.wait(1.0))
         return 0
 
+    def cpu_s(self) -> float:
+        """Return the seconds of processor time that the process has used; 0 after its end."""
+        import psutil
+
+        with suppress(psutil.Error):
+            times = psutil.Process(self._process.pid).cpu_times()
+            return float(times.user + times.system)
+        return 0.0
+
     def close(self) -> None:
         """Kill the process and its children, and delete its temporary files."""
         import psutil  # not in the workers, which start faster without it

@@ -26,3 +26,11 @@ def fail() -> Iterator[Event]:
     """Fail with an error that nobody expects."""
     yield Progress(0, 0, "numbers")
     raise ZeroDivisionError("no number")
+
+
+def compute() -> Iterator[Event]:
+    """Compute without a word, as on a busy computer."""
+    end_s = time.monotonic() + 1.2
+    while time.monotonic() < end_s:
+        sum(range(1000))
+    yield Finding("computed", "Computed", "good", "Fine.")

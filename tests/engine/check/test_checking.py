@@ -34,14 +34,16 @@ def test_a_part_that_hangs_dies_or_fails_is_a_problem(monkeypatch: pytest.Monkey
         Part("Stuck", f"{FAKES}:hang", 1.0, "Restart.", is_needed=True),
         Part("Dead", f"{FAKES}:die", 20.0, "Update the driver."),
         Part("Failed", f"{FAKES}:fail", 20.0, "Update."),
+        Part("Slow", f"{FAKES}:compute", 0.5, "Wait."),
     )
     monkeypatch.setattr(checking, "PARTS", parts)
     monkeypatch.setattr(worker_process, "can_start", lambda: True)
-    stuck, first, dead, failed, done = [each for each in check_system() if not isinstance(each, Progress)]
+    stuck, first, dead, failed, slow, done = [each for each in check_system() if not isinstance(each, Progress)]
     assert isinstance(stuck, Finding) and "No answer for 1 s" in stuck.text and stuck.advice == "Restart."
     assert isinstance(first, Finding) and first.state == "good"
     assert isinstance(dead, Finding) and dead.state == "problem" and "ended unexpectedly" in dead.text
     assert isinstance(failed, Finding) and "ZeroDivisionError" in failed.text
+    assert isinstance(slow, Finding) and slow.state == "good"
     assert done == CheckDone(can_train=False, problems=3, notices=0)
 
 
