@@ -49,6 +49,13 @@ class Probe:
         labels[-1] = -1
         return labels
 
+    def label_indices(self, counts: Sequence[int]) -> list[Tensor]:
+        """Return an index of the class and of each attribute's value: int64 [count] each, -1 for any.
+
+        counts: the number of classes, and of each attribute's values.
+        """
+        return [self.labels(count) for count in counts]
+
     def sprites(self, size: int) -> Tensor:
         """Return random sprites in the network's layout: float32 [count, 4, size, size], premultiplied, in [-1, 1]."""
         noise = torch.rand(self.count, 4, size, size, generator=torch.Generator().manual_seed(self.seed))
@@ -85,6 +92,16 @@ class Probe:
 
 
 PROBE = Probe()
+
+
+def label_shares(indices: Sequence[Tensor], counts: Sequence[int]) -> Tensor:
+    """Return the labels of a model with attributes: float32 [B, K], 1 for each chosen class and value.
+
+    indices: int64 [B] each, of the class and of each attribute's value, -1 for any. counts: as in
+    `Probe.label_indices`; their sum is K.
+    """
+    pairs = zip(indices, counts, strict=True)
+    return torch.cat([(index[:, None] == torch.arange(count)).float() for index, count in pairs], 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +167,18 @@ class ExportableModel:
         """The palette of the training sprites: uint8 [K, 3]."""
         return np.frombuffer(bytes.fromhex(self.style["palette"]), np.uint8).reshape(-1, 3)
 
+    @property
+    def label_counts(self) -> tuple[int, ...]:
+        """The number of classes, then of each attribute's values."""
+        return (len(self.class_names), *map(len, self.attributes.values()))
+
+    @property
+    def probe_labels(self) -> Tensor:
+        """The labels of `PROBE` for `draw`: int64 [N], or float32 [N, K] for a model with attributes."""
+        if not self.attributes:
+            return PROBE.labels(len(self.class_names))
+        return label_shares(PROBE.label_indices(self.label_counts), self.label_counts)
+
     def ancestry(self) -> str:
         """Return the models whose weights the training started from, as text; empty if it started from scratch."""
         return ", ".join(f"{model['title']} (trained on {model['data_title']})" for model in self.ancestors)
@@ -210,7 +239,7 @@ class ModelExport(ABC, Generic[ConfigT]):
     opened_by: ClassVar[str] = ""  # programs that open the file: 'onnxruntime, Unity'
     order: ClassVar[int] = 100  # sorts the formats; the first is the default
     holds: ClassVar[frozenset[Makes]] = frozenset({"sprites", "labels", "numbers"})  # models by what they make
-    takes_attributes: ClassVar[bool] = False  # whether files draw sprites by attributes
+    takes_attributes: ClassVar[frozenset[Makes]] = frozenset()  # models with attributes, by what they make
     Config: type[Config] = Config  # a ConfigT; by default without settings
 
     def missing(self) -> str:

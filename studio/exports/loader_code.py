@@ -33,24 +33,24 @@ def save_png(path: str | Path, sprites: Tensor, columns: int = 8) -> None:
             file.write(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)))
 '''
 
-SAMPLE = '''
+_SAMPLE = '''
 @torch.no_grad()
 def sample(
-    network: nn.Module, count: int = 16, class_name: str = "", seed: int = 0, guidance: float = 1.5, steps: int = 10
+    network: nn.Module, count: int = 16, class_name: str = "", seed: int = 0, guidance: float = 1.5, steps: int = 10@A@
 ) -> Tensor:
-    """Draw new sprites: uint8 [count, SIZE, SIZE, 4] on the CPU. An empty class_name cycles through the classes."""
+    """Draw new sprites: uint8 [count, SIZE, SIZE, 4] on the CPU. An empty class_name cycles through the classes@B@"""
     labels = torch.arange(count) % len(CLASS_NAMES)
     if class_name:
         labels = torch.full((count,), CLASS_NAMES.index(class_name))
-    for x in draw(network, labels.to(next(network.parameters()).device), guidance, steps, seed):
+@CHOOSE@    for x in draw(network, labels.to(next(network.parameters()).device), guidance, steps, seed):
         pass  # draw yields x after each step; the last x holds the finished sprites
     return to_rgba(x)
 '''
-SAMPLE_MAIN = """
+_SAMPLE_MAIN = """
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Draw new sprites into a PNG file.")
     parser.add_argument("--class", dest="class_name", default="", choices=["", *CLASS_NAMES], metavar="NAME")
-    parser.add_argument("--count", type=int, default=16)
+@FLAG@    parser.add_argument("--count", type=int, default=16)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--guidance", type=float, default=1.5)
     parser.add_argument("--steps", type=int, default=10)
@@ -58,9 +58,38 @@ if __name__ == "__main__":
     parser.add_argument("--out", default="sprites.png")
     args = parser.parse_args()
     model = load(device=args.device)
-    save_png(args.out, sample(model, args.count, args.class_name, args.seed, args.guidance, args.steps))
+    save_png(args.out, sample(model, args.count, args.class_name, args.seed, args.guidance, args.steps@ARGUMENT@))
     print(f"Saved {args.count} sprites of {SIZE} x {SIZE} pixels in {args.out}")
 """
+_PLAIN = {"A": "", "B": ".", "CHOOSE": "", "FLAG": "", "ARGUMENT": ""}
+_BY_ATTRIBUTES = {
+    "A": ",\n    attributes: dict[str, str] | None = None,",
+    "B": ".\n\n    attributes: a value for each attribute that is not open: {'element': 'fire'}. They leave the "
+    "class open, too, unless\n    class_name says which.\n    ",
+    "CHOOSE": "    if attributes:\n        labels = label_of(class_name, attributes).expand(count, -1)\n",
+    "FLAG": '    about = f"one of the attributes {ATTRIBUTES}".replace("%", "%%")\n'
+    '    parser.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help=about)\n',
+    "ARGUMENT": ', dict(text.split("=", 1) for text in args.attribute)',
+}
+SAMPLE, SAMPLE_MAIN = (fill_in(code, _PLAIN, "@@") for code in (_SAMPLE, _SAMPLE_MAIN))
+LABEL_OF = '''
+def label_of(class_name: str, attributes: dict[str, str]) -> Tensor:
+    """Return the label of a class, "" for any, and of attributes: float32 [K]. Attributes without a value stay open."""
+    if unknown := attributes.keys() - ATTRIBUTES.keys():
+        raise ValueError(f"The model has no attribute {min(unknown)!r}; its attributes are {', '.join(ATTRIBUTES)}.")
+    label, first = torch.zeros(len(CLASS_NAMES) + sum(map(len, ATTRIBUTES.values()))), len(CLASS_NAMES)
+    if class_name:
+        label[CLASS_NAMES.index(class_name)] = 1
+    for name, values in ATTRIBUTES.items():
+        if name in attributes:
+            label[first + values.index(attributes[name])] = 1
+        first += len(values)
+    return label
+
+'''
+SAMPLE_BY_ATTRIBUTES, SAMPLE_BY_ATTRIBUTES_MAIN = (
+    fill_in(code, _BY_ATTRIBUTES, "@@") for code in (_SAMPLE, _SAMPLE_MAIN)
+)
 
 READ_IMAGE = '''
 def read_image(path: str) -> Tensor:

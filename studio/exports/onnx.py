@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,7 @@ from studio.core.errors import ExportError
 from studio.core.files import write_atomic
 from studio.exports import onnx_graph
 from studio.exports.base import ALL, LARGEST_DIFFERENCE, ExportableModel, ModelExport, RecipeTraits, check_finite
-from studio.exports.onnx_graph import ExportGraph, SamplerModule, SetsModule, graph_of
+from studio.exports.onnx_graph import ExportGraph, SamplerModule, SetsModule, graph_of, network_of
 from studio.exports.onnx_snippets import snippets_of
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Onnx(ModelExport[OnnxConfig]):
     help = "One file that draws sprites or predicts classes and numbers without PyTorch."
     opened_by = "onnxruntime (Python, C, C#, Java, JavaScript), Unity's Inference Engine"
     holds = ALL
+    takes_attributes = frozenset({"sprites"})
     Config = OnnxConfig
 
     def missing(self) -> str:
@@ -110,14 +111,15 @@ def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
     is_solver = isinstance(graph.module, SetsModule) or (
         isinstance(graph.module, SamplerModule) and "flow" in model.capabilities
     )
-    network = translated(graph_of(model, "step", config.steps) if is_solver else graph)
+    network = translated(network_of(model, config.steps) if is_solver else graph)
     onnx_models.drop_defaults(network)  # here, because inlined nodes have no shapes
     if config.precision == "fp16":
         onnx_models.to_half(network)
     proto = network
     if is_solver:
-        around = type(graph.module)(model, config.steps, _PLACEHOLDERS[type(graph.module)](model.network))
-        proto = translated(ExportGraph(around, graph.inputs, graph.output))
+        placeholder = _SetNetworkPlaceholder if isinstance(graph.module, SetsModule) else _NetworkPlaceholder
+        around = type(graph.module)(model, config.steps, placeholder(model.network))
+        proto = translated(ExportGraph(around, graph.inputs, graph.output, graph.attributes))
         onnx_models.inline(proto, network.graph, _DOMAIN)
     onnx_models.drop_defaults(proto)
     onnx_models.name_batch(proto)
@@ -149,9 +151,6 @@ def _placeholder_node(inputs: tuple[Tensor, ...], shape: Sequence[int | torch.Sy
     node = torch.onnx.ops.symbolic(f"{_DOMAIN}::Look", inputs, dtype=torch.float32, shape=shape, version=1)
     assert isinstance(node, Tensor)
     return node
-
-
-_PLACEHOLDERS: Mapping[type[nn.Module], Any] = {SamplerModule: _NetworkPlaceholder, SetsModule: _SetNetworkPlaceholder}
 
 
 def _encoded(model: ExportableModel, config: OnnxConfig) -> bytes:

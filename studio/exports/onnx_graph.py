@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,8 +10,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from studio.exports.base import PROBE, ExportableModel, RecipeTraits
+from studio.exports.base import PROBE, ExportableModel, RecipeTraits, label_shares
 
+_RESERVED = ("x", "t", "label", "noise", "labels", "guidance", "sprites", "velocity")  # inputs and outputs
 GraphKind = Literal["sampler", "step"]
 
 
@@ -19,8 +21,14 @@ class ExportGraph:
     """A module to export. The first axis of each input is the batch; guidance and variety have the shape [1]."""
 
     module: nn.Module
-    inputs: Mapping[str, Tensor]  # example inputs by name
+    inputs: Mapping[str, Tensor]  # example inputs by name; those of attributes come last
     output: str  # name of the output
+    attributes: int = 0  # number of inputs of attributes, which are one argument of `forward`
+
+    @property
+    def _plain(self) -> int:
+        """The number of inputs that are no attributes."""
+        return len(self.inputs) - self.attributes
 
     def describe(self) -> str:
         """Return a sentence about the module's inputs and output, for the exported file."""
@@ -34,7 +42,10 @@ class ExportGraph:
     def traced(self) -> torch.export.ExportedProgram:
         """Trace the module with torch.export, with a dynamic batch size."""
         batch = torch.export.Dim("batch")
-        shapes = tuple(None if name in ("guidance", "variety") else {0: batch} for name in self.inputs)
+        shapes: tuple[Any, ...] = tuple(
+            None if name in ("guidance", "variety") else {0: batch} for name in [*self.inputs][: self._plain]
+        )
+        shapes = (*shapes, ({0: batch},) * self.attributes) if self.attributes else shapes
         with torch.no_grad():
             return torch.export.export(self.module, tuple(self.inputs.values()), dynamic_shapes=shapes)
 
@@ -58,6 +69,15 @@ class SamplerModule(nn.Module):
         return self._model.straight(x).permute(0, 2, 3, 1)
 
 
+class AttributeSamplerModule(SamplerModule):
+    """Draws sprites of a model with attributes from noise."""
+
+    def forward(self, noise: Tensor, labels: Tensor, guidance: Tensor, *values: Tensor) -> Tensor:
+        """RGBA float32 [B, S, S, 4] in [0, 1], straight alpha, from noise [B, ...], labels int64 [B] and float32 [1],
+        and a value of each attribute int64 [B]; -1 is any class or value."""
+        return super().forward(noise, label_shares((labels, *values), self._model.label_counts), guidance)
+
+
 class VelocityModule(nn.Module):
     """The velocity network of a flow-matching model. The class index -1 means any class."""
 
@@ -68,6 +88,33 @@ class VelocityModule(nn.Module):
     def forward(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
         """Velocity float32 [B, 4, S, S] from x [B, 4, S, S], t [B] in [0, 1) and int64 [B]."""
         return self._network(x, t, torch.where(label < 0, self._network.classes, label)).float()  # type: ignore[no-any-return]
+
+
+class AttributeVelocityModule(VelocityModule):
+    """The velocity network of a flow-matching model with attributes."""
+
+    def __init__(self, model: ExportableModel) -> None:
+        super().__init__(model)
+        self._counts = model.label_counts
+
+    def forward(self, x: Tensor, t: Tensor, label: Tensor, *values: Tensor) -> Tensor:
+        """Velocity float32 [B, 4, S, S] from x [B, 4, S, S], t [B] in [0, 1), label int64 [B], and a value of each
+        attribute int64 [B]; -1 is any class or value."""
+        shares = label_shares((label, *values), self._counts)
+        whole = torch.cat([shares, (shares.sum(1, keepdim=True) == 0).float()], 1)  # the last column: any
+        return self._network(x, t, whole).float()  # type: ignore[no-any-return]
+
+
+class NetworkModule(nn.Module):
+    """The velocity network of a flow-matching model with attributes, whose label is float32 [B, K + 1]."""
+
+    def __init__(self, model: ExportableModel) -> None:
+        super().__init__()
+        self._network = model.network
+
+    def forward(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
+        """Velocity float32 [B, 4, S, S] from x [B, 4, S, S], t [B] in [0, 1) and label float32 [B, K + 1]."""
+        return self._network(x, t, label).float()  # type: ignore[no-any-return]
 
 
 class SetsModule(nn.Module):
@@ -133,14 +180,36 @@ def graph_of(model: ExportableModel, kind: GraphKind, steps: int) -> ExportGraph
     if model.makes != "sprites":
         output = "probabilities" if model.makes == "labels" else "numbers"
         return ExportGraph(PredictorModule(model), {"sprites": PROBE.pixels(model.size)}, output)
-    labels = PROBE.labels(len(model.class_names))
+    labels, *indices = PROBE.label_indices(model.label_counts)
+    values = dict(zip(input_names(model), indices, strict=True))
     if kind == "step":
         times = torch.linspace(0.02, 0.9, PROBE.count)  # example flow times, close to noise and close to a sprite
-        inputs = {"x": PROBE.sprites(model.size), "t": times, "label": labels}
-        return ExportGraph(VelocityModule(model), inputs, "velocity")
+        inputs = {"x": PROBE.sprites(model.size), "t": times, "label": labels, **values}
+        velocity = AttributeVelocityModule(model) if values else VelocityModule(model)
+        return ExportGraph(velocity, inputs, "velocity", len(values))
     assert model.noise is not None
-    inputs = {"noise": model.noise, "labels": labels, "guidance": torch.tensor([PROBE.guidance])}
-    return ExportGraph(SamplerModule(model, steps), inputs, "sprites")
+    inputs = {"noise": model.noise, "labels": labels, "guidance": torch.tensor([PROBE.guidance]), **values}
+    sampler = AttributeSamplerModule if values else SamplerModule
+    return ExportGraph(sampler(model, steps), inputs, "sprites", len(values))
+
+
+def network_of(model: ExportableModel, steps: int) -> ExportGraph:
+    """Return the network that a sampler calls, with example inputs. steps: as in `graph_of`."""
+    graph = graph_of(model, "step", steps)
+    if not model.attributes:
+        return graph
+    label = torch.zeros(PROBE.count, sum(model.label_counts) + 1)
+    inputs = {"x": graph.inputs["x"], "t": graph.inputs["t"], "label": label}
+    return ExportGraph(NetworkModule(model), inputs, graph.output)
+
+
+def input_names(model: ExportableModel) -> list[str]:
+    """Return the name of the input of each attribute: its own name, without blanks and signs, or a numbered one."""
+    found = list[str]()
+    for number, name in enumerate(model.attributes, 1):
+        plain = re.sub(r"\W", "_", name)
+        found.append(f"attribute_{number}" if not plain[:1].isalpha() or plain in (*_RESERVED, *found) else plain)
+    return found
 
 
 def _graph_of_sets(model: ExportableModel, kind: GraphKind, steps: int) -> ExportGraph:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping
 
 from studio.exports.base import ExportableModel
+from studio.exports.onnx_graph import input_names
 from studio.exports.source_code import fill_in
 
 _PYTHON_HEAD = """
@@ -25,7 +26,7 @@ _PYTHON = {
     inputs = {
         "noise": np.random.default_rng(0).standard_normal([16, <NOISE>], np.float32),
         "labels": np.arange(16) % <CLASSES>,  # -1: any class
-        "guidance": np.array([1.5], np.float32),
+<ATTRIBUTES>        "guidance": np.array([1.5], np.float32),
     }
     (sprites,) = session.run(["sprites"], inputs)
     result = (sprites * 255).round().astype(np.uint8)  # [16, <SIZE>, <SIZE>, 4], RGBA
@@ -36,7 +37,7 @@ _PYTHON = {
     labels = np.arange(16) % <CLASSES>  # -1: any class
     for step in range(20):  # Euler's method, without guidance
         t = np.full(16, step / 20, np.float32)
-        x += session.run(["velocity"], {"x": x, "t": t, "label": labels})[0] / 20
+        x += session.run(["velocity"], {"x": x, "t": t, "label": labels<ATTRIBUTE_ITEMS>})[0] / 20
     rgba = (x.transpose(0, 2, 3, 1).clip(-1, 1) + 1) / 2  # colour is premultiplied by alpha
     colour, alpha = rgba[..., :3] / rgba[..., 3:].clip(0.02), rgba[..., 3:] * (rgba[..., 3:] > 0.02)
     result = (np.concatenate([colour.clip(0, 1), alpha], -1) * 255).round().astype(np.uint8)  # [16, <SIZE>, <SIZE>, 4]
@@ -81,7 +82,7 @@ _JAVASCRIPT = {
     const { sprites } = await session.run({
       noise: new ort.Tensor("float32", noise, shape),
       labels: new ort.Tensor("int64", BigInt64Array.of(0n), [1]), // -1n: any class
-      guidance: new ort.Tensor("float32", Float32Array.of(1.5), [1]),
+<TENSORS>      guidance: new ort.Tensor("float32", Float32Array.of(1.5), [1]),
     });
     const result = Uint8ClampedArray.from(sprites.data, (value) => value * 255); // RGBA, as in ImageData
 """,
@@ -95,7 +96,7 @@ _JAVASCRIPT = {
         x: new ort.Tensor("float32", x, shape),
         t: new ort.Tensor("float32", Float32Array.of(step / 20), [1]),
         label: new ort.Tensor("int64", BigInt64Array.of(0n), [1]), // -1n: any class
-      });
+<STEP_TENSORS>      });
       velocity.data.forEach((value, i) => { x[i] += value / 20; });
     }
     const result = x; // red, green, blue, alpha one after the other in [-1, 1], colour premultiplied by alpha
@@ -131,6 +132,12 @@ def snippets_of(model: ExportableModel, name: str, output: str, rounds: int) -> 
     noise = ", ".join(map(str, model.noise.shape[1:])) if model.noise is not None else ""
     values = {"FILE": name, "SIZE": model.size, "CLASSES": max(1, len(model.class_names)), "NOISE": noise}
     values |= {"CELLS": len(model.cells), "CELL_NAMES": json.dumps(model.cells), "ROUNDS": rounds}
+    names = [(name, ", ".join(each)) for name, each in zip(input_names(model), model.attributes.values(), strict=True)]
+    values["ATTRIBUTES"] = "".join(f'        "{name}": np.full(16, -1),  # {each}; -1: any\n' for name, each in names)
+    values["ATTRIBUTE_ITEMS"] = "".join(f', "{name}": np.full(16, -1)' for name, _ in names)  # any
+    tensor = 'new ort.Tensor("int64", BigInt64Array.of(-1n), [1])'
+    values["TENSORS"] = "".join(f"      {name}: {tensor}, // {each}; -1n: any\n" for name, each in names)
+    values["STEP_TENSORS"] = textwrap.indent(str(values["TENSORS"]), "  ")
     codes = {"Python": _PYTHON[output], "JavaScript": _JAVASCRIPT[output]}
     filled = {language: fill_in(code, {**values, "OUTPUT": output}, "<>") for language, code in codes.items()}
     return {language: textwrap.dedent(code).lstrip() for language, code in filled.items()}

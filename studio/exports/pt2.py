@@ -35,6 +35,7 @@ class ExportedProgram(ModelExport[Config]):
     help = "Operators and weights for PyTorch, without the model's source code. A generator is exported as one step."
     opened_by = "PyTorch (torch.export.load), Unity Sentis 2.5 and later"
     holds = ALL
+    takes_attributes = frozenset({"sprites"})
 
     def problem(self, recipe: RecipeTraits) -> str:
         return super().problem(recipe) or onnx_graph.graph_problem(recipe)
@@ -66,6 +67,7 @@ class ExportedProgram(ModelExport[Config]):
         noise = ", ".join(map(str, model.noise.shape[1:])) if model.noise is not None else "<NOISE>"
         values = {"SIZE": model.size, "NOISE": noise, "CLASSES": max(1, len(model.class_names))}
         values |= {"CELLS": len(model.cells), "CELL_NAMES": json.dumps(model.cells), "ROUNDS": _ROUNDS}
+        values["ATTRIBUTES"] = "".join(", torch.full((16,), -1)" for _ in model.attributes)  # any, in their order
         return {"Python": head + textwrap.dedent(fill_in(_USES[_graph(model).output], values, "<>"))}
 
 
@@ -121,13 +123,13 @@ _USES = {
     labels = torch.arange(16) % <CLASSES>  # -1: any class
     with torch.no_grad():
         for step in range(20):  # Euler's method, without guidance
-            x += module(x, torch.full((16,), step / 20), labels) / 20
+            x += module(x, torch.full((16,), step / 20), labels<ATTRIBUTES>) / 20
     result = x.clamp(-1, 1)  # [16, 4, <SIZE>, <SIZE>], RGBA, colour premultiplied by alpha
 """,
     "sprites": """
     labels = torch.arange(16) % <CLASSES>  # -1: any class
     with torch.no_grad():
-        sprites = module(torch.randn(16, <NOISE>), labels, torch.tensor([1.5]))
+        sprites = module(torch.randn(16, <NOISE>), labels, torch.tensor([1.5])<ATTRIBUTES>)
     result = (sprites * 255).round().byte()  # [16, <SIZE>, <SIZE>, 4], RGBA
 """,
     "drawn": """

@@ -25,11 +25,14 @@ from studio.exports.base import ALL, PROBE, ExportableModel, ModelExport, fill, 
 from studio.exports.loader_code import (
     DRAW_REST,
     DRAW_REST_MAIN,
+    LABEL_OF,
     LOAD,
     NUMBERS,
     PROBABILITIES,
     READ_IMAGE,
     SAMPLE,
+    SAMPLE_BY_ATTRIBUTES,
+    SAMPLE_BY_ATTRIBUTES_MAIN,
     SAMPLE_MAIN,
     SAVE_PNG,
 )  # fmt: skip
@@ -43,6 +46,7 @@ _USAGE = {
     "labels": READ_IMAGE + PROBABILITIES,
     "numbers": READ_IMAGE + NUMBERS,
 }
+_BY_ATTRIBUTES = LABEL_OF + SAMPLE_BY_ATTRIBUTES + SAVE_PNG + SAMPLE_BY_ATTRIBUTES_MAIN
 _WHAT = {
     "sprites": "Draw new sprites",
     "sets": "Draw the missing cells of characters",
@@ -66,6 +70,7 @@ class StateDict(ModelExport[Config]):
     order = 2
     opened_by = "PyTorch"
     holds = ALL
+    takes_attributes = frozenset({"sprites"})
     help = "Weights for your own PyTorch code, with a short Python file that loads and uses them."
 
     def companions(self, target: Path, config: Config) -> tuple[Path, ...]:
@@ -93,9 +98,8 @@ class StateDict(ModelExport[Config]):
                 own = partial(module["draw_missing"], module["complete"])
                 outputs = dataclasses.replace(model, draw_missing=own).draw_probe(network)
             elif model.makes == "sprites":
-                labels = PROBE.labels(len(model.class_names))
                 with torch.no_grad():
-                    *_, outputs = module["draw"](network, labels, PROBE.guidance, PROBE.steps, PROBE.seed)
+                    *_, outputs = module["draw"](network, model.probe_labels, PROBE.guidance, PROBE.steps, PROBE.seed)
             else:
                 outputs = module["forward"](network, PROBE.sprites(model.size))
         except (
@@ -117,7 +121,11 @@ class StateDict(ModelExport[Config]):
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Mapping[str, str]:
         module = loader_path(paths[0]).stem
-        lines = f"import {module} as model\n\nnetwork = model.load(device='cpu')\nresult = {_USES[model.makes]}\n"
+        use = _USES[model.makes]
+        if model.attributes:
+            chosen = {name: values[0] for name, values in model.attributes.items() if values}
+            use = f"model.sample(network, 16, attributes={chosen!r})  # uint8 [16, S, S, 4], RGBA"
+        lines = f"import {module} as model\n\nnetwork = model.load(device='cpu')\nresult = {use}\n"
         return {"Python": lines}
 
 
@@ -137,7 +145,7 @@ def compose_loader(model: ExportableModel, weights_name: str) -> str:
         _constants(model, weights_name),
         "\n" + first_paragraphs(found.code) + "\n",
         LOAD.format(network=model.architecture["class"]),
-        _USAGE[model.makes],
+        _BY_ATTRIBUTES if model.attributes else _USAGE[model.makes],
     ]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -163,7 +171,10 @@ def _constants(model: ExportableModel, weights_name: str) -> str:
     )
     architecture = {"class": model.architecture["class"], "arguments": dict(model.architecture["arguments"])}
     lines = [f"WEIGHTS = Path(__file__).with_name({weights_name!r})"]
-    for name, value in (("SIZE", model.size), (names[0], list(names[1])), ("ARCHITECTURE", architecture)):
+    values = [("SIZE", model.size), (names[0], list(names[1])), ("ARCHITECTURE", architecture)]
+    if model.attributes:
+        values.insert(2, ("ATTRIBUTES", {name: list(each) for name, each in model.attributes.items()}))
+    for name, value in values:
         lines.append(f"{name} = {pprint.pformat(value, width=110, compact=True, sort_dicts=False)}")
     return "\n".join(lines) + "\n"
 

@@ -53,7 +53,7 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
         raise ExportError(f"This model can't be exported as {form.title}.", problem)
     with detection.wrap_device_errors(model.device):
         exportable, about = exportable_copy(model), provenance.model_card(model)  # before the first yield
-    if exportable.attributes and not form.takes_attributes:
+    if exportable.attributes and exportable.makes not in form.takes_attributes:
         hint = "Choose another format, such as safetensors."
         raise ExportError(f"{form.title} can't hold a model with attributes.", hint)
     yield _progress(0, "copying the model")
@@ -108,7 +108,7 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
                 return _odds(candidate, *PROBE.sets(len(spec.cells), spec.size))
             if recipe.makes != "sprites":
                 return recipe.predictor_of(spec)(candidate, PROBE.sprites(spec.size)).float()  # [N, K]
-            labels = PROBE.labels(len(spec.class_names))
+            labels = exportable.probe_labels
             *_, last = recipe.draw(candidate, labels, PROBE.guidance, PROBE.steps, PROBE.seed)
         return last.float()  # [N, 4, S, S]
 
@@ -123,7 +123,7 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
         assert isinstance(recipe, CompletesSets)
         return draw_missing(recipe.complete, candidate, cells, given, chances, variety)
 
-    return ExportableModel(
+    exportable = ExportableModel(
         title=model.title, recipe=recipe.name, makes=recipe.makes, config=config.to_json(), size=spec.size,
         class_names=spec.class_names, target_names=spec.target_names, cells=spec.cells,
         attributes=spec.attributes if "attributes" in recipe.capabilities else {},
@@ -143,6 +143,7 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
         training=_training_code(model, source), source=source,
         premultiplied=premultiply, straight=unpremultiply,
     )  # fmt: skip
+    return exportable
 
 
 def _code_of_use(recipe: Recipe) -> tuple[Any, ...]:

@@ -5,6 +5,8 @@ And what a format may ask for: settings of its own, what has to be installed, an
 
 from __future__ import annotations
 
+import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,10 @@ from studio.core.errors import ExportError
 from studio.core.events import Exported
 from studio.engine import catalog
 from studio.engine.models.exporting import check_difference, export, exportable_copy
+from studio.engine.models.model import TrainedModel
 from studio.exports.base import LARGEST_DIFFERENCE, ExportableModel
 from studio.exports.safetensors import Safetensors
+from tests.engine.tools import of_kind
 from tests.exports.tools import Rounded, RoundedConfig, small_model
 
 
@@ -128,3 +132,37 @@ def test_few_undecided_pixels_are_tolerated(wrong: float, is_taken: bool) -> Non
     else:
         with pytest.raises(ExportError, match="differs"):
             _difference(model, found)
+
+
+def _with_attributes() -> TrainedModel:
+    model = small_model(catalog.recipe("generator"))
+    spec = replace(model.spec, attributes={"element": ("fire", "ice"), "x": ("small",)})
+    network = model.recipe.build(model.config, spec).eval().requires_grad_(False)
+    torch.nn.init.normal_(network.label.weight)
+    return replace(model, spec=spec, network=network)
+
+
+@pytest.mark.parametrize(
+    "form", ["state_dict", "safetensors", *(pytest.param(form, marks=pytest.mark.slow) for form in ("onnx", "pt2"))]
+)
+def test_formats_take_attributes_by_name(form: str, tmp_path: Path) -> None:
+    (made,) = of_kind(list(export(_with_attributes(), form, tmp_path)), Exported)
+    if form == "state_dict":
+        loader = runpy.run_path(str(made.paths[1]))
+        network = loader["load"](made.paths[0])
+        ice, fire = (loader["sample"](network, 2, steps=2, attributes={"element": value}) for value in ("ice", "fire"))
+        assert ice.shape == fire.shape and loader["label_of"]("", {"x": "small"}).nonzero().tolist() == [
+            [len(loader["CLASS_NAMES"]) + 2]
+        ]
+        with pytest.raises(ValueError, match="no attribute 'kind'"):
+            loader["sample"](network, 2, attributes={"kind": "shield"})
+    elif form == "onnx":
+        assert '"element": np.full(16, -1),  # fire, ice; -1: any' in made.snippets["Python"]
+        assert '"attribute_2"' in made.snippets["Python"]  # 'x' is the name of another input
+
+
+@pytest.mark.parametrize("form", ["c", "web", "script"])
+def test_formats_without_attributes_refuse_them(form: str, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="can't hold a model with attributes"):
+        list(export(_with_attributes(), form, tmp_path))
+    assert not list(tmp_path.iterdir())
