@@ -23,6 +23,7 @@ from studio.engine.runs.split import split_by_group
 from studio.engine.sampling import generate as module
 from studio.engine.sampling.generate import generate, predict
 from studio.engine.sampling.settings import GenerateSettings
+from studio.engine.sampling.tile_sets import draw_tile_set
 from tests.conftest import make_sprites, with_tones
 from tests.engine.tools import CPU, SavingAlways, agreeing, kept_run, of_kind, train_classifier, train_toy
 
@@ -211,8 +212,9 @@ def test_open_attributes_draw_as_without(toned: TrainedModel) -> None:
 def test_attributes_that_a_model_can_not_draw(model: TrainedModel, toned: TrainedModel) -> None:
     with pytest.raises(UsageError, match="has no attributes"):
         _made(model, attributes="tone=dark")
-    with pytest.raises(UsageError, match="Corner tiles can't have attributes"):
-        _made(toned, attributes="tone=dark", corner_tiles=True, mix="class0:1,class1:1")
+    settings = GenerateSettings(attributes="tone=dark", tiles="corner", mix="class0:1,class1:1")
+    with pytest.raises(UsageError, match="tile set can't have attributes"):
+        list(draw_tile_set(toned, settings))
 
 
 @pytest.mark.slow

@@ -576,7 +576,11 @@ def test_draw_a_tile_set(qtbot: QtBot, page: GeneratePage) -> None:
     assert before.shape == (16 * SIZE, 24 * SIZE, 4)
     click(panel.map.new_map)
     assert (panel.map.picture.rgba != before).any()
+    whole = page.results.to_save()
+    assert whole is not None and whole.tile_set is not None and whole.tile_set.terrains == ("class0", "")
     page.results.grid.select([0])
+    one = page.results.to_save()
+    assert one is not None and one.tile_set is None
     assert panel.tiled.isVisible() and not panel.map.isVisible()
     chosen = page.results.to_save()
     assert chosen is not None and chosen.tile_set is None
