@@ -12,12 +12,15 @@ import numpy as np
 from studio.core.arrays import Rgba
 from studio.core.formatting import count
 from studio.core.names import escape_unprintable
-from studio.data.aseprite.attributes import frame_attributes, layer_attributes
 from studio.data.aseprite.blend import BLEND_FUNCTIONS
-from studio.data.aseprite.file import TILEMAP, AseFile, Tag, parse
+from studio.data.aseprite.file import GROUP, ROOT, TILEMAP, AseFile, Frame, Tag, parse
 from studio.data.aseprite.frames import FramePainter
+from studio.data.attributes.columns import pair
+from studio.data.attributes.reading import pairs_in
 from studio.data.images.decoding import read_bytes
 from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
+
+_Pairs = tuple[tuple[str, str], ...]
 
 
 class AsepriteSource(Source):
@@ -33,7 +36,7 @@ class AsepriteSource(Source):
             ase = parse(read_bytes(file))
             painter = FramePainter(ase)
             for number, (frame, (part, tag)) in enumerate(zip(ase.frames, _parts(ase), strict=True)):
-                attributes, layers = frame_attributes(ase, number), layer_attributes(ase, frame)
+                attributes, layers = _frame_attributes(ase, number), _layer_attributes(ase, frame)
                 yield SourceImage(painter.render(frame), part, tag=tag, attributes=attributes, layers=layers)
             yield from _remarks(ase)
         except MemoryError:
@@ -78,6 +81,48 @@ def _remarks(ase: AseFile) -> Iterator[SourceIssue]:
     if ase.frame_count > len(ase.frames):
         read = "first was" if len(ase.frames) == 1 else f"first {len(ase.frames):,} were"
         yield SourceIssue("animation", f"holds {ase.frame_count:,} frames: only the {read} read")
+
+
+def _frame_attributes(ase: AseFile, number: int) -> _Pairs:
+    """Return the attributes that user data like 'element=fire' give to a frame. number: of the frame, from 0.
+
+    The text of a cel wins over the text of its layer, the layer over a tag, and the tag over the sprite.
+    """
+    found = dict[str, str]()
+    for text in _texts(ase, number):
+        found.update(pairs_in(text))
+    return tuple(found.items())
+
+
+def _texts(ase: AseFile, number: int) -> Iterator[str]:
+    """Yield the user data of a frame, from the sprite to the cels. Hidden layers are left out."""
+    frame = ase.frames[number]
+    yield ase.text.get(ROOT, "")
+    spans = [index for index, tag in enumerate(ase.tags) if tag.first <= number <= tag.last]
+    for index in sorted(spans, key=lambda index: ase.tags[index].first - ase.tags[index].last):  # the shortest last
+        yield ase.tag_texts.get(index, "")
+    drawn = [layer for layer in sorted(frame.cels) if ase.layers[layer].visible]
+    groups = {parent for layer in drawn for parent in _parents(ase, layer)}
+    for layer in sorted({*drawn, *groups}):
+        yield ase.layer_texts.get(layer, "")
+    for layer in drawn:
+        yield frame.texts.get(layer, "")
+
+
+def _layer_attributes(ase: AseFile, frame: Frame) -> _Pairs:
+    """Return an attribute for each group of layers of which a frame shows a single layer: group 'weapon', 'axe'."""
+    shown: dict[int, list[str]] = {}
+    for layer in sorted(frame.cels):
+        if ase.layers[layer].visible and ase.layers[layer].parent != ROOT:
+            shown.setdefault(ase.layers[layer].parent, []).append(ase.layers[layer].name)
+    single = ((ase.layers[group].name, names[0]) for group, names in shown.items() if len(names) == 1)
+    return tuple(found for name, value in single if (found := pair(name, value)))
+
+
+def _parents(ase: AseFile, layer: int) -> Iterator[int]:
+    """Yield the groups around a layer."""
+    while (layer := ase.layers[layer].parent) != ROOT and ase.layers[layer].kind == GROUP:
+        yield layer
 
 
 def _one_layer(frames: Sequence[Rgba]) -> bytes:

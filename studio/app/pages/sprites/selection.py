@@ -12,7 +12,7 @@ from studio.app.background.model_jobs import SpriteSelection
 from studio.app.file_manager import show_in_folder
 from studio.app.pages.drag_and_drop import SpriteDragger
 from studio.app.pages.recolour_dialog import RecolourDialog
-from studio.app.pages.sprites.attribute_setter import AttributeSetter
+from studio.app.pages.sprites.attribute_dialogs import AttributeSetter
 from studio.app.pages.sprites.class_menu import ClassMover
 from studio.app.state.session import Session
 from studio.app.state.sprites.attributes import AttributeEdits
