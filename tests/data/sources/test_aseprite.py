@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.data.ase_making import ase, cel, filled, frame, layer, palette, pictures, tags, user_data
-from tests.data.making import imported
+from tests.data.making import imported, notes
 
 RED, BLUE = (200, 0, 0, 255), (0, 0, 200, 255)
 
@@ -30,3 +30,12 @@ def test_a_group_of_layers_gives_its_visible_layer(tmp_path: Path) -> None:
     found = imported(tmp_path, attributes="layers").sprites.attributes
     assert found.to_json() == {"weapon": ["axe", "bow"]} and found.table.tolist() == [[0], [1], [-1]]
     assert not imported(tmp_path).sprites.attributes
+
+
+def test_a_table_wins_over_a_contradicting_file(tmp_path: Path) -> None:
+    pictures(ase(frame(palette([RED]), user_data("element=fire"), layer(), cel(0, filled(RED)))), tmp_path)
+    (tmp_path / "labels.csv").write_text("file,class,element\nart,gem,ice\n")
+    found = imported(tmp_path)
+    assert found.sprites.attributes.of(0) == {"element": "ice"} and found.sprites.class_names == ("gem",)
+    said = "element is 'ice' in the table and 'fire' in the file: the table counts"
+    assert notes(found, "attributes") == {"art.aseprite": said}
