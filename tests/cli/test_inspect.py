@@ -41,7 +41,8 @@ BROKEN = {
     "a-images-idx3-ubyte": SPECIMENS["idx"]().files["train-images-idx3-ubyte"],
     "a-labels-idx1-ubyte": LABELS,
 }
-BESIDE = ("sheet.json", "art.json", "labels-idx1-ubyte")  # read with another file, which is the one that is named
+# Read with another file, which is the one that is named.
+BESIDE = ("sheet.json", "art.json", "labels-idx1-ubyte", "s.tres", "s.xml")
 
 
 @pytest.fixture
@@ -76,7 +77,8 @@ def test_one_of_everything(everything: Path, studio: Studio) -> None:
     broken = [path.name for path in (everything / "broken").iterdir() if not path.name.endswith((*BESIDE, "pack.zip"))]
     for name in [*broken, "pack.zip/inside.png", "pack.zip/../up.png"]:
         assert f"    broken/{name}: " in (kept if "animated" in name or "apng" in name else first), name
-    assert all(": duplicate of " in line for line in lines if line.startswith("fine/"))
+    fine = [line for line in lines if line.startswith("fine/") and ": duplicate of " not in line]
+    assert {line.partition(":")[0] for line in fine} == {f"fine/xml atlas/s.png#{name}" for name in ("away", "nowhere")}
     shorter = studio("inspect", everything).out
     assert " more; --all lists them" in shorter and len(shorter.splitlines()) < 150
 
