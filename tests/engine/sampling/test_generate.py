@@ -215,6 +215,8 @@ def test_attributes_that_a_model_can_not_draw(model: TrainedModel, toned: Traine
     settings = GenerateSettings(attributes="tone=dark", tiles="corner", mix="class0:1,class1:1")
     with pytest.raises(UsageError, match="tile set can't have attributes"):
         list(draw_tile_set(toned, settings))
+    with pytest.raises(UsageError, match="Fast mode draws by class"):
+        _made(toned, attributes="tone=dark", quick=True)
 
 
 @pytest.mark.slow
