@@ -197,7 +197,7 @@ def test_train_generate_and_save(qtbot: QtBot, opened: Window, tmp_path: Path, m
     assert len(files) == 64 and all(file.name.startswith("class") for file in files)
     assert np.asarray(Image.open(files[0])).shape == (8, 8, 4)
     sheet = sprite_exports()["sheet"]
-    monkeypatch.setattr(dialogs, "choose_save_sprites", lambda *args: (tmp_path / "sheet.png", sheet))
+    monkeypatch.setattr(dialogs, "choose_save_sprites", lambda *args, **more: (tmp_path / "sheet.png", sheet))
     with qtbot.waitSignal(opened.session.saving.saved, timeout=LONG_MS):
         QTest.keyClick(opened, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
     assert Image.open(tmp_path / "sheet.png").size == (64, 64)

@@ -336,10 +336,12 @@ def test_fault_25_lost_device_fails_the_run_which_another_resumes(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     control, card = Control(checkpoint_now=True), replace(CPU, name="a graphics card")
-    events = train_new(run_path, sprites, TOY, small_toy(), card, control)
-    saved = next(event for event in events if isinstance(event, CheckpointSaved))
     with monkeypatch.context() as patch:
-        patch.setattr(_TOY, "loss", Mock(side_effect=LOST))
+        loss = Mock(side_effect=TOY.loss)
+        patch.setattr(_TOY, "loss", loss)
+        events = train_new(run_path, sprites, TOY, small_toy(), card, control)
+        saved = next(event for event in events if isinstance(event, CheckpointSaved))
+        loss.side_effect = LOST
         with pytest.raises(DeviceError, match="stopped working") as caught:
             list(events)
     assert "resume the run" in caught.value.hint and control.live is None
