@@ -1,4 +1,4 @@
-"""`Attributes`, the table of values of each sprite's attributes."""
+"""`Attributes`: the table of sprites' values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NONE = -1  # in Attributes.table
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """The attributes of sprites, such as kind and element: each sprite has at most one value of each."""
+    """The attributes of sprites, such as kind and element. A sprite has at most one value of an attribute."""
 
     names: tuple[str, ...]  # 'kind', 'element'
     values: tuple[tuple[str, ...], ...]  # of each attribute, sorted
@@ -37,7 +37,7 @@ class Attributes:
         return {name: values[code] for name, values, code in of_names if code != NONE}
 
     def counts(self) -> list[NDArray[np.int64]]:
-        """Return for each attribute the number of sprites with each of its values, int64 [values]."""
+        """Count the sprites with each value, int64 [values] for each attribute."""
         pairs = zip(self.values, self.table.T, strict=True)
         return [np.bincount(codes[codes != NONE], minlength=len(values)) for values, codes in pairs]
 

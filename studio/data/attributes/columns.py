@@ -31,7 +31,7 @@ class AttributeColumns:
             self._codes[name] = array("h", np.ascontiguousarray(codes).tobytes())
 
     def put(self, row: int, name: str, value: str) -> None:
-        """Set a sprite's value of an attribute, which is added if missing; '' for none. Rows may come in any order."""
+        """Set a sprite's value, '' for none. Missing attributes are added. Rows may come in any order."""
         if name not in self._codes:
             if not value:
                 return
@@ -97,7 +97,7 @@ def checked_value(text: str) -> str:
 
 
 def pair(name: str, value: str) -> tuple[str, str] | None:
-    """Return an attribute and its value as read from a file; None if one of them is unusable."""
+    """Return an attribute's name and value from a file; None if the name or the value is unusable."""
     try:
         name, value = checked_attribute(name.replace("=", " ").replace(",", " ")), checked_value(value)
     except UsageError:

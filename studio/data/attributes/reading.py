@@ -128,7 +128,7 @@ class AttributeReader:
         return self._given.build(count)
 
     def proposal(self, count: int, *, has_sets: bool) -> AttributeProposal | None:
-        """Return the attributes that folders, or else names, clearly give; None if they don't.
+        """Return clear attributes of folders, or else of file names; None without clear attributes.
 
         has_sets: whether the words in names tell the views and frames of characters.
         """
