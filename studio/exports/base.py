@@ -138,7 +138,7 @@ class ExportableModel:
     class_names: tuple[str, ...]
     target_names: tuple[str, ...]
     cells: tuple[str, ...]  # of a set; empty for models of other things
-    # The values of each attribute that the model takes, by its name; their labels follow those of the classes.
+    # The values by name of the attribute. Labels of classes come first, then labels of values.
     attributes: Mapping[str, tuple[str, ...]]
     architecture: Mapping[str, Any]  # the network's class name under 'class', its keyword arguments under 'arguments'
     step: int

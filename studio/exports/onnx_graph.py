@@ -21,9 +21,9 @@ class ExportGraph:
     """A module to export. The first axis of each input is the batch; guidance and variety have the shape [1]."""
 
     module: nn.Module
-    inputs: Mapping[str, Tensor]  # example inputs by name; those of attributes come last
+    inputs: Mapping[str, Tensor]  # example inputs by name, attributes last
     output: str  # name of the output
-    attributes: int = 0  # number of inputs of attributes, which are one argument of `forward`
+    attributes: int = 0  # number of attribute inputs; `forward` takes all of them as one argument
 
     @property
     def _plain(self) -> int:

@@ -61,7 +61,7 @@ def _start(installed: Installed, words: list[str], program: Path) -> int:
     """Start the studio. From a desktop menu, offer a repair if it can't start; in a terminal, become the studio."""
     locks.hold(program / installed.folder / "in-use")
     with contextlib.suppress(OSError, locks.LockedError), locks.exclusive(program / "lock"):
-        environment.delete_unused(program)  # an environment that was in use when another build was set up
+        environment.delete_unused(program)  # left by a change of PyTorch's build
     command = _command(installed, words, program)
     variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     variables["STUDIO_LAUNCHER"] = str(own_payload().start)

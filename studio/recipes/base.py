@@ -127,7 +127,7 @@ class Spec:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values of all attributes, one attribute after the other: 'element=fire'."""
+        """The values of all attributes in order: 'element=fire'."""
         return tuple(f"{name}={value}" for name, values in self.attributes.items() for value in values)
 
     @property
@@ -137,7 +137,7 @@ class Spec:
 
 
 def with_attributes(sprites: Sprites) -> Sprites:
-    """Return a copy of the sprites whose targets are their attributes, as in `Batch.targets`."""
+    """Return a copy of the sprites with their attributes as targets, as in `Batch.targets`."""
     names, table = sprites.attributes.names, sprites.attributes.table  # int16 [N, A]
     if not names:
         return replace(sprites, target_names=()) if sprites.target_names else sprites

@@ -70,7 +70,7 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
         counts = sprites.class_counts()
         kept = np.flatnonzero(counts >= config.smallest_class)
         if len(kept) < 2 and any(len(values) > 1 for values in sprites.attributes.values):
-            return sprites, []  # the attributes are what there is to learn
+            return sprites, []  # the classifier learns attributes alone
         if len(kept) < 2:
             hint = "Open a folder whose sub-folders are the classes, with three sprites or more in each."
             raise TrainingError("A classifier needs at least two classes with enough sprites.", hint)
@@ -154,7 +154,7 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
 
 
 def _head_sizes(spec: Spec) -> list[int]:
-    """Return the number of outputs of the class and of each attribute, which follow one another."""
+    """Return the number of outputs for the classes, then for each attribute's values."""
     return [len(spec.class_names), *map(len, spec.attributes.values())]
 
 

@@ -291,7 +291,7 @@ def _sum_of_labels(network: UNet, y: Tensor, values: Tensor) -> Tensor:
     y: int64 [B, 1]. values: float32 [B, A], indices as in `Batch.targets`. -1 for any class or value.
     """
     rows = torch.cat([y, values.long()], 1)
-    rows = torch.where(rows < 0, network.classes, rows)  # a column of its own, which is cut off
+    rows = torch.where(rows < 0, network.classes, rows)  # into an extra column, cut off below
     chosen = torch.zeros(len(rows), network.classes + 1, device=rows.device).scatter_(1, rows, 1.0)
     return known_labels(network, chosen[:, :-1])
 

@@ -83,21 +83,7 @@ def apply_edits(
                 if edit.attributes:
                     attributes[index] = edit.attributes
         yield Progress(part.stop, len(sprites), "sprites compared")
-    notes = [
-        ImportIssue(sprites.names[index], f"class {name!r} instead of {classes[labels[index]]!r}", "moved")
-        for index, name in moved.items()
-    ]
-    notes += [
-        ImportIssue(sprites.names[index], f"{formatting.count(len(edit.colours), 'colour')} changed", "recoloured")
-        for index, edit in recoloured.items()
-    ]
-    notes += [
-        ImportIssue(
-            sprites.names[index], ", ".join(f"{name} {value or 'none'}" for name, value in each.items()), "attributed"
-        )
-        for index, each in attributes.items()
-    ]
-    notes += _lost_edits(edits, found)
+    notes = [*_edit_notes(sprites, moved, recoloured, attributes), *_lost_edits(edits, found)]
     if not notes:
         return imported
     if attributes:
@@ -115,6 +101,26 @@ def apply_edits(
         notes=tuple(sorted([*imported.notes, *notes], key=lambda item: item.name)),
         duplicates=duplicates,
     )
+
+
+def _edit_notes(
+    sprites: Sprites, moved: Mapping[int, str], recoloured: Mapping[int, SpriteEdit],
+    attributes: Mapping[int, Mapping[str, str]],
+) -> list[ImportIssue]:  # fmt: skip
+    """Return a note for each edited sprite. sprites: before the edits. Mappings: by the sprite's index."""
+    names, classes, labels = sprites.names, sprites.class_names, sprites.labels.tolist()
+    notes = [
+        ImportIssue(names[index], f"class {name!r} instead of {classes[labels[index]]!r}", "moved")
+        for index, name in moved.items()
+    ]
+    notes += [
+        ImportIssue(names[index], f"{formatting.count(len(edit.colours), 'colour')} changed", "recoloured")
+        for index, edit in recoloured.items()
+    ]
+    for index, values in attributes.items():
+        told = ", ".join(f"{name} {value or 'none'}" for name, value in values.items())
+        notes.append(ImportIssue(names[index], told, "attributed"))
+    return notes
 
 
 def with_classes(sprites: Sprites, moved: Mapping[int, str]) -> Sprites:

@@ -1,4 +1,4 @@
-"""Draw tile sets: the tiles are parts of one picture, which makes their borders equal."""
+"""Draw tile sets as parts of one picture, so that borders are equal."""
 
 from collections.abc import Iterator
 

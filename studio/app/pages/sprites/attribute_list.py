@@ -14,7 +14,7 @@ from studio.app.widgets import factory
 from studio.core.formatting import number
 from studio.data.attributes.attributes import NO_ATTRIBUTES, NONE, Attributes
 
-_ANY = NONE - 1  # code of the item for an attribute, which stands for all of its values
+_ANY = NONE - 1  # code of an attribute's own item: all values
 _CODE, _ATTRIBUTE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 _CHOOSE = "Choose an attribute or a value first."
 _ROWS = 9  # the list grows up to this many rows
@@ -114,7 +114,7 @@ class AttributeList(QWidget):
         factory.set_enabled(self.remove, reason, "Remove this attribute from all sprites. Undo brings it back. (Del)")
 
     def _matching(self) -> NDArray[np.int64] | None:
-        """Return the sprites with one of the chosen values of each attribute: int64 [n]; None for all."""
+        """Return the sprites with the chosen values, int64 [n]; None for all. One of an attribute's values suffices."""
         codes: dict[str, set[int]] = {}
         for item in self.tree.selectedItems():
             name, code = item.data(0, _ATTRIBUTE), item.data(0, _CODE)
