@@ -1,7 +1,7 @@
 """Errors with messages for users.
 
-Users see every error as a `StudioError`: its title says what happened, its hint says what to do. The command line
-prints both, the window shows a notice. Other exceptions are bugs, and reported as bugs.
+Users see every error as a `StudioError`: the title says what happened, the hint says what to do. The command line
+prints title and hint, the window shows a notice. Other exceptions are bugs, and the studio reports them as bugs.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class SamplesReady(Event):
     numbers: NDArray[np.float32] | None = None  # [N, T], predicted numbers of validation sprites, for regression
     true_numbers: NDArray[np.float32] | None = None  # [N, T], true numbers, NaN if unknown, for regression
     originals: Rgba | None = None  # the true sprites, for an autoencoder and for sets
-    given: tuple[bool, ...] = ()  # [C], the given cells of sets of C cells, which `sprites` has one after another
+    given: tuple[bool, ...] = ()  # [C], the given cells if every C consecutive sprites are the cells of a set
 
     def parts(self) -> tuple[int, ...]:
         """Return the numbers of given, true and drawn cells in a row of `cells`; empty unless the samples are sets."""
@@ -180,9 +180,9 @@ class SamplesReady(Event):
         return (sum(self.given), missing, missing) if self.given else ()
 
     def cells(self) -> Rgba:
-        """Return the cells of a picture of the samples: the sprites, then their originals.
+        """Return the cells for a picture of the samples: the sprites, then the originals.
 
-        For sets, each row is a set: its given cells, the other cells as they are, and as drawn.
+        A set fills a row: given cells, true missing cells, drawn missing cells.
         """
         if self.originals is None:
             return self.sprites
@@ -333,7 +333,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Verified(Event):
-    """The result of verifying an exported file: whether it is unchanged and was made by the run named in it."""
+    """The result of verifying an exported file: whether it is unchanged, and whether the named run exported it."""
 
     path: Path
     checks: tuple[Check, ...]

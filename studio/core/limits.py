@@ -52,7 +52,7 @@ def _memory_limits() -> Iterator[Memory]:
     """Yield the memory limits from this process's cgroups."""
     for group in _groups("memory"):
         # Above 'high' the kernel reclaims memory, which slows the process down; above 'max' it kills processes.
-        names = ("memory.max", "memory.high", "memory.limit_in_bytes")  # the last is of cgroup version 1
+        names = ("memory.max", "memory.high", "memory.limit_in_bytes")  # the last file name belongs to cgroup version 1
         limits = [int(text) for name in names if (text := _read(group / name)).isdigit()]
         used = _read(group / "memory.current") or _read(group / "memory.usage_in_bytes")
         if limits and used.isdigit():

@@ -32,7 +32,7 @@ def escape_unprintable(text: str) -> str:
 
 def _escaped(character: str) -> str:
     code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8, as os.fsdecode returns it
+    if 0xDC80 <= code <= 0xDCFF:  # an invalid UTF-8 byte in the form of os.fsdecode
         return f"\\x{code - 0xDC00:02x}"
     if code < 32 or 0x7F <= code < 0xA0:
         return f"\\x{code:02x}"

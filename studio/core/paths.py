@@ -30,7 +30,7 @@ def demo_sprites() -> Path:
 
 
 def demo_characters() -> Path:
-    """Return the folder of the bundled demo characters: one sheet each, rows of directions by frames of a walk."""
+    """Return the folder of the bundled demo characters: a sheet per character, a direction per row of frames."""
     return assets() / "demo" / "demo characters"
 
 

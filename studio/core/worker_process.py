@@ -39,7 +39,7 @@ class Streams(NamedTuple):
 
 
 def can_start() -> bool:
-    """Whether this program is a Python interpreter that can be started again."""
+    """Return whether this program is a Python interpreter, which can run a worker process."""
     return "python" in Path(sys.executable or "").name.lower() and not getattr(sys, "frozen", False)
 
 
@@ -124,7 +124,7 @@ class ChildProcess:
             yield message
 
     def death_signal(self) -> int:
-        """Return the number of the signal that has killed the process; 0 if none has."""
+        """Return the number of the signal that killed the process; 0 without a signal."""
         with suppress(subprocess.TimeoutExpired):
             return max(0, -self._process.wait(1.0))
         return 0
@@ -140,7 +140,7 @@ class ChildProcess:
 
     def close(self) -> None:
         """Kill the process and its children, and delete its temporary files."""
-        import psutil  # not in the workers, which start faster without it
+        import psutil  # workers start faster without this import
 
         with suppress(psutil.Error):
             for process in psutil.Process(self._process.pid).children(recursive=True):

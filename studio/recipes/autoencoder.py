@@ -243,7 +243,7 @@ def _error(network: CodeNetwork, features: Tensor, x: Tensor) -> Tensor:
 
 
 def _divergence(mean: Tensor, log_std: Tensor, prior_mean: Tensor, prior_log_std: Tensor) -> Tensor:
-    """Return the KL divergence of normally distributed codes from their priors, in nats: [B].
+    """Return the KL divergence between normally distributed codes and their priors, in nats: [B].
 
     All arguments: [B, code].
     """

@@ -1,7 +1,8 @@
-"""The base of recipes. A recipe is one kind of model: its settings, network, loss, evaluation and use.
+"""The base of recipes. A recipe describes a kind of model: settings, network, loss, evaluation and use.
 
-A new recipe is one new file in this folder (or in a package that names its module in the entry-point group
-'studio.recipes'): a subclass of `Recipe` with a `Config`. Forms, flags, JSON, runs and exports follow from it.
+To add a recipe, add a file with a subclass of `Recipe` and a `Config` to this folder, or to a package that names the
+module in the entry-point group 'studio.recipes'. The studio derives forms, flags, JSON, runs and exports from the
+recipe.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ class Batch:
     x: Tensor  # float32 [B, 4, S, S], premultiplied RGBA in [-1, 1]; [B, 4 C, S, S] for sets
     y: Tensor  # int64 [B], class indices
     augment_labels: Tensor  # float32 [B, 3]
-    # float32 [B, T], the numbers of each sprite, NaN where missing. For sets [B, C]: 1 if the set has the cell, else 0.
-    # For a recipe that learns attributes [B, A]: the index of each value in `Spec.labels`, -1 where missing.
+    # float32 [B, T], the numbers to predict, NaN where missing. For sets [B, C]: 1 if the set has the cell, else 0.
+    # For a recipe that learns attributes [B, A]: indices of the attributes' values in `Spec.labels`, -1 where missing.
     targets: Tensor
-    progress: float = 0.0  # share of the training that is done, 0 to 1
+    progress: float = 0.0  # finished share of the training, 0 to 1
     first: int = 0  # index of the first sprite in the global batch of a distributed run
     whole: int = 0  # global batch size of a distributed run
 
@@ -71,8 +72,8 @@ def evenly_spread(first: int, count: int) -> Tensor:
 class BatchRng:
     """Random number generator of a micro-batch, independent of the number of micro-batches and processes.
 
-    The first micro-batch draws numbers for the whole batch; the others reuse them in the same order. Each micro-batch
-    returns the rows of its own sprites. drawn: random tensors for the whole batch, shared by all micro-batches.
+    The first micro-batch draws random tensors for the whole batch; later micro-batches reuse the tensors in the same
+    order. A micro-batch gets the rows of its own sprites. drawn: the random tensors, shared by all micro-batches.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class BatchRng:
         return self._rows_of(torch.rand, shape)
 
     def previous(self) -> Batch:
-        """Return for each example of the micro-batch the example before it in the batch of this process."""
+        """Return the example before each example of the micro-batch, in the cyclic order of this process's batch."""
         whole = self._batch
         order = torch.arange(len(whole.x), device=self._device).roll(1)[self._own_rows]
         return Batch(whole.x[order], whole.y[order], whole.augment_labels[order], whole.targets[order], whole.progress)
@@ -108,9 +109,9 @@ class BatchRng:
 
 @dataclass(frozen=True)
 class Spec:
-    """The shape of the training data: sprite size in pixels, names of classes, of numbers to predict, and of cells.
+    """The shape of the training data: sprite size in pixels, and the names of classes, predicted numbers and cells.
 
-    attributes: the values of each attribute, by its name: {'element': ('fire', 'ice')}.
+    attributes: the possible values by attribute name: {'element': ('fire', 'ice')}.
     """
 
     size: int
@@ -137,7 +138,7 @@ class Spec:
 
 
 def with_attributes(sprites: Sprites) -> Sprites:
-    """Return a copy of the sprites with their attributes as targets, as in `Batch.targets`."""
+    """Return a copy of the sprites whose targets hold the attributes in the form of `Batch.targets`."""
     names, table = sprites.attributes.names, sprites.attributes.table  # int16 [N, A]
     if not names:
         return replace(sprites, target_names=()) if sprites.target_names else sprites
@@ -150,7 +151,7 @@ def with_attributes(sprites: Sprites) -> Sprites:
 class CellSlices(NamedTuple):
     """A dimension of a weight whose slices belong to cells.
 
-    names: the cell of each slice, '' for a slice of no cell. All cells have equally many slices.
+    names: a cell for each slice, '' for a slice without a cell. All cells have equally many slices.
     """
 
     dim: int
@@ -174,7 +175,7 @@ class TrainingBudget:
     sprites: int = 0  # number of training examples
     sprites_per_s: float = 0.0  # training speed of the recipe's default network on all devices together
     parent_settings: Mapping[str, Value] | None = None  # settings fixed by the initial weights; None for new weights
-    devices: int = 1  # number of devices that share each batch
+    devices: int = 1  # number of devices that share a batch
 
     given = former_names.alias("TrainingBudget.given", "parent_settings")
 
@@ -188,7 +189,7 @@ class Evaluation:
     baseline: Mapping[str, float] = field(default_factory=dict)  # the same metrics of a constant prediction, if known
     # float32 [2, N, T], predicted and true numbers of up to 1,000 sprites, NaN where unknown; None without numbers.
     pairs: Tensor | None = None
-    predicted: Tensor | None = None  # int64 [N], predicted class of each sprite, in the order of the batches
+    predicted: Tensor | None = None  # int64 [N], predicted classes in the order of the batches
     # By attribute: confusion int64 [V, V] of the sprites with a value, and predicted value of each sprite, int64 [N].
     attributes: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
@@ -205,11 +206,11 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     title: ClassVar[str] = ""
     summary: ClassVar[str] = ""  # one sentence beside the title
     makes: ClassVar[Makes] = "sprites"
-    capabilities: ClassVar[frozenset[Capability]] = frozenset()  # beyond what it `makes`
+    capabilities: ClassVar[frozenset[Capability]] = frozenset()  # in addition to `makes`
     Config: type[ConfigT]
     Network: type[NetworkT]
     small: ConfigT  # settings of a small network, for tests
-    order: ClassVar[int] = 100  # recipes are listed by order; the first is the default
+    order: ClassVar[int] = 100  # position in lists of recipes; the first recipe is the default
     # Training time of a sprite of 32 pixels relative to the device probe's, from 'studio devices --measure --recipe
     # NAME'. 0: unknown, so presets can't be adapted to the device's speed.
     relative_cost: ClassVar[float] = 0.0
@@ -219,8 +220,8 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     # Largest batch size for several devices: the noise scale of the recipe's runs, from 'studio lab noise-scale RUN'.
     # 0: unknown, so the batch size does not grow with the devices.
     largest_batch: ClassVar[int] = 0
-    # Values of `Batch.progress` at which the computation of the loss changes. Between two values every step launches
-    # equal kernels, so one captured CUDA graph replays every step.
+    # Values of `Batch.progress` at which the computation of the loss changes. Between two values all steps launch the
+    # same kernels, so a captured CUDA graph can replay them.
     stages: ClassVar[tuple[float, ...]] = ()
     headline: ClassVar[Metric] = LOSS  # the validation metric that represents a run
 
@@ -239,10 +240,10 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
 
     @property
     def best_by(self) -> Metric | None:
-        """The validation metric that selects the best checkpoint; None for models that draw sprites.
+        """The validation metric that selects the best checkpoint; None: the newest checkpoint is the best.
 
-        The best checkpoint of a model that draws single sprites is the newest: on small data sets, its validation loss
-        rises while its new sprites still improve.
+        None for models that draw single sprites: on small data sets, the validation loss rises while new sprites still
+        improve.
         """
         return None if self.makes == "sprites" else self.headline
 
@@ -252,7 +253,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return self.Config.noun
 
     def select(self, sprites: Sprites, config: ConfigT) -> tuple[Sprites, list[str]]:
-        """Return the sprites that can be trained on, and a sentence for each group left out. Raises TrainingError."""
+        """Return the usable training sprites, and a sentence about every group left out. Raises TrainingError."""
         return sprites, []
 
     def examples(self, sprites: Sprites, indices: Indices) -> tuple[Examples, Indices]:
@@ -260,7 +261,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return sprites, indices
 
     def count_examples(self, sprites: Sprites) -> int:
-        """Return the number of examples that these sprites form."""
+        """Return the number of training examples among these sprites."""
         return len(sprites.sets) if self.makes == "sets" else len(sprites)
 
     def obstacle(self, sprites: Sprites) -> str:
@@ -300,7 +301,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return {}
 
     def network_class(self, config: ConfigT) -> type[NetworkT]:
-        """Return the class of the network for these settings."""
+        """Return the network's class for these settings."""
         return self.Network
 
     def build(self, config: ConfigT, spec: Spec) -> NetworkT:
@@ -316,9 +317,9 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return {}
 
     def cell_slices(self, spec: Spec) -> Mapping[str, tuple[CellSlices, ...]]:
-        """Return which slices of a weight belong to which cell of a set, by the weight's name.
+        """Map the names of weights to their dimensions with slices for cells.
 
-        A training that starts from another run's weights copies the slices of the cells that match best.
+        A training that starts from another run's weights copies the slices of the best matching cells.
         """
         return {}
 
@@ -331,7 +332,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         """Return the training loss, a scalar on the device, averaged over the batch. Draw random numbers from `rng`."""
 
     def loss_of(self, spec: Spec) -> Callable[[NetworkT, Batch, ConfigT, BatchRng], Tensor]:
-        """Return the training loss for sprites of this spec: `loss`, or with attributes a loss that learns them."""
+        """Return the training loss for this spec: `loss`, or with attributes a loss that teaches attributes too."""
         return self.loss
 
     def weight(self, batch: Batch) -> float | Tensor:

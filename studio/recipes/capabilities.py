@@ -17,7 +17,7 @@ from studio.core import former_names
 
 # vary, fill, mirror, seamless, silhouette: EditsSprites, with an EditCondition. blend: BlendsSprites. map: DrawsMaps.
 # from_noise: DrawsFromNoise. encode, decode: Encodes, Decodes. distil: Distils. mix: `draw` accepts shares of classes.
-# attributes: the recipe learns the values of attributes, as in Spec.labels; `draw` then accepts shares of them.
+# attributes: the recipe learns the values of attributes; `draw` then accepts shares of all `Spec.labels`.
 # flow: the network predicts the velocity [B, 4, S, S] of (x [B, 4, S, S], t [B], label [B]), see `recipes.flow`, and
 # `draw_from` calls nothing else of the network.
 Capability = Literal[
@@ -29,7 +29,7 @@ TRANSPARENT = -1  # instead of a class index in a map: an empty picture
 
 @dataclass(frozen=True, eq=False)
 class EditCondition:
-    """Constraints on new sprites that are drawn from existing ones; all tensors are on the network's device."""
+    """Constraints on variants of existing sprites. The tensors are on the network's device."""
 
     sprites: Tensor  # float32 [N, 4, S, S], premultiplied RGBA in [-1, 1], the existing sprite for each new one
     strength: float  # 0 to 1, the share of noise mixed in at the start; 1 starts from noise alone
@@ -41,7 +41,7 @@ class EditCondition:
 
 @dataclass(frozen=True, eq=False)
 class SetCondition:
-    """The given cells of sets to complete; all tensors are on the network's device."""
+    """The given cells of sets to complete. The tensors are on the network's device."""
 
     index: Tensor  # int64 [N, C, S, S], palette index of each pixel of the given cells; other cells are ignored
     palette: Tensor  # float32 [N, P, 4], premultiplied RGBA in [-1, 1]; entry 0 is transparent, unused alphas are -2
@@ -89,7 +89,7 @@ class DrawsFromNoise(Protocol):
 
 @runtime_checkable
 class Encodes(Protocol):
-    """Turns sprites into codes, vectors that are similar for similar sprites."""
+    """Turns sprites into codes: similar sprites get similar vectors."""
 
     @staticmethod
     def encode(network: Any, x: Tensor) -> Tensor:
@@ -135,7 +135,7 @@ class BlendsSprites(Protocol):
 
 @runtime_checkable
 class DrawsMaps(Protocol):
-    """Draws a map: one large seamless picture, with a mixture of classes for each pixel."""
+    """Draws a map: a large seamless picture; every pixel has a mixture of classes."""
 
     @staticmethod
     def draw_map(
@@ -156,11 +156,11 @@ class CompletesSets(Protocol):
 
     @staticmethod
     def complete(network: Any, condition: SetCondition, chances: Tensor, variety: float | Tensor) -> Iterator[Tensor]:
-        """Draw the missing cells in rounds; yields palette indices int64 [N, C, S, S] after each, given cells as given.
+        """Draw the missing cells in rounds; yields the palette indices of all cells after each: int64 [N, C, S, S].
 
-        chances: uniform random numbers float32 [N, rounds, 2, C, S, S] in (0, 1). variety: of all sets, or float32 [N];
-        0 draws the most likely colours in one round, 1 draws colours as often as they are likely. A set without given
-        cells is drawn without variety from its own first cell, whose colours come as often as they are likely. Can be
+        chances: uniform random numbers float32 [N, rounds, 2, C, S, S] in (0, 1). variety: a number, or float32 [N];
+        0 draws the most likely colours in one round, 1 samples colours by their probability. For a set without given
+        cells, the first rounds sample the first cell; the last round draws the other cells without variety. Can be
         traced for export if variety is a float32 tensor [1].
         """
 

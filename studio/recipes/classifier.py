@@ -1,4 +1,4 @@
-"""The classifier: predicts the class of a sprite, and its attributes."""
+"""The classifier: predicts a sprite's class and attributes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ClassifierConfig(PredictorConfig):
 
 
 class Classifier(Recipe[ClassifierConfig, Predictor]):
-    """Model that predicts the class of a sprite, and the value of each attribute."""
+    """Model that predicts a sprite's class and attributes."""
 
     name = "classifier"
     title = "Classifier"
@@ -159,7 +159,7 @@ def _head_sizes(spec: Spec) -> list[int]:
 
 
 def _true_labels(batch: Batch, spec: Spec) -> Tensor:
-    """Return each sprite's class, and its value of each attribute: int64 [B, 1 + A], -1 for no value."""
+    """Return the indices of each sprite's class and attribute values: int64 [B, 1 + A], -1 for no value."""
     labels, first = [batch.y], 0
     for size, values in zip(_head_sizes(spec), batch.targets.long().unbind(1), strict=False):
         first += size  # the index of the attribute's first value in `Spec.labels`
@@ -168,7 +168,7 @@ def _true_labels(batch: Batch, spec: Spec) -> Tensor:
 
 
 def _losses(logits: Tensor, batch: Batch, spec: Spec, smoothing: float = 0.0) -> Tensor:
-    """Return the cross-entropy of each sprite, float32 [B]: the sum over its class and its attributes."""
+    """Return the cross-entropy for every sprite, summed over class and attributes: float32 [B]."""
     parts = logits.float().split(_head_sizes(spec), 1)
     pairs = zip(parts, _true_labels(batch, spec).unbind(1), strict=True)
     losses = [

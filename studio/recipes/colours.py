@@ -98,10 +98,10 @@ def _full_precision(device: torch.device) -> Iterator[None]:
 
 
 class PaletteHead(nn.Module):
-    """Network head that predicts each pixel's palette colour from its features [B, S, S, channels].
+    """Network head that predicts palette colours from the features of pixels, [B, S, S, channels].
 
-    The logit of a colour is the product of the features and a key. Keys are computed from RGBA values, so that the
-    head also works with the palette of other sprites.
+    The logit of a colour is the product of a pixel's features and the colour's key. Two layers compute keys from RGBA
+    values, so the head also works with the palettes of other sprites.
     palette: float32 [colours, 4], premultiplied RGBA in [-1, 1]; random until set to the training sprites' palette.
     """
 
@@ -133,8 +133,8 @@ class PaletteHead(nn.Module):
             queries = F.pad(features.float(), (0, 1), value=1.0) * sharpness  # [B, S, S, channels + 1], 1 for the bias
             if torch.compiler.is_compiling():  # exported: not every program has an attention operator
                 return (queries @ keys.T).softmax(-1) @ self.palette
-            # Attention from pixels to colours is four times as fast, because it stores no table of all logits. The
-            # values are padded to the length of the keys, which the fused kernel requires.
+            # Attention from pixels to colours is four times as fast: attention stores no table of all logits. The fused
+            # kernel requires values of the keys' length, hence the padding.
             values = F.pad(self.palette, (0, keys.shape[1] - 4))
             keys, values = (each.expand(len(features), 1, -1, -1) for each in (keys, values))
             found = F.scaled_dot_product_attention(queries.flatten(1, 2)[:, None], keys, values, scale=1.0)

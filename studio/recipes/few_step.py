@@ -75,9 +75,9 @@ class FewStepStudent(Student):
         return head.expected(features.permute(0, 2, 3, 1), sharpness).permute(0, 3, 1, 2)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """Load weights, after resizing the student to their number of steps and colours.
+        """Load weights, after resizing the student to the weights' number of steps and colours.
 
-        Weights of older students lack `times`: they have five steps and one palette head.
+        The weights of older students lack `times`: older students have five steps and a single palette head.
         """
         if "times" not in state_dict:
             times = _times(_BOUNDARIES_RGBA if self.leading is None else _BOUNDARIES_LEGACY)

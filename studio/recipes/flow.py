@@ -79,7 +79,7 @@ def guided_velocity(
         if is_plain or not _GUIDED_FROM <= t < _GUIDED_TO:
             return network(x, times, labels, **given).float()  # type: ignore[no-any-return]
         given = {} if keep is None else {"keep": torch.cat([keep, keep])}
-        # One evaluation of a batch of 2N: the first half has the class, the second half any class.
+        # A single evaluation of 2N sprites: the first half with the class, the second half with any class.
         both = network(torch.cat([x, x]), torch.cat([times, times]), torch.cat([labels, any_class]), **given).float()
         with_class, without = both.unflatten(0, (2, -1))  # [N, 4, S, S] each
         return without + guidance * (with_class - without)  # type: ignore[no-any-return]

@@ -273,10 +273,11 @@ def _attribute_loss(network: UNet, batch: Batch, config: GeneratorConfig, rng: B
 
 
 def _random_labels(network: UNet, batch: Batch, dropout: float, rng: BatchRng) -> Tensor:
-    """Return the labels that a batch is trained with, as the network takes them.
+    """Return the network's label input for training a batch: some sprites lose their class or attributes.
 
-    For classifier-free guidance, a share of the sprites, `dropout`, is trained with the label of any class. The others
-    lose each attribute as often, and half of them the class, so that the network knows the attributes alone.
+    For classifier-free guidance, a share `dropout` of the sprites gets the label of any class. The other sprites lose
+    each attribute with the same probability. Half of them also lose the class, so that the network learns attributes
+    without a class.
     """
     is_any = rng.rand() < dropout  # bool [B]
     chances = rng.rand(1 + batch.targets.shape[1])  # [B, 1 + A]
@@ -391,6 +392,6 @@ def _error(network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor,
         return (((guess.float() - batch.x) / (1 - mix)).square() * (1 - keep)).mean()
     features, colours, counts = (select_rows(values, rows) for values in (guess, batch.x, 1 - keep))
     weights = counts[..., 0] / counts.numel()  # [B, rows, S], 0 at kept pixels
-    # velocity = (guess - x) / (1 - t), so its squared error is that of the guess over (1 - t)^2; 4: mean of RGBA.
+    # velocity = (guess - x) / (1 - t): the guess's squared error over (1 - t)^2 is the velocity's; 4: mean of RGBA.
     mse_weight = _VELOCITY_SHARE / 4 * weights / (1 - mix[:, 0]).square()
     return colour_loss(network.head, features, colours, weights, mse_weight)

@@ -1,4 +1,4 @@
-"""The regression: predicts numbers of a sprite, such as a price, with the classifier's networks."""
+"""The regression: predicts a sprite's numbers, such as a price, with the classifier's networks."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Regression(Recipe[RegressionConfig, Regressor]):
         )
 
     def statistics(self, sprites: Sprites, config: RegressionConfig) -> Mapping[str, Tensor]:
-        """Return the mean and standard deviation of each target number; constant numbers get a deviation of 1."""
+        """Return mean and standard deviation for every target number; constant numbers get a deviation of 1."""
         targets = sprites.targets.astype(np.float64)
         known = ~np.isnan(targets)
         counts = np.maximum(1, known.sum(0))
@@ -172,11 +172,11 @@ class Regression(Recipe[RegressionConfig, Regressor]):
 
 
 def accuracy_figures(predicted: Tensor, true: Tensor, names: Sequence[str]) -> dict[str, float]:
-    """Return R2 and the mean absolute error of predicted numbers, both float64 [N, T]; true numbers may be NaN.
+    """Return R2 and the mean absolute error. predicted, true: float64 [N, T]; true numbers may be NaN.
 
-    r2: the mean over numbers that vary; 0 is as good as predicting the mean, 1 is perfect.
-    mae: for 2 to 8 numbers an error for each in its own unit ('mae price'), otherwise the mean error. Numbers without
-    true values are left out.
+    r2: the mean over varying numbers; 0 for predicting the mean, 1 for perfect predictions.
+    mae: for 2 to 8 numbers an error per number in the number's unit ('mae price'), otherwise the mean error. Omits
+    numbers without true values.
     """
     known = ~true.isnan()
     counts = known.sum(0).clamp(min=1)

@@ -1,8 +1,8 @@
-"""Sets as choices among their own colours: each pixel of a set is an index into the set's palette.
+"""Palettes of sets: a set's pixels are indices into a palette with the set's own colours.
 
-Other views of a character use the colours of the front view: a network that chooses among these colours handles colours
-that it never saw in training, and turning all hues of a set gives another set. A palette that all sets share is known
-to overfit (Coutinho & Chaimowicz 2022).
+All views of a character use the colours of the front view. Because the network chooses among a set's own colours, the
+network can draw colours that no training set has, and turning the hues of a set makes another training set. With a
+palette shared by all sets, such networks overfit (Coutinho & Chaimowicz 2022).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def index_colours(x: Tensor, most: int) -> tuple[Tensor, Tensor]:
 
 
 def count_colours(x: Tensor) -> Tensor:
-    """Return the number of colours of each set, with transparency: int64 [B]. x: as in `index_colours`."""
+    """Count the colours of every set, including transparency: int64 [B]. x: see `index_colours`."""
     return (_sorted_keys(x)[0].diff(dim=1) != 0).sum(1) + 1
 
 
@@ -49,9 +49,9 @@ def colours_of(index: Tensor, palette: Tensor) -> Tensor:
 
 
 def _sorted_keys(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the colours of each set's pixels as sorted integers, and the order of the pixels: int64 [B, L + 1] each.
+    """Return the colours of a set's pixels as sorted integers, and the pixels' order: two tensors int64 [B, L + 1].
 
-    The first is a transparent pixel in front of the L pixels of the set, so that transparency is the smallest key.
+    Prepends a transparent pixel to the L pixels of a set, so that transparency gets the smallest integer.
     """
     levels = ((x + 1) * 127.5).round().long()  # [B, C, 4, S, S], 0 to 255
     red, green, blue, alpha = levels.unbind(2)
@@ -72,17 +72,17 @@ def colours_in(index: Tensor, known: Tensor, count: int) -> Tensor:
 
 
 def only_allowed(palette: Tensor, allowed: Tensor) -> Tensor:
-    """Return palettes float32 [B, P, 4] in which other entries are unused. allowed: bool [B, P]."""
+    """Return palettes float32 [B, P, 4] with all entries marked unused except `allowed`, bool [B, P]."""
     return torch.where(allowed[:, :, None], palette, UNUSED)
 
 
 def may_count(palette: Tensor) -> bool:
-    """Whether the used entries may be counted: on other devices it would wait for the device, exports can't follow."""
+    """Return whether to count used entries: other devices would wait for the count, and exports can't trace it."""
     return palette.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def trimmed(palette: Tensor) -> Tensor:
-    """Return palettes [B, P, 4] without the entries after the last one that any set uses, if they may be counted."""
+    """Return palettes [B, P, 4] without unused entries at the end, or all entries if they can't be counted."""
     if not may_count(palette):
         return palette
     return palette[:, : 1 + int((palette[..., 3] > UNUSED).any(0).nonzero().max())]
@@ -106,9 +106,9 @@ def no_palettes(number: int, colours: int) -> Tensor:
 
 
 def turn_hues(palette: Tensor, rng: BatchRng) -> Tensor:
-    """Turn the hues of half of the palettes by random angles and change their brightness; float32 [B, P, 4].
+    """Turn the hues of half of the palettes by random angles and change the brightness; float32 [B, P, 4].
 
-    Hue turns are rotations about the grey axis of RGB, for all colours of a set alike.
+    Rotates all colours of a set by the same angle about the grey axis of RGB.
     """
     chosen = (rng.rand() < 0.5).float()  # [B]
     angle = rng.rand() * 2 * math.pi * chosen

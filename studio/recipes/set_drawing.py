@@ -87,10 +87,10 @@ def palettes_of(cells: Tensor, given: Tensor, most: int) -> tuple[Tensor, Tensor
 
 
 def mirror_sides(cells: Tensor, given: Tensor, partners: Tensor, mirrored: Tensor) -> Tensor:
-    """Replace drawn side views by mirror images of their partners where those of the training sets were mirrored.
+    """Replace a drawn side view by the mirror image of the opposite view if most training sets mirrored these views.
 
-    cells: uint8 [N, C, S, S, 4]. given: bool [N, C]. partners: int64 [C], -1 for none. mirrored: float32 [C], shares of
-    training sets. The second of two drawn cells follows the first; a drawn cell follows its given partner.
+    cells: uint8 [N, C, S, S, 4]. given: bool [N, C]. partners: int64 [C], the opposite view of every cell, -1 for none.
+    mirrored: float32 [C], the share of training sets with a mirrored view. Of two drawn views, replaces the second.
     """
     numbers, others = torch.arange(len(partners), device=partners.device), partners.clamp(min=0)
     has_partner = (partners >= 0) & (partners != numbers) & (mirrored >= _MIRRORED)

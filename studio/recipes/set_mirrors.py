@@ -1,4 +1,4 @@
-"""Which cells of sets mirror each other: a right view mirrors the left view, a step of a front view the other step."""
+"""Find cells that mirror each other: the right and the left view, or the two steps of a walk in the front view."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from studio.core.arrays import Mask, Rgba
 
 NO_PARTNER = -1
 _MOST_SETS = 64  # compared: enough to tell views apart
-_LEAST_ALIKE = 0.5  # share of equal pixels; a front view and its mirror image have 0.8, a side view and its own 0.4
-_MARGIN = 0.01  # by which another cell must be more alike than the cell itself
+_LEAST_ALIKE = 0.5  # share of pixels equal to the own mirror image: 0.8 for front views, 0.4 for side views
+_MARGIN = 0.01  # another cell must resemble the mirror image by this much more than the cell itself
 
 
 def find_partners(cells: Rgba, there: Mask) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Find the cell that is most like the mirror image of each cell, over all sets.
+    """Find the partner of every cell: the cell that most resembles the mirror image in all sets.
 
-    cells: uint8 [M, C, S, S, 4]. there: bool [M, C], the cells of each set. Returns the partners, int64 [C], NO_PARTNER
-    if no cell is alike, and the share of sets in which a cell is the exact mirror image of its partner, float32 [C].
+    cells: uint8 [M, C, S, S, 4]. there: bool [M, C], whether a set has a cell. Returns the partners, int64 [C],
+    NO_PARTNER for a cell without, and the share of sets with an exact mirror image in the partner cell, float32 [C].
     """
     every = slice(None, None, -(-len(cells) // _MOST_SETS) or 1)
     pixels, there = np.ascontiguousarray(cells[every]).view("<u4")[..., 0], there[every]  # [m, C, S, S], [m, C]
     count = pixels.shape[1]
-    alike, exact = np.zeros((count, count)), np.zeros((count, count), np.float32)  # of the mirror image of a row's cell
+    alike, exact = np.zeros((count, count)), np.zeros((count, count), np.float32)  # rows: cells to be mirrored
     for cell in range(count):
         mirrored = pixels[:, cell, None, :, ::-1]  # [m, 1, S, S]
         both = there[:, [cell]] & there  # [m, C]

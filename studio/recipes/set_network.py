@@ -1,4 +1,4 @@
-"""The network that completes sets: a small U-Net over all cells at once, then a pass over each colour of the set."""
+"""The network that completes sets: first a small U-Net over all cells together, then a pass over every colour."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _LEVELS = 3  # halvings of the resolution
 class SetNetwork(nn.Module):
     """Network that predicts, for each pixel of all C cells, logits of the set's colours: [B, C, P, S, S].
 
-    The known pixels and their mirror images enter a U-Net as channels, all cells stacked. The first logit of a colour
-    is the product of the pixel's features and the colour's key; the key follows from RGBA and the features of known
-    pixels that have the colour, so that colours never seen in training work. `ColourPlanes` then corrects the logits.
+    The input of a U-Net is the known pixels of all cells and their mirror images, stacked as channels. The first logit
+    of a colour is the product of a pixel's features and the colour's key. Keys are computed from RGBA and from the
+    features of known pixels with this colour, so the network can draw colours that no training set has. `ColourPlanes`
+    then corrects the logits.
     palettes: float32 [G, P, 4], palettes of training sets, for drawing new sets. leads: bool [C], whether a cell
-    begins a row. partners: int64 [C], the cell that mirrors each cell, -1 for none. mirrored: float32 [C], the share of
-    training sets in which a cell is the exact mirror image of its partner.
+    begins a row. partners, int64 [C], and mirrored, float32 [C]: see `set_mirrors.find_partners`.
     """
 
     palettes: Tensor
@@ -142,7 +142,7 @@ def mirrored_odds(network: SetNetwork, index: Tensor, palette: Tensor, known: Te
 
 
 def cell_slices(cells: Sequence[str]) -> dict[str, tuple[CellSlices, ...]]:
-    """Return which slices of the network's weights belong to which cell, by the weight's name."""
+    """Map the names of the network's weights to their dimensions with slices for cells."""
     own = tuple(cells)
     shown, drawn = (tuple(cell for cell in cells for _ in range(each)) for each in (_SHOWN, _FEATURES))
     enter = CellSlices(1, (*shown, *shown, "", ""))  # the cells, their mirror images, the coordinates

@@ -1,4 +1,4 @@
-"""The second part of the network that completes sets: one pass over each colour of a set."""
+"""The second part of the network that completes sets: a pass over every colour of a set."""
 
 from __future__ import annotations
 

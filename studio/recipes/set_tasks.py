@@ -1,4 +1,4 @@
-"""Cells of sets by their names, and the tasks by which a model of sets is judged."""
+"""The tasks that evaluate a model of sets: draw some cells of validation sets from other cells."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from torch import Tensor
 
 from studio.core.metrics import EXACT
 
-_MOST_ROWS = 12  # with a figure of their own
+_MOST_ROWS = 12  # rows with an own figure
 _SAME = 1 / 255  # largest difference between equal colours
 
 
 @dataclass(frozen=True)
 class Task:
-    """Cells to draw from given cells, and the copies of given cells that serve as a baseline."""
+    """Cells to draw from given cells, compared with a baseline that copies given cells."""
 
-    name: str  # of the figure for all judged cells
+    name: str  # the figure's name, for all judged cells
     given: tuple[bool, ...]  # [C]
     judged: tuple[bool, ...]  # [C]
     repeated: tuple[int, ...]  # [C], the given cell that the baseline repeats
     mirrors: bool = False  # whether the baseline repeats the mirror image
-    rows: tuple[str, ...] = ()  # [C], rows with a figure of their own; '' for a cell without; empty for none
+    rows: tuple[str, ...] = ()  # [C], the row if a cell counts for a row's own figure, else ''; empty: no such figures
 
     def baseline(self, x: Tensor) -> Tensor:
         """Return the cells of the baseline, x [B, C, 4, S, S]."""
@@ -36,10 +36,11 @@ class Task:
 
 
 def tasks_of(cells: Sequence[str], partners: Sequence[int]) -> list[Task]:
-    """Return the tasks for these cells. partners: the cell that mirrors each cell, -1 for none.
+    """Return the tasks for these cells. partners: see `find_partners`.
 
-    'exact': all cells from the first, with a figure for the first cell of each row. 'exact steps': later cells of the
-    rows from the first cells of all rows. 'exact side': a view from the opposite one, such as right from left.
+    'exact' draws all cells from the first cell, with a figure for the first cell of every row. 'exact steps' draws the
+    later cells of rows from the first cells of all rows. 'exact side' draws a view from the opposite view, such as
+    right from left.
     """
     count, rows, leads = len(cells), _rows(cells), first_of_rows(cells)
 
@@ -60,13 +61,13 @@ def tasks_of(cells: Sequence[str], partners: Sequence[int]) -> list[Task]:
 
 
 def first_of_rows(cells: Sequence[str]) -> tuple[bool, ...]:
-    """Return which cells begin a row: the first column of each view."""
+    """Return whether a cell is the first of a row, for all cells."""
     rows = _rows(cells)
     return tuple(rows.index(row) == number for number, row in enumerate(rows))
 
 
 class ExactShares:
-    """Shares of exactly right pixels, in the union of the true and the drawn silhouettes, over many sets."""
+    """Counts exactly right pixels over many sets, as shares of the union of true and drawn silhouettes."""
 
     def __init__(self) -> None:
         self._sums: dict[str, list[float]] = {}  # by name of the figure: right pixels, pixels of the union

@@ -1,10 +1,10 @@
 """Sets: given some views and frames of a character, draw the others.
 
-The network sees all cells of a set at once and chooses, for each missing pixel, among the colours of the given cells:
-see `set_colours` and `set_network`. In training, random cells of a set and random pixels of other cells are known; the
-loss is the cross-entropy of the missing pixels. Drawing takes a few rounds: each round draws all missing pixels and
-keeps the most certain (MaskGIT, Chang et al. 2022), so that pixels and cells fit together. A new character begins with
-its first cell.
+The network sees all cells of a set together. For a missing pixel, the network chooses among the colours of the given
+cells: see `set_colours` and `set_network`. In training, random cells of a set and random pixels of other cells are
+known; the loss is the cross-entropy of the missing pixels. Drawing takes a few rounds: a round draws all missing pixels
+and keeps the most certain pixels (MaskGIT, Chang et al. 2022), so that pixels and cells fit together. Drawing a new
+character starts with the first cell.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from studio.recipes.set_tasks import ExactShares, first_of_rows, tasks_of
 
 @dataclass(frozen=True)
 class SetsConfig(TrainingConfig):
-    """The settings of a model of sets."""
+    """Settings for training a model of sets."""
 
     noun = "character"
     batch_size: int = with_default(TrainingConfig, "batch_size", 16)
@@ -86,15 +86,15 @@ _PLANNER = Planner(
     noun=SetsConfig.noun,
 )
 _FEWEST_SETS = 8
-_RAREST = 0.1  # smallest share of the sets that have a cell
+_RAREST = 0.1  # cells in a smaller share of the sets are left out
 _PALETTES = 64  # of training sets, kept for drawing new sets
 # Shares of the training examples: no cell given, the first cell, the first cell of each row; else random cells.
 _NONE, _FIRST, _FIRST_OF_ROWS = 0.1, 0.5, 0.15
 _REVEALED = 0.25  # share of the training examples with known pixels in missing cells
-_HIGHEST_CUT, _LOWEST_CUT = 0.25, 0.85  # where characters are mixed, as a share of their height from the top
-_NEW_HEAT = 3.0  # of the certainty, for the first cell of a new character: the most certain pixels alone make blobs
+_HIGHEST_CUT, _LOWEST_CUT = 0.25, 0.85  # limits of the cut between mixed characters, share of height from the top
+_NEW_HEAT = 3.0  # noise on the certainty of a new character's first cell: without it, the certain pixels make blobs
 _SMALLEST = 1e-9  # odds, before their logarithm
-_WHOLE_PALETTE = 0.25  # share of the training examples with all colours of the set, known or not
+_WHOLE_PALETTE = 0.25  # share of the training examples with colours of unknown pixels in the palette
 
 
 class Sets(Recipe[SetsConfig, SetNetwork]):
@@ -120,7 +120,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         return ""
 
     def select(self, sprites: Sprites, config: SetsConfig) -> tuple[Sprites, list[str]]:
-        """Return the sprites of usable sets, as one class, and a sentence for each group left out."""
+        """Return the sprites of usable sets in a single class, and a sentence about every group left out."""
         layout, notes = sprites.sets, list[str]()
         if not len(layout):
             hint = "Open sheets or folders of characters, and choose how to find sets in the import settings."
@@ -160,7 +160,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         return cell_slices(spec.cells)
 
     def statistics(self, sprites: Sprites, config: SetsConfig) -> Mapping[str, Tensor]:
-        """Return palettes of training sets, the first cell of each row, and the mirror image of each cell."""
+        """Compute the network's buffers: palettes of training sets, first cells of rows, and mirrored cells."""
         stacked, palettes = sprites.stacked_sets(np.arange(len(sprites))), no_palettes(_PALETTES, config.colours)
         spread = np.linspace(0, len(stacked) - 1, min(_PALETTES, len(stacked))).round().astype(np.int64)
         for row, number in enumerate(np.resize(spread, _PALETTES).tolist()):
@@ -190,9 +190,9 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         return (errors.flatten(1).sum(1) / missing.flatten(1).sum(1).clamp(min=1)).mean()
 
     def evaluate(self, network: SetNetwork, batches: Iterable[Batch], config: SetsConfig, spec: Spec) -> Evaluation:
-        """Return the loss, and the shares of exactly right pixels in cells drawn by their most likely colours.
+        """Compute the loss, and the shares of exactly right pixels in cells with the most likely colours.
 
-        The loss is that of all cells but the first, from the first cell alone. The baseline repeats given cells.
+        The loss is computed for all cells except the first, given the first cell. The baseline copies given cells.
         """
         drawn, repeated, total, pixels = ExactShares(), ExactShares(), 0.0, 0
         for batch in batches:
@@ -244,7 +244,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
 
 
 def _colour_counts(sprites: Sprites) -> NDArray[np.int64]:
-    """Return the number of colours of each set, with transparency: int64 [S]."""
+    """Count the colours of every set, including transparency: int64 [S]."""
     pixels = np.ascontiguousarray(sprites.rgba).view("<u4").reshape(len(sprites), -1)  # [N, S * S]
     sets = zip(sprites.sets.table, sprites.sets.present, strict=True)
     return np.array([len(np.unique(np.append(pixels[row[there]], 0))) for row, there in sets], np.int64)
@@ -262,10 +262,10 @@ def _cells_of(network: SetNetwork, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def _mixed(network: SetNetwork, batch: Batch, config: SetsConfig, rng: BatchRng) -> tuple[Tensor, Tensor]:
-    """Return cells as `_cells_of`; some sets take the rows below a random height from the set before.
+    """Return cells as `_cells_of`, but mix some sets: rows of pixels below a random height come from the previous set.
 
-    Heights agree between the views and frames of a character, so the head of one on the body of another is a possible
-    character. A mixed set with too many colours stays as it was.
+    A head has the same height in all views and frames of a character, so a mixed set is a possible character: the head
+    of one set on the body of another. A set stays unmixed if the mixture had too many colours.
     """
     (x, present), (other, other_present) = _cells_of(network, batch), _cells_of(network, rng.previous())
     height = x.shape[3]

@@ -1,4 +1,4 @@
-"""The network of the generator: a U-Net that predicts the clean sprite from a noisy one."""
+"""The generator's network: a U-Net that predicts the clean sprite from a noisy sprite."""
 
 from __future__ import annotations
 

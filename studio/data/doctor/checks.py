@@ -1,4 +1,4 @@
-"""Slower checks after an import, which compare sprites with each other."""
+"""Slower checks after an import: comparisons between sprites."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _near_colours(sprites: Sprites, used: NDArray[np.int64]) -> Generator[Event,
 
 
 def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[ImportIssue], int]]:
-    """Return issues for colours outside the palette of nearly all sprites, and its size; ([], 0) without palette."""
+    """Return issues for colours outside a palette of nearly all sprites, and the palette's size; else ([], 0)."""
     shared: Counter[int] = Counter()
     for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
         for colours in _each(sprites.rgba[part]):
@@ -140,7 +140,7 @@ def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[ImportIs
 
 
 def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
-    """Yield, for each sprite, the distinct colours of its visible pixels, made opaque: uint32 [n]."""
+    """Yield the distinct opaque versions of a sprite's visible colours, sprite by sprite: uint32 [n]."""
     pixels = as_uint32(rgba)
     for sprite, alpha in zip(pixels, rgba[..., 3], strict=True):
         yield np.unique(sprite[alpha > 0] | OPAQUE)

@@ -25,7 +25,7 @@ def spelling_key(class_name: str) -> str:
 
 
 def preferred_spellings(sprites: Sprites) -> Mapping[str, str]:
-    """Return, by `spelling_key`, the name of the largest of the classes that differ only in case or spaces."""
+    """Map every `spelling_key` to the name of the largest class among classes that differ only in case or spaces."""
     counts, names = sprites.class_counts(), sprites.class_names
     largest = [max(group, key=lambda index: counts[index]) for group in spelling_groups(names)]
     return {spelling_key(names[index]): _strip_parts(names[index]) or names[index] for index in largest}

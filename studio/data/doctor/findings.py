@@ -93,7 +93,7 @@ def list_findings(
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """Import result and options from which fixes are derived. palette_colours: size of a shared palette, or 0."""
+    """Import result and options, to derive fixes from. palette_colours: size of a shared palette, or 0."""
 
     found: SpritesImported
     options: ImportOptions
@@ -132,9 +132,10 @@ def exclude_fix(names: Sequence[str], options: ImportOptions) -> Fix:
 
 
 def include_fix(names: Sequence[str], excluded: Iterable[str], options: ImportOptions) -> Fix:
-    """Return a fix that includes these excluded sprites again. excluded: the names of all excluded sprites.
+    """Return a fix that includes these excluded sprites again. excluded: names of all excluded sprites.
 
-    A pattern such as 'old_*' that matches one of the sprites is replaced by the other names that it excludes.
+    The fix replaces a pattern such as 'old_*' that matches one of these sprites by the names of the remaining sprites
+    that match the pattern.
     """
     wanted, kept = set(names), patterns_without(options.leave_out, set(names))
     is_excluded = exclusion_filter(kept)
@@ -144,7 +145,7 @@ def include_fix(names: Sequence[str], excluded: Iterable[str], options: ImportOp
 
 
 def slice_fix(options: ImportOptions) -> Fix:
-    """Return a fix that slices sheets into sprites, each by its own detected grid."""
+    """Return a fix that slices sheets into sprites by the detected grid of every sheet."""
     return _slicing("Slice into sprites", {"sheets": "grid"}, options)
 
 

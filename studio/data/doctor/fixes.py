@@ -34,12 +34,12 @@ from studio.data.similarity.near_duplicates import find_similar
 from studio.data.sprites import Sprites
 
 _BATCH_PIXELS = 1 << 18  # pixels
-_OWN_PALETTE = 0.98  # share of pixels in the most used colours, for a set with a palette of that size
+_OWN_PALETTE = 0.98  # the most used colours form a palette if this share of pixels has them
 _SEPARATOR = ";"
 _WILDCARDS = set("*?[")
 _EVERY_COLOUR = 1 << 20  # no limit in practice
 
-# Options that change pixels after reading, in the order of their application.
+# Options that change pixels after reading, in the order of application.
 PIXEL_OPTIONS = ("alpha_threshold", "merge_colours", "colours_all", "palette", "colours_each")
 
 PixelChange = Callable[[Rgba], Rgba]  # uint8 [N, S, S, 4] -> the same shape
@@ -114,7 +114,7 @@ def unmatched_patterns(names: str, sprites: Iterable[str]) -> list[str]:
 
 
 def patterns_without(names: str, sprites: Set[str]) -> str:
-    """Return the patterns that match none of these sprites, separated by ';'. names: patterns separated by ';'."""
+    """Return the patterns without a match among these sprites. names and result: patterns separated by ';'."""
     others = [pattern for pattern in _patterns(names) if pattern not in sprites]
     wild = {pattern for pattern in others if set(pattern) & _WILDCARDS and any(map(exclusion_filter(pattern), sprites))}
     return _SEPARATOR.join(pattern for pattern in others if pattern not in wild)
@@ -139,9 +139,9 @@ def threshold_alpha(rgba: Rgba, threshold: int) -> Rgba:
 
 
 def pixel_changes(rgba: Rgba, options: ImportOptions) -> Generator[Event, None, list[PixelChange]]:
-    """Return the functions that change pixels by `options`, in the order of their application. Yields Progress.
+    """Return the functions that apply `options` to pixels, in order. Yields Progress.
 
-    rgba: all sprites, uint8 [N, S, S, 4], which determine the common colours.
+    rgba: all sprites, uint8 [N, S, S, 4], to determine common colours.
     """
     changes: list[PixelChange] = []
     for name in _active(options):
@@ -165,7 +165,7 @@ def _active(options: ImportOptions) -> list[str]:
 
 
 def _change_for(name: str, rgba: Rgba, options: ImportOptions) -> Generator[Event, None, PixelChange]:
-    """Return a function that changes pixels as the option `name` demands. rgba: all sprites, as changed so far."""
+    """Return the function that applies the option `name` to pixels. rgba: all sprites after the earlier functions."""
     if name == "merge_colours":
         return (yield from near_colour_merger(rgba, options.merge_colours))
     if name == "alpha_threshold":
@@ -230,7 +230,7 @@ def _reducer_of_each(options: ImportOptions) -> PixelChange:
 
 
 def _some_opaque(rgba: Rgba) -> Rgba:
-    """Return an even sample of the sprites with visible pixels made opaque. `extract_palette` reads all of it."""
+    """Return an even sample of the sprites with visible pixels made opaque, small enough for `extract_palette`."""
     return threshold_alpha(rgba[:: sampling_step(rgba)], 1)
 
 

@@ -26,10 +26,10 @@ class Encoder(Protocol):
 
 
 class Analysis:
-    """A search for unusual sprites. While it runs, another thread may set `compared` to sprites that it `accepts`.
+    """A search for unusual sprites. During the search, another thread may replace `compared` if `accepts` agrees.
 
-    learned: the sprites that features are learned from. encoder: the learned features; None until they are known.
-    compared: the sprites to compare by these features.
+    learned: the sprites for learning features. encoder: the learned features; None before learning ends. compared: the
+    sprites to compare by the features.
     """
 
     def __init__(self, sprites: Sprites) -> None:
@@ -59,7 +59,7 @@ class SpriteNeighbours:
     apart: NDArray[np.float32]
 
     def outliers(self, sprites: Sprites) -> list[ImportIssue]:
-        """Return an issue for each sprite that is unlike all other sprites."""
+        """Return issues for sprites without a similar sprite."""
         words = "times the usual distance to the nearest sprites"
         return [
             ImportIssue(sprites.names[index], f"{self.apart[index]:.1f} {words}", "outlier")
@@ -67,7 +67,7 @@ class SpriteNeighbours:
         ]
 
     def wrong_classes(self, sprites: Sprites) -> list[ImportIssue]:
-        """Return an issue for each sprite whose neighbours agree on another class. twin: the nearest of that class."""
+        """Return issues for sprites whose neighbours agree on another class. twin: the nearest sprite of that class."""
         compared, wanted = self.near.shape
         own, neighbours = sprites.labels[:compared], sprites.labels[self.near]
         is_certain = (sprites.class_counts()[own] > wanted) & (self.apart <= _FAR_FACTOR)

@@ -22,14 +22,14 @@ READ_OPTIONS = ("clear_magenta", "shrink")  # change pixels during reading
 
 
 def changes_pixels(fix: Fix, options: ImportOptions) -> bool:
-    """Whether a fix changes pixels of sprites. options: of the import."""
+    """Return whether a fix changes pixels of sprites. options: the import's options."""
     names = {*PIXEL_OPTIONS, *READ_OPTIONS}
     return any(name in names and getattr(options, name) != value for name, value in fix.changes.items())
 
 
 @dataclass(frozen=True, eq=False)
 class FixPreviewed(Event):
-    """The first sprites of a preview after the fix; the last event of a preview has all."""
+    """Sprites of a preview after the fix: the first few, or all in the last event."""
 
     rgba: Rgba  # uint8 [k, S, S, 4]
 

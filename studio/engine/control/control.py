@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class Control:
-    """The flags that a running training polls between ticks, and the live model that it shares."""
+    """Flags that a running training polls between ticks, and the training's live model for other jobs."""
 
     stop: bool = False
     give_up: bool = False  # raise UnwritableError instead of trying again

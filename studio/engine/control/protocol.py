@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Heartbeat(msgspec.Struct, frozen=True):
-    """The content of live.json: that a training is alive, and its state."""
+    """The content of live.json: a training's heartbeat and state."""
 
     beat: records.Count  # a counter; a training is alive while it changes
     first_step: records.Count  # where this process began to train
@@ -31,7 +31,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
     can_pause: bool = False  # whether it pauses on request
     is_paused: bool = False
     is_stopping: bool = False
-    halted: str = ""  # the error that blocks it now, or ''
+    halted: str = ""  # the error that blocks the training now, or ''
     eta_s: records.Seconds | None = None  # time left; None while unknown
     epoch: float = 0.0
     precision: str = ""
@@ -87,7 +87,7 @@ def send_request(
     asked = ControlRequest(
         before.stop if stop is None else stop,
         before.pause if pause is None else pause,
-        before.saves + save,  # counters: a request that is read twice is executed once
+        before.saves + save,  # counters, so that a request read twice is executed once
         before.samples + sample,
     )
     folder = RunDir(run)
@@ -96,7 +96,7 @@ def send_request(
 
 
 def _read(path: Path, kind: type[T]) -> T | None:
-    """Return the parsed file; None if it is missing or unreadable. The sender soon writes it again."""
+    """Return the parsed file; None for a missing or unreadable file: the sender soon writes again."""
     try:
         return records.parse(path.read_bytes(), kind)
     except (OSError, ValueError):

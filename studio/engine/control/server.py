@@ -1,4 +1,4 @@
-"""Publish a training's heartbeat in its run folder and execute the requests of other processes."""
+"""Publish a training's heartbeat in the run folder, and execute requests from other processes."""
 
 import contextlib
 import math

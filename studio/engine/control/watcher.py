@@ -1,4 +1,4 @@
-"""Watch a run that another process trains, through the files in its folder, which may be on a shared drive."""
+"""Watch another process's training through the files of the run folder, perhaps on a shared drive."""
 
 import math
 import time
@@ -72,7 +72,7 @@ class RunWatcher:
         yield self._end() if has_ended else TrainingSeen(self._live, self._silent_s())
 
     def _read_heartbeat(self) -> bool:
-        """Read the heartbeat in live.json; returns whether it is the first one."""
+        """Read the heartbeat in live.json; returns True for the first heartbeat."""
         live = read_heartbeat(self._run.path)
         if live is None or live == self._live:
             return False
@@ -131,7 +131,7 @@ class RunWatcher:
         )  # fmt: skip
 
     def _with_confusion(self) -> Iterator[Validated]:
-        """Yield the newest Validated once more as soon as its confusion matrix has been written."""
+        """Yield the newest Validated event again once the run folder contains the confusion matrix."""
         validated, found = self._validated, history.read_confusion(self._run.path / CONFUSION_FILE)
         if validated is not None and found is not None and found.step == validated.step:
             self._validated = None
@@ -155,13 +155,13 @@ class RunWatcher:
             return True
         if self._silent_s() < _QUIET_S or self._run.is_busy():
             return False
-        return self._has_lock or self._silent_s() > _DEAD_S  # a lock that was seen and is free now: the process died
+        return self._has_lock or self._silent_s() > _DEAD_S  # the process held the lock earlier and has died since
 
     def _best_step(self) -> int | None:
         from studio.engine import catalog  # imports torch, which the start of the program does not wait for
         from studio.engine.runs.checkpoints import best_step
 
-        recipe = catalog.recipes().get(self.record.recipe)  # None if its plug-in is not installed
+        recipe = catalog.recipes().get(self.record.recipe)  # None without the recipe's plug-in
         return best_step(self._run.checkpoints, recipe.best_by if recipe else None)
 
     def _end(self) -> RunFinished | TrainingLost:

@@ -1,4 +1,4 @@
-"""Changes of the attributes of open sprites by the user."""
+"""The user's changes of attributes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from studio.data.importing.edit_changes import EditChange
 
 
 class AttributeEdits:
-    """Changes attributes of open sprites. Each change is a step of the page's undo history; files are not changed."""
+    """Changes attributes of open sprites. Every change adds a step to the page's undo history; files stay unchanged."""
 
     def __init__(self, open_sprites: OpenSprites) -> None:
         self._open_sprites = open_sprites
@@ -28,7 +28,7 @@ class AttributeEdits:
         return NO_ATTRIBUTES if sprites is None else sprites.attributes
 
     def why_not(self) -> str:
-        """Return why attributes can't be changed, as a sentence; '' if they can."""
+        """Return the reason, as a sentence, if attributes can't be changed now; else ''."""
         return self._open_sprites.why_no_edits()
 
     def set_value(self, indices: Sequence[int], name: str, value: str) -> None:

@@ -41,7 +41,7 @@ class SpriteDoctor(QObject):
         return self._job is not None
 
     def add(self, examined: SpritesChecked) -> None:
-        """Add the results of a check of the open sprites; ignore results about other pixels."""
+        """Add the results of a check; ignore results about pixels other than the open sprites'."""
         sprites, has_neighbours = self._open_sprites.sprites, examined.neighbours is not None
         if sprites is None or examined.sprites.rgba is not sprites.rgba:
             return

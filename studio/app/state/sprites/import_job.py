@@ -145,7 +145,7 @@ def _with_shared_pixels(sprites: Sprites, before: Sprites) -> Generator[Event, N
     """Return `sprites` with the pixel array of `before` if names and pixels are equal; else return `sprites`."""
     if sprites.names != before.names or sprites.rgba.shape != before.rgba.shape or sprites.stored != before.stored:
         return sprites
-    if sprites.stored is None:  # else both are read from the same file
+    if sprites.stored is None:  # otherwise options and edits are read from the same file
         for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
             if not np.array_equal(sprites.rgba[part], before.rgba[part]):
                 return sprites

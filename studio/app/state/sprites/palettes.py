@@ -34,7 +34,7 @@ class PaletteTools(QObject):
     loaded = Signal(object, object)  # Path, Palette
     saved = Signal(object)  # list of Path
     ramps_loaded = Signal(str, object)  # name of a palette, and its ramps or the StudioError
-    ramps_found = Signal(object, object, object)  # sprites uint8 [N, S, S, 4], their Ramps, Ramps of other sprites
+    ramps_found = Signal(object, object, object)  # sprites uint8 [N, S, S, 4], their Ramps, other sprites' Ramps
     style_read = Signal(object, object)  # run folder, uint8 [K, 3]: colours of its training sprites, most used first
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
@@ -66,7 +66,7 @@ class PaletteTools(QObject):
         self.ramps_found.emit(rgba, *found)
 
     def load_ramps(self, path: Path) -> None:
-        """Read the ramps of a palette file. Of several ramps, the first holds all colours of the file."""
+        """Read the ramps of a palette file. A file with several ramps gets a first ramp with all colours."""
 
         def read() -> tuple[str, Sequence[Ramp] | StudioError]:
             try:

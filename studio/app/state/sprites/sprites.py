@@ -1,4 +1,4 @@
-"""The open sprites, and changes of their import options and edits."""
+"""The open sprites: importing files, and undoable changes of import options and edits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -38,24 +38,24 @@ class OptionsChange(UndoStep):
 class OpenSprites(QObject):
     """Imports files and folders, and holds the imported sprites."""
 
-    started = Signal()  # an import of other files started
+    started = Signal()  # an import of new files started
     progressed = Signal(object)  # Progress
     imported = Signal(object)  # SpritesImported
     colours_counted = Signal(object)  # ColourCounts; not after an import that changed no pixels
     only_sheets = Signal(object)  # OnlySheets: the files contain only sheets; the open sprites stay
     ended = Signal()  # an import ended, failed or was cancelled
-    located = Signal(object)  # list of Path: the files that `locate` found
+    located = Signal(object)  # list of Path, the result of `locate`
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
         self._job: Job | None = None
         self._counting: Job | None = None  # counts the colours
-        self._requested: ImportState | None = None  # of the running import
+        self._requested: ImportState | None = None  # state of the running import
         self._saved_edits = SavedEdits()
-        self.history = UndoHistory(self)  # changes of the options since the files were opened
-        self._opened_steps = self.history.steps()  # of `result`
-        self.opened = ImportState()  # of `result`
+        self.history = UndoHistory(self)  # changes of options and edits since the files were opened
+        self._opened_steps = self.history.steps()  # history steps that led to `result`
+        self.opened = ImportState()  # state that led to `result`
         self.result: SpritesImported | None = None
 
     @property
@@ -70,7 +70,7 @@ class OpenSprites(QObject):
 
     @property
     def latest(self) -> ImportState:
-        """The state of the running import, or else of the open sprites. Changes of options build on this state."""
+        """The state of the running import, or else of the open sprites. The next change starts from this state."""
         return self._requested or self.opened
 
     @property
@@ -79,7 +79,7 @@ class OpenSprites(QObject):
         return self.result.sprites if self.result else None
 
     def was_reopened(self) -> bool:
-        """Return whether the open sprites have their stored options, and no change since they were opened."""
+        """Return whether the import followed stored options, without a change since then."""
         return self.opened.memory == "follow"
 
     def is_busy(self) -> bool:
@@ -101,7 +101,7 @@ class OpenSprites(QObject):
         self.open_paths([paths.demo_sprites()])
 
     def change_options(self, options: ImportOptions, title: str = "") -> None:
-        """Import the same files with other options, as a step of `history`. title: of the step; '' for a default."""
+        """Import the open files with new options; add a step to `history`. title: the step's; '' for a default."""
         now = self.latest
         if now.paths and options != now.options:
             change = title or change_title(now.options, options)
@@ -110,12 +110,12 @@ class OpenSprites(QObject):
             self.history.add(OptionsChange(change, undo, redo, now.options))
 
     def apply_fix(self, fix: Fix) -> None:
-        """Import the same files with the options that the fix changes."""
+        """Import the open files with the fix's changes of the options."""
         self.change_options(self.latest.options.replace(**fix.changes), fix.undo_title or lower_first(fix.title))
 
     def locate(self, names: Sequence[str], paths: Sequence[Path] | None = None) -> None:
-        """Find the files of sprites that were imported from `paths`, by default of open sprites; `located` follows."""
-        if paths is None and self.sprites is not None:  # the sprites of a run came from other paths
+        """Find the files with sprites of these names, and emit `located`. paths: None for the open sprites' paths."""
+        if paths is None and self.sprites is not None:  # open sprites from a run keep the paths of the run's import
             paths = [Path(path) for path in self.sprites.origin["paths"]]
         find = partial(locate_sprites, paths or self.paths, names)
         self._job_queue.run("files", "Finding files", find, self.located.emit)
@@ -132,15 +132,15 @@ class OpenSprites(QObject):
             self.ended.emit()
 
     def why_no_edits(self) -> str:
-        """Return why sprites can't be edited, as a sentence; '' if they can."""
+        """Return the reason, as a sentence, if sprites can't be edited now; else ''."""
         if self.options.edits == "off":
             return "Your edits are off in Import settings."
         return "" if self.result and self.result.edits else "The file of your edits is damaged."
 
     def move_to_class(self, indices: Sequence[int], class_name: str) -> None:
-        """Move open sprites to a new or existing class, as a step of `history`. Files are not changed.
+        """Move open sprites to a new or existing class; add a step to `history`. Files stay unchanged.
 
-        Sprites that are in this class stay, and so does the history if all are.
+        Does nothing if the class already contains all these sprites.
         """
         found, edits = self.result, self._editable()
         if found is None or edits is None:
@@ -152,16 +152,16 @@ class OpenSprites(QObject):
             self._edit(edits, ClassMove(edits, found.read, indices, class_name), title)
 
     def edit(self, make: Callable[[Edits | EditChange, ReadSprites], EditChange], title: str) -> None:
-        """Change the user's edits of open sprites, as a step of `history`. Does nothing while edits are impossible.
+        """Change the user's edits; add a step to `history`. Does nothing while edits are impossible.
 
-        make: returns the change of these edits of the read sprites.
+        make: receives the current edits and the sprites as read from the files, and returns a change of the edits.
         """
         found, edits = self.result, self._editable()
         if found is not None and edits is not None:
             self._edit(edits, make(edits, found.read), title)
 
     def recolour(self, indices: Sequence[int], recolour: Callable[[Rgba], Rgba]) -> None:
-        """Change colours of open sprites, as a step of `history`. Files are not changed.
+        """Change colours of open sprites; add a step to `history`. Files stay unchanged.
 
         recolour: returns recoloured copies of sprites, uint8 [..., 4].
         """
@@ -176,7 +176,7 @@ class OpenSprites(QObject):
         return None if now.paths != self.paths or self.why_no_edits() else now.edits
 
     def _edit(self, before: Edits | EditChange, change: EditChange, title: str) -> None:
-        """Import the latest files with a change of the edits `before`, as a step of `history`."""
+        """Import the latest files after a change of the edits `before`; add a step to `history`."""
         undo, redo = partial(self._import_edited, before), partial(self._import_edited, change)
         redo()
         self.history.add(UndoStep(title, undo, redo))
