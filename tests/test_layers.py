@@ -43,6 +43,7 @@ PLUGIN_BASES = {
     "exports": "ModelExport",
     "exports.sprites": "SpriteExport",
     "lab.experiments": "Experiment",
+    "lab.lessons": "Lesson",
     "data.sources": "Source",
     "data.palettes": "PaletteFormat",
     "data.atlases": "AtlasFormat",

@@ -133,6 +133,11 @@ def lab() -> Path:
     return home() / "lab"
 
 
+def lessons() -> Path:
+    """Return the folder of answers to lessons, one folder per learner."""
+    return home() / "lessons"
+
+
 def pasted() -> Path:
     """Return the folder of pasted images."""
     return home() / "pasted"

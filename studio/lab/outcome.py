@@ -125,3 +125,4 @@ class Outcome(Event):
     suggests: Mapping[str, Value] = field(default_factory=dict)  # recommended values of training settings, by name
     pictures: tuple[Picture, ...] = ()
     step: records.Count | None = None  # of the examined checkpoint; None without a run
+    figures: Mapping[str, float | str] = field(default_factory=dict)  # measured values by name, for lessons

@@ -30,11 +30,9 @@ def run_experiment(experiment: Experiment, context: ExperimentContext) -> Events
     Yields Progress, an Outcome whenever there are new results, and ExperimentDone at the end. Raises UsageError if the
     device or the run does not suit the experiment, and StudioError.
     """
-    if obstacle := experiment.obstacle(context.device) or experiment.unsupported_reason(context.recipe):
-        raise UsageError(f"'{experiment.title}' can't run here.", obstacle)
     outcome, start_s = Outcome(), time.perf_counter()
-    with closing(_Process(experiment, context)) as process:
-        for event in process.events():
+    with closing(measure(experiment, context)) as events:
+        for event in events:
             outcome = event if isinstance(event, Outcome) else outcome
             yield event
     result = result_of(experiment, context, outcome, time.perf_counter() - start_s)
@@ -44,6 +42,14 @@ def run_experiment(experiment: Experiment, context: ExperimentContext) -> Events
         path = None
         yield Notice("warning", "The result could not be saved.", f"{error.strerror or error}.")
     yield ExperimentDone(result, path)
+
+
+def measure(experiment: Experiment, context: ExperimentContext) -> Events:
+    """Run an experiment in a child process; yields its events. Raises UsageError, StudioError."""
+    if obstacle := experiment.obstacle(context.device) or experiment.unsupported_reason(context.recipe):
+        raise UsageError(f"'{experiment.title}' can't run here.", obstacle)
+    with closing(_Process(experiment, context)) as process:
+        yield from process.events()
 
 
 def examine_run(experiment: Experiment, run: Path, checkpoint: str, device: Device, seconds: float) -> Events:

@@ -1,0 +1,114 @@
+"""The child process of a learner's code: it runs the code, sends what it prints, and checks an exercise."""
+
+import contextlib
+import io
+import os
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from studio.core.events import Event
+from studio.core.process import prepare_for_training
+from studio.core.worker_process import exit_with_parent, own_streams, receive, send
+from studio.lab.lessons.base import Lesson
+
+_FILE = "<your code>"
+_MOST_CHARACTERS = 20_000  # of the printed text
+
+
+@dataclass(frozen=True)
+class CodeStarted(Event):
+    """The code runs now, or if not `is_running`, its process still loads PyTorch."""
+
+    is_running: bool = True
+
+
+@dataclass(frozen=True)
+class CodePrinted(Event):
+    """Text that the code has printed."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class CodeDone(Event):
+    """The end of the code. error: an exception or the time limit; problem: what the exercise's check found; or ''."""
+
+    error: str = ""
+    problem: str = ""
+    took_s: float = 0.0
+    is_checked: bool = False  # whether the code was checked as a solution of an exercise
+
+    @property
+    def passed(self) -> bool:
+        """Whether the code solves the exercise."""
+        return self.is_checked and not self.error and not self.problem
+
+
+def main() -> None:
+    """Receive code from the parent process, run it, and send events, at last CodeDone."""
+    prepare_for_training()
+    requests, answers = own_streams()
+    try:
+        code, lesson = receive(requests)
+        exit_with_parent(requests)
+        import torch  # noqa: F401 - before the clock starts
+
+        send(answers, CodeStarted())
+        send(answers, run(code, lesson, _Output(answers)))
+    finally:
+        os._exit(0)  # at once: the code may have left threads behind
+
+
+def run(code: str, lesson: Lesson | None, output: io.TextIOBase) -> CodeDone:
+    """Run code and return how it ended. lesson: checks the code as a solution of its exercise."""
+    start_s, names = time.perf_counter(), {"__name__": "__main__"}
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        error = _error_of(code, names)
+    took_s = time.perf_counter() - start_s
+    if error or lesson is None:
+        return CodeDone(error, took_s=took_s)
+    with contextlib.redirect_stdout(io.StringIO()):
+        return CodeDone(problem=_problem_of(lesson, names), took_s=took_s, is_checked=True)
+
+
+def _error_of(code: str, names: dict[str, Any]) -> str:
+    """Execute code; return 'Line 3: NameError: ...' for an exception, else ''."""
+    try:
+        exec(compile(code, _FILE, "exec"), names)  # the learner's own code
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - told to the learner
+        return _describe(error)
+    return ""
+
+
+def _describe(error: BaseException) -> str:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == _FILE]
+    line = error.lineno if isinstance(error, SyntaxError) and error.filename == _FILE else lines[-1] if lines else None
+    place = f"Line {line}: " if line else ""
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{place}{type(error).__name__}: {said}".rstrip(": ")[:2000]
+
+
+def _problem_of(lesson: Lesson, names: dict[str, Any]) -> str:
+    """Return what is wrong with a solution, in a sentence; '' if nothing is."""
+    try:
+        return lesson.exercise.check(names)
+    except KeyError as error:
+        return f"The program does not define {error.args[0]!r}."
+    except Exception as error:  # noqa: BLE001 - the check calls functions of the learner
+        return f"The check stopped with an error. {_describe(error)}"
+
+
+class _Output(io.TextIOBase):
+    """A text stream that sends each text as CodePrinted, up to 20,000 characters."""
+
+    def __init__(self, answers: BinaryIO) -> None:
+        self._answers, self._left = answers, _MOST_CHARACTERS
+
+    def write(self, text: str) -> int:
+        if self._left > 0:
+            cut = text if len(text) <= self._left else f"{text[: self._left]}\n(more output is not shown)\n"
+            send(self._answers, CodePrinted(cut))
+            self._left -= len(text)
+        return len(text)

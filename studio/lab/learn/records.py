@@ -1,0 +1,63 @@
+"""What a learner has done in each lesson, stored as one JSON file per learner and lesson."""
+
+import dataclasses
+import getpass
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.core import files, paths, records
+from studio.lab.lessons.base import Answer
+from studio.lab.results import Result
+
+FORMAT = 1
+_LARGEST_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class LessonRecord:
+    """A learner's newest measurement and exercise in a lesson."""
+
+    lesson: str
+    result: Result | None = None  # None before the first measurement
+    answer: Answer | None = None  # the prediction; None if skipped
+    measured: Answer | None = None
+    is_right: bool = False  # whether the prediction was good
+    explanation: tuple[str, ...] = ()
+    measurements: records.Count = 0  # how often the lesson was measured
+    passed: bool = False  # whether the exercise was solved
+    tries: records.Count = 0  # how often the exercise was checked
+    code: str = ""  # the newest code of the exercise
+    format: int = FORMAT
+
+
+def default_learner() -> str:
+    """Return the name of the user's account, the learner's name unless another is given."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "learner"
+
+
+def learner_folder(learner: str) -> Path:
+    """Return the folder of a learner's answers."""
+    return paths.lessons() / files.safe_name(learner, "learner")
+
+
+def load_record(learner: str, lesson: str) -> LessonRecord:
+    """Return a learner's record of a lesson; an empty record if there is none or the file is damaged."""
+    path = learner_folder(learner) / f"{lesson}.json"
+    try:
+        if path.stat().st_size > _LARGEST_BYTES:
+            return LessonRecord(lesson)
+        found = records.parse(path.read_bytes(), LessonRecord)
+    except (OSError, ValueError):
+        return LessonRecord(lesson)
+    return dataclasses.replace(found, lesson=lesson)
+
+
+def save_record(learner: str, record: LessonRecord) -> Path:
+    """Write a learner's record of a lesson, atomically; return the path of the file. Raises OSError."""
+    path = learner_folder(learner) / f"{record.lesson}.json"
+    files.write_atomic(path, (json.dumps(dataclasses.asdict(record), indent=1) + "\n").encode())
+    return path
