@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from PySide6.QtCore import QByteArray, QObject, QPointF, QRect, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QDir, QObject, QPointF, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QIconEngine, QImage, QPainter, QPalette, QPixmap, QPixmapCache
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
@@ -211,8 +211,8 @@ def _stylesheet(c: Colours, points: float) -> str:
         "size_title": f"{points * 1.6:.1f}",
         "size_heading": f"{points * 1.08:.1f}",
         "size_small": f"{points * 0.9:.1f}",
-        "glyphs": folder.as_posix(),
     }
+    QDir.setSearchPaths("glyphs", [str(folder)])  # in a stylesheet, Qt can't read a path with an umlaut
     template = string.Template((folder / "studio.qss").read_text(encoding="utf-8"))
     return template.substitute({**asdict(c), **derived})
 

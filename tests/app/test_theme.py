@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import re
+import shutil
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QFileInfo, QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QImage, QPalette
-from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QPushButton, QStyle, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLabel, QPushButton, QStyle, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
@@ -149,8 +150,25 @@ def test_mixing(share: float, expected: str) -> None:
 
 def test_every_picture_of_the_stylesheet_exists(qapp: QApplication) -> None:
     pictures = re.findall(r"url\(([^)]+)\)", theme.apply(qapp, "light").stylesheet())
-    assert pictures and all(Path(picture).is_file() for picture in pictures)
-    assert {Path(picture).parent for picture in pictures} == {STYLE}
+    assert pictures and all(Path(QFileInfo(picture).absoluteFilePath()).parent == STYLE for picture in pictures)
+    assert all(QFileInfo(picture).isFile() for picture in pictures)
+
+
+def test_the_stylesheet_is_read_in_a_folder_with_an_umlaut(
+    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box, style = QCheckBox("Log"), theme.apply(qapp, "light")
+    box.setChecked(True)
+    box.setStyleSheet(style.stylesheet())
+    usual = box.grab().toImage()
+    folder = tmp_path / "Jörg (山田) 'a'" / "widgets" / "style"
+    shutil.copytree(STYLE, folder)
+    monkeypatch.setattr(theme, "__file__", str(folder.parents[1] / "theme.py"))
+    box.setStyleSheet("")
+    box.setStyleSheet(style.stylesheet())
+    assert box.grab().toImage() == usual
+    monkeypatch.undo()
+    style.stylesheet()  # names the usual folder again
 
 
 def _main_colour(icon: QIcon, mode: QIcon.Mode = QIcon.Mode.Normal, ratio: float = 1.0) -> str:

@@ -135,6 +135,15 @@ def test_without_a_network_nothing_is_left(payload: Payload, program: Path, monk
     assert "Connection refused" in environment.log_file(program).read_text()
 
 
+def test_packages_come_through_a_proxy(
+    index: Index, payload: Payload, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", index.url.removesuffix("/simple"))
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://index.invalid/simple")
+    assert set_up(payload, program).version == "9.0"
+    assert set(index.requests) == {"torch", "torchvision", "pyside6_essentials"}
+
+
 def test_a_full_disk_is_said_before_the_download(
     payload: Payload, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
