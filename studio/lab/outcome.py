@@ -61,9 +61,10 @@ class Plot:
     marks: tuple[Mark, ...] = ()
 
     def tick_positions(self) -> list[float]:
-        """Return the x values to label on a logarithmic x axis; empty if there are more than 14."""
+        """Return the x values to label on a logarithmic x axis; empty if more than 14 or not all whole."""
         positions = sorted({x for line in self.lines if line.dots for x in line.x})
-        return positions if self.x.log and len(positions) <= _MOST_TICKS else []
+        is_short = len(positions) <= _MOST_TICKS and all(x == round(x) for x in positions)
+        return positions if self.x.log and is_short else []
 
     def __post_init__(self) -> None:
         across = [*(x for line in self.lines for x in line.x), *(mark.x for mark in self.marks)]

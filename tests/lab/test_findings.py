@@ -29,10 +29,12 @@ from studio.lab.experiments import (
     mistakes,
     moving_data,
     precision,
+    roofline,
     threads,
 )
 from studio.lab.experiments.base import ExperimentContext
 from studio.lab.experiments.batch_size import BatchTiming
+from studio.lab.experiments.roofline import StepCost
 from studio.lab.experiments.sweep import TimedTraining
 from studio.lab.outcome import Outcome, Picture
 from studio.recipes.generator import Generator
@@ -379,3 +381,24 @@ def test_full_gpu_ends_with_the_batch_sizes_that_fit(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(cuda_graph, "_measure", measure)
     *_, outcome = cuda_graph.CudaGraph().run(small_context())
     assert isinstance(outcome, Outcome) and len(outcome.tables[0].rows) == 1 and "75 %" in outcome.sentences[1]
+
+
+def test_roofline_names_the_limit_of_the_step() -> None:
+    limits = roofline.DeviceLimits(flops_per_s=1e12, bytes_per_s=1e10, call_s=1e-5)
+    assert limits.roof(10) == 1e11 and limits.roof(1000) == 1e12
+    small = StepCost(flops=10**9, moved_bytes=10**7, tensor_bytes=1 << 20, calls=500, step_s=0.006)
+    large = StepCost(flops=10**11, moved_bytes=10**8, tensor_bytes=1 << 20, calls=500, step_s=0.3)
+    wide = StepCost(flops=10**10, moved_bytes=10**9, tensor_bytes=1 << 20, calls=500, step_s=0.13)
+    context = small_context()
+    for cost, limit in ((small, "Python"), (large, "compute"), (wide, "memory")):
+        sentences = list(roofline._sentences({16: cost, 1: small}, limits, context))
+        assert f"So {limit} limits the step" in sentences[2]
+    assert "explain 38.3 %" in " ".join(roofline._sentences({16: large}, limits, context))
+    assert "calls are 83.3 %" in " ".join(roofline._sentences({16: large, 1: small}, limits, context))
+
+
+def test_roofline_counts_operations_and_bytes() -> None:
+    x = torch.rand(8, 8)
+    with roofline._Counter() as counter:
+        (x.T @ x).add_(1)
+    assert counter.moved_bytes == [3 * x.nbytes, 2 * x.nbytes]
