@@ -73,6 +73,8 @@ def edit_settings(args: argparse.Namespace) -> GenerateSettings:
         raise UsageError("--best-of can't start from sprites.", "Remove --best-of.")
     if args.silhouette is not None and typed.get("tiles", NONE) != NONE:
         raise UsageError("A tile set can't have a silhouette.", "Remove --silhouette.")
+    if "variants" in typed and typed.get("tiles", NONE) == NONE:
+        raise UsageError("--variants needs a tile set.", "Add --corner-tiles, --blob-tiles or --dual-grid.")
     if args.given is not None and typed.get("tiles", NONE) == NONE:
         raise UsageError("--given needs a tile set.", "Add --corner-tiles, --blob-tiles or --dual-grid.")
     if kind:

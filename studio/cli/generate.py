@@ -79,8 +79,7 @@ def generate(args: argparse.Namespace) -> int:
     palette = choice.palette.name if choice.palette is not None else ""
     about = {**settings.to_json(), **source_metadata(args), **({"palette": palette} if palette else {})}
     colours = choice.palette.visible() if choice.palette is not None else model.style.palette
-    columns = args.columns if spec is None else spec.layout(model.spec.size).columns
-    as_saved = to_sprite_set(made, model, about, columns, colours if settings.true_pixels else None)
+    as_saved = to_sprite_set(made, model, about, args.columns, colours if settings.true_pixels else None)
     tile_set = None if spec is None else spec.tile_set(sprites)
     metadata = as_saved.about if args.texts else {}
     as_saved = dataclasses.replace(as_saved, is_animation=bool(args.between), about=metadata, tile_set=tile_set)

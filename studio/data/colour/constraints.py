@@ -149,7 +149,7 @@ def evaluate_constraints(
             jumps = seam_differences(sprites, axis)
             yield ConstraintCheck(title, int((jumps[:, 0] <= jumps[:, 1:].max(1)).sum()), len(sprites))
     if constraints.tiles is not None:
-        fits = constraints.tiles.layout(sprites.shape[1]).fits(sprites)
+        fits = constraints.tiles.layout(sprites.shape[1]).fits(sprites, keep)
         yield ConstraintCheck("Tiles fit together", len(sprites) if fits else 0, len(sprites))
     if constraints.outline != NONE:
         border = outline_mask(sprites)

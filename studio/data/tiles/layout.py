@@ -21,8 +21,9 @@ from studio.data.tiles.tile_set import ANY, CENTRE, CORNERS, TileKind, TileSet
 T = TypeVar("T", bound=np.generic)
 BORDER = 2  # tied pixels on each side of a border
 MOST_TERRAINS = 4
+MOST_VARIANTS, MOST_TILES = 8, 1024
 TRANSPARENT = "transparent"  # name of the empty terrain where users type terrains
-_BLOB_COLUMNS = 8  # of a sheet of 47 blob tiles and the ground
+_BLOB_COUNT, _BLOB_COLUMNS = 48, 8  # 47 blob tiles and the ground, in a sheet
 _SIDES = {1: (0, 2), 3: (0, 6), 5: (2, 8), 7: (6, 8)}  # index of a side in the places of a tile: its two corners
 _STEEPNESS = 4  # the terrain changes over a quarter of a tile
 _BLOB_EDGE = 0.25  # share of the blob's terrain at its outline, before the change is made steeper
@@ -30,10 +31,14 @@ _BLOB_EDGE = 0.25  # share of the blob's terrain at its outline, before the chan
 
 @dataclass(frozen=True)
 class TileSetSpec:
-    """The tile set to draw: its kind, and its terrains by class name. A blob has its first terrain on the second."""
+    """The tile set to draw: its kind, and its terrains by class name. A blob has its first terrain on the second.
+
+    variants: number of tiles with equal places.
+    """
 
     kind: TileKind
     terrains: tuple[str, ...]
+    variants: int = 1
 
     def __post_init__(self) -> None:
         count = len(self.terrains)
@@ -44,18 +49,30 @@ class TileSetSpec:
         if not 2 <= count <= MOST_TERRAINS:
             title = f"A tile set needs two to {MOST_TERRAINS} terrains."
             raise UsageError(title, "For example: --terrains grass,water, or a mixture like 'grass:1,water:1'.")
+        if self.tile_count > MOST_TILES:
+            title = f"{self.tile_count:,} tiles are too many: a tile set has at most {MOST_TILES:,}."
+            raise UsageError(title, "Choose fewer variants or fewer terrains.")
+
+    @property
+    def tile_count(self) -> int:
+        """The number of tiles with all variants."""
+        return self.variants * (_BLOB_COUNT if self.kind == "blob" else len(self.terrains) ** 4)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the terrains without folders; '' for transparency."""
+        return tuple("" if name == TRANSPARENT else name.rpartition("/")[2] for name in self.terrains)
 
     def layout(self, size: int) -> TileLayout:
         """Return the layout of the tiles, which have `size` pixels at each side. Raises UsageError for small tiles."""
         if size <= 2 * BORDER:
             raise UsageError(f"Tiles of {size} x {size} pixels are too small for tile sets.", "Use a larger canvas.")
-        return _layout(self.kind == "blob", len(self.terrains), size)
+        return _layout(self.kind == "blob", len(self.terrains), self.variants, size)
 
     def tile_set(self, tiles: Rgba) -> TileSet:
         """Return drawn tiles, uint8 [N, S, S, 4] in the order of the layout, as a tile set."""
-        names = tuple("" if name == TRANSPARENT else name.rpartition("/")[2] for name in self.terrains)
-        weights = np.ones(len(tiles), np.float32)
-        return TileSet(tiles, names, self.kind, self.layout(tiles.shape[1]).places, weights)
+        weights = np.full(len(tiles), 1 / self.variants, np.float32)
+        return TileSet(tiles, self.names, self.kind, self.layout(tiles.shape[1]).places, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +83,9 @@ class TileLayout:
     places: NDArray[np.int8]  # [N, 9], see TileSet
     shares: NDArray[np.float32]  # [K, H, W], share of each terrain per pixel; the sum is 1
     ties: NDArray[np.int64]  # [H, W], group number per pixel; pixels in a group must be equal
+    corners: NDArray[np.int64]  # [N, 4], terrains at the corners; of a blob, see `_blob_corners`
     columns: int  # of a sheet of the tiles
+    variants: int  # number of tiles with equal places
 
     def join(self, tiles: NDArray[T]) -> NDArray[T]:
         """Join tiles, [N, S, S, ...], into the picture: [1, H, W, ...]."""
@@ -83,59 +102,46 @@ class TileLayout:
     def apply_ties(self, tiles: Rgba, keep: Mask | None = None) -> Rgba:
         """Return tiles, uint8 [N, S, S, 4], with tied pixels equal to the first, so that the tiles fit together.
 
-        keep: bool [N, S, S], pixels that win over the first.
+        keep: bool [N, S, S], pixels that stay as they are, with all tied pixels.
         """
-        pixels, numbers = self.join(tiles).reshape(-1, 4), self.ties.ravel()
-        is_kept = np.zeros(numbers.shape, bool) if keep is None else self.join(keep).ravel()
-        order = np.argsort(~is_kept, kind="stable")
-        _, first = np.unique(numbers[order], return_index=True)
-        return self.split(pixels[order[first][numbers]].reshape(1, *self.ties.shape, 4))
+        pixels = self.join(tiles).reshape(-1, 4)
+        _, first = np.unique(self.ties, return_index=True)
+        tied = self.split(pixels[first[self.ties]][None])
+        return tied if keep is None else np.where(keep[..., None], tiles, tied)
 
     def cut_sheet(self, sheet: Rgba, name: str) -> Rgba:
         """Cut a sheet of the set, uint8 [H', W', 4], into its tiles: [N, S, S, 4]. Raises UsageError for other sizes.
 
-        name: of the sheet's file, for errors.
+        The sheet may end after any variant; the missing tiles are transparent. name: of the sheet's file, for errors.
         """
         size, rows = self.ties.shape[0] // len(self.cells), -(-len(self.places) // self.columns)
         height, width = rows * size, self.columns * size
-        if sheet.shape[:2] != (height, width):
+        if sheet.shape[1] != width or sheet.shape[0] not in range(
+            height // self.variants, height + 1, height // self.variants
+        ):
             title = f"{name} has {sheet.shape[1]} x {sheet.shape[0]} pixels; this tile set has {width} x {height}."
             raise UsageError(title, f"Arrange {len(self.places)} tiles in {self.columns} columns, without gaps.")
-        return sheet.reshape(rows, size, self.columns, size, 4).swapaxes(1, 2).reshape(-1, size, size, 4)
+        whole = np.pad(sheet, ((0, height - len(sheet)), (0, 0), (0, 0)))
+        return whole.reshape(rows, size, self.columns, size, 4).swapaxes(1, 2).reshape(-1, size, size, 4)
 
-    def fits(self, tiles: Rgba) -> bool:
-        """Return whether the tiles, uint8 [N, S, S, 4], fit together: tied pixels are equal."""
-        return bool((self.apply_ties(tiles) == tiles).all())
-
-    def fix_given(self, tiles: Rgba, is_given: Mask) -> tuple[Rgba, Mask]:
-        """Copy the given tiles' pixels to all tied pixels: uint8 [N, S, S, 4] and bool [N, S, S], the fixed pixels.
-
-        is_given: bool [N]. Raises UsageError for given tiles that differ where they must be equal.
-        """
-        keep = np.broadcast_to(is_given[:, None, None], tiles.shape[:3])
-        fixed = self.apply_ties(tiles, keep)
-        wrong = np.flatnonzero((fixed != tiles).any((1, 2, 3)) & is_given)
-        if len(wrong):
-            title = f"Tile {wrong[0] + 1} does not fit the other given tiles: their borders differ."
-            hint = f"Where tiles have the same neighbours, make the outer {BORDER} pixels equal. Or remove the tile."
-            raise UsageError(title, hint)
-        numbers = self.ties.ravel()
-        known = np.zeros(numbers.max() + 1, bool)
-        known[numbers[self.join(keep).ravel()]] = True
-        return fixed, self.split(known[self.ties][None])
+    def fits(self, tiles: Rgba, keep: Mask | None = None) -> bool:
+        """Return whether the tiles, uint8 [N, S, S, 4], fit together: tied pixels are equal. keep: see `apply_ties`."""
+        return bool((self.apply_ties(tiles, keep) == tiles).all())
 
 
 @functools.lru_cache(maxsize=4)
-def _layout(is_blob: bool, terrain_count: int, size: int) -> TileLayout:
+def _layout(is_blob: bool, terrain_count: int, variants: int, size: int) -> TileLayout:
     """Compute the layout of blob tiles, or of corner tiles. size: width and height of a tile in pixels."""
     cells, places = _blob_tiles() if is_blob else _corner_tiles(terrain_count)
+    cells = np.concatenate([cells + variant * len(places) for variant in range(variants)])
+    places = np.tile(places, (variants, 1))
     corners = _blob_corners(places) if is_blob else places[:, CORNERS].astype(np.int64)
     ties = _ties(corners, places, cells, size)
     shares = _shares(_blob_control(places) if is_blob else _corner_control(places, terrain_count), size)
     joined, counts = [_join(cells, share) for share in shares.swapaxes(0, 1)], np.bincount(ties.ravel())
     even = np.stack([(np.bincount(ties.ravel(), share.ravel()) / counts)[ties] for share in joined])
     columns = _BLOB_COLUMNS if is_blob else terrain_count**2
-    return TileLayout(cells, places, even.astype(np.float32), ties, columns)
+    return TileLayout(cells, places, even.astype(np.float32), ties, corners, columns, variants)
 
 
 def _join(cells: NDArray[np.int64], tiles: NDArray[T]) -> NDArray[T]:

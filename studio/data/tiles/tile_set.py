@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +15,7 @@ TileKind = Literal["corner", "blob", "dual-grid", "edge"]
 CORNERS = (0, 2, 6, 8)  # indices in the places of a tile: upper left, upper right, lower left, lower right
 CENTRE = 4
 ANY = -1  # place that may show any terrain
+_COLUMNS = 8  # of a sheet that is no square
 NO_TILE = -1  # index for a cell without a fitting tile
 
 
@@ -51,6 +53,13 @@ class TileSet:
         size = self.tiles.shape[1]
         cells = np.where((index == NO_TILE)[..., None, None, None], np.uint8(0), self.tiles[index])
         return np.ascontiguousarray(cells.swapaxes(1, 2).reshape(len(index) * size, -1, 4))
+
+    @property
+    def columns(self) -> int:
+        """The columns of a sheet: a square of the tiles if possible, with each further variant below."""
+        count = len(np.unique(self.places, axis=0))
+        side = math.isqrt(count)
+        return side if side**2 == count else _COLUMNS
 
     @property
     def by_corners(self) -> bool:

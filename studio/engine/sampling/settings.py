@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from studio.core.arrays import Mask, Rgba
 from studio.core.config import Config, setting
 from studio.data.colour.constraints import MIRRORS, NONE, SEAMLESS, Constraints
-from studio.data.tiles.layout import TileSetSpec
+from studio.data.tiles.layout import MOST_VARIANTS, TileSetSpec
 from studio.data.tiles.tile_set import TileKind
 from studio.engine.sampling.class_choice import read_mixture, read_names
 
@@ -46,6 +46,10 @@ class GenerateSettings(Config):
     terrains: str = setting(
         "", "Two to four classes for a tile set: 'grass,water,transparent'. Empty: the classes of the mixture.",
         label="Terrains", legacy_default="",
+    )  # fmt: skip
+    variants: int = setting(
+        1, "Tiles for each place in a tile set. A map takes each of them equally often.",
+        label="Variants", low=1, high=MOST_VARIANTS, legacy_default=1,
     )  # fmt: skip
     seed: int = setting(0, "The same seed draws the same sprites.", low=0, high=2**31 - 1)
     strength: float = setting(
@@ -89,7 +93,7 @@ class GenerateSettings(Config):
         if self.tiles == NONE:
             return None
         names = read_names(self.terrains) or [name for name, share in read_mixture(self.mix) if share]
-        return TileSetSpec(cast(TileKind, self.tiles), tuple(names))
+        return TileSetSpec(cast(TileKind, self.tiles), tuple(names), self.variants)
 
     def constraints(self, silhouette: NDArray[np.uint8] | None = None) -> Constraints:
         """Return the constraints on each sprite. Raises UsageError for terrains that form no tile set.

@@ -12,6 +12,7 @@ from studio.core.errors import UsageError
 from studio.core.events import Events, Progress, SpritesGenerated
 from studio.core.generators import run_to_end
 from studio.data.colour.recolouring import ColourMode, recolour_sprites
+from studio.data.tiles.given import fix_given
 from studio.data.tiles.layout import TRANSPARENT as TRANSPARENT_NAME
 from studio.data.tiles.layout import TileLayout, TileSetSpec
 from studio.data.tiles.tile_set import ANY, CENTRE, CORNERS
@@ -37,7 +38,10 @@ def draw_tile_set(model: TrainedModel, settings: GenerateSettings, given: Rgba |
     labels = _terrain_labels(model, settings, plan)
     layout = plan.layout(model.spec.size)
     count = len(layout.places)
-    tiles, keep = (None, None) if given is None else _given_tiles(layout, given, model.spec.size)
+    tiles, keep = None, None
+    if given is not None:
+        generate.require_model_size(model, "given tile", given.shape[1:3])
+        tiles, keep = fix_given(plan, given)
     with detection.wrap_device_errors(model.device):
         states = _states(model, settings, layout, labels, tiles, keep)
         for step, state in enumerate(generate.run_in_precision(model, states), 1):
@@ -50,7 +54,9 @@ def draw_tile_set(model: TrainedModel, settings: GenerateSettings, given: Rgba |
     choice = ColourMode(settings.true_pixels)
     made = run_to_end(recolour_sprites(drawn, classes, model.style, choice, keep, settings.constraints()))
     names = "-".join(name.rpartition("/")[2] for name in plan.terrains)
-    titles = tuple(f"{names} {code}" for code in _codes(layout.places))
+    count_once = count // layout.variants
+    variants = ("" if tile < count_once else f"-{tile // count_once + 1}" for tile in range(count))
+    titles = tuple(f"{names} {code}{v}" for code, v in zip(_codes(layout.places), variants, strict=True))
     yield SpritesGenerated(made, classes, generate.model_label(model), settings.seed, keep, titles=titles)
 
 
@@ -109,18 +115,6 @@ def _terrain_labels(model: TrainedModel, settings: GenerateSettings, plan: TileS
     if len(set(labels)) < len(labels):
         raise UsageError("The terrains of a tile set must differ.", "Name each terrain once.")
     return labels
-
-
-def _given_tiles(layout: TileLayout, given: Rgba, size: int) -> tuple[Rgba, Mask]:
-    """Return given tiles with their fixed pixels, see `TileLayout.fix_given`. Raises UsageError."""
-    if given.shape != (len(layout.places), size, size, 4):
-        raise UsageError(f"The given set needs {len(layout.places)} tiles of {size} x {size} pixels.")
-    is_given = np.asarray(given[..., 3].any((1, 2)))
-    if is_given.all():
-        raise UsageError("All tiles are given.", "Erase the tiles to draw.")
-    if not is_given.any():
-        raise UsageError("The given sheet is empty.", "Draw at least one tile into the sheet.")
-    return layout.fix_given(given, is_given)
 
 
 def _most_frequent(places: NDArray[np.int8], terrain_count: int) -> NDArray[np.int64]:

@@ -10,7 +10,6 @@ alone; `SheetPlan` arranges cells in a sheet, and `split` gives each character o
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -65,12 +64,12 @@ class SpriteSet:
     def sheet_columns(self) -> int:
         """Return the chosen columns of a sheet.
 
-        Without a choice, an animation is one row of at most LONGEST_SIDE, and a tile set is a square if possible.
+        Without a choice, an animation is one row of at most LONGEST_SIDE, and a tile set has its own columns.
         """
         if self.columns is not None:
             return self.columns
-        if self.tile_set is not None and math.isqrt(len(self)) ** 2 == len(self):
-            return math.isqrt(len(self))
+        if self.tile_set is not None:
+            return self.tile_set.columns
         return max(1, min(len(self), LONGEST_SIDE // self.sprites.shape[2])) if self.is_animation else sheets.COLUMNS
 
     def take(self, indices: Sequence[int]) -> SpriteSet:

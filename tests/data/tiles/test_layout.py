@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -75,22 +77,20 @@ def test_shares_follow_the_terrains(plan: TileSetSpec) -> None:
     assert (at_corners.max(-1) == 1).all()
 
 
-def test_given_tiles_fix_the_borders_of_other_tiles() -> None:
-    plan = _PLANS[0]
+def test_variants_have_equal_borders_and_pixels_of_their_own() -> None:
+    plan = TileSetSpec("blob", ("grass", "water"), variants=3)
     layout = plan.layout(_SIZE)
-    tiles, is_given = layout.apply_ties(_noise(plan)), np.zeros(16, bool)
-    is_given[[2, 9]] = True
-    empty = np.where(is_given[:, None, None, None], tiles, 0)
-    fixed, keep = layout.fix_given(empty, is_given)
-    np.testing.assert_array_equal(fixed[keep], tiles[keep])
-    assert keep[[2, 9]].all() and keep.any((1, 2)).all() and not keep[[0, 1, 15]].all((1, 2)).any()
-    drawn = layout.apply_ties(np.where(keep[..., None], fixed, _noise(plan, 1)), keep)
-    assert layout.fits(drawn)
-    np.testing.assert_array_equal(drawn[is_given], tiles[is_given])
-    empty[9, 0, 0] ^= 1
-    is_given[:] = True
-    with pytest.raises(UsageError, match="Tile 10 does not fit"):
-        layout.fix_given(np.concatenate([tiles[:9], empty[9:10], tiles[10:]]), is_given)
+    noise = np.random.default_rng(0).integers(0, 256, (144, _SIZE, _SIZE, 4), np.uint8)
+    tiles = layout.apply_ties(noise)
+    found = plan.tile_set(tiles)
+    assert len(np.unique(tiles, axis=0)) == 144 == plan.tile_count and found.columns == layout.columns == 8
+    np.testing.assert_array_equal(tiles[:48, 0], tiles[48:96, 0])
+    index = found.laid_out(random_map(2, 30, 30, 0))
+    assert (np.bincount(index.ravel() // 48) > 200).all()
+    drawn = np.pad(layout.join(tiles)[0], ((_SIZE, 0), (_SIZE, 0), (0, 0)), mode="wrap")
+    assert _crossings(found.render(index)) <= _crossings(drawn)
+    with pytest.raises(UsageError, match="1,280 tiles are too many"):
+        TileSetSpec("corner", ("a", "b", "c", "d"), 5)
 
 
 def test_sheets_are_cut_in_the_order_of_the_set() -> None:
@@ -98,6 +98,8 @@ def test_sheets_are_cut_in_the_order_of_the_set() -> None:
     tiles = _noise(_PLANS[4])
     sheet = tiles.reshape(6, 8, _SIZE, _SIZE, 4).swapaxes(1, 2).reshape(36, 48, 4)
     np.testing.assert_array_equal(layout.cut_sheet(sheet, "set.png"), tiles)
+    twice = replace(_PLANS[4], variants=2).layout(_SIZE)
+    np.testing.assert_array_equal(twice.cut_sheet(sheet, "set.png"), np.pad(tiles, ((0, 48), (0, 0), (0, 0), (0, 0))))
     with pytest.raises(UsageError, match=r"set.png has 48 x 30 pixels; this tile set has 48 x 36"):
         layout.cut_sheet(sheet[:30], "set.png")
 

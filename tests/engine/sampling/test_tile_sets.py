@@ -66,6 +66,15 @@ def test_three_terrains_and_transparency(model: TrainedModel) -> None:
     assert set(made.labels.tolist()) == {-1, 0, 1}
 
 
+def test_variants_have_names_and_chances_of_their_own(model: TrainedModel) -> None:
+    how = _settings(variants=2)
+    made, plan = _made(draw_tile_set(model, how)), how.tile_set_spec()
+    assert len(made.sprites) == 32 == len(set(made.titles)) and "class0-class1 0110-2" in made.titles
+    assert _layout(how, model.spec.size).fits(made.sprites) and plan is not None
+    assert plan.tile_set(made.sprites).weights.tolist() == [0.5] * 32
+    assert not np.array_equal(made.sprites[:16], made.sprites[16:])
+
+
 def test_blob_tiles_with_a_ground(model: TrainedModel) -> None:
     how = _settings(tiles="blob")
     made = _made(draw_tile_set(model, how))
@@ -77,13 +86,12 @@ def test_blob_tiles_with_a_ground(model: TrainedModel) -> None:
 def test_given_tiles_stay_and_the_others_fit(model: TrainedModel, true_pixels: bool) -> None:
     how = _settings(true_pixels=true_pixels)
     layout = _layout(how, model.spec.size)
-    given = np.random.default_rng(0).integers(0, 256, (16, model.spec.size, model.spec.size, 4), np.uint8)
-    given[..., 3] |= 1  # no tile is empty by chance
-    given = layout.apply_ties(given)
-    given[4:] = 0
+    given = np.random.default_rng(0).integers(90, 120, (16, model.spec.size, model.spec.size, 4), np.uint8)
+    given[4:] = 0  # the borders of the four given tiles differ
     made = _made(draw_tile_set(model, how, given))
     np.testing.assert_array_equal(made.sprites[:4], given[:4])
-    assert layout.fits(made.sprites) and made.keep is not None and made.keep[:4].all()
+    assert made.keep is not None and made.keep[:4].all()
+    assert layout.fits(made.sprites, made.keep) and not layout.fits(made.sprites)
     other = _made(draw_tile_set(model, how))
     assert not np.array_equal(made.sprites[4:], other.sprites[4:])
 
@@ -91,9 +99,8 @@ def test_given_tiles_stay_and_the_others_fit(model: TrainedModel, true_pixels: b
 def test_unsuitable_given_tiles_are_refused(model: TrainedModel) -> None:
     size = model.spec.size
     for given, message in (
-        (np.zeros((16, size, size, 4), np.uint8), "sheet is empty"),
-        (np.full((16, size, size, 4), 255, np.uint8), "All tiles"),
-        (np.zeros((3, size, size, 4), np.uint8), "needs 16 tiles"),
+        (np.zeros((16, size, size, 4), np.uint8), "No tile is given"),
+        (np.ones((16, size + 1, size + 1, 4), np.uint8), "given tile has"),
     ):
         with pytest.raises(UsageError, match=message):
             list(draw_tile_set(model, _settings(), given))

@@ -27,7 +27,7 @@ _LARGEST_SEED = 2**31 - 1
 _CLASS_TIP = "Choose a class. Evenly: equal numbers of all classes. As in the data: in proportion to your sprites."
 # Settings with their own controls.
 _SEPARATE_CONTROLS = (
-    "class_name", "in_proportion", "mix", "attributes", "tiles", "terrains", "seed", "strength", "quick",
+    "class_name", "in_proportion", "mix", "attributes", "tiles", "terrains", "variants", "seed", "strength", "quick",
     "true_pixels",
 )  # fmt: skip
 _MIX_TIP = "Mix two classes."

@@ -1,0 +1,88 @@
+"""Tiles that an artist has drawn: check the terrains that they show, and derive borders for the missing tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.arrays import Mask, Rgba
+from studio.core.errors import UsageError
+from studio.data.tiles.layout import TRANSPARENT, TileLayout, TileSetSpec
+from studio.data.tiles.tile_set import ANY
+
+_NOISE, _FARTHER = 32.0, 2.0  # levels by which equal terrains differ; how much nearer another terrain must be
+_CORNER_SHARE = 8  # a corner is an eighth of a tile wide
+_WHERE = ("upper left", "upper right", "lower left", "lower right")
+
+
+def fix_given(spec: TileSetSpec, tiles: Rgba) -> tuple[Rgba, Mask]:
+    """Copy the borders of given tiles to the other tiles: uint8 [N, S, S, 4] and bool [N, S, S], the fixed pixels.
+
+    tiles: uint8 [N, S, S, 4], fully transparent where missing. Given tiles stay as they are; where their borders
+    differ, the missing tiles get the border of the tile with the fewest terrains. Raises UsageError for a wrong number
+    or size of tiles, and for a tile that shows another terrain than its place in the set.
+    """
+    layout = spec.layout(tiles.shape[1])
+    if len(tiles) != len(layout.places):
+        raise UsageError(f"The given set has {len(tiles)} tiles, but the tile set has {len(layout.places)}.")
+    is_given = np.asarray(tiles[..., 3].any((1, 2)))
+    if is_given.all():
+        raise UsageError("All tiles are given.", "Erase the tiles to draw.")
+    if not is_given.any():
+        raise UsageError("No tile is given.", "Give at least one tile, or draw without given tiles.")
+    _check_terrains(spec, layout, tiles, is_given)
+    return _spread_borders(layout, tiles, is_given)
+
+
+def _spread_borders(layout: TileLayout, tiles: Rgba, is_given: NDArray[np.bool_]) -> tuple[Rgba, Mask]:
+    """Copy pixels of the given tiles, bool [N], to tied pixels of other tiles; return all tiles and these pixels."""
+    each_pixel = (len(tiles), 1, 1), tiles.shape[:3]
+    terrain_counts = np.array([len(set(row)) for row in layout.corners.tolist()])
+    rank = np.where(is_given, terrain_counts, terrain_counts.max() + 1).reshape(each_pixel[0])
+    order = layout.join(np.broadcast_to(rank, each_pixel[1])).ravel().argsort(kind="stable")
+    numbers, pixels = layout.ties.ravel(), layout.join(tiles).reshape(-1, 4)
+    _, first = np.unique(numbers[order], return_index=True)
+    spread = layout.split(pixels[order[first][numbers]].reshape(1, *layout.ties.shape, 4))
+    own = np.broadcast_to(is_given.reshape(each_pixel[0]), each_pixel[1])
+    known = np.zeros(len(first), bool)
+    known[numbers[layout.join(own).ravel()]] = True
+    return np.where(own[..., None], tiles, spread), layout.split(known[layout.ties][None])
+
+
+def _check_terrains(spec: TileSetSpec, layout: TileLayout, tiles: Rgba, is_given: NDArray[np.bool_]) -> None:
+    """Raise UsageError for a tile whose corner looks like another terrain than the one of its place in the set.
+
+    Compares the mean colours of all corners: a corner is wrong if the nearest corner of another terrain is much nearer
+    than all corners of its own terrain in other tiles.
+    """
+    numbers = np.flatnonzero(is_given)
+    wide = max(1, tiles.shape[1] // _CORNER_SHARE)
+    values = tiles[numbers].astype(np.float64)
+    values[..., :3] *= values[..., 3:] / 255
+    parts = [values[:, down][:, :, across] for down in (slice(wide), slice(-wide, None)) for across in (
+        slice(wide), slice(-wide, None)
+    )]  # fmt: skip
+    colours = np.stack([part.mean((1, 2)) for part in parts], 1).reshape(-1, 4)  # [M * 4, 4]
+    shown = _terrains_at_corners(spec, layout)[numbers].ravel()  # [M * 4]
+    tile = np.repeat(numbers, len(parts))
+    apart = np.abs(colours[:, None] - colours).max(-1)  # [M * 4, M * 4]
+    is_known = shown != ANY
+    is_own, is_other_tile = shown[:, None] == shown, tile[:, None] != tile
+    own = np.where(is_own & is_other_tile & is_known, apart, np.inf).min(1)
+    others = np.where(~is_own & is_known, apart, np.inf)
+    excess = np.where(is_known & np.isfinite(own), own - _FARTHER * others.min(1) - _NOISE, -np.inf)
+    worst = int(excess.argmax())
+    if excess[worst] <= 0:
+        return
+    names = [name.rpartition("/")[2] if name != TRANSPARENT else "transparency" for name in spec.terrains]
+    seen, wanted = names[shown[others[worst].argmin()]], names[shown[worst]]
+    where = _WHERE[worst % len(_WHERE)]
+    title = f"Tile {tile[worst] + 1} shows {seen} at its {where} corner, but its place in the set has {wanted} there."
+    raise UsageError(title, "Move the tile to its place in the set, or remove it.")
+
+
+def _terrains_at_corners(spec: TileSetSpec, layout: TileLayout) -> NDArray[np.int64]:
+    """Return the terrain at the corners of each tile, int64 [N, 4]; ANY at the outline of a blob."""
+    if spec.kind != "blob":
+        return layout.corners
+    return np.array([1, 0, ANY, ANY])[layout.corners]
