@@ -19,6 +19,7 @@ from studio.app.check_dialog import BuildDialog, CheckDialog
 from studio.app.guide_window import GuideWindow
 from studio.app.notice_panel import MessageHistory
 from studio.app.pages.export_dialog import ExportDialog
+from studio.app.pages.generate.given_tiles import GivenTilesDialog
 from studio.app.pages.recolour_dialog import RecolourDialog
 from studio.app.pages.runs.free_dialog import FreeSpaceDialog
 from studio.app.pages.sprites.attribute_dialogs import RenameDialog, ValueDialog
@@ -29,6 +30,7 @@ from studio.app.window import Window
 from studio.core import paths
 from studio.core.events import Check, Exported, Verified
 from studio.data.colour.ramps import find_ramps
+from studio.data.tiles.layout import TileSetSpec
 from studio.engine.check.findings import BuildChosen, CheckDone, Finding
 from studio.engine.runs.maintenance.disk_use import CLEANUP_KINDS, Removable, SpaceFound
 from tests.app.conftest import click, endless
@@ -58,6 +60,7 @@ def every_dialog(window: Window) -> Iterator[tuple[str, QDialog]]:
         FreeSpaceDialog(session, session.runs.runs[:1], window), MessageHistory(window.notices.history, window),
         ClassDialog(window, ["item/sword"], 1_234), RecolourDialog(window, session, _some_sprites(window)),
         ValueDialog(window, {"element": ["fire"]}, 1_234), RenameDialog(window, "element", ["element"]),
+        GivenTilesDialog(window.generate, session, TileSetSpec("corner", ("item/sword", "b", "c", "transparent")), 16),
     ):  # fmt: skip
         made.open()
         yield "", made

@@ -163,9 +163,12 @@ class SpriteSelection:
 
 @dataclass(frozen=True, eq=False)
 class EditRequest:
-    """A request to edit sprites, or to rank new sprites by the user's sprites ('best_of')."""
+    """A request to edit sprites, to rank new sprites by the user's sprites ('best_of'), or to finish a tile set.
 
-    kind: Literal["redraw", "between", "more_like", "best_of"]
+    'given_tiles': the sprites are all tiles of the set, transparent where missing.
+    """
+
+    kind: Literal["redraw", "between", "more_like", "best_of", "given_tiles"]
     sprites: Rgba  # uint8 [M, S, S, 4]
     class_names: tuple[str, ...]  # of each sprite, empty if unknown
     keep: NDArray[np.bool_] | None = None  # bool [S, S], the pixels to keep when inpainting
@@ -183,7 +186,10 @@ def generate(
     model = yield from (cache.load_for_inpainting if fills else cache.load)(source, device)
     as_drawn = settings.replace(true_pixels=False)
     constraints = settings.constraints(None if request is None else request.silhouette)
-    drawing = _draw(model, as_drawn) if request is None else _edit(model, as_drawn, request)
+    begun = request.sprites if request is not None and request.kind == "given_tiles" else None
+    drawing = (
+        _edit(model, as_drawn, request) if request is not None and begun is None else _draw(model, as_drawn, begun)
+    )
     with contextlib.closing(drawing) as events:
         for event in events:
             if isinstance(event, SpritesGenerated):
@@ -206,11 +212,11 @@ def _inpainting_note(source: Model, model: TrainedModel) -> str:
     return ""
 
 
-def _draw(model: TrainedModel, settings: GenerateSettings) -> Events:
+def _draw(model: TrainedModel, settings: GenerateSettings, given_tiles: Rgba | None) -> Events:
     from studio.engine.sampling.generate import generate
     from studio.engine.sampling.tile_sets import draw_tile_set
 
-    return generate(model, settings) if settings.tiles == NONE else draw_tile_set(model, settings)
+    return generate(model, settings) if settings.tiles == NONE else draw_tile_set(model, settings, given_tiles)
 
 
 def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest) -> Events:

@@ -13,6 +13,7 @@ from studio.app.state.feature_training import FeatureTraining
 from studio.app.state.lab import Lab
 from studio.app.state.models.characters import CharacterDrafts
 from studio.app.state.models.editing import SpriteEditing
+from studio.app.state.models.given_tiles import GivenTiles
 from studio.app.state.models.inference import Inference
 from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.state.models.saving import DragFiles, SpriteSaving
@@ -81,6 +82,7 @@ class Session(QObject):
         self.palettes = PaletteTools(self.job_queue, self)
         self.editing = SpriteEditing(self.job_queue, self.generate_history, self)
         self.characters = CharacterDrafts(self.job_queue, self.generate_history, self)
+        self.given_tiles = GivenTiles(self.job_queue, self)
         self.kept_sprites = KeptSprites(self)
         self.drag_files = DragFiles(settings)
         self._offered = False

@@ -1,6 +1,8 @@
-"""Tiles that an artist has drawn: check the terrains that they show, and derive borders for the missing tiles."""
+"""Tiles that an artist has drawn: put them into their places, check their terrains, and give borders to other tiles."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +10,11 @@ from numpy.typing import NDArray
 from studio.core.arrays import Mask, Rgba
 from studio.core.errors import UsageError
 from studio.data.tiles.layout import TRANSPARENT, TileLayout, TileSetSpec
-from studio.data.tiles.tile_set import ANY
+from studio.data.tiles.tile_set import ANY, CORNERS
 
+FREE = -1  # target that stands for the free places
 _NOISE, _FARTHER = 32.0, 2.0  # levels by which equal terrains differ; how much nearer another terrain must be
+_FAR = 1e6  # levels; a distance beyond all others
 _CORNER_SHARE = 8  # a corner is an eighth of a tile wide
 _WHERE = ("upper left", "upper right", "lower left", "lower right")
 
@@ -32,6 +36,44 @@ def fix_given(spec: TileSetSpec, tiles: Rgba) -> tuple[Rgba, Mask]:
         raise UsageError("No tile is given.", "Give at least one tile, or draw without given tiles.")
     _check_terrains(spec, layout, tiles, is_given)
     return _spread_borders(layout, tiles, is_given)
+
+
+def place_tiles(spec: TileSetSpec, given: Rgba, images: Sequence[tuple[str, Rgba]], target: int) -> Rgba:
+    """Return given tiles, uint8 [N, S, S, 4], with images added: single tiles, or sheets of the set.
+
+    images: names of files and uint8 [H, W, 4]. target: the place of the first single tile; the others follow. FREE
+    fills free places. Raises UsageError for images of another size, and for more tiles than places.
+    """
+    layout, found = spec.layout(given.shape[1]), given.copy()
+    for name, image in images:
+        if image.shape != given.shape[1:]:
+            tiles = layout.cut_sheet(image, name)
+            is_drawn = tiles[..., 3].any((1, 2))
+            found[is_drawn] = tiles[is_drawn]
+            continue
+        free = np.flatnonzero(~found[..., 3].any((1, 2))).tolist()
+        place = target if target != FREE else free[0] if free else len(found)
+        if place >= len(found):
+            raise UsageError("There are more tiles than places.", "Select a place with fewer tiles, or clear some.")
+        found[place] = image
+        target = FREE if target == FREE else target + 1
+    return found
+
+
+def sketch_tiles(spec: TileSetSpec, size: int, colours: NDArray[np.uint8]) -> Rgba:
+    """Return tiles that show their terrains as areas of plain colour: uint8 [N, S, S, 4]. colours: uint8 [K, 4]."""
+    layout = spec.layout(size)
+    return np.asarray(colours[layout.split(layout.shares.transpose(1, 2, 0)[None]).argmax(-1)])
+
+
+def name_places(spec: TileSetSpec, size: int) -> list[str]:
+    """Return a name of each place in the set, with its terrains row by row: 'Tile 3: grass grass / water grass'."""
+    places, names = spec.layout(size).places, [*(name or TRANSPARENT for name in spec.names), "any"]
+    shown = places if spec.kind == "blob" else places[:, CORNERS]
+    width = 3 if spec.kind == "blob" else 2
+    rows = ([names[place] for place in row] for row in shown.tolist())
+    lines = (" / ".join(" ".join(row[at : at + width]) for at in range(0, len(row), width)) for row in rows)
+    return [f"Tile {number}: {line}" for number, line in enumerate(lines, 1)]
 
 
 def _spread_borders(layout: TileLayout, tiles: Rgba, is_given: NDArray[np.bool_]) -> tuple[Rgba, Mask]:
@@ -68,9 +110,10 @@ def _check_terrains(spec: TileSetSpec, layout: TileLayout, tiles: Rgba, is_given
     apart = np.abs(colours[:, None] - colours).max(-1)  # [M * 4, M * 4]
     is_known = shown != ANY
     is_own, is_other_tile = shown[:, None] == shown, tile[:, None] != tile
-    own = np.where(is_own & is_other_tile & is_known, apart, np.inf).min(1)
-    others = np.where(~is_own & is_known, apart, np.inf)
-    excess = np.where(is_known & np.isfinite(own), own - _FARTHER * others.min(1) - _NOISE, -np.inf)
+    is_comparable = is_own & is_other_tile & is_known
+    own = np.where(is_comparable, apart, _FAR).min(1)
+    others = np.where(~is_own & is_known, apart, _FAR)
+    excess = np.where(is_known & is_comparable.any(1), own - _FARTHER * others.min(1) - _NOISE, -_FAR)
     worst = int(excess.argmax())
     if excess[worst] <= 0:
         return

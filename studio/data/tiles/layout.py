@@ -114,13 +114,12 @@ class TileLayout:
 
         The sheet may end after any variant; the missing tiles are transparent. name: of the sheet's file, for errors.
         """
-        size, rows = self.ties.shape[0] // len(self.cells), -(-len(self.places) // self.columns)
-        height, width = rows * size, self.columns * size
-        if sheet.shape[1] != width or sheet.shape[0] not in range(
-            height // self.variants, height + 1, height // self.variants
-        ):
+        size, rows = self.ties.shape[0] // len(self.cells), len(self.places) // self.columns
+        height, width, step = rows * size, self.columns * size, rows * size // self.variants
+        if sheet.shape[1] != width or sheet.shape[0] not in range(step, height + 1, step):
             title = f"{name} has {sheet.shape[1]} x {sheet.shape[0]} pixels; this tile set has {width} x {height}."
-            raise UsageError(title, f"Arrange {len(self.places)} tiles in {self.columns} columns, without gaps.")
+            arranged = f"Arrange {len(self.places)} tiles in {self.columns} columns, without gaps."
+            raise UsageError(title, f"A tile has {size} x {size} pixels. {arranged}")
         whole = np.pad(sheet, ((0, height - len(sheet)), (0, 0), (0, 0)))
         return whole.reshape(rows, size, self.columns, size, 4).swapaxes(1, 2).reshape(-1, size, size, 4)
 

@@ -247,7 +247,7 @@ def test_prepare_fast_mode(
 def test_class_choices_evenly_proportional_or_single(qtbot: QtBot, session: Session) -> None:
     page = show_alone(qtbot, session, GeneratePage)
     request = page.request
-    request.show_classes(("swords",), frozenset({"mix"}))
+    request.show_classes(("swords",), frozenset({"mix"}), 16)
     asked = []
     for place in range(request.classes.count()):
         request.classes.setCurrentIndex(place)
@@ -259,7 +259,7 @@ def test_class_choices_evenly_proportional_or_single(qtbot: QtBot, session: Sess
 def test_mix_a_class_with_a_comma(qtbot: QtBot, session: Session) -> None:
     page = show_alone(qtbot, session, GeneratePage)
     request = page.request
-    request.show_classes(("swords, long", "potions"), frozenset({"mix"}))
+    request.show_classes(("swords, long", "potions"), frozenset({"mix"}), 16)
     request.classes.setCurrentIndex(request.classes.findData("swords, long"))
     request.mixed_with.setCurrentIndex(request.mixed_with.findData("potions"))
     assert read_mixture(request.next_settings().mix) == [("swords, long", 50), ("potions", 50)]

@@ -7,7 +7,7 @@ import pytest
 
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.data.tiles.given import fix_given
+from studio.data.tiles.given import FREE, fix_given, name_places, place_tiles, sketch_tiles
 from studio.data.tiles.layout import TileSetSpec
 
 _SIZE = 16
@@ -84,3 +84,24 @@ def test_unsuitable_sets_are_refused() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             fix_given(_CORNERS, given)
+
+
+def test_images_are_tiles_or_sheets_of_the_set() -> None:
+    painted, none = _painted(_CORNERS), np.zeros_like(_painted(_CORNERS))
+    sheet = np.ascontiguousarray(painted.reshape(4, 4, _SIZE, _SIZE, 4).swapaxes(1, 2)).reshape(64, 64, 4)
+    np.testing.assert_array_equal(place_tiles(_CORNERS, none, [("all.png", sheet)], 3), painted)
+    found = place_tiles(_CORNERS, none, [("a", painted[0]), ("b", painted[1])], 14)
+    np.testing.assert_array_equal(found[14:], painted[:2])
+    found = place_tiles(_CORNERS, found, [("c", painted[2])], FREE)
+    np.testing.assert_array_equal(found[0], painted[2])
+    for images, target in (([("a", painted[0])] * 2, 15), ([("a", painted[0, :3])], 0)):
+        with pytest.raises(UsageError):
+            place_tiles(_CORNERS, none, images, target)
+
+
+def test_sketches_and_names_show_the_terrains() -> None:
+    colours = np.array([[1, 2, 3, 9], [4, 5, 6, 9]], np.uint8)
+    sketches, names = sketch_tiles(_CORNERS, _SIZE, colours), name_places(_CORNERS, _SIZE)
+    number = names.index(next(name for name in names if name.endswith(": grass water / grass water")))
+    assert (sketches[number][:, 0] == colours[0]).all() and (sketches[number][:, -1] == colours[1]).all()
+    assert name_places(_BLOB, _SIZE)[-1] == "Tile 48: any any any / any water any / any any any"

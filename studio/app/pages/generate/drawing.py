@@ -67,7 +67,9 @@ class DrawController(QObject):
         if self._can_draw():
             settings = self._request.next_settings()
             if settings.tiles != NONE:
-                self._submit(settings.replace(best_of=1), title="Tile set")
+                given = self._request.tiles.given()
+                request = None if given is None else EditRequest("given_tiles", given, ())
+                self._submit(settings.replace(best_of=1), request, title="Tile set")
             elif settings.best_of > 1:
                 self._draw_best(settings)
             else:

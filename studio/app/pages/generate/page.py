@@ -201,7 +201,7 @@ class GeneratePage(Page):
         self.request.show_sets(makes == "sets")
         if makes == "sets" and record is not None:
             self.sets.show_kind(record.cells, record.size)
-        self.request.show_classes(record.class_names if record else (), capabilities)
+        self.request.show_classes(record.class_names if record else (), capabilities, size)
         attributes = record.attributes if record is not None and "attributes" in capabilities else {}
         self.request.attributes.show_attributes(attributes)
         self.request.show_model(str(self.choice.run() or ""))

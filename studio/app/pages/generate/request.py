@@ -66,7 +66,7 @@ class RequestPanel(QWidget):
         self.mixed_with = factory.combo("Mixed with", _MIX_TIP)
         self.share = factory.percent_slider("Share", "Set the share of each class.", 50)
         self._share_label = factory.caption("")
-        self.tiles = TileChoice()
+        self.tiles = TileChoice(session)
         self._share_box = factory.panel(factory.column(self.share, self._share_label, spacing=4))
         self._mix_help = factory.caption(_MIX_HELP)
         mixed_with = factory.labelled("Mixed with", self.mixed_with)
@@ -110,13 +110,13 @@ class RequestPanel(QWidget):
         self._sprite_box.setVisible(not are_sets)
         self._refresh_mixture()
 
-    def show_classes(self, names: tuple[str, ...], capabilities: frozenset[str]) -> None:
-        """Offer these classes, and mixing if the model can; keep the user's choice if possible."""
+    def show_classes(self, names: tuple[str, ...], capabilities: frozenset[str], size: int) -> None:
+        """Offer these classes, and mixing if the model can; keep the user's choice if possible. size: of a sprite."""
         self._abilities, self._capabilities = capabilities, capabilities if len(names) > 1 else frozenset()
         factory.set_enabled(self.classes, "This model has a single class." if len(names) == 1 else "")
         all_classes = (("All classes, evenly", ""), ("All classes, as in the data", _IN_PROPORTION))
         factory.fill_combo(self.classes, [*all_classes, *zip(names, names, strict=True)], self.classes.currentData())
-        self.tiles.show_classes(names)
+        self.tiles.show_classes(names, size)
         self._on_class_changed()
 
     def show_model(self, run: str) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QComboBox, QSpinBox, QWidget
 
+from studio.app.pages.generate.given_tiles import GivenTilesDialog
+from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.data.colour.constraints import NONE
-from studio.data.tiles.layout import MOST_TERRAINS, TRANSPARENT, TileSetSpec
+from studio.data.tiles.layout import MOST_TERRAINS, MOST_VARIANTS, TRANSPARENT, TileSetSpec
+from studio.data.tiles.tile_set import TileKind
 from studio.engine.sampling.class_choice import names_text, read_names
 from studio.engine.sampling.settings import GenerateSettings
 
@@ -23,6 +28,8 @@ _ABOUT = {
     "blob": "47 tiles of a terrain on a ground, and the ground. A game picks each tile by its eight neighbours.",
     "dual-grid": "Corner tiles for a grid shifted by half a tile: two terrains give 16 tiles, three 81, four 256.",
 }
+_VARIANTS_TIP = "Draw this many tiles for each place. A map takes each equally often."
+_GIVE_TIP = "Give tiles of your own: the studio keeps them and draws the missing ones."
 _TERRAIN_TIP = "Choose a class of the model, or Transparent for an empty area."
 _FEWEST = 2
 
@@ -32,8 +39,9 @@ class TileChoice(QWidget):
 
     changed = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__()
+        self._session, self._size = session, 0  # of the model's sprites in pixels
         self.kinds = factory.combo("Tile set", _TIP)
         factory.fill_combo(self.kinds, _KINDS, NONE)
         self.terrains = [factory.combo(f"Terrain {number}", _TERRAIN_TIP) for number in range(1, MOST_TERRAINS + 1)]
@@ -42,10 +50,22 @@ class TileChoice(QWidget):
         self._wanted: Sequence[str] = ()  # the remembered terrains, until the classes are known
         lines = [factory.column(*line, spacing=2) for line in zip(self._labels, self.terrains, strict=True)]
         self._boxes = [factory.panel(line) for line in lines]
-        self.setLayout(factory.column(factory.labelled("Tile set", self.kinds), self._about, *self._boxes, spacing=4))
+        self.variants = QSpinBox()
+        self.variants.setRange(1, MOST_VARIANTS)
+        factory.pad_spin_box(self.variants)
+        factory.set_name_and_tip(self.variants, "Variants", _VARIANTS_TIP)
+        self.give = factory.button("Give tiles…", _GIVE_TIP, slot=self._on_give_clicked)
+        self._given_text = factory.caption("")
+        variants = factory.labelled("Variants", self.variants)
+        self._more = factory.panel(factory.column(variants, factory.row(self.give, 1), self._given_text, spacing=4))
+        kinds = factory.labelled("Tile set", self.kinds)
+        self.setLayout(factory.column(kinds, self._about, *self._boxes, self._more, spacing=4))
         for box in (self.kinds, *self.terrains):
             factory.need_focus_for_wheel(box)
             box.currentIndexChanged.connect(self._on_changed)
+        factory.need_focus_for_wheel(self.variants)
+        self.variants.valueChanged.connect(self._on_changed)
+        session.given_tiles.changed.connect(self._on_changed)
         self._refresh()
 
     def kind(self) -> str:
@@ -60,21 +80,30 @@ class TileChoice(QWidget):
     def problem(self) -> str:
         """Return why the terrains form no tile set; '' if they do, or for single sprites."""
         try:
-            if self.kind() != NONE:
-                TileSetSpec(self.kind(), tuple(self.chosen_terrains()))  # type: ignore[arg-type]
+            self._spec()
         except UsageError as error:
             return error.title
         return ""
 
+    def _spec(self) -> TileSetSpec | None:
+        """Return the chosen tile set; None for single sprites. Raises UsageError for terrains that form no set."""
+        if self.kind() == NONE:
+            return None
+        return TileSetSpec(cast(TileKind, self.kind()), tuple(self.chosen_terrains()), self.variants.value())
+
+    def given(self) -> Rgba | None:
+        """Return the given tiles of the chosen set, uint8 [N, S, S, 4]; None without given tiles."""
+        spec = None if self.problem() else self._spec()
+        return None if spec is None else self._session.given_tiles.of(spec, self._size)
+
     def count_text(self) -> str:
         """Return why the number of sprites is fixed; '' for single sprites."""
-        if self.kind() == NONE:
-            return ""
-        count = 48 if self.kind() == "blob" else len(self.chosen_terrains()) ** 4
-        return f"This tile set has {count:,} tiles."
+        spec = None if self.problem() else self._spec()
+        return "" if spec is None else f"This tile set has {spec.tile_count:,} tiles."
 
-    def show_classes(self, names: Sequence[str]) -> None:
-        """Offer classes, if any; keep the chosen terrains if possible."""
+    def show_classes(self, names: Sequence[str], size: int) -> None:
+        """Offer classes, if any; keep the chosen terrains if possible. size: side of the model's sprites in pixels."""
+        self._size = size
         if not names:
             return
         before = self._wanted or [str(box.currentData() or "") for box in self.terrains]
@@ -91,8 +120,9 @@ class TileChoice(QWidget):
     def apply_to(self, settings: GenerateSettings) -> GenerateSettings:
         """Return settings with the chosen kind and terrains."""
         if self.kind() == NONE:
-            return settings.replace(tiles=NONE, terrains="")
-        return settings.replace(tiles=self.kind(), terrains=names_text(self.chosen_terrains()), mix="", best_of=1)
+            return settings.replace(tiles=NONE, terrains="", variants=1)
+        terrains, variants = names_text(self.chosen_terrains()), self.variants.value()
+        return settings.replace(tiles=self.kind(), terrains=terrains, variants=variants, mix="", best_of=1)
 
     def restore(self, settings: GenerateSettings) -> None:
         """Show the kind and the terrains of earlier settings."""
@@ -102,15 +132,32 @@ class TileChoice(QWidget):
             self._wanted = ()
         self.kinds.setCurrentIndex(max(0, self.kinds.findData(settings.tiles)))
         if self.terrains[0].count():
-            self.show_classes([name for name in _names_in(self.terrains[0]) if name != TRANSPARENT])
+            names = [name for name in _names_in(self.terrains[0]) if name != TRANSPARENT]
+            self.show_classes(names, self._size)
+        self.variants.setValue(settings.variants)
 
     @Slot()
     def _on_changed(self) -> None:
         self._refresh()
         self.changed.emit()
 
+    @Slot()
+    def _on_give_clicked(self) -> None:
+        try:
+            spec = self._spec()
+            if spec is not None:
+                GivenTilesDialog(self, self._session, spec, self._size).open()
+        except UsageError as error:
+            self._session.show_error(error)
+
     def _refresh(self) -> None:
-        kind = self.kinds.currentData()
+        kind, given = self.kinds.currentData(), self.given()
+        self._more.setVisible(kind in _ABOUT)
+        total = 0 if given is None else len(given)
+        count = 0 if given is None else int(given[..., 3].any((1, 2)).sum())
+        self._given_text.setText(f"{count:,} of {total:,} tiles are given." if count else "")
+        self._given_text.setVisible(bool(count))
+        factory.set_enabled(self.give, self.problem())
         self._about.setText(_ABOUT.get(kind, ""))
         self._about.setVisible(kind in _ABOUT)
         for number, (box, label) in enumerate(zip(self._boxes, self._labels, strict=True)):

@@ -133,7 +133,7 @@ def test_typed_seed_is_kept(page: GeneratePage) -> None:
 
 def test_settings_that_the_model_can_not_use_say_why(page: GeneratePage) -> None:
     request = page.request
-    request.show_classes(("only",), frozenset({"seamless"}))
+    request.show_classes(("only",), frozenset({"seamless"}), 16)
     assert not request.classes.isEnabled() and "single class" in request.classes.toolTip()
     mirror, seamless = (request._form._controls[name] for name in ("mirror", "seamless"))  # type: ignore[union-attr]
     assert not mirror.isEnabled() and "symmetric" in mirror.toolTip() and seamless.isEnabled()

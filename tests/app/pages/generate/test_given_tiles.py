@@ -1,0 +1,91 @@
+"""The dialog for given tiles: images go into places, contradictions are told, and the set is kept for drawing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from PySide6.QtCore import QMimeData, Qt, QUrl
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from studio.app import dialogs
+from studio.app.pages.generate.given_tiles import GivenTilesDialog
+from studio.app.state.session import Session
+from studio.core.arrays import Rgba
+from studio.data.tiles.layout import TileSetSpec
+from tests.app.conftest import LONG_MS, click
+
+_SPEC = TileSetSpec("corner", ("land/grass", "water"))
+_SIZE = 16
+_GRASS, _WATER = (40, 150, 50, 255), (40, 70, 200, 255)
+
+
+def _tile(colour: tuple[int, int, int, int]) -> Rgba:
+    return np.full((_SIZE, _SIZE, 4), colour, np.uint8)
+
+
+@pytest.fixture
+def parent(qtbot: QtBot) -> QWidget:
+    made = QWidget()
+    qtbot.addWidget(made)
+    return made
+
+
+@pytest.fixture
+def dialog(parent: QWidget, session: Session) -> GivenTilesDialog:
+    made = GivenTilesDialog(parent, session, _SPEC, _SIZE)
+    made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    made.open()
+    return made
+
+
+def test_tiles_are_pasted_opened_cleared_and_kept(
+    qtbot: QtBot, session: Session, dialog: GivenTilesDialog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corners = _SPEC.layout(_SIZE).corners
+    (grass,), (water,) = (np.flatnonzero((corners == terrain).all(1)).tolist() for terrain in (0, 1))
+    dialog.table.select([grass])
+    image = QImage(_tile(_GRASS).tobytes(), _SIZE, _SIZE, QImage.Format.Format_RGBA8888)
+    QGuiApplication.clipboard().setImage(image)
+    QTest.keyClick(dialog.table, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert (dialog.tiles[grass] == _GRASS).all() and "1 tile of 16 given." in dialog._hint.text()
+    path = tmp_path / "water.png"
+    Image.fromarray(_tile(_WATER)).save(path)
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    assert dialog.take(data, water)
+    qtbot.waitUntil(lambda: bool(dialog.tiles[water].any()), timeout=LONG_MS)
+    mixed = int(np.flatnonzero(corners.sum(1) == 1)[0])
+    monkeypatch.setattr(dialogs, "choose_files", lambda *_: [path])
+    dialog._on_opened(mixed)
+    qtbot.waitUntil(lambda: bool(dialog.tiles[mixed].any()), timeout=LONG_MS)
+    click(dialog.use)
+    assert dialog.isVisible() and "shows water" in dialog.error.text()
+    dialog.table.select([mixed])
+    QTest.keyClick(dialog.table, Qt.Key.Key_Delete)
+    assert not dialog.tiles[mixed].any() and not dialog.error.isVisible()
+    click(dialog.use)
+    kept = session.given_tiles.of(_SPEC, _SIZE)
+    assert not dialog.isVisible() and kept is not None and np.flatnonzero(kept[..., 3].any((1, 2))).size == 2
+    assert session.given_tiles.of(TileSetSpec("corner", ("a", "b"), 2), _SIZE) is None
+
+
+def test_images_that_fit_no_place_are_refused(dialog: GivenTilesDialog) -> None:
+    dialog.take(_image_data(5, 7), 0)
+    assert "5 x 7 pixels" in dialog.error.text() and not dialog.tiles.any()
+    dialog.take(_image_data(64, 64), 0)
+    assert "given" in dialog._hint.text() and dialog.tiles.all()
+    assert not dialog.take(QMimeData(), 0)
+
+
+def _image_data(width: int, height: int) -> QMimeData:
+    image = QImage(width, height, QImage.Format.Format_RGBA8888)
+    image.fill(Qt.GlobalColor.white)
+    data = QMimeData()
+    data.setImageData(image)
+    return data
