@@ -306,6 +306,23 @@ COMMANDS = {
         _flag("topic", "name of a topic, or TOPIC#SECTION", "TOPIC", nargs="?"),
         run="help.show_help",
     ),
+    "learn": _command(
+        "lessons", "lessons: predict, measure on this device, compare, and solve an exercise",
+        _flag("lesson", "number or name of a lesson; without one: list the lessons", "LESSON", nargs="?"),
+        _paths(f"sprites: {_SPRITES} (default: the demo sprites)", "*"),
+        (
+            _flag("--answer", "your prediction: a letter, a number, or 'skip' (default: ask on the terminal)", "TEXT"),
+            _flag("--exercise", "write the exercise of the lesson to a new file, or check the file", "FILE",
+                type=Path),
+            _flag("--collect", "make a table of the pages that learners have handed in", "FOLDER", type=Path),
+        ),
+        _flag("--name", "the learner's name (default: your account's)"),
+        _flag("--class", "class settings by a teacher: which lessons, which sprites, how long", "FILE", type=Path,
+            dest="class_file"),
+        _DEVICE, _IMPORT_FLAGS,
+        _out(".html file or folder for the page to hand in; with --collect: .html or .csv file"),
+        usage="[LESSON [PATH...]]",
+    ),
     "lab": _command(
         "learn", "run an experiment on this device (batch size, learning rate, threads, ...) or analyse a run",
         _flag("experiment", "experiment, listed below; without a name: list all experiments and earlier results",

@@ -1,0 +1,229 @@
+"""`studio learn`: lessons, their exercises, hand-in pages, and the table of a class."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.cli.inputs import find_device, read_sprites, run_import
+from studio.cli.messages import DONE, FAILED, notice
+from studio.cli.report import SUFFIXES
+from studio.cli.reporting import Reporter, reporter_for, run_job
+from studio.core import files, paths
+from studio.core.errors import BadInputError, UsageError, os_error_reason
+from studio.core.events import Events, Notice
+from studio.core.formatting import count
+from studio.core.shell import command_line
+from studio.data.options import ImportOptions
+from studio.data.sprites import Sprites
+
+if TYPE_CHECKING:
+    from studio.lab.learn.class_settings import ClassSettings
+    from studio.lab.learn.records import LessonRecord
+    from studio.lab.lessons.base import Answer, Lesson
+
+_LARGEST_CODE_BYTES = 1 << 20
+_TRIES_BEFORE_ANSWER = 3  # then the solution is shown
+
+
+def learn(args: argparse.Namespace) -> int:
+    """Give a lesson, check an exercise, write a page or collect pages; without a lesson, list the lessons."""
+    reporter = reporter_for(args)
+    _check_out(args)
+    if args.collect is not None:
+        return _collect(args.collect, args.out, reporter)
+    from studio.lab.learn.class_settings import read_class
+    from studio.lab.learn.records import default_learner
+
+    settings, learner = read_class(args.class_file), args.name or default_learner()
+    code = DONE
+    if args.lesson is not None:
+        chosen = settings.lesson(args.lesson)
+        give = _lesson if args.exercise is None else _exercise
+        code = give(chosen, args, settings, learner, reporter)
+    elif args.out is None:
+        return _list(settings, learner, reporter)
+    for out in filter(None, (args.out, settings.hand_in)):
+        _save_page(out, learner, reporter)
+    return code
+
+
+def _check_out(args: argparse.Namespace) -> None:
+    """Raise UsageError if --out is neither a folder nor a file of a suitable type."""
+    suffixes = (*SUFFIXES, *([".csv"] if args.collect is not None else []))
+    out: Path | None = args.out
+    if out is not None and out.suffix and not out.is_dir() and out.suffix.lower() not in suffixes:
+        raise UsageError(f"A page can't be saved as {out.suffix!r}.", f"Use {' or '.join(suffixes)}, or a folder.")
+
+
+def _list(settings: ClassSettings, learner: str, reporter: Reporter) -> int:
+    """Print the lessons and what the learner has done."""
+    from studio.lab.learn.records import load_record
+
+    rows = []
+    for number, item in settings.lessons():
+        record = load_record(learner, item.name)
+        state = {"measured": record.measurements, "right": record.is_right, "exercise": record.passed}
+        about = {"number": number, "title": item.title, "question": item.question, "minutes": item.minutes}
+        reporter.write_json({"type": "Lesson", "lesson": item.name, **about, **state})
+        done = "measured" if record.measurements else ""
+        rows.append((str(number), item.name, item.question, done, "solved" if record.passed else ""))
+    reporter.print_table((">", "lesson", "question", "done", "exercise"), rows)
+    minutes = sum(item.minutes for _, item in settings.lessons())
+    reporter.print(f"\n{count(len(rows), 'lesson')}, about {minutes} minutes. Begin:  studio learn 1")
+    reporter.print(f"Answers are kept for {learner}; --name chooses another name.")
+    return DONE
+
+
+def _lesson(chosen: Lesson, args: argparse.Namespace, settings: ClassSettings, learner: str, reporter: Reporter) -> int:
+    """Introduce a lesson, ask for the prediction, measure, and explain the difference."""
+    from studio.lab.learn.cards import card_sentences
+    from studio.lab.learn.running import LessonDone, lesson_context, run_lesson
+
+    _introduce(chosen, settings, reporter)
+    answer = _prediction(chosen, args)
+    sprites = _sprites(args, settings, reporter)
+    device = find_device(args, probe=True)
+    context = lesson_context(sprites, device, settings.seconds or chosen.seconds)
+    done = run_job(run_lesson(chosen, context, answer, learner), reporter, LessonDone)
+    _print_record(done.record, reporter)
+    reporter.print(f"\nOn a GPU. {' '.join([chosen.gpu, *card_sentences(chosen)])}")
+    reporter.print(f"\nIn plain PyTorch:\n\n{chosen.code(context)}")
+    name, address = chosen.read_on
+    reporter.print(f"PyTorch's own page: {name}, {address}")
+    again = command_line("studio", "learn", chosen.name, "--exercise", f"{chosen.name}.py")
+    reporter.print(f"\nExercise. {chosen.exercise.task}\nBegin:  {again}")
+    return DONE
+
+
+def _introduce(chosen: Lesson, settings: ClassSettings, reporter: Reporter) -> None:
+    numbers = {item.name: number for number, item in settings.lessons()}
+    reporter.print(f"Lesson {numbers[chosen.name]}: {chosen.title}\n")
+    for paragraph in chosen.intro:
+        reporter.print(f"{paragraph}\n")
+    reporter.print(chosen.question)
+    for letter, choice in chosen.prediction.lettered():
+        reporter.print(f"  {letter}  {choice}")
+
+
+def _prediction(chosen: Lesson, args: argparse.Namespace) -> Answer | None:
+    """Return the prediction of --answer, or ask on the terminal; None if skipped. Raises UsageError."""
+    prediction = chosen.prediction
+    if args.answer is not None:
+        return None if args.answer == "skip" else prediction.read(args.answer)
+    if args.json or not sys.stdin.isatty():
+        raise UsageError("Predict before the measurement.", "Add --answer TEXT, or --answer skip.")
+    what = "a letter" if prediction.choices else f"a number of {prediction.unit}"
+    while True:
+        try:
+            typed = input(f"\nYour prediction ({what}, or skip): ").strip()
+        except EOFError:
+            typed = "skip"
+        try:
+            return None if typed == "skip" else prediction.read(typed)
+        except UsageError as error:
+            print(notice(Notice("warning", error.title, error.hint)))  # noqa: T201
+
+
+def _sprites(args: argparse.Namespace, settings: ClassSettings, reporter: Reporter) -> Sprites:
+    """Import the named sprites, the sprites of the class, or the demo sprites."""
+    if args.paths:
+        return read_sprites(args, args.paths, reporter).sprites
+    return run_import([settings.sprites or paths.demo_sprites()], ImportOptions(), reporter).sprites
+
+
+def _print_record(record: LessonRecord, reporter: Reporter) -> None:
+    outcome = record.result.outcome if record.result else None
+    if outcome is None:
+        return
+    for table in outcome.tables:
+        reporter.print()
+        reporter.print_table(table.columns, table.rows)
+    reporter.print()
+    for sentence in (*outcome.sentences, *record.explanation):
+        reporter.print(sentence)
+
+
+def _exercise(
+    chosen: Lesson, args: argparse.Namespace, settings: ClassSettings, learner: str, reporter: Reporter
+) -> int:
+    """Write the exercise to a new file, or check the file of a learner."""
+    from studio.lab.learn.code_child import CodeDone
+    from studio.lab.learn.records import load_record
+    from studio.lab.learn.running import check_exercise
+
+    path: Path = args.exercise
+    exercise = chosen.exercise
+    if not path.exists():
+        with files.wrap_export_errors(path):
+            files.write_atomic(path, exercise.starter.encode())
+        reporter.write_json({"type": "FilesSaved", "paths": [path]})
+        reporter.print(f"{exercise.task}\n\nThe program is in {path}. Edit it, then give the same command to check it.")
+        return DONE
+    done = run_job(_printed(check_exercise(chosen, _read_code(path), learner), reporter), reporter, CodeDone)
+    if done.passed:
+        reporter.print("\nSolved.")
+        return DONE
+    reporter.print(f"\nNot solved yet. {done.error or done.problem}")
+    if load_record(learner, chosen.name).tries >= _TRIES_BEFORE_ANSWER:
+        reporter.print(f"\nA solution:\n\n{exercise.answer}")
+    return FAILED
+
+
+def _printed(events: Events, reporter: Reporter) -> Events:
+    """Print the output of a learner's code by lines while it runs, and pass all events on."""
+    from studio.lab.learn.code_child import CodeDone, CodePrinted
+
+    line = ""
+    with closing(events):
+        for event in events:
+            if isinstance(event, CodePrinted):
+                *lines, line = (line + event.text).split("\n")
+                for each in lines:
+                    reporter.print(each)
+            if isinstance(event, CodeDone) and line:
+                reporter.print(line)
+            yield event
+
+
+def _read_code(path: Path) -> str:
+    """Return a learner's program. Raises BadInputError if it can't be read."""
+    try:
+        if path.stat().st_size > _LARGEST_CODE_BYTES:
+            raise BadInputError(f"{path} is too large for a program.", "Programs may have 1 MB.")
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"{path} can't be read.", f"{os_error_reason(error)}.") from error
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"{path} is not a text file in UTF-8.", "Save the program as text.") from error
+
+
+def _save_page(out: Path, learner: str, reporter: Reporter) -> None:
+    """Write the learner's hand-in page to a file, or to a folder under the learner's name."""
+    from studio.lab.learn.hand_in import save_page
+
+    path = save_page(out, learner)
+    reporter.write_json({"type": "FilesSaved", "paths": [path]})
+    reporter.print(f"\nThe page to hand in is {path}")
+
+
+def _collect(folder: Path, out: Path | None, reporter: Reporter) -> int:
+    """Print a table of the hand-in pages in a folder, and write it to --out."""
+    from studio.lab.learn.collect import collect, save_table, table_of
+
+    pages, problems = collect(folder)
+    for page in pages:
+        reporter.write_json({"type": "HandIn", **vars(page.hand_in), "file": page.path})
+    for problem in problems:
+        reporter.show(Notice("warning", problem))
+    table = table_of(pages)
+    reporter.print_table(table.columns, table.rows)
+    reporter.print(f"\n{count(len(pages), 'page')} collected.")
+    if out is not None:
+        path = save_table(out, pages, problems)
+        reporter.write_json({"type": "FilesSaved", "paths": [path]})
+        reporter.print(f"The table is in {path}")
+    return DONE

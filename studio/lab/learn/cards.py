@@ -1,0 +1,36 @@
+"""What real graphics cards gave in the lessons: figures measured once, shipped with the studio.
+
+tests/bench/bench_lessons.py measures them and writes the file.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from studio.core import paths, records
+from studio.lab.lessons.base import Lesson
+
+
+@dataclass(frozen=True)
+class Card:
+    """A graphics card. lessons: the figures of each lesson by its name."""
+
+    name: str
+    date: str  # of the measurement: '2026-11-28'
+    torch: str  # version
+    lessons: dict[str, dict[str, float | str]]
+
+
+@cache
+def cards() -> tuple[Card, ...]:
+    """Return the measured cards; none if the file is missing."""
+    path = paths.assets() / "lessons" / "cards.json"
+    return records.parse(path.read_bytes(), tuple[Card, ...]) if path.is_file() else ()
+
+
+def card_sentences(lesson: Lesson) -> tuple[str, ...]:
+    """Return a sentence for each card on which the lesson was measured."""
+    return tuple(
+        f"{card.name}, measured on {card.date} with PyTorch {card.torch}: {lesson.card_text(card.lessons[lesson.name])}"
+        for card in cards()
+        if lesson.name in card.lessons
+    )
