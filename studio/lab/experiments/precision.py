@@ -98,7 +98,16 @@ def _conclusion(trainings: Mapping[str, PrecisionTraining], context: ExperimentC
     sentences.append(f"Your settings use {used}." if best == used else f"Your settings use {used}, not {best}.")
     # No suggestion of fp16: 'auto' chooses it where a GPU lacks fast bf16.
     suggests = {} if best in (used, "fp16") else {"precision": best}
-    return Outcome((plot,), (_table(trainings),), tuple(sentences), suggests)
+    return Outcome((plot,), (_table(trainings),), tuple(sentences), suggests, figures=_figures(trainings, ends))
+
+
+def _figures(trainings: Mapping[str, PrecisionTraining], ends: Mapping[str, float]) -> dict[str, float | str]:
+    """Return step time, kept memory and last loss of each precision, for the lesson on mixed precision."""
+    figures: dict[str, float | str] = {}
+    for name, training in trainings.items():
+        figures |= {f"{name}_step_s": training.step_s, f"{name}_kept_bytes": float(training.kept_bytes)}
+        figures[f"{name}_loss"] = ends[name] if math.isfinite(ends[name]) else "not finite"
+    return figures
 
 
 def _compared(name: str, trainings: Mapping[str, PrecisionTraining], ends: Mapping[str, float]) -> Iterator[str]:

@@ -21,6 +21,8 @@ Figures = Mapping[str, float | str]
 """Measured values by name."""
 
 _LETTERS = "abcdefgh"
+_ROUNDED = 100  # larger numbers are shown without decimals
+_MUCH = 1.5  # a smaller factor between two numbers is not told
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(\D|$))")
 
 
@@ -59,7 +61,9 @@ class Prediction:
 
     def show(self, answer: Answer) -> str:
         """Return an answer as a text: 'faster', or '1,200 steps/s'."""
-        return answer if isinstance(answer, str) else f"{decimal(answer)} {self.unit}".rstrip()
+        if isinstance(answer, str):
+            return answer
+        return f"{answer:,.0f} {self.unit}" if answer >= _ROUNDED else f"{answer:.3g} {self.unit}"
 
     def is_right(self, answer: Answer, measured: Answer) -> bool:
         """Return whether an answer is the measured choice, or near the measured number."""
@@ -77,7 +81,8 @@ class Prediction:
         if is_right:
             return f"You predicted {said}. Measured: {self.show(measured)}. That is a good prediction."
         low, high = sorted((answer, measured))
-        times = f": {'more' if measured > answer else 'less'} by a factor of {high / low:.2g}" if low > 0 else ""
+        factor = high / low if low > 0 else 1.0
+        times = f": {'more' if measured > answer else 'less'} by a factor of {factor:,.2g}" if factor > _MUCH else ""
         return f"You predicted {said}. Measured: {self.show(measured)}{times}."
 
 

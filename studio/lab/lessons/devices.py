@@ -15,6 +15,7 @@ from studio.core.formatting import count, decimal, rate
 from studio.engine.devices import detection
 from studio.engine.devices.types import Device
 from studio.lab.experiments.base import TIMED_IMPORTS, ExperimentContext
+from studio.lab.experiments.sweep import milliseconds
 from studio.lab.lessons.base import Answer, Exercise, Figures, Lesson, Prediction
 from studio.lab.lessons.task import BATCH, Step, make_step, time_each
 from studio.lab.outcome import Outcome, Table
@@ -132,7 +133,7 @@ class Devices(Lesson):
             yield Progress(done + 1, len(devices), f"devices; now {device.name}")
         own = proofs[0]
         step = make_step(context, context.target)
-        figures = {
+        figures: dict[str, float | str] = {
             "steps_per_s": 1 / own.step_s, "loss_before": own.loss_before, "loss_after": own.loss_after,
             "changed_by": own.changed_by, "weights_on": own.weights_on, "batch": float(BATCH),
             "weights": float(sum(weight.numel() for weight in step.network.parameters())),
@@ -150,8 +151,8 @@ class Devices(Lesson):
         speed, weights = float(figures["steps_per_s"]), round(float(figures["weights"]))
         billions = float(figures["operations"]) * speed / 1e9
         sentences = [
-            f"One step takes {1000 / speed:.2g} ms. The network has {count(weights, 'weight')}, and a step is about "
-            f"{float(figures['operations']) / 1e6:.3g} million multiplications and additions. Your device did "
+            f"One step takes {milliseconds(1 / speed)}. The network has {count(weights, 'weight')}. A step is about "
+            f"{float(figures['operations']) / 1e6:.3g} million multiplications and additions; your device did "
             f"{billions:.2g} billion of them per second.",
             f"The proof: the weights lie on '{figures['weights_on']}', one step lowered the loss from "
             f"{decimal(float(figures['loss_before']))} to {decimal(float(figures['loss_after']))}, and the weights "

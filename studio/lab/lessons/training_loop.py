@@ -63,7 +63,7 @@ def _check(names: Mapping[str, Any]) -> str:
         x, y = torch.rand(16, 6), torch.randint(3, (16,))
         loop(network, torch.optim.SGD(network.parameters(), lr=0.3), x, y, 4)
         trained.append(network.weight.detach())
-    if torch.allclose(*trained, atol=1e-6):
+    if torch.allclose(trained[0], trained[1], atol=1e-6):
         return ""
     return "After 4 steps the weights differ from those of a correct loop. Which line forgets old gradients?"
 
@@ -138,7 +138,7 @@ class TrainingLoop(Lesson):
             for line in _LINES:
                 exec(line, names)
         yield Progress(len(losses), len(losses), "steps")
-        figures = {
+        figures: dict[str, float | str] = {
             "changed_by": ", ".join(changed_by), "loss_before": losses[0], "loss_after": losses[1],
             "loss_last": losses[-1], "steps": float(_MORE_STEPS), "classes": float(len(data.class_names)),
             "weights": float(sum(weight.numel() for weight in network.parameters())), "batch": float(len(y)),

@@ -1,0 +1,133 @@
+"""Mixed precision: steps in 16-bit and in 32-bit numbers, in speed, memory and loss."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from studio.core.events import Events
+from studio.core.formatting import decimal, memory, percent
+from studio.lab.catalog import experiment
+from studio.lab.experiments.base import ExperimentContext
+from studio.lab.lessons.base import Answer, Exercise, Figures, Lesson, Prediction
+
+_FASTER, _SAME, _SLOWER = "faster", "about as fast", "slower"
+_NEAR = 1.1  # a smaller factor is about as fast
+_STARTER = """\
+import torch
+from torch import nn
+
+
+def train_step(network, optimizer, x, y, device):
+    # run the network in bfloat16: torch.autocast(device, torch.bfloat16); compute the loss in float32
+    scores = network(x)
+    loss = nn.functional.cross_entropy(scores, y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+network = nn.Linear(8, 3)
+optimizer = torch.optim.AdamW(network.parameters())
+loss = train_step(network, optimizer, torch.rand(4, 8), torch.tensor([0, 1, 2, 0]), "cpu")
+print(f"loss {loss.item():.3f} in {loss.dtype}, weights in {network.weight.dtype}")
+"""
+_ANSWER = _STARTER.replace(
+    "    scores = network(x)\n    loss = nn.functional.cross_entropy(scores, y)\n",
+    "    with torch.autocast(device, torch.bfloat16):\n        scores = network(x)\n"
+    "    loss = nn.functional.cross_entropy(scores.float(), y)\n",
+)
+
+
+class _Spy(nn.Module):
+    """A linear layer that records the number type of its output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.dtype = nn.Linear(8, 3), torch.float32
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        scores: torch.Tensor = self.layer(x)
+        self.dtype = scores.dtype
+        return scores
+
+
+def _check(names: Mapping[str, Any]) -> str:
+    """Call the learner's step with a layer that records its number type."""
+    spy = _Spy()
+    optimizer = torch.optim.SGD(spy.parameters(), lr=0.5)
+    before = spy.layer.weight.detach().clone()
+    loss = names["train_step"](spy, optimizer, torch.rand(4, 8), torch.tensor([0, 1, 2, 0]), "cpu")
+    if spy.dtype != torch.bfloat16:
+        return f"The network computed in {str(spy.dtype).removeprefix('torch.')} instead of bfloat16."
+    if loss.dtype != torch.float32:
+        return f"The loss is in {str(loss.dtype).removeprefix('torch.')}: convert the scores with .float() first."
+    if spy.layer.weight.dtype != torch.float32:
+        return "The weights should stay in float32: autocast converts them for the computation only."
+    return "The step did not change the weights." if torch.equal(before, spy.layer.weight) else ""
+
+
+class MixedPrecision(Lesson):
+    """Runs the Lab's experiment on precision, and explains its figures."""
+
+    name = "mixed-precision"
+    title = "Mixed precision"
+    question = "How fast are training steps in bfloat16 on your device, compared with float32?"
+    order = 60
+    seconds = 12.0
+    intro = (
+        "A number in float32 takes 4 bytes, in bfloat16 2 bytes. Half the bytes are moved in half the time, and some "
+        "devices compute with small numbers much faster. But bfloat16 keeps only about 3 digits.",
+        "Mixed precision uses both: the weights, the loss and the optimizer stay in float32, and the large products of "
+        "the network run in 16 bits. In PyTorch, torch.autocast does that.",
+        "float16 is the other type of 2 bytes. Small gradients become zero in it, so a GradScaler multiplies the loss "
+        "first. bfloat16 needs no scaler. The studio trains its own kind of model here, in each precision in turns.",
+    )
+    prediction = Prediction(choices=(_FASTER, _SAME, _SLOWER))
+    read_on = ("Automatic mixed precision", "https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html")
+    gpu = (
+        "GPUs have units for products of 16-bit numbers, so large networks train several times as fast and need less "
+        "memory. A CPU has such units only if it is new; without them, each number is converted back and forth."
+    )
+    exercise = Exercise(
+        task="Change this step to mixed precision: the network in bfloat16, the loss and the weights in float32.",
+        starter=_STARTER,
+        answer=_ANSWER,
+        check=_check,
+    )
+
+    def run(self, context: ExperimentContext) -> Events:
+        yield from experiment("precision").run(context)
+
+    def code(self, context: ExperimentContext) -> str:
+        return experiment("precision").code(context)
+
+    def measured(self, figures: Figures) -> Answer:
+        times = float(figures["fp32_step_s"]) / float(figures["bf16_step_s"])
+        return _FASTER if times > _NEAR else _SLOWER if times < 1 / _NEAR else _SAME
+
+    def explain(self, figures: Figures, answer: Answer | None) -> Sequence[str]:
+        fp32_s, bf16_s = float(figures["fp32_step_s"]), float(figures["bf16_step_s"])
+        fp32_bytes, bf16_bytes = float(figures["fp32_kept_bytes"]), float(figures["bf16_kept_bytes"])
+        why = {
+            _FASTER: "Your device has units for 16-bit numbers, or the step mostly waits for memory.",
+            _SAME: "The step is not limited by the size of the numbers.",
+            _SLOWER: "Your device has no fast units for bfloat16, so each product converts its numbers first.",
+        }[str(self.measured(figures))]
+        return [
+            f"A step takes {1000 * fp32_s:,.3g} ms in float32 and {1000 * bf16_s:,.3g} ms in bfloat16: "
+            f"{fp32_s / bf16_s:.2g} times as fast. {why}",
+            f"For the backward pass, bfloat16 keeps {memory(round(bf16_bytes))} and float32 "
+            f"{memory(round(fp32_bytes))}: {percent(bf16_bytes / fp32_bytes)}. It is not exactly half, because some "
+            "parts stay in float32.",
+            f"The losses at the end were {decimal(float(figures['bf16_loss']))} and "
+            f"{decimal(float(figures['fp32_loss']))}: 3 digits are enough for the products, as long as the weights "
+            "keep all theirs.",
+        ]
+
+    def card_text(self, figures: Figures) -> str:
+        times = float(figures["fp32_step_s"]) / float(figures["bf16_step_s"])
+        kept = float(figures["bf16_kept_bytes"]) / float(figures["fp32_kept_bytes"])
+        return f"bfloat16 was {times:.2g} times as fast as float32 and kept {percent(kept)} of the memory."
