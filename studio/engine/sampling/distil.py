@@ -28,14 +28,16 @@ from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
-from studio.engine.sampling.generate import Labels, draw, proportional_labels, run_in_precision
+from studio.engine.sampling.generate import Labels, draw, model_attributes, proportional_labels, run_in_precision
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.optim import EMA, make_optimizers, set_learning_rate
+from studio.exports.base import label_shares
 from studio.recipes.capabilities import Distils, Student
 
 _ROUND_SPRITES = 128  # teacher paths per round
 _PASSES = 4  # over the paths of a round
 _BATCH = 64  # paths
+_OPEN = 0.2  # share of attributes without a value
 _RATE, _WARM_UP = 1e-3, 20  # warm-up in steps; the rate falls to zero over the second half
 _HALFLIFE_SPRITES = 2_000
 _COMPARED, _COMPARED_SEED = 64, 2**31 - 1  # sprites; from noise that is never trained on
@@ -82,19 +84,39 @@ def _train_student(model: TrainedModel, settings: DistilSettings) -> Generator[E
     learner = _StudentTrainer(model, rounds)
     rng = torch.Generator().manual_seed(settings.seed)
     for first in range(0, rounds * _ROUND_SPRITES, _ROUND_SPRITES):
-        labels = proportional_labels(model.style.class_counts, _ROUND_SPRITES, first)
+        labels = path_labels(model, first, rng)
         paths = list[Tensor]()
         for part in _teacher_paths(model, labels, settings.seed, first):
             paths.append(part)
             yield Progress(learner.step, learner.steps, "steps")
-        path, classes = torch.cat(paths), torch.from_numpy(labels).to(model.device)  # path: [n, strides + 1, 4, S, S]
+        path, labels = torch.cat(paths), labels.to(model.device)  # path: [n, strides + 1, 4, S, S]
         for _ in range(_PASSES):
             for chosen in torch.randperm(_ROUND_SPRITES, generator=rng).to(model.device).split(_BATCH):
-                for _ in learner.follow(path[chosen], classes[chosen]):
+                for _ in learner.follow(path[chosen], labels[chosen]):
                     yield Progress(learner.step, learner.steps, "steps")
     average = learner.average.network
     assert isinstance(average, Student)  # a copy of the learner's
     return average
+
+
+def path_labels(model: TrainedModel, first: int, rng: torch.Generator) -> Tensor:
+    """Return what the paths of a round show, for `draw`: int64 [N], the class; or float32 [N, K] with attributes.
+
+    With attributes, a third of the paths show a class alone, a third attributes alone, a third both. Every attribute
+    gets a random value, so that the student also learns combinations of values that no sprite has. A fifth of the
+    attributes stay open.
+    """
+    classes = torch.from_numpy(proportional_labels(model.style.class_counts, _ROUND_SPRITES, first))
+    attributes = model_attributes(model)
+    if not attributes:
+        return classes
+    kind = torch.randint(3, (_ROUND_SPRITES,), generator=rng)
+    parts = [torch.where(kind == 1, -1, classes)]
+    for values in attributes.values():
+        value = torch.randint(len(values), (_ROUND_SPRITES,), generator=rng)
+        is_open = torch.rand(_ROUND_SPRITES, generator=rng) < _OPEN
+        parts.append(torch.where((kind == 0) | is_open, -1, value))
+    return label_shares(parts, [len(model.spec.class_names), *map(len, attributes.values())])
 
 
 class _StudentTrainer:
@@ -111,7 +133,7 @@ class _StudentTrainer:
         self._batch_size = AutoBatchSize(model.device, _BATCH, model.spec.size)
 
     def follow(self, paths: Tensor, labels: Tensor) -> Iterator[None]:
-        """Train along teacher paths, float32 [B, strides + 1, 4, S, S], with classes int64 [B]; yields per stride."""
+        """Train along teacher paths, float32 [B, strides + 1, 4, S, S], and labels as for `draw`; yields per stride."""
         x = paths[:, 0]  # [B, 4, S, S], pure noise
         for number in range(self.network.steps):
             x = self._learn(x, number, paths[:, number], paths[:, number + 1], labels)
@@ -151,17 +173,17 @@ class _StudentTrainer:
         self.average.update()
 
 
-def _teacher_paths(model: TrainedModel, labels: Labels, seed: int, first: int) -> Iterator[Tensor]:
+def _teacher_paths(model: TrainedModel, labels: Tensor, seed: int, first: int) -> Iterator[Tensor]:
     """Yield the teacher's paths from noise to sprite, in batches: float32 [n, strides + 1, 4, S, S] on its device.
 
-    labels: int64 [N], the class of each path. first: index of the first path, which selects its noise.
+    labels: of each path, as for `draw`. first: index of the first path, which selects its noise.
     """
     assert isinstance(model.recipe, Distils)
     batch_size, guidance = AutoBatchSize(model.device, _BATCH, model.spec.size), GenerateSettings().guidance
     for part in batch_size.slices(len(labels)):
         states = None
         with batch_size.halve_if_full():
-            chosen = torch.from_numpy(labels[part]).to(model.device)
+            chosen = labels[part].to(model.device)
             path = model.recipe.trajectory(model.network, chosen, guidance, seed, first + part.start)
             states = torch.stack(list(run_in_precision(model, path)), 1)  # [n, strides + 1, 4, S, S]
         if states is not None:

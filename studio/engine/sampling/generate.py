@@ -299,7 +299,7 @@ def chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int =
 
     first: index of the first sprite. Raises UsageError for an unknown class or mixture, or one beyond the model.
     """
-    chosen, values = _chosen_classes(model, settings, first), _attribute_shares(model, settings)
+    chosen, values = _chosen_classes(model, settings, first), _attribute_shares(model, settings.attributes)
     if values is None:
         return chosen
     classes = np.zeros(len(model.spec.class_names), np.float32)
@@ -326,17 +326,15 @@ def model_attributes(model: TrainedModel) -> Mapping[str, Sequence[str]]:
     return model.spec.attributes if "attributes" in model.recipe.capabilities else {}
 
 
-def _attribute_shares(model: TrainedModel, settings: GenerateSettings) -> NDArray[np.float32] | None:
+def _attribute_shares(model: TrainedModel, text: str) -> NDArray[np.float32] | None:
     """Parse 'element=fire,kind=shield' into 1 for each chosen value: float32 [V]; None without one. Raises UsageError.
 
     V counts the values of all attributes.
     """
-    text, known = settings.attributes, model_attributes(model)
+    known = model_attributes(model)
     if text and not known:
         raise UsageError(f"{model.title} has no attributes.", "Choose a model whose sprites had attributes.")
     chosen = read_attributes(text, known) if text else {}
-    if chosen and settings.quick:  # its network learns classes alone
-        raise UsageError("Fast mode draws by class, not by attributes.", "Remove the attributes or turn off fast mode.")
     shares = [chosen.get(name) == value for name, values in known.items() for value in values]
     return np.array(shares, np.float32) if chosen else None
 

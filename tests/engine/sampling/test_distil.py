@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import shutil
 from pathlib import Path
@@ -220,6 +221,19 @@ def test_classes_come_in_proportion() -> None:
     labels = proportional_labels((30, 10), 400)
     assert np.bincount(labels).tolist() == pytest.approx([300, 100], abs=2)
     np.testing.assert_array_equal(proportional_labels((30, 10), 100, 300), labels[300:])
+
+
+def test_students_learn_classes_attributes_and_both(generator_run: Path) -> None:
+    model, rng = load_model(generator_run, "last", CPU), torch.Generator().manual_seed(0)
+    assert (
+        module.path_labels(model, 128, rng).tolist() == proportional_labels(model.style.class_counts, 128, 128).tolist()
+    )
+    spec = dataclasses.replace(model.spec, attributes={"element": ("fire", "ice"), "kind": ("gem", "key", "shield")})
+    labels = module.path_labels(dataclasses.replace(model, spec=spec), 0, rng)
+    first, element, kind = (part.sum(1) for part in labels.split([len(spec.class_names), 2, 3], 1))
+    assert labels.shape == (128, len(spec.labels)) and max(first.max(), element.max(), kind.max()) == 1
+    seen = {(int(a), int(b), int(c)) for a, b, c in zip(first, element, kind, strict=True)}
+    assert seen >= {(1, 0, 0), (0, 1, 1), (0, 0, 1), (0, 1, 0), (1, 1, 1)}
 
 
 def test_an_event_of_a_passed_over_checkpoint_is_handed_on(distilled: tuple[Path, list[Event]], tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from studio.engine.sampling import generate as module
 from studio.engine.sampling.generate import generate, predict
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.sampling.tile_sets import draw_tile_set
+from studio.recipes.capabilities import Distils
 from tests.conftest import make_sprites, with_tones
 from tests.engine.tools import CPU, SavingAlways, agreeing, kept_run, of_kind, train_classifier, train_toy
 
@@ -209,14 +210,23 @@ def test_open_attributes_draw_as_without(toned: TrainedModel) -> None:
     assert (_made(toned, count=4, attributes="tone=any").sprites == _made(toned, count=4).sprites).all()
 
 
+def test_fast_mode_draws_by_attributes(toned: TrainedModel) -> None:
+    assert isinstance(toned.recipe, Distils)
+    for weight in toned.network.requires_grad_(False).parameters():  # a new network ignores labels
+        weight.add_(0.1 * torch.randn_like(weight))
+    taught = dataclasses.replace(toned, distilled=toned.recipe.student(toned.network).eval())
+    dark, light = (
+        _made(taught, count=2, quick=True, attributes=f"tone={tone}", steps=10) for tone in ("dark", "light")
+    )
+    assert (dark.sprites != light.sprites).any()
+
+
 def test_attributes_that_a_model_can_not_draw(model: TrainedModel, toned: TrainedModel) -> None:
     with pytest.raises(UsageError, match="has no attributes"):
         _made(model, attributes="tone=dark")
     settings = GenerateSettings(attributes="tone=dark", tiles="corner", mix="class0:1,class1:1")
     with pytest.raises(UsageError, match="tile set can't have attributes"):
         list(draw_tile_set(toned, settings))
-    with pytest.raises(UsageError, match="Fast mode draws by class"):
-        _made(toned, attributes="tone=dark", quick=True)
 
 
 @pytest.mark.slow

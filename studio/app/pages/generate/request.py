@@ -34,7 +34,6 @@ _MIX_TIP = "Mix two classes."
 _MIX_HELP = "Choose a second class to mix the two."
 _EDITING = "The editor always draws 16."
 _GUARANTEES = ("mirror", "seamless", "outline")  # guarantees, stored for each model: they depend on its sprites
-_CLASSES_ALONE = "Fast mode draws by class, not by attributes."
 _NO_ATTRIBUTES = "A tile set has no attributes."
 _FIXED = "Fast mode draws with fixed guidance and steps."
 _UNSUPPORTED = {  # by setting: why a model without this ability has no use for it
@@ -151,7 +150,7 @@ class RequestPanel(QWidget):
         settings = settings.replace(attributes=attributes_text(self.attributes.chosen()))
         if self.quick.is_requested():
             usual = GenerateSettings()
-            settings = settings.replace(quick=True, attributes="", guidance=usual.guidance, steps=usual.steps)
+            settings = settings.replace(quick=True, guidance=usual.guidance, steps=usual.steps)
         if self.tiles.kind() != NONE:
             return settings.replace(class_name="", in_proportion=False, attributes="")
         if chosen == _IN_PROPORTION:
@@ -190,8 +189,7 @@ class RequestPanel(QWidget):
         """Disable the settings that the other settings or the model make meaningless, and say why."""
         if self._form is not None:
             self._form.set_locked(_FIXED if self.quick.is_requested() else "", ("guidance", "steps"))
-            by_class = _CLASSES_ALONE if self.quick.is_requested() else ""
-            self.attributes.set_locked(_NO_ATTRIBUTES if self.tiles.kind() != NONE else by_class)
+            self.attributes.set_locked(_NO_ATTRIBUTES if self.tiles.kind() != NONE else "")
             self._form.set_locked(self.tiles.count_text(), ("count", "best_of"))
             for name, reason in _UNSUPPORTED.items():
                 self._form.set_locked(reason if self._abilities and name not in self._abilities else "", (name,))
