@@ -14,7 +14,7 @@ SOURCES = HERE.parents[1] / "studio/exports/c/sources"
 PARTS = ("engine.c", "operators.c", "weights.c", "noise.c", "pixels.c", "drawing.c", "sets.c")
 EXPORTS = (
     "room", "open", "size", "outputs", "noise", "draw", "finish", "input", "predict", "cells", "given", "seed",
-    "chances", "complete", "odds",
+    "chances", "complete", "odds", "values",
 )  # fmt: skip
 FLAGS = (
     "--target=wasm32", "-std=c99", "-Wall", "-Wextra", "-Werror", "-O3", "-msimd128", "-mbulk-memory",

@@ -85,6 +85,12 @@ def staged(target: Path) -> Iterator[Path]:
         _discard(folder)
 
 
+def final_folder(path: Path) -> Path:
+    """Return the folder of a file, or the folder into which `publish` moves a file that is still `staged`."""
+    folder = path.absolute().parent
+    return folder.parent if folder.name.startswith(TEMPORARY) else folder
+
+
 def publish(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
     """Move staged files into `folder`; return their new paths.
 

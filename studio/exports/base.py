@@ -52,9 +52,9 @@ class Probe:
     def label_indices(self, counts: Sequence[int]) -> list[Tensor]:
         """Return an index of the class and of each attribute's value: int64 [count] each, -1 for any.
 
-        counts: the number of classes, and of each attribute's values.
+        counts: the number of classes, and of each attribute's values. Each is open for another sprite.
         """
-        return [self.labels(count) for count in counts]
+        return [self.labels(count).roll(number) for number, count in enumerate(counts)]
 
     def sprites(self, size: int) -> Tensor:
         """Return random sprites in the network's layout: float32 [count, 4, size, size], premultiplied, in [-1, 1]."""
@@ -109,7 +109,7 @@ class TrainingCode:
     """How a model was trained: what an exported training script needs.
 
     portable: classes and functions whose source code trains the network with torch and numpy: the parts of the training
-    loop, and the recipe's `arguments`, `loss` and `statistics` (if it has its own), with `subsample` if the data set is
+    loop, and the recipe's `arguments`, loss and `statistics` (if it has its own), with `subsample` if the data set is
     too large for statistics over all sprites.
     """
 
@@ -118,6 +118,7 @@ class TrainingCode:
     portable: tuple[Any, ...]
     # Loss of a network for x [B, 4, S, S], y [B] and targets [B, T] (as in `Batch`) and a random seed.
     loss: Callable[[nn.Module, Tensor, Tensor, Tensor, int], Tensor]
+    loss_name: str = "loss"  # of the function in `portable`; with attributes recipes may have another
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +167,12 @@ class ExportableModel:
     def palette(self) -> NDArray[np.uint8]:
         """The palette of the training sprites: uint8 [K, 3]."""
         return np.frombuffer(bytes.fromhex(self.style["palette"]), np.uint8).reshape(-1, 3)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the classes, then the values of all attributes: 'element=fire'."""
+        values = (f"{name}={value}" for name, each in self.attributes.items() for value in each)
+        return (*self.class_names, *values)
 
     @property
     def label_counts(self) -> tuple[int, ...]:
@@ -239,7 +246,7 @@ class ModelExport(ABC, Generic[ConfigT]):
     opened_by: ClassVar[str] = ""  # programs that open the file: 'onnxruntime, Unity'
     order: ClassVar[int] = 100  # sorts the formats; the first is the default
     holds: ClassVar[frozenset[Makes]] = frozenset({"sprites", "labels", "numbers"})  # models by what they make
-    takes_attributes: ClassVar[frozenset[Makes]] = frozenset()  # models with attributes, by what they make
+    takes_attributes: ClassVar[bool] = False  # also models with attributes
     Config: type[Config] = Config  # a ConfigT; by default without settings
 
     def missing(self) -> str:

@@ -32,6 +32,7 @@ class CFile(CVerification, ModelExport[CConfig]):
     order = 5
     help = "C source without dependencies that draws sprites or predicts, with a header and a weights file."
     holds = ALL
+    takes_attributes = True
     opened_by = "every C99 compiler: gcc, clang, Emscripten, SDKs of consoles and microcontrollers"
 
     def missing(self) -> str:
@@ -66,12 +67,9 @@ class CFile(CVerification, ModelExport[CConfig]):
             raise ExportError(f"{target.name} can't be read back.", str(error)) from error
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Mapping[str, str]:
-        target = paths[0]
-        return {
-            "C": source.read(
-                f"use_{verification.kind_of(model)}.c", prefix_of(target), FILE=target.name, STEM=target.stem
-            )
-        }
+        target, prefix = paths[0], prefix_of(paths[0])
+        names = {"FILE": target.name, "STEM": target.stem, "DRAW": source.drawing_call(prefix, model.attributes)}
+        return {"C": source.read(f"use_{verification.kind_of(model)}.c", prefix, **names)}
 
 
 def _compiler() -> str:
@@ -104,7 +102,11 @@ def _inputs(path: Path, model: ExportableModel, config: CConfig) -> list[str]:
         probe = verification.probe_for(config)
         settings = [str(float(probe.guidance)), str(probe.steps)]
         asked = verification.probe_labels_and_seeds(model, config)
-        return [text for label, seed in asked for text in (str(label), str(seed), *settings)]
+        found = list[str]()
+        for label, seed, values in asked:
+            found += [f"{name}={values.get(name, '')}" for name in model.attributes]
+            found += [str(label), str(seed), *settings]
+        return found
     if model.makes == "sets":
         parts = [
             np.int32(least).tobytes() + chances.numpy().tobytes() + cells.numpy().tobytes() + given.numpy().tobytes()

@@ -108,7 +108,7 @@ _PREDICT = '''
 @torch.no_grad()
 def forward(network: nn.Module, x: Tensor) -> Tensor:
     """Return {outputs}. x: float32 [N, 4, SIZE, SIZE], premultiplied RGBA in [-1, 1]."""
-    return network(x.to(next(network.parameters()).device)).float(){softmax}.cpu()
+    return {start}network(x.to(next(network.parameters()).device)).float(){end}.cpu()
 
 
 def predict(network: nn.Module, sprites: Tensor) -> Tensor:
@@ -128,15 +128,32 @@ if __name__ == "__main__":
 
 
 PROBABILITIES = fill_in(_PREDICT, {
-    "outputs": "class probabilities, float32 [N, K]", "softmax": ".softmax(1)", "names": "CLASS_NAMES",
+    "outputs": "class probabilities, float32 [N, K]", "start": "", "end": ".softmax(1)", "names": "CLASS_NAMES",
     "about": "Predict the class",
 }) + """\
         best = sorted(zip(row.tolist(), CLASS_NAMES), reverse=True)[:3]
         print(path, *(f"{name} {probability:.1%}" for probability, name in best), sep="  ")
 """  # fmt: skip
 
+PROBABILITIES_BY_HEAD = '''
+def probabilities(logits: Tensor) -> Tensor:
+    """Return probabilities of the classes, then of the values of each attribute. logits: float32 [N, K]."""
+    sizes = [len(CLASS_NAMES), *map(len, ATTRIBUTES.values())]
+    return torch.cat([part.softmax(1) for part in logits.split(sizes, 1)], 1)
+
+'''
+PROBABILITIES_OF_ATTRIBUTES = PROBABILITIES_BY_HEAD + fill_in(_PREDICT, {
+    "outputs": "probabilities, float32 [N, K]", "start": "probabilities(", "end": ")",
+    "names": "CLASS_NAMES + ATTRIBUTES", "about": "Predict class and attributes",
+}) + """\
+        known, texts = {"": CLASS_NAMES, **ATTRIBUTES}, []
+        for (name, values), part in zip(known.items(), row.split([*map(len, known.values())])):
+            texts.append(f"{name}{'=' * bool(name)}{values[part.argmax()]} {part.max():.1%}")
+        print(path, *texts, sep="  ")
+"""  # fmt: skip
+
 NUMBERS = fill_in(_PREDICT, {
-    "outputs": "the predicted numbers, float32 [N, T]", "softmax": "", "names": "TARGET_NAMES",
+    "outputs": "the predicted numbers, float32 [N, T]", "start": "", "end": "", "names": "TARGET_NAMES",
     "about": "Predict the numbers",
 }) + """\
         print(path, *(f"{name} {number:.6g}" for number, name in zip(row.tolist(), TARGET_NAMES)), sep="  ")

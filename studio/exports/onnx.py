@@ -65,7 +65,7 @@ class Onnx(ModelExport[OnnxConfig]):
     help = "One file that draws sprites or predicts classes and numbers without PyTorch."
     opened_by = "onnxruntime (Python, C, C#, Java, JavaScript), Unity's Inference Engine"
     holds = ALL
-    takes_attributes = frozenset({"sprites"})
+    takes_attributes = True
     Config = OnnxConfig
 
     def missing(self) -> str:

@@ -42,7 +42,7 @@ _PYTHON = {
     colour, alpha = rgba[..., :3] / rgba[..., 3:].clip(0.02), rgba[..., 3:] * (rgba[..., 3:] > 0.02)
     result = (np.concatenate([colour.clip(0, 1), alpha], -1) * 255).round().astype(np.uint8)  # [16, <SIZE>, <SIZE>, 4]
 """,
-    "probabilities": _PYTHON_HEAD + _PYTHON_LOOK.rstrip("\n") + "  # [N, <CLASSES>], of the classes\n",
+    "probabilities": _PYTHON_HEAD + _PYTHON_LOOK.rstrip("\n") + "  # [N, <OUTPUTS>], of the classes<OF_VALUES>\n",
     "numbers": _PYTHON_HEAD + _PYTHON_LOOK,
 }
 _PYTHON["drawn"] = (
@@ -132,6 +132,7 @@ def snippets_of(model: ExportableModel, name: str, output: str, rounds: int) -> 
     noise = ", ".join(map(str, model.noise.shape[1:])) if model.noise is not None else ""
     values = {"FILE": name, "SIZE": model.size, "CLASSES": max(1, len(model.class_names)), "NOISE": noise}
     values |= {"CELLS": len(model.cells), "CELL_NAMES": json.dumps(model.cells), "ROUNDS": rounds}
+    values |= {"OUTPUTS": max(1, len(model.labels)), "OF_VALUES": ", then of the values" * bool(model.attributes)}
     names = [(name, ", ".join(each)) for name, each in zip(input_names(model), model.attributes.values(), strict=True)]
     values["ATTRIBUTES"] = "".join(f'        "{name}": np.full(16, -1),  # {each}; -1: any\n' for name, each in names)
     values["ATTRIBUTE_ITEMS"] = "".join(f', "{name}": np.full(16, -1)' for name, _ in names)  # any

@@ -35,7 +35,7 @@ class ExportedProgram(ModelExport[Config]):
     help = "Operators and weights for PyTorch, without the model's source code. A generator is exported as one step."
     opened_by = "PyTorch (torch.export.load), Unity Sentis 2.5 and later"
     holds = ALL
-    takes_attributes = frozenset({"sprites"})
+    takes_attributes = True
 
     def problem(self, recipe: RecipeTraits) -> str:
         return super().problem(recipe) or onnx_graph.graph_problem(recipe)
@@ -67,6 +67,7 @@ class ExportedProgram(ModelExport[Config]):
         noise = ", ".join(map(str, model.noise.shape[1:])) if model.noise is not None else "<NOISE>"
         values = {"SIZE": model.size, "NOISE": noise, "CLASSES": max(1, len(model.class_names))}
         values |= {"CELLS": len(model.cells), "CELL_NAMES": json.dumps(model.cells), "ROUNDS": _ROUNDS}
+        values["OF_VALUES"] = "  # of the classes, then of each attribute's values" * bool(model.attributes)
         values["ATTRIBUTES"] = "".join(", torch.full((16,), -1)" for _ in model.attributes)  # any, in their order
         return {"Python": head + textwrap.dedent(fill_in(_USES[_graph(model).output], values, "<>"))}
 
@@ -115,7 +116,7 @@ def _check(data: bytes, path: Path, model: ExportableModel) -> None:
 _LOOK = """
     # sprites: uint8 [N, <SIZE>, <SIZE>, 4], RGBA
     with torch.no_grad():
-        result = module(sprites.float() / 255)
+        result = module(sprites.float() / 255)<OF_VALUES>
 """
 _USES = {
     "velocity": """

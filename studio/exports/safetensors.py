@@ -27,7 +27,7 @@ class Safetensors(ModelExport[Config]):
     opened_by = "PyTorch, JAX, Rust, JavaScript and others, with the safetensors library"
     help = "Weights with settings and class names, safe to share and to open."
     holds = ALL
-    takes_attributes = ALL
+    takes_attributes = True
 
     def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
         write_atomic(target, sort_header(save(model.weights(), metadata=metadata_of(model))))

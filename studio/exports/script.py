@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -56,6 +57,7 @@ class Script(ModelExport[Config]):
     order = 6
     opened_by = "Python with torch, numpy and pillow; Jupyter"
     holds = ALL
+    takes_attributes = True
     help = "A readable PyTorch program that trains the model from scratch, with the trained weights, for learning."
 
     def missing(self) -> str:
@@ -116,7 +118,12 @@ class Script(ModelExport[Config]):
 
 def _probe_batch(model: ExportableModel) -> tuple[Tensor, Tensor, Tensor]:
     """Return a fixed batch for comparing the loss: sprites or stacked sets x, classes y and targets."""
-    y = PROBE.labels(len(model.class_names)).clamp(min=0)
+    label, *values = PROBE.label_indices(model.label_counts)
+    y = label.clamp(min=0)
+    if values:
+        firsts = itertools.accumulate(model.label_counts)
+        columns = [torch.where(value < 0, -1, value + first) for value, first in zip(values, firsts, strict=False)]
+        return PROBE.sprites(model.size), y, torch.stack(columns, 1).float()
     targets = torch.arange(PROBE.count)[:, None].expand(-1, len(model.target_names)).float()
     if model.makes == "sets":
         cells, _ = PROBE.sets(len(model.cells), model.size)
@@ -128,7 +135,7 @@ def _probe_batch(model: ExportableModel) -> tuple[Tensor, Tensor, Tensor]:
 def _probe_inputs(model: ExportableModel) -> dict[str, Any]:
     """Return the inputs of the verification program `_CHECK` as JSON values."""
     x, y, targets = _probe_batch(model)
-    tensors = {"x": x, "y": y, "targets": targets, "labels": PROBE.labels(len(model.class_names))}
+    tensors = {"x": x, "y": y, "targets": targets, "labels": model.probe_labels}
     asked = {name: tensor.tolist() for name, tensor in tensors.items()}
     if model.makes == "sets":
         asked["sets"] = [*(tensor.tolist() for tensor in model.probe_sets()), PROBE.variety]

@@ -29,6 +29,7 @@ from studio.exports.loader_code import (
     LOAD,
     NUMBERS,
     PROBABILITIES,
+    PROBABILITIES_OF_ATTRIBUTES,
     READ_IMAGE,
     SAMPLE,
     SAMPLE_BY_ATTRIBUTES,
@@ -46,7 +47,10 @@ _USAGE = {
     "labels": READ_IMAGE + PROBABILITIES,
     "numbers": READ_IMAGE + NUMBERS,
 }
-_BY_ATTRIBUTES = LABEL_OF + SAMPLE_BY_ATTRIBUTES + SAVE_PNG + SAMPLE_BY_ATTRIBUTES_MAIN
+_BY_ATTRIBUTES = {
+    "sprites": LABEL_OF + SAMPLE_BY_ATTRIBUTES + SAVE_PNG + SAMPLE_BY_ATTRIBUTES_MAIN,
+    "labels": READ_IMAGE + PROBABILITIES_OF_ATTRIBUTES,
+}
 _WHAT = {
     "sprites": "Draw new sprites",
     "sets": "Draw the missing cells of characters",
@@ -70,7 +74,7 @@ class StateDict(ModelExport[Config]):
     order = 2
     opened_by = "PyTorch"
     holds = ALL
-    takes_attributes = frozenset({"sprites"})
+    takes_attributes = True
     help = "Weights for your own PyTorch code, with a short Python file that loads and uses them."
 
     def companions(self, target: Path, config: Config) -> tuple[Path, ...]:
@@ -122,7 +126,9 @@ class StateDict(ModelExport[Config]):
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Mapping[str, str]:
         module = loader_path(paths[0]).stem
         use = _USES[model.makes]
-        if model.attributes:
+        if model.attributes and model.makes == "labels":
+            use = use.replace("classes]", "classes and values of model.ATTRIBUTES]")
+        if model.attributes and model.makes == "sprites":
             chosen = {name: values[0] for name, values in model.attributes.items() if values}
             use = f"model.sample(network, 16, attributes={chosen!r})  # uint8 [16, S, S, 4], RGBA"
         lines = f"import {module} as model\n\nnetwork = model.load(device='cpu')\nresult = {use}\n"
@@ -145,7 +151,7 @@ def compose_loader(model: ExportableModel, weights_name: str) -> str:
         _constants(model, weights_name),
         "\n" + first_paragraphs(found.code) + "\n",
         LOAD.format(network=model.architecture["class"]),
-        _BY_ATTRIBUTES if model.attributes else _USAGE[model.makes],
+        (_BY_ATTRIBUTES if model.attributes else _USAGE)[model.makes],
     ]
     return "\n".join(parts).rstrip() + "\n"
 

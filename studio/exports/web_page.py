@@ -42,6 +42,7 @@ class WebPage(CVerification, ModelExport[CConfig]):
     order = 7
     help = "A web page that draws sprites or predicts in any browser, also without a network connection."
     holds = ALL
+    takes_attributes = True
     opened_by = "current browsers; itch.io and other sites; games in JavaScript"
 
     def missing(self) -> str:
@@ -72,8 +73,8 @@ class WebPage(CVerification, ModelExport[CConfig]):
         parts: list[Callable[[], NDArray[np.float32]]]
         if model.makes == "sprites":
             parts = [
-                partial(engine.draw, label, seed, float(probe.guidance), probe.steps)
-                for label, seed in verification.probe_labels_and_seeds(model, config)
+                partial(engine.draw, label, seed, float(probe.guidance), probe.steps, _chosen(model, values))
+                for label, seed, values in verification.probe_labels_and_seeds(model, config)
             ]
         elif model.makes == "sets":
             parts = [partial(_complete, engine, config, *inputs) for inputs in verification.probe_sets(model, config)]
@@ -99,12 +100,26 @@ class WebPage(CVerification, ModelExport[CConfig]):
             ),
             "predicting": "const found = model.predict(rgba);  // RGBA bytes of an image of model.size x model.size\n",
         }[verification.kind_of(model)]
+        copied, ids, more = "three", "engine, model and engine-code", ""
+        if model.attributes and model.makes == "sprites":
+            copied, ids, more = "four", "about, engine, model and engine-code", ", about.attributes"
+            chosen = {name: values[0] for name, values in model.attributes.items()}
+            use = use.replace("0, 1);  // the first class", "-1, 1);  // any class")
+            use = f"model.choose({json.dumps(chosen, ensure_ascii=False)});\n{use}"
+        elif model.attributes:
+            use += "// first the classes, then the values of each attribute, as in the page's script 'about'\n"
         lines = (
-            f"// In your own page: copy three <script> elements from {paths[0].name},\n"
-            "// with the ids engine, model and engine-code. Then:\n"
-            'const model = await openModel(bytesIn("engine"), bytesIn("model"));\n'
+            f"// In your own page: copy {copied} <script> elements from {paths[0].name},\n"
+            f"// with the ids {ids}. Then:\n"
+            + ('const about = JSON.parse(document.getElementById("about").textContent);\n' if more else "")
+            + f'const model = await openModel(bytesIn("engine"), bytesIn("model"){more});\n'
         )
         return {"JavaScript": lines + use}
+
+
+def _chosen(model: ExportableModel, values: Mapping[str, str]) -> list[bool]:
+    """Return for each value of the model's attributes whether it is chosen. values: by attribute."""
+    return [value == values.get(name) for name, known in model.attributes.items() for value in known]
 
 
 def _complete(
@@ -124,10 +139,12 @@ def compose(model: ExportableModel, packed: bytes) -> str:
     """Return the HTML of a page. packed: the model's file from `pack_model`."""
     kind, names = verification.kind_of(model), _names(model)
     engine = (paths.assets() / "web/engine.wasm").read_bytes()
+    of_attributes = count(len(model.attributes), "attribute") if model.attributes else ""
+    more = {word: f", {word} {of_attributes}" if of_attributes else "" for word in ("and", "with")}
     what = {
-        "sprites": f"Draws sprites of {model.size} x {model.size} pixels in {count(len(names), 'class', 'classes')}.",
+        "sprites": f"Draws sprites of {model.size} x {model.size} pixels in {count(len(names), 'class', 'classes')}{more['with']}.",
         "sets": f"Completes characters of {len(names)} cells, {model.size} x {model.size} pixels each.",
-        "labels": f"Predicts the class of sprites, one of {len(names)}.",
+        "labels": f"Predicts the class of sprites, one of {len(names)}{more['and']}.",
         "numbers": f"Predicts {count(len(names), 'number')} for a sprite.",
     }
     parts = {
@@ -150,7 +167,8 @@ def about_of(model: ExportableModel) -> dict[str, Any]:
     """Return the values that the page's JavaScript reads."""
     about: dict[str, Any] = {
         "title": model.title, "size": model.size, "makes": model.makes, "step": model.step,
-        "names": list(_names(model)), "placesApart": int(model.solver.get("places_apart", 0)),
+        "names": list(_names(model)), "attributes": {name: [*values] for name, values in model.attributes.items()},
+        "placesApart": int(model.solver.get("places_apart", 0)),
     }  # fmt: skip
     if model.makes == "sets":
         rows = Cells.full(model.cells, len(model.cells)).by_row

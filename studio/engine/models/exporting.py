@@ -53,7 +53,7 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
         raise ExportError(f"This model can't be exported as {form.title}.", problem)
     with detection.wrap_device_errors(model.device):
         exportable, about = exportable_copy(model), provenance.model_card(model)  # before the first yield
-    if exportable.attributes and exportable.makes not in form.takes_attributes:
+    if exportable.attributes and not form.takes_attributes:
         hint = "Choose another format, such as safetensors."
         raise ExportError(f"{form.title} can't hold a model with attributes.", hint)
     yield _progress(0, "copying the model")
@@ -168,7 +168,8 @@ def _odds(network: nn.Module, cells: Tensor, given: Tensor) -> Tensor:
 def _training_code(model: TrainedModel, source: ModelSource | None) -> TrainingCode:
     """Return the functions and settings of the training, for formats that write a training script."""
     recipe, config = model.recipe, model.config
-    own = [recipe.arguments, recipe.loss]
+    loss_of_batch = recipe.loss_of(model.spec)
+    own = [recipe.arguments, loss_of_batch]
     if type(recipe).statistics is not Recipe.statistics:  # the recipe overrides it, so its code uses it
         is_sampled = source is None or source.data_count > batches.max_sampled(model.spec.size)
         own += [recipe.statistics, *([batches.subsample] if is_sampled else [])]
@@ -180,10 +181,10 @@ def _training_code(model: TrainedModel, source: ModelSource | None) -> TrainingC
     def loss(network: nn.Module, x: Tensor, y: Tensor, targets: Tensor, seed: int) -> Tensor:
         batch = Batch(x, y, torch.zeros(len(y), 3), targets, progress=1.0)  # progress: of the training, 0 to 1
         with torch.no_grad():
-            return recipe.loss(network, batch, config, BatchRng(torch.Generator().manual_seed(seed), batch))
+            return loss_of_batch(network, batch, config, BatchRng(torch.Generator().manual_seed(seed), batch))
 
     data = None if model.run is None else RunDir(model.run).data
-    return TrainingCode(config, data, (*own, *shared), loss)
+    return TrainingCode(config, data, (*own, *shared), loss, loss_of_batch.__name__)
 
 
 def check_difference(form: ModelExport, model: ExportableModel, config: Config, found: Tensor, path: Path) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -17,10 +17,11 @@ from studio.exports.c.completing import SetTables, completion_of
 from studio.exports.c.program import Program
 from studio.exports.c.tracing import trace
 from studio.exports.c.weights import pack
-from studio.exports.onnx_graph import PredictorModule
+from studio.exports.onnx_graph import NetworkModule, PredictorModule
 
 _SMALLEST = 2  # pixels per side: for fewer than 16 numbers, torch.randn uses another method, which noise.c lacks
 COMMENT = ("/*", "*/")
+_PROBABILITIES = ("a probability for each class", "a probability for each class and each value of an attribute")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class _Parts:
     constants: Mapping[str, int]
     lists: Mapping[str, Sequence[str]]  # names
     tables: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()  # templates of more prototypes
 
 
 def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
@@ -53,7 +55,7 @@ def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
         own = _completing(model) if model.makes == "sets" else _predicting(model)
     packed = pack(own.program, precision)
     about = source.comment(_about(model, target, precision))
-    outputs = "a probability for each class" if model.makes == "labels" else "its numbers"
+    outputs = _PROBABILITIES[bool(model.attributes)] if model.makes == "labels" else "its numbers"
     parts = [
         about + source.includes(target.with_suffix(".h").name),
         *(source.names_table(f"{prefix}_{name}", texts) for name, texts in own.lists.items()),
@@ -64,7 +66,8 @@ def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
         source.defines({"AREA": f"({prefix.upper()}_SIZE * {prefix.upper()}_SIZE)", "MOST_AREA": "AREA"}),
         *(source.read(name, prefix) for name in (*own.sources, "weights.c", "context.c")),
     ]
-    api = source.read(f"{verification.kind_of(model)}.h", prefix, WHAT=outputs)
+    interfaces = (f"{verification.kind_of(model)}.h", *own.interfaces)
+    api = "".join(source.read(name, prefix, WHAT=outputs) for name in interfaces)
     header = source.header(about, prefix, {"SIZE": model.size, **own.constants}, own.lists, api)
     return CFiles(header, verification.add_checksum("\n".join(parts), *COMMENT), packed)
 
@@ -73,7 +76,7 @@ def _drawing(model: ExportableModel) -> _Parts:
     if model.size < _SMALLEST:
         raise ExportError("The C file can't draw sprites of a single pixel.", "Choose another format.")
     program, inputs = step_of(model)
-    return _Parts(
+    parts = _Parts(
         program, source.network(program, inputs), ("noise.c", "pixels.c", "drawing.c"),
         {"CLASSES": len(model.class_names)}, {"class_names": model.class_names},
         (
@@ -81,6 +84,21 @@ def _drawing(model: ExportableModel) -> _Parts:
             source.defines({name.upper(): value for name, value in model.solver.items()}),
         ),
     )  # fmt: skip
+    return _with_attributes(model, parts) if model.attributes else parts
+
+
+def _with_attributes(model: ExportableModel, parts: _Parts) -> _Parts:
+    """Return the parts of a drawing model with the names of its attributes and the function that chooses values."""
+    values = model.labels[len(model.class_names) :]
+    sizes = {"MOST_VALUES": len(values), "MOST_LABELS": len(model.labels)}
+    return replace(
+        parts,
+        sources=(*parts.sources, "attributes.c"),
+        interfaces=("attributes.h",),
+        constants={**parts.constants, "VALUES": len(values)},
+        lists={**parts.lists, "values": values},
+        tables=(*parts.tables, source.defines(sizes)),
+    )
 
 
 def _completing(model: ExportableModel) -> _Parts:
@@ -95,7 +113,7 @@ def _completing(model: ExportableModel) -> _Parts:
 
 def _predicting(model: ExportableModel) -> _Parts:
     program, inputs = prediction_of(model)
-    names = model.class_names if model.makes == "labels" else model.target_names
+    names = model.labels if model.makes == "labels" else model.target_names
     return _Parts(
         program, source.network(program, inputs), ("predicting.c",), {"OUTPUTS": len(names)}, {"output_names": names}
     )
@@ -109,8 +127,12 @@ def prefix_of(target: Path) -> str:
 
 def step_of(model: ExportableModel) -> tuple[Program, list[str]]:
     """Trace the network of a flow-matching model; return the program and its C parameters. Raises ExportError."""
-    inputs = [torch.zeros(1, 4, model.size, model.size), torch.zeros(1), torch.zeros(1, dtype=torch.int64)]
-    program = trace(model.network, inputs, ["x", "t", "label"])
+    inputs = [torch.zeros(1, 4, model.size, model.size), torch.zeros(1)]
+    if model.attributes:
+        shares = torch.zeros(1, len(model.labels) + 1)
+        program = trace(NetworkModule(model).eval(), [*inputs, shares], ["x", "t", "shares"])
+        return program, ["const float *x", "const float *t", "const float *shares"]
+    program = trace(model.network, [*inputs, torch.zeros(1, dtype=torch.int64)], ["x", "t", "label"])
     return program, ["const float *x", "const float *t", "int label"]
 
 

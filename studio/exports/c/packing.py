@@ -18,24 +18,27 @@ from studio.exports.c.compose import prediction_of, step_of
 from studio.exports.c.program import Argument, Buffer, Call, Constant, StridedLoop, TensorView, WeightTensor, aligned
 from studio.exports.c.weights import MAGIC, int8_parts, pack
 
-_HEADER = struct.Struct("<3d21i")  # as `header` in engine.c
+_HEADER = struct.Struct("<3d22i")  # as `header` in engine.c
 _OPERATION = re.compile(r"^    X\((\w+), (\d+), ", re.MULTILINE)
 _WEIGHTS, _MEMORY, _CONSTANTS = range(3)
-# The engine passes labels as numbers, not as tensors.
-_INPUTS = {"x": 3, "t": 4, "label": 0, "out": 5, "index": 3, "palette": 4, "known": 6}
+# The engine passes the label of a model without attributes as a number, not as a tensor.
+_INPUTS = {"x": 3, "t": 4, "label": 0, "out": 5, "index": 3, "palette": 4, "known": 6, "shares": 6}
 _AXES = 6
 _LARGEST_OFFSET = 1 << 28  # floats
 _MOST_COLOURS = 4096
+_MOST_LABELS = 1 << 16
 _LEVELS = 256
 
 
 def pack_model(model: ExportableModel, precision: str) -> bytes:
     """Return the bytes of a packed model. precision: 'fp32' or 'int8'. Raises ExportError for unsupported models."""
     program, _ = {"sprites": step_of, "sets": completion_of}.get(model.makes, prediction_of)(model)
-    names = model.target_names if model.makes == "numbers" else model.class_names
+    names = model.target_names if model.makes == "numbers" else model.labels
     style = source.Style.of(model.palette, model.style)
     if len(style.palette) > _MOST_COLOURS:
         raise ExportError(f"The palette has {len(style.palette):,} colours; the limit is {_MOST_COLOURS:,}.")
+    if len(model.labels) > _MOST_LABELS:
+        raise ExportError(f"The model has {len(model.labels):,} classes and values; the limit is {_MOST_LABELS:,}.")
     (places, memory), (offsets, weights) = program.memory_offsets(), program.weight_offsets()
     words = _Words(places, offsets, [])
     code, starts_of_variants = list[int](), list[int]()
@@ -61,8 +64,8 @@ def pack_model(model: ExportableModel, precision: str) -> bytes:
         starts.append(aligned(end))
         end = starts[-1] + len(table)
     counts = (
-        model.size, len(model.class_names), len(names), len(style.palette), len(program.parts), weights, max(1, memory),
-        *_counts_of_sets(model),
+        model.size, len(model.class_names), sum(model.label_counts[1:]), len(names), len(style.palette),
+        len(program.parts), weights, max(1, memory), *_counts_of_sets(model),
     )  # fmt: skip
     solver = (model.solver.get(name, 0.0) for name in ("last_from", "guided_from", "guided_to"))
     data = bytearray(end)

@@ -141,6 +141,15 @@ def string(text: str) -> str:
     return f'"{"".join(plain)}"'
 
 
+def drawing_call(prefix: str, attributes: Mapping[str, Sequence[str]]) -> str:
+    """Return C example code that draws a sprite, with values for the attributes if the model has any."""
+    chosen = ((string(name), string(values[0])) for name, values in attributes.items())
+    lines = [f"{prefix}_choose(context, {name}, {value});" for name, value in chosen]
+    label, what = ("-1", "any class") if lines else ("0", "class 0")
+    lines.append(f"{prefix}_draw(context, {label}, 1, 1.5f, 10, rgba); /* {what}, seed 1, guidance 1.5, 10 steps */")
+    return "".join(f"    {line}\n" for line in lines)
+
+
 def comment(text: str) -> str:
     """Return a text as a C comment. Replaces characters that could end the comment."""
     plain = re.sub(r"[^ -~\n]|\\", "_", text).replace("*/", "*_").replace("/*", "/_").replace("??", "?_")

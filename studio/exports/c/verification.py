@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from studio.core.config import Config, setting
-from studio.exports.base import LARGEST_DIFFERENCE, PROBE, ExportableModel, Probe, RecipeTraits
+from studio.exports.base import LARGEST_DIFFERENCE, PROBE, ExportableModel, Probe, RecipeTraits, label_shares
 from studio.exports.c.completing import ROUNDS, SetTables
 from studio.exports.onnx_graph import PredictorModule
 
@@ -45,9 +45,9 @@ class CVerification:
         with torch.no_grad():
             if model.makes != "sprites":
                 return PredictorModule(model)(PROBE.pixels(model.size))  # type: ignore[no-any-return]
-            probe = probe_for(config)
+            probe, counts = probe_for(config), model.label_counts
             assert model.noise is not None
-            labels = probe.labels(len(model.class_names))
+            labels = label_shares(probe.label_indices(counts), counts) if model.attributes else probe.labels(counts[0])
             return model.draw_from(model.network, model.noise, labels, probe.guidance, probe.steps).float()
 
     def largest_difference(self, model: ExportableModel, config: CConfig) -> float:
@@ -82,11 +82,15 @@ def probe_for(config: CConfig) -> Probe:
     return PROBE if config.weights == "fp32" else Probe(guidance=1, steps=1)
 
 
-def probe_labels_and_seeds(model: ExportableModel, config: CConfig) -> list[tuple[int, int]]:
-    """Return the class index (-1: any) and the seed of each sprite drawn for the comparison."""
+def probe_labels_and_seeds(model: ExportableModel, config: CConfig) -> list[tuple[int, int, dict[str, str]]]:
+    """Return class index (-1: any), seed and values by attribute of each sprite drawn for the comparison."""
     probe, stride = probe_for(config), int(model.solver["places_apart"])
-    labels = probe.labels(len(model.class_names)).tolist()
-    return [(label, probe.seed + stride * index) for index, label in enumerate(labels)]
+    found = []
+    for number, (label, *codes) in enumerate(zip(*probe.label_indices(model.label_counts), strict=True)):
+        chosen = zip(model.attributes.items(), map(int, codes), strict=True)
+        values = {name: values[code] for (name, values), code in chosen if code >= 0}
+        found.append((int(label), probe.seed + stride * number, values))
+    return found
 
 
 def add_checksum(text: str, opening: str, closing: str) -> str:

@@ -29,7 +29,7 @@ def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
     """Read the arrays of a .safetensors file: 8 bytes header length, a JSON header, then the bytes of the arrays."""
     data, arrays = bytearray(path.read_bytes()), {}
     start = 8 + int.from_bytes(data[:8], "little")
-    dtypes = {"U8": np.uint8, "BOOL": np.bool_, "I64": np.int64, "F32": np.float32}
+    dtypes = {"U8": np.uint8, "BOOL": np.bool_, {int16}"I64": np.int64, "F32": np.float32}
     for name, about in json.loads(data[8:start]).items():
         if name != "__metadata__":
             count, offset = int(np.prod(about["shape"])), start + about["data_offsets"][0]
@@ -43,7 +43,7 @@ def read_run(path: Path) -> Sprites:
         names[key] = names.get(key, []) + value if isinstance(value, list) else value
     columns = [arrays[name] for name in ("rgba", "labels", "targets", "groups")]
     is_test = arrays.get("is_test", np.zeros(len(columns[0]))) != 0
-    return Sprites(*columns, is_test, names["class_names"], names["target_names"]{read_layout})
+{read_values}    return Sprites(*columns, is_test, names["class_names"], names["target_names"]{read_layout})
 
 def read_images(paths: list[Path]) -> NDArray[np.uint8]:
     """Read images as uint8 [N, SIZE, SIZE, 4]. Other sizes are centred, then padded or cropped."""

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from studio.core.config import TrainingConfig
 from studio.exports.base import ExportableModel
+from studio.exports.scripts import attribute_code, set_code
 from studio.exports.scripts import cell_code as code
-from studio.exports.scripts import set_code
 from studio.exports.source_code import collect, fill_in
 
+_LONGEST_VALUES = 100  # characters on a line
 PACKAGES = ("torch", "numpy")  # allowed imports of copied sources
 
 
@@ -41,6 +42,7 @@ _RESULTS = {
     "labels": Cell("Predict", _VALIDATED, (), code.SAVE_SHEET + code.CLASSIFY),
     "numbers": Cell("Predict", _VALIDATED, (), code.SAVE_SHEET + code.REGRESS),
 }  # fmt: skip
+_BY_ATTRIBUTES = {"sprites": attribute_code.SAMPLE, "labels": attribute_code.CLASSIFY}
 
 
 def stand_ins(config: TrainingConfig) -> dict[str, str]:
@@ -54,10 +56,12 @@ def stand_ins(config: TrainingConfig) -> dict[str, str]:
 def cells_for(model: ExportableModel) -> list[Cell]:
     """Return the cells of a training script that follow the settings cell, from data to results."""
     network, config = str(model.architecture["class"]), model.training.config
-    items = [item for item in model.training.portable if item.__name__ == "loss"]
-    used = re.findall(r"\.(\w+)", collect(items, {*stand_ins(config), "Batch", "BatchRng"}, PACKAGES).code)
+    items = [item for item in model.training.portable if item.__name__ == model.training.loss_name]
+    used = re.findall(r"\.(\w+)", collect(items, {*stand_ins(config), "Batch", "BatchRng", "spec"}, PACKAGES).code)
     is_muon = config.optimizer == "muon" and any(weight.ndim == 4 for weight in model.network.parameters())
     results = _RESULTS[model.makes]
+    if model.attributes:
+        results = replace(results, code=code.SAVE_SHEET + _BY_ATTRIBUTES[model.makes])
     if "flow" in model.capabilities:
         results = replace(results, text=_FLOW + results.text)
     return [
@@ -83,7 +87,12 @@ def cells_for(model: ExportableModel) -> list[Cell]:
             (network, "arguments", "statistics", "subsample"),
             _network(model),
         ),
-        Cell("Loss", "The number that training minimises, the mean over a batch.", ("loss",), _random(used)),
+        Cell(
+            "Loss",
+            "The number that training minimises, the mean over a batch.",
+            (model.training.loss_name,),
+            _random(used),
+        ),
         Cell(
             "Optimizer, learning rate and EMA",
             "The learning rate warms up, stays at its peak, then decays. The final model uses an exponential moving "
@@ -110,12 +119,19 @@ def cells_for(model: ExportableModel) -> list[Cell]:
 
 def _data(model: ExportableModel) -> str:
     """Return the code that reads the sprites."""
+    parts = dict.fromkeys(("take", "layout", "read_layout", "read_values", "int16"), "")
     if model.makes == "sets":
-        parts = {"take": set_code.TAKE_SETS, "layout": set_code.LAYOUT, "read_layout": set_code.READ_LAYOUT}
+        parts |= {"take": set_code.TAKE_SETS, "layout": set_code.LAYOUT, "read_layout": set_code.READ_LAYOUT}
         return set_code.STACKED_SETS + fill_in(code.SPRITES, parts) + set_code.READ_CELL_FOLDERS
-    takes = model.makes != "sprites" or _has_statistics(model)
-    sprites = fill_in(code.SPRITES, {"take": code.TAKE if takes else "", "layout": "", "read_layout": ""})
-    return sprites + (code.READ_LABELS_CSV if model.makes == "numbers" else code.READ_CLASS_FOLDERS)
+    if model.makes != "sprites" or _has_statistics(model):
+        parts["take"] = code.TAKE
+    if model.attributes:
+        parts |= {"read_values": attribute_code.READ_VALUES, "int16": '"I16": np.int16, '}
+        labels = attribute_code.LABELS + (attribute_code.SPEC if model.makes == "labels" else "")
+        return labels + fill_in(code.SPRITES, parts) + attribute_code.READ_LABELS_CSV
+    return fill_in(code.SPRITES, parts) + (
+        code.READ_LABELS_CSV if model.makes == "numbers" else code.READ_CLASS_FOLDERS
+    )
 
 
 def _random(used: Collection[str]) -> str:
@@ -143,6 +159,8 @@ def _batches(model: ExportableModel, used: Collection[str]) -> Cell:
     fields = {name: parts for name, parts in code.BATCH_FIELDS.items() if name == "x" or name in used}
     declared = "\n".join(f"    {name}: {kind}" for name, (kind, _) in fields.items())
     values = ", ".join(value for _, value in fields.values())
+    if len(values) > _LONGEST_VALUES:
+        values = "".join(f"\n        {value}," for _, value in fields.values()) + "\n    "
     parts = {"fields": declared, "augmented": augmented, "values": values}
     batches = fill_in(code.BATCHES, {**parts, "examples": "StackedSets" if model.makes == "sets" else "Sprites"})
     return Cell("Batches", text, sources, batches)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from studio.core import files
 from studio.core.config import Setting, TrainingConfig, settings_of
 from studio.core.formatting import number
 from studio.core.shell import command_line
@@ -34,6 +35,7 @@ _OWN_IMPORTS = (
     "from collections import defaultdict",
     "from dataclasses import dataclass",
     "from pathlib import Path",
+    "from types import SimpleNamespace",
     "from typing import Any",
     "import numpy as np",
     "from numpy.typing import NDArray",
@@ -64,6 +66,7 @@ def compose_cells(model: ExportableModel, target: Path) -> list[tuple[Cell, str]
         known |= found.sources.keys()
         imports |= {*found.imports}
         sources = re.sub(r"\b[A-Z]\w+", lambda word: renamed.get(word[0], word[0]), _in_paragraphs(found.sources))
+        sources = sources.replace(f"def {model.training.loss_name}(", "def loss(")
         written.append((cell, "\n\n".join(filter(None, [sources, cell.code.strip()]))))
     everything = "\n".join(code for _, code in written)
     settings = _settings(model, target, everything)
@@ -145,8 +148,12 @@ def _settings(model: ExportableModel, target: Path, code: str) -> str:
     own = [item for item in items if item.name not in shared]
     fields = "\n".join(_field(item, values[item.name]) for item in (*used, *own)) or "    pass"
     name = type(config).__name__
-    arguments = pprint.pformat(dict(model.architecture["arguments"]), width=_WIDTH - 15, sort_dicts=False)
-    cell_names = f"CELL_NAMES = {pprint.pformat([*model.cells], width=_WIDTH - 15)}\n" if model.makes == "sets" else ""
+    arguments = _formatted(dict(model.architecture["arguments"]))
+    names = {"CELL_NAMES": [*model.cells]} if model.makes == "sets" else {}
+    if model.attributes:
+        known = {name: [*each] for name, each in model.attributes.items()}
+        names = {"CLASS_NAMES": [*model.class_names], "ATTRIBUTES": known}
+    lists = "".join(f"{name} = {_formatted(value)}\n" for name, value in names.items())
     return f"""\
 HERE = Path(__file__).parent if "__file__" in globals() else Path()  # notebooks have no __file__
 DATA = {_data_path(model.training.data, target)}  # a run's data set, or a folder of PNG files
@@ -155,13 +162,18 @@ SHEET, LOSSES = HERE / {target.stem + "_sheet.png"!r}, HERE / {target.stem + "_l
 TRAIN = True  # False: load WEIGHTS instead
 DEVICE = "cpu"  # or "cuda", "mps"
 SIZE = {model.size}  # pixels per side of a sprite
-{cell_names}ARGUMENTS = {arguments}  # of the network in WEIGHTS
+{lists}ARGUMENTS = {arguments}  # of the network in WEIGHTS
 
 @dataclass
 class {name}:
 {fields}
 
 config = {name}()"""
+
+
+def _formatted(value: object) -> str:
+    """Return a list or dict as code in lines of limited length."""
+    return pprint.pformat(value, width=_WIDTH - 15, compact=True, sort_dicts=False)
 
 
 def _field(item: Setting, value: object) -> str:
@@ -178,7 +190,7 @@ def _data_path(data: Path | None, target: Path) -> str:
     """Return code for the path of the data set, relative to the script if both are in the run's folder."""
     if data is None:
         return 'HERE / "sprites"'
-    data, folder = data.absolute(), target.absolute().parent
+    data, folder = data.absolute(), files.final_folder(target)
     if folder.is_relative_to(data.parent):
         return f"HERE / {Path(os.path.relpath(data, folder)).as_posix()!r}"
     return f"Path({str(data)!r})"

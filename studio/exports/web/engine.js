@@ -21,7 +21,8 @@ function erf(x) {
   return Math.sign(x) * (1 - Math.exp(-a * a) / Math.sqrt(Math.PI) / (a + rest));
 }
 
-async function openModel(engineBytes, modelBytes) {
+// attributes: the values of each attribute, as in the page's script 'about'.
+async function openModel(engineBytes, modelBytes, attributes = {}) {
   const { cbrt, cos, exp, log, pow, sin, tanh } = Math;
   const libm = { cbrt, pow, cosf: cos, erff: erf, expf: exp, logf: log, sinf: sin, tanhf: tanh };
   const { instance } = await WebAssembly.instantiate(engineBytes, { env: libm });
@@ -30,8 +31,17 @@ async function openModel(engineBytes, modelBytes) {
   if (start) new Uint8Array(engine.memory.buffer).set(modelBytes, start);
   if (!start || engine.engine_open(start)) throw new Error("Not enough memory for the model.");
   const [size, outputs] = [engine.engine_size(), engine.engine_outputs()];
+  const pairs = Object.entries(attributes).flatMap(([name, values]) => values.map((value) => [name, value]));
   return {
     size,
+    // Chooses values of attributes for the next sprites: {element: "fire"}. Other attributes stay open.
+    choose(chosen) {
+      for (const [name, value] of Object.entries(chosen)) {
+        if (!pairs.some((pair) => pair[0] === name && pair[1] === value)) throw new Error(`Unknown value: ${name} ${value}.`);
+      }
+      const shares = new Float32Array(engine.memory.buffer, engine.engine_values(), pairs.length);
+      pairs.forEach(([name, value], index) => (shares[index] = Number(Object.hasOwn(chosen, name) && chosen[name] === value)));
+    },
     // Draws a sprite as RGBA bytes: the first sprite that the studio draws with this seed. label: class index, -1 for any.
     draw(label, seed, guidance = 1.5, steps = 10) {
       engine.engine_noise(seed >>> 0);

@@ -26,10 +26,23 @@ async function predictFile(file) {
   context.drawImage(picture, (about.size - width) >> 1, (about.size - height) >> 1, width, height);
   const found = model.predict(context.getImageData(0, 0, about.size, about.size).data);
   statusLine.textContent = file.name || "Image";
-  const order = [...found.keys()];
-  if (about.makes === "labels") order.sort((a, b) => found[b] - found[a]);
-  rows.replaceChildren(...order.map((index) => row(about.names[index], found[index])));
+  rows.replaceChildren();
+  const attributes = Object.entries(about.attributes), heads = [["Class", about.names], ...attributes];
+  for (const [title, names] of heads) {
+    const part = found.splice(0, names.length), order = [...names.keys()];
+    if (about.makes === "labels") order.sort((a, b) => part[b] - part[a]);
+    if (attributes.length) rows.append(heading(title));
+    rows.append(...order.map((index) => row(names[index], part[index])));
+  }
   document.body.dataset.state = "done";
+}
+
+function heading(title) {
+  const line = document.createElement("tr"), cell = document.createElement("th");
+  cell.colSpan = 2;
+  cell.textContent = title;
+  line.append(cell);
+  return line;
 }
 
 function row(name, value) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, TypeVar
@@ -80,8 +80,15 @@ class WasmEngine:
         data = self._memory.read(self._store, start, start + 4 * count)
         return np.frombuffer(bytes(data), "<f4").astype(np.float32)
 
-    def draw(self, label: int, seed: int, guidance: float, steps: int) -> NDArray[np.float32]:
-        """Draw a sprite: float32 [4, size, size], premultiplied RGBA in [-1, 1]. label: class index, or -1 for any."""
+    def draw(
+        self, label: int, seed: int, guidance: float, steps: int, values: Sequence[bool] = ()
+    ) -> NDArray[np.float32]:
+        """Draw a sprite: float32 [4, size, size], premultiplied RGBA in [-1, 1].
+
+        label: class index, or -1 for any. values: for each value of the model's attributes, whether it is chosen.
+        """
+        chosen = np.array(values, "<f4").tobytes()
+        self._memory.write(self._store, chosen, self._call("engine_values"))
         self._call("engine_noise", _low_bits(seed))
         start = self._call("engine_draw", label, guidance, steps)
         if not start:

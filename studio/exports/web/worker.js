@@ -10,7 +10,7 @@ let currentRound = 0, drawn = [];
 function startWorker(answer, noun, add) {
   const source = document.getElementById("engine-code").textContent + `\n(${work})(${answer});`;
   const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-  worker.postMessage({ engine: bytesIn("engine"), model: bytesIn("model") });
+  worker.postMessage({ engine: bytesIn("engine"), model: bytesIn("model"), attributes: about.attributes });
   worker.onmessage = ({ data }) => show(data, noun, add);
   return worker;
 }
@@ -21,7 +21,7 @@ function work(answer) {
   onmessage = async ({ data }) => {
     try {
       if (data.engine) {
-        model = await openModel(data.engine, data.model);
+        model = await openModel(data.engine, data.model, data.attributes);
         postMessage({ ready: true });
         return;
       }

@@ -8,12 +8,38 @@ struct model_context {
     float noise[4 * MOST_AREA], sprite[4 * MOST_AREA];
     float now[4 * MOST_AREA], before[4 * MOST_AREA], without[4 * MOST_AREA]; /* velocities */
     canvas canvas;
+#ifdef MODEL_VALUES
+    float chosen[MOST_VALUES], label[MOST_LABELS + 1]; /* 1 for each chosen value; the label of the network */
+#endif
 };
 
 static void prepare(model_context *m)
 {
     open_canvas(&m->canvas);
+#ifdef MODEL_VALUES
+    memset(m->chosen, 0, sizeof m->chosen);
+#endif
 }
+
+#ifdef MODEL_VALUES
+/* The network's label: 1 for a class and for each chosen value; without either 1 at its end. -1: any class;
+   MODEL_CLASSES: any class and any value. */
+static const float *label_of(model_context *m, int label)
+{
+    float *out = m->label;
+    memset(out, 0, (MODEL_CLASSES + MODEL_VALUES + 1) * sizeof *out);
+    if (label < MODEL_CLASSES) memcpy(out + MODEL_CLASSES, m->chosen, MODEL_VALUES * sizeof *out);
+    if (label >= 0 && label < MODEL_CLASSES) out[label] = 1;
+    for (int i = 0; i < MODEL_CLASSES + MODEL_VALUES; i++) {
+        if (out[i] > 0) return out;
+    }
+    out[MODEL_CLASSES + MODEL_VALUES] = 1;
+    return out;
+}
+#define LABEL(m, label) label_of(m, label)
+#else
+#define LABEL(m, label) ((label) < 0 ? MODEL_CLASSES : (label))
+#endif
 
 /* Start time of a step. Steps get longer; the last step starts at LAST_FROM, the step before it at GUIDED_TO. */
 static double moment(int step, int steps)
@@ -23,14 +49,14 @@ static double moment(int step, int steps)
     return GUIDED_TO * step / (step + 4 * (steps - 2 - step));
 }
 
-/* Velocity towards a class, with classifier-free guidance (Ho & Salimans 2022); a guidance of 1 means none. */
+/* Velocity towards a class, -1 for any, with classifier-free guidance (Ho & Salimans 2022); a guidance of 1 means none. */
 static void velocity_at(model_context *m, float *velocity, const float *x, double t, int label, float guidance)
 {
     const float time = (float)t;
     float *without = m->without;
-    network(m->weights, m->memory, x, &time, label, velocity);
+    network(m->weights, m->memory, x, &time, LABEL(m, label), velocity);
     if (guidance == 1 || t < GUIDED_FROM || t >= GUIDED_TO) return;
-    network(m->weights, m->memory, x, &time, MODEL_CLASSES, without);
+    network(m->weights, m->memory, x, &time, LABEL(m, MODEL_CLASSES), without);
     for (int i = 0; i < NUMBERS; i++) velocity[i] = without[i] + guidance * (velocity[i] - without[i]);
 }
 
@@ -52,7 +78,7 @@ int model_draw_from(model_context *m, int label, const float *noise, float guida
     memcpy(sprite, noise, NUMBERS * sizeof *sprite);
     for (int step = 0; step < steps; step++) {
         const double t = moment(step, steps), length = moment(step + 1, steps) - t;
-        velocity_at(m, now, sprite, t, label < 0 ? MODEL_CLASSES : label, guidance);
+        velocity_at(m, now, sprite, t, label, guidance);
         if (step == 0 || step == steps - 1) {
             for (int i = 0; i < NUMBERS; i++) sprite[i] += (float)length * now[i];
         } else {

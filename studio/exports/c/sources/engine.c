@@ -17,6 +17,7 @@ double cbrt(double), pow(double, double);
 #define sqrtf __builtin_sqrtf
 
 enum { MOST_AREA = 256 * 256, MOST_COLOURS = 4096, MOST_ENTRIES = 256, ALPHA_LEVELS = 256, ALIGNMENT = 16 };
+enum { MOST_VALUES = 1 << 15, MOST_LABELS = 1 << 16 }; /* of attributes; with classes */
 enum { WEIGHTS = 1, MEMORY = 1 }; /* of a context; the engine has its own arrays */
 
 typedef struct { int32_t rows, columns, is_int8; } part;
@@ -27,7 +28,7 @@ typedef struct { int32_t entries, start; } variant;
 /* Start of a model file: sizes, and the offset of each table in bytes. */
 typedef struct {
     double last_from, guided_from, guided_to; /* solver constants */
-    int32_t size, classes, outputs, colours, parts, weights, memory; /* weights, memory: in floats */
+    int32_t size, classes, values, outputs, colours, parts, weights, memory; /* weights, memory: in floats */
     int32_t cells, entries, palettes;                                /* of sets, else 0 */
     int32_t program_at, constants_at, parts_at, palette_at, colours_at, levels_at, packed_at;
     int32_t variants_at, palettes_at, partners_at, mirrored_at;
@@ -46,6 +47,7 @@ static const float *mirrored;
 
 #define MODEL_SIZE (model->size)
 #define MODEL_CLASSES (model->classes)
+#define MODEL_VALUES (model->values) /* of all attributes */
 #define AREA (MODEL_SIZE * MODEL_SIZE)
 #define COLOURS (model->colours)
 #define CELLS (model->cells)
@@ -123,12 +125,15 @@ static void run(const int32_t *p, float *const bases[], int label)
     }
 }
 
-static void network(const float *unused_weights, float *unused_memory, const float *x, const float *t, int label,
-                    float *out)
+/* label: as the program takes it, shares of classes and values [classes + values + 1]; NULL for other models. */
+static void network(const float *unused_weights, float *unused_memory, const float *x, const float *t,
+                    const float *label, float *out)
 {
-    float *const bases[] = {weights, memory, constants, (float *)x, (float *)t, out};
+    float *const bases[] = {weights, memory, constants, (float *)x, (float *)t, out, (float *)label};
+    int only = 0; /* the label of a model without attributes */
     (void)unused_weights, (void)unused_memory;
-    run(program, bases, label);
+    while (label && only < MODEL_CLASSES && label[only] == 0) only++;
+    run(program, bases, only);
 }
 
 /* Runs the smallest program for `entries` palette entries; returns the entries of its output. */
@@ -221,6 +226,12 @@ float *engine_noise(uint32_t seed)
     return context.noise;
 }
 
+/* Address for the chosen values of attributes, [values], in the order of the attributes: 1 if chosen, else 0. */
+float *engine_values(void)
+{
+    return context.chosen;
+}
+
 /* Draws a sprite, [4][size][size], premultiplied RGBA in [-1, 1], from the noise. Returns NULL for an invalid class. */
 float *engine_draw(int label, float guidance, int steps)
 {
@@ -243,7 +254,7 @@ float *engine_input(void)
 /* Predicts the outputs [outputs] for the input. */
 float *engine_predict(void)
 {
-    network(NULL, NULL, context.sprite, NULL, 0, context.now);
+    network(NULL, NULL, context.sprite, NULL, NULL, context.now);
     return context.now;
 }
 

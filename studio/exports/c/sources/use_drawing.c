@@ -8,8 +8,7 @@ int main(void)
     static uint8_t rgba[MODEL_SIZE * MODEL_SIZE * 4];
     model_context *context = model_open("@STEM@.bin");
     if (!context) return 1;
-    model_draw(context, 0, 1, 1.5f, 10, rgba); /* class 0, seed 1, guidance 1.5, 10 steps */
-    model_close(context);
+@DRAW@    model_close(context);
 
     FILE *picture = fopen("sprite.pam", "wb");
     if (!picture) return 1;
