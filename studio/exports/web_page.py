@@ -142,7 +142,8 @@ def compose(model: ExportableModel, packed: bytes) -> str:
     of_attributes = count(len(model.attributes), "attribute") if model.attributes else ""
     more = {word: f", {word} {of_attributes}" if of_attributes else "" for word in ("and", "with")}
     what = {
-        "sprites": f"Draws sprites of {model.size} x {model.size} pixels in {count(len(names), 'class', 'classes')}{more['with']}.",
+        "sprites": f"Draws sprites of {model.size} x {model.size} pixels in "
+        f"{count(len(names), 'class', 'classes')}{more['with']}.",
         "sets": f"Completes characters of {len(names)} cells, {model.size} x {model.size} pixels each.",
         "labels": f"Predicts the class of sprites, one of {len(names)}{more['and']}.",
         "numbers": f"Predicts {count(len(names), 'number')} for a sprite.",

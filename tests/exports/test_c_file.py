@@ -23,7 +23,14 @@ from studio.exports.c.verification import CConfig
 from studio.exports.c_file import CFile
 from studio.recipes.flow import normal_rows
 from tests.exports.c.tools import COMPILERS, STRICT, STYLE, needs_compiler
-from tests.exports.tools import read_back, small_exportable, small_model, with_most_slow
+from tests.exports.tools import (
+    read_back,
+    small_exportable,
+    small_model,
+    small_model_with_attributes,
+    thinned,
+    with_most_slow,
+)
 
 RECIPES = ("generator", "classifier", "regression", "sets")
 FORM = CFile()
@@ -81,6 +88,25 @@ def test_the_snippet_compiles_in_another_folder(recipe: str, tmp_path: Path) -> 
         np.testing.assert_allclose(found, expected, rtol=1e-4)
         names = model.spec.class_names if recipe == "classifier" else model.spec.target_names
         assert [line.rpartition(" ")[0] for line in said.splitlines()] == list(names)
+
+
+@pytest.mark.slow
+def test_the_snippet_chooses_attributes_by_name(tmp_path: Path) -> None:
+    model = small_model_with_attributes("generator")
+    thinned(model.network)
+    *_, done = export(model, "c", tmp_path / "made.c")
+    assert isinstance(done, Exported)
+    wrong = 'if (made_choose(context, "element", "stone") != -1 || made_choose(context, "y", "") != -1) return 9;\n'
+    main = done.snippets["C"].replace('    made_choose(context, "x", "small");\n', f"    {wrong}")
+    (tmp_path / "main.c").write_text(main)
+    for compiler in COMPILERS:
+        run([compiler, *STRICT, "-O1", "main.c", "made.c", "-o", "main", "-lm"], tmp_path)
+    run(["./main"], tmp_path)
+    _, _, pixels = (tmp_path / "sprite.pam").read_bytes().partition(b"ENDHDR\n")
+    with torch.no_grad():
+        *_, x = model.recipe.draw(model.network, torch.tensor([[0.0, 0, 0, 1, 0, 0]]), 1.5, 10, 1)  # of fire
+    expected = to_pixel_art(to_rgba(x).numpy(), np.array([-1]), model.style)
+    assert (np.frombuffer(pixels, np.uint8).reshape(expected.shape) == expected).all(-1).mean() >= 0.98
 
 
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

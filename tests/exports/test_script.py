@@ -18,17 +18,20 @@ import pytest
 import torch
 from PIL import Image
 
+from studio.core import files
 from studio.core.config import Config
 from studio.core.errors import ExportError
+from studio.data.attributes.attributes import Attributes
 from studio.data.store import packed
 from studio.engine import catalog
+from studio.engine.models.exporting import exportable_copy
 from studio.engine.runs.split import split_by_group
 from studio.exports.base import ExportableModel, TrainingCode
 from studio.exports.script import Script
 from studio.exports.scripts.compose import as_python, compose_cells, weights_path
 from studio.exports.source_code import first_paragraphs
 from tests.conftest import make_sprites, with_numbers
-from tests.exports.tools import ANCESTOR, read_back, small_exportable
+from tests.exports.tools import ANCESTOR, read_back, small_exportable, small_model_with_attributes
 
 pytestmark = pytest.mark.usefixtures("made_once")
 MOST_LINES = {"generator": 580, "autoencoder": 475, "sets": 705}  # of code; 330 of any other
@@ -84,6 +87,33 @@ def test_it_is_short_and_readable(recipe: str, changes: dict[str, Any]) -> None:
     assert {"torch", "numpy", "PIL"} <= imported and not imported & {"studio", "safetensors", "torchvision"}
 
 
+@pytest.mark.parametrize("recipe", ["generator", "classifier"])
+def test_attributes_add_few_lines(recipe: str) -> None:
+    text = _text(exportable_copy(small_model_with_attributes(recipe)))
+    assert _code_lines(text) <= MOST_LINES.get(recipe, 330) + 50 and max(map(len, text.splitlines())) <= 120
+    assert "def loss(network" in text and "_attribute_loss" not in text
+
+
+def test_it_reads_the_attributes_of_the_run(tmp_path: Path) -> None:
+    sprites = make_sprites(2)
+    table = np.array([[0, -1], [1, 0], [-1, -1], [1, -1]], np.int16)
+    tagged = dataclasses.replace(sprites, attributes=Attributes(("element", "x"), (("fire", "ice"), ("small",)), table))
+    packed.save(tagged, tmp_path / "data.safetensors")
+    target = tmp_path / "trial.py"
+    script = Script().write(exportable_copy(small_model_with_attributes("classifier")), target, Config())[0]
+    run = runpy.run_path(str(script))
+    expected = [[3, -1], [4, 5], [-1, -1], [4, -1]]  # after three classes
+    assert run["read_run"](tmp_path / "data.safetensors").targets.tolist() == expected
+    rows = [["file", "class", "element", "x"]]
+    for number, (rgba, element) in enumerate(zip(sprites.rgba, ("fire", "ice", "", "ice"), strict=True)):
+        Image.fromarray(rgba).save(tmp_path / f"{number}.png")
+        rows.append([f"{number}.png", "item/sword", element, "small" if number == 1 else ""])
+    with (tmp_path / "labels.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    found = run["read_folder"](tmp_path)
+    assert found.targets.tolist() == expected and np.array_equal(found.rgba, sprites.rgba)
+
+
 @pytest.mark.parametrize("recipe", catalog.recipes())
 def test_the_notebook_has_the_same_cells(recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = small_exportable(recipe)
@@ -125,6 +155,13 @@ def test_it_reads_the_runs_sprites_and_holds_out_the_same(recipe: str, data: Pat
         assert np.array_equal(getattr(found, name), getattr(sprites, name)), name
     assert (found.class_names, found.target_names) == ([*sprites.class_names], [*sprites.target_names])
     assert np.array_equal(run["training_indices"](found), split_by_group(sprites, 0.3, 5).training)
+
+
+def test_a_staged_script_names_the_data_from_its_final_folder(data: Path, tmp_path: Path) -> None:
+    with files.staged(tmp_path / "exports" / "trial.py") as draft:
+        assert "DATA = HERE / '../data.safetensors'" in _text(
+            _trained(small_exportable("regression"), data=data), draft
+        )
 
 
 def test_elsewhere_it_names_the_whole_path(data: Path) -> None:

@@ -40,7 +40,7 @@ from studio.exports.web.wasm_engine import WasmEngine
 from studio.exports.web_page import WebPage, compose
 from tests.exports.browser import acted
 from tests.exports.c.tools import SIZE, drawing_model
-from tests.exports.tools import small_exportable
+from tests.exports.tools import small_exportable, small_model_with_attributes, thinned
 
 FORM, ENGINE = WebPage(), paths.assets() / "web/engine.wasm"
 APART = 1_000_003
@@ -203,6 +203,30 @@ def test_a_browser_draws_at_a_click(exportable: ExportableModel, tmp_path: Path,
         found = np.array(rgba, np.uint8).reshape(SIZE, SIZE, 4)
         assert (found == engine.finish(place % 3)).all(-1).mean() >= 0.98  # other functions of libm
     assert len(Image.open(tmp_path / "page.png").convert("RGB").getcolors(1 << 20) or ()) > 20
+
+
+@pytest.mark.slow
+def test_a_browser_has_a_box_for_each_attribute(tmp_path: Path) -> None:
+    model = small_model_with_attributes("generator")
+    thinned(model.network)
+    exportable = exportable_copy(model)
+    page = FORM.write(exportable, tmp_path / "page.html", CConfig())[0]
+    _, boxes, _, _, _, drawn, caption = acted(
+        page,
+        [
+            ("until", "ready"),
+            ("script", "boxes.map(([name, box]) => [name, [...box.options].map((option) => option.text)])"),
+            ("script", "boxes[0][1].value = 'ice'"), ("click", "button[name=go]"), ("until", "done"),
+            ("script", "drawn.map((one) => [one.label, Array.from(one.rgba)])"),
+            ("script", "list.querySelector('li').innerText"),
+        ],
+    )  # fmt: skip
+    assert boxes == [["element", ["Any", "fire", "ice"]], ["x", ["Any", "small"]]] and caption.strip() == "ice"
+    engine = WasmEngine(ENGINE.read_bytes(), pack_model(exportable, "fp32"))
+    for place, (label, rgba) in enumerate(drawn):
+        assert label == -1  # the values decide alone
+        engine.draw(-1, APART * place, 1.5, 10, (False, True, False))
+        assert (np.array(rgba, np.uint8).reshape(8, 8, 4) == engine.finish(-1)).all(-1).mean() >= 0.98
 
 
 @pytest.mark.slow

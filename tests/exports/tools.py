@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,17 @@ def small_model(recipe: Recipe, size: int = 8, small: Any = None) -> TrainedMode
         (4,) * len(CLASS_NAMES), np.zeros((1, 3), np.uint8), ((),) * len(CLASS_NAMES), (1,) * len(CLASS_NAMES)
     )
     return TrainedModel(recipe, config, spec, network, torch.device("cpu"), "fp32", 123, "2026 trial", style)
+
+
+def small_model_with_attributes(recipe: str, size: int = 8) -> TrainedModel:
+    """Such a model that also learns attributes: 'element', and 'x', which is the name of an input of the network."""
+    plain = small_model(catalog.recipe(recipe), size)
+    spec = replace(plain.spec, attributes={"element": ("fire", "ice"), "x": ("small",)})
+    torch.manual_seed(0)
+    network = plain.recipe.build(plain.config, spec).eval().requires_grad_(False)
+    for weight in network.parameters():
+        weight.add_(0.05 * torch.randn_like(weight))
+    return replace(plain, spec=spec, network=network)
 
 
 def thinned(network: nn.Module) -> nn.Module:

@@ -12,7 +12,7 @@ from studio.exports.scripts import attribute_code, set_code
 from studio.exports.scripts import cell_code as code
 from studio.exports.source_code import collect, fill_in
 
-_LONGEST_VALUES = 100  # characters on a line
+_LONGEST_VALUES = 102  # characters, on a line of 120
 PACKAGES = ("torch", "numpy")  # allowed imports of copied sources
 
 

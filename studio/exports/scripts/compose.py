@@ -149,7 +149,7 @@ def _settings(model: ExportableModel, target: Path, code: str) -> str:
     fields = "\n".join(_field(item, values[item.name]) for item in (*used, *own)) or "    pass"
     name = type(config).__name__
     arguments = _formatted(dict(model.architecture["arguments"]))
-    names = {"CELL_NAMES": [*model.cells]} if model.makes == "sets" else {}
+    names: dict[str, object] = {"CELL_NAMES": [*model.cells]} if model.makes == "sets" else {}
     if model.attributes:
         known = {name: [*each] for name, each in model.attributes.items()}
         names = {"CLASS_NAMES": [*model.class_names], "ATTRIBUTES": known}

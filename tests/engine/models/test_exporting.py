@@ -6,7 +6,6 @@ And what a format may ask for: settings of its own, what has to be installed, an
 from __future__ import annotations
 
 import runpy
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,10 @@ from studio.core.errors import ExportError
 from studio.core.events import Exported
 from studio.engine import catalog
 from studio.engine.models.exporting import check_difference, export, exportable_copy
-from studio.engine.models.model import TrainedModel
 from studio.exports.base import LARGEST_DIFFERENCE, ExportableModel
 from studio.exports.safetensors import Safetensors
 from tests.engine.tools import of_kind
-from tests.exports.tools import Rounded, RoundedConfig, small_model
+from tests.exports.tools import Rounded, RoundedConfig, small_model, small_model_with_attributes
 
 
 def _priced() -> tuple[ExportableModel, Tensor]:
@@ -134,19 +132,14 @@ def test_few_undecided_pixels_are_tolerated(wrong: float, is_taken: bool) -> Non
             _difference(model, found)
 
 
-def _with_attributes() -> TrainedModel:
-    model = small_model(catalog.recipe("generator"))
-    spec = replace(model.spec, attributes={"element": ("fire", "ice"), "x": ("small",)})
-    network = model.recipe.build(model.config, spec).eval().requires_grad_(False)
-    torch.nn.init.normal_(network.label.weight)
-    return replace(model, spec=spec, network=network)
+SLOW_FORMS = ("onnx", "pt2", "c", "web", "script")
 
 
 @pytest.mark.parametrize(
-    "form", ["state_dict", "safetensors", *(pytest.param(form, marks=pytest.mark.slow) for form in ("onnx", "pt2"))]
+    "form", ["state_dict", "safetensors", *(pytest.param(form, marks=pytest.mark.slow) for form in SLOW_FORMS)]
 )
 def test_formats_take_attributes_by_name(form: str, tmp_path: Path) -> None:
-    (made,) = of_kind(list(export(_with_attributes(), form, tmp_path)), Exported)
+    (made,) = of_kind(list(export(small_model_with_attributes("generator"), form, tmp_path)), Exported)
     if form == "state_dict":
         loader = runpy.run_path(str(made.paths[1]))
         network = loader["load"](made.paths[0])
@@ -161,8 +154,19 @@ def test_formats_take_attributes_by_name(form: str, tmp_path: Path) -> None:
         assert '"attribute_2"' in made.snippets["Python"]  # 'x' is the name of another input
 
 
-@pytest.mark.parametrize("form", ["c", "web", "script"])
-def test_formats_without_attributes_refuse_them(form: str, tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="can't hold a model with attributes"):
-        list(export(_with_attributes(), form, tmp_path))
+@pytest.mark.parametrize("form", ["state_dict", *(pytest.param(form, marks=pytest.mark.slow) for form in SLOW_FORMS)])
+def test_formats_predict_attributes(form: str, tmp_path: Path) -> None:
+    (made,) = of_kind(list(export(small_model_with_attributes("classifier"), form, tmp_path)), Exported)
+    if form == "state_dict":
+        loader = runpy.run_path(str(made.paths[1]))
+        found = loader["predict"](loader["load"](made.paths[0]), torch.zeros(2, 8, 8, 4, dtype=torch.uint8))
+        of_class, element, x = found.split([3, 2, 1], 1)
+        for part in (of_class, element, x):
+            torch.testing.assert_close(part.sum(1), torch.ones(2))
+
+
+def test_formats_without_attributes_refuse_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(Safetensors, "takes_attributes", False)
+    with pytest.raises(ExportError, match="safetensors can't hold a model with attributes"):
+        list(export(small_model_with_attributes("classifier"), "safetensors", tmp_path))
     assert not list(tmp_path.iterdir())
