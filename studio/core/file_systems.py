@@ -88,11 +88,11 @@ def limitations(folder: Path) -> str:
 
 def _acquire(lock: BaseFileLock, wait_s: float) -> BaseFileLock | None:
     """Acquire a lock and return it; return None if the lock is not free within `wait_s` seconds."""
-    try:
-        lock.acquire(timeout=wait_s, poll_interval=_POLL_S)
-    except Timeout:
-        return None
-    return lock
+    for timeout_s in (wait_s, 0.0):  # with filelock 4.2.0, the first attempt only deletes the lock of a dead process
+        with contextlib.suppress(Timeout):
+            lock.acquire(timeout=timeout_s, poll_interval=_POLL_S)
+            return lock
+    return None
 
 
 def _missing_features(folder: Path) -> Iterator[str]:

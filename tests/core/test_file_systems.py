@@ -95,6 +95,7 @@ def test_fault_27_lock_of_a_killed_process_is_free(
         assert is_locked(tmp_path / ".lock") and acquire_lock(tmp_path / ".lock", 0.0) is None
         holder.kill()
         holder.wait()
+    monkeypatch.setattr(file_systems, "_PROBE_S", 0.0)  # as on a busy computer
     assert not is_locked(tmp_path / ".lock")
     lock = acquire_lock(tmp_path / ".lock", 0.0)
     assert lock is not None
