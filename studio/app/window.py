@@ -53,6 +53,8 @@ class Window(QMainWindow):
         self.lab = LabPage(session)
         pages = (self.sprites, self.train, self.generate, self.runs, self.lab)
         self.pages: dict[str, Page] = dict(zip(PAGES, pages, strict=True))
+        for page in pages:  # a page that was never shown has no parent to delete it
+            self.destroyed.connect(page.deleteLater)
         self._stack = factory.stack()
         self.first_steps = FirstSteps(session)
         body = factory.column(self.notices, self._stack, self.first_steps, spacing=0)

@@ -75,7 +75,7 @@ def pytest_runtest_logfinish() -> None:
     What is left, torch above all, is there to stay: to walk it after each test would take longer than most tests do.
     """
     if QApplication.instance() is not None:
-        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        _delete_closed_widgets()
     gc.collect()
     gc.freeze()
 
@@ -149,7 +149,8 @@ def stray_windows(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def window(qtbot: QtBot, qapp: QApplication, session: Session, stray_windows: list[str]) -> Iterator[Window]:
-    """The shown window, while its engine starts. Check that no widget becomes a window by accident."""
+    """The shown window, while its engine starts. Check that no widget becomes a window by accident or outlives it."""
+    before = set(QApplication.topLevelWidgets())
     made = Window(session, theme.apply(qapp, "light"))
     qtbot.addWidget(made, before_close_func=_let_go)
     made.painted.connect(session.open)
@@ -163,6 +164,10 @@ def window(qtbot: QtBot, qapp: QApplication, session: Session, stray_windows: li
         session.training.stop()
         wait_idle(qtbot, session)
     assert not stray_windows
+    _delete_closed_widgets()
+    left = [widget for widget in QApplication.topLevelWidgets() if widget not in before and widget.parent() is None]
+    # The garbage collector deletes a widget after its attributes, and Qt calls its methods in between.
+    assert not [widget for widget in left if type(widget).__module__.startswith("studio.")]
 
 
 @pytest.fixture
@@ -302,6 +307,12 @@ def click(widget: QWidget) -> None:
     """Click an enabled, visible control with the mouse."""
     assert widget.isEnabled(), widget.toolTip()
     QTest.mouseClick(widget, Qt.MouseButton.LeftButton)
+
+
+def _delete_closed_widgets() -> None:
+    """Delete the widgets that pytest-qt has closed, then the pages that are deleted after their window."""
+    for _ in range(2):
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
 def _let_go(window: Window) -> None:

@@ -130,8 +130,9 @@ class SetTable(QTableView):
     """
 
     def __init__(self, grid: SpriteGrid, namer: CellNamer) -> None:
-        """Create a table for `grid.show_instead`."""
-        super().__init__()
+        """Create a hidden table for `grid.show_instead`."""
+        super().__init__(grid)
+        self.hide()
         self._grid, self._rows, self._header = grid, SetModel(grid), SetHeader(self, namer)
         self._delegate = SetDelegate(grid, self._rows, self._header)
         self._leads, self._follows = False, False
