@@ -66,10 +66,6 @@ class SteadyWidth(QObject):
 class FlowLayout(QLayout):
     """A layout that places widgets in rows and wraps at the right edge."""
 
-    # Qt asks for sizes even after the garbage collector has cleared the attributes of a closed window's layout.
-    _across, _down, _shares = 0, 0, False
-    _items: list[QLayoutItem] = []  # noqa: RUF012 - never changed: see __init__
-
     def __init__(self, across: int, down: int, *widgets: QWidget, shares: bool = False) -> None:
         """Create a layout. across, down: gaps between widgets and between rows, in logical pixels.
 

@@ -299,12 +299,6 @@ def test_hidden_items_take_no_room(qtbot: QtBot) -> None:
     assert buttons[2].x() == buttons[0].x() and buttons[2].y() == buttons[0].geometry().bottom() + 1 + 4
 
 
-def test_flow_layout_without_attributes_is_empty(qtbot: QtBot) -> None:
-    flow = FlowLayout(8, 4)
-    vars(flow).clear()  # the garbage collector does this to a closed window
-    assert flow.heightForWidth(100) == 0 and flow.sizeHint().width() == 0 and flow.count() == 0
-
-
 def test_elided_label_moves_no_neighbour(qtbot: QtBot) -> None:
     label, window = ElidedLabel(), QWidget()
     window.setLayout(factory.row(factory.button("Cancel", "End it."), label))
