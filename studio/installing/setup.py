@@ -122,7 +122,11 @@ def gigabytes(size: int) -> str:
 
 
 def uninstall(program: Path) -> None:
-    """Delete environments, cached wheels and the log. Runs and settings stay."""
+    """Delete environments, cached wheels and the log. Runs and settings stay.
+
+    The files of the self-extracting installer go last: an interrupted uninstall can be repeated.
+    """
     with contextlib.suppress(OSError):
         (program / "installed.json").unlink()
-    delete_folder(program)
+    for folder in (program / "cache", *program.glob("env-*"), program):
+        delete_folder(folder)

@@ -72,6 +72,8 @@ def test_without_python_the_run_installs_nothing(making: ModuleType, wheel: Path
     done = subprocess.run(["sh", run], env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stderr
     assert not list((tmp_path / "user").rglob("installer*"))
+    done = subprocess.run(["sh", run, "--uninstall"], env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.startswith("Sprite Training Studio is not installed in ")
 
 
 def test_the_bundle_carries_the_wheels(making: ModuleType, wheel: Path, uv: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.installing import launcher, locks, menu_entry, torch_builds
+from studio.installing import launcher, locks, menu_entry, setup, torch_builds
 from studio.installing.payload import Installed, Payload, environment_python, program_folder, sha256, write_installed
 from studio.installing.setup import Setup
 from studio.installing.torch_builds import Card, Computer
@@ -135,6 +135,15 @@ def test_uninstall_keeps_runs(payload: Payload, capsys: pytest.CaptureFixture[st
     assert launcher.main(["--uninstall"]) == 1 and program_folder().exists()
     assert launcher.main(["--uninstall", "--yes"]) == 0 and not program_folder().exists()
     assert run.exists() and "runs and settings" in capsys.readouterr().out
+
+
+def test_an_interrupted_uninstall_can_be_repeated(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(payload)
+    (program_folder() / "installer").mkdir()
+    deleted: list[str] = []
+    monkeypatch.setattr(setup, "delete_folder", lambda folder: deleted.append(folder.name))
+    setup.uninstall(program_folder())
+    assert deleted == ["cache", "env-1", "program"], "the installer's files go last"
 
 
 @posix
