@@ -17,7 +17,7 @@ _PROGRAMS = ("start", "uv", _APP)
 
 
 def start_script() -> str:
-    """Return the script that starts the studio, for the Python version that it fetches."""
+    """Return the script `start` for the fetched version of Python."""
     return (HERE / "macos/start").read_text(encoding="utf-8").replace("PYTHON_VERSION", PYTHON)
 
 

@@ -46,7 +46,7 @@ UV_WHEELS = {
     "windows": ("win_amd64", "uv.exe"),
     "macos": ("macosx_11_0_arm64", "uv"),
 }
-# Libraries of the system that Qt loads on a desktop; PySide6 brings the others.
+# System libraries for Qt on a desktop, without those inside PySide6's wheels.
 QT_LIBRARIES = (
     "libegl1", "libgl1", "libxkbcommon0", "libdbus-1-3", "libfontconfig1", "libglib2.0-0", "fonts-dejavu-core",
     "libxcb-cursor0", "libxcb-icccm4", "libxcb-image0", "libxcb-keysyms1", "libxcb-randr0", "libxcb-render-util0",
@@ -184,7 +184,7 @@ def make_others(wheel: Path, work: Path, out: Path) -> list[Path]:
 
 
 def fetch_bundle(build: Build, folder: Path) -> None:
-    """Fetch the wheels of all packages for the running Python. uv finds the index of each build of PyTorch."""
+    """Fetch the lock's wheels for the running Python. uv knows PyTorch's indexes."""
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     torch = locked_torch(lock) if build.torch == "torch" else build.torch
     text = lock if build.on_index else f"{without_torch(lock)}{torch}\ntorchvision\n"
@@ -201,7 +201,7 @@ def fetch_bundle(build: Build, folder: Path) -> None:
         (folder / name).unlink()
     facts = {"build": build.name, "python": python_version()}
     (folder / "bundle.json").write_text(json.dumps(facts), encoding="utf-8")
-    # Of the packages installed here; another build of PyTorch has the same licences, or fewer.
+    # Licences of the packages on this computer: another build of PyTorch adds no licence.
     text = third_party.notice(
         third_party.read_packages(ROOT / "requirements.lock"), ROOT / "assets/starter/sources.json"
     )
@@ -254,7 +254,7 @@ def _gzip(raw: io.BufferedWriter) -> io.BufferedIOBase:
 
 
 def _normalise(tree: Path) -> None:
-    """Give all files of a tree the same time, and permissions that don't depend on the umask."""
+    """Set time and permissions of a tree's files, whatever the umask."""
     programs = ("uv", "uv.exe", "start", "prerm", "postrm")
     for path in (tree, *tree.rglob("*")):
         if not path.is_symlink():

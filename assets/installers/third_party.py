@@ -19,7 +19,7 @@ _ACCEPTED = re.compile(
     r"\b(MIT|0?BSD|Apache|ISC|Zlib|HPND|CC0|BSL-1\.0|PSF|Python Software Foundation|MPL|Mozilla|LGPL|NVIDIA)", re.I
 )
 _LICENCE_FILE = re.compile(r"(licen[cs]e|copying|notice|authors)\b", re.IGNORECASE)
-# Packages without files of their own, so without a licence: they only require others.
+# Packages without files and without a licence: they only require others.
 _EMPTY = {"cuda-toolkit"}
 # Qt's wheels lack the texts of their licence. Debian keeps both.
 COMMON_LICENCES = Path("/usr/share/common-licenses")
@@ -29,7 +29,7 @@ _LINE = "=" * 100
 
 @dataclass(frozen=True)
 class Package:
-    """An installed package. texts: file name and content of each of its licence files."""
+    """An installed package. texts: contents of the licence files by file name."""
 
     name: str
     version: str
@@ -39,7 +39,7 @@ class Package:
 
 
 def locked_names(lock: str) -> list[str]:
-    """Return the names of all packages in a lock file, sorted, each once."""
+    """Return the sorted names of the packages in a lock file, without repetitions."""
     return sorted(set(re.findall(r"^([\w.-]+)==", lock, re.MULTILINE)))
 
 
@@ -62,7 +62,7 @@ def read_package(name: str, system: Path = COMMON_LICENCES) -> Package:
 
 
 def read_packages(lock: Path) -> list[Package]:
-    """Read the licences of all packages of a lock file, and of uv."""
+    """Read the licences of a lock file's packages and of uv."""
     return [read_package(name) for name in [*locked_names(lock.read_text(encoding="utf-8")), "uv"]]
 
 
@@ -117,7 +117,7 @@ def _art(sources: Mapping[str, list[Mapping[str, str]]]) -> list[str]:
 
 
 def _fields(package: metadata.Distribution) -> Message:
-    """Return the metadata as the mapping it is; its declared type lacks `get` in Python 3.11."""
+    """Return a package's metadata, typed as a mapping: the type in Python 3.11 lacks `get`."""
     return cast("Message", package.metadata)
 
 

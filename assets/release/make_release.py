@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GUIDE = Path("assets/guide/release.md")
 _STEPS = "\n## Steps for a person\n"
 _DISTRIBUTION = "sprite_training_studio"
-_LARGEST = 100 * 10**6  # bytes of a file that the package index takes
+_LARGEST = 100 * 10**6  # bytes per file: the package index's limit
 _LINK = re.compile(
     r"(?P<picture>!?)\[(?P<text>[^\]]*)\]\((?P<path>(?!https?:|mailto:|#)[^)\s#]+)(?P<anchor>#[^)\s]*)?\)"
 )
@@ -44,7 +44,7 @@ def version() -> str:
 
 
 def file_address(repository: str, tag: str, path: str, *, picture: bool = False) -> str:
-    """Return the address of a file in the repository: of its page, or of the picture itself."""
+    """Return the address of a file's page in the repository, or of the picture for an <img>."""
     if "gitlab" in repository:
         return f"{repository}/-/{'raw' if picture else 'blob'}/{tag}/{path}"
     if any(name in repository for name in ("codeberg", "gitea", "forgejo")):
@@ -113,14 +113,14 @@ def copy_tree(tree: Path, repository: str, tag: str) -> list[str]:
 
 
 def link_problems(tree: Path) -> Iterator[str]:
-    """Yield a sentence for each link of README.md that leads to no file."""
+    """Yield a sentence for each link of README.md without a file."""
     for found in _LINK.finditer((ROOT / "README.md").read_text(encoding="utf-8")):
         if not (tree / found["path"]).exists():
             yield f"README.md: {found['path']} does not exist."
 
 
 def archive_problems(archive: Path, tree: Path, names: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence for each file of the source archive that is missing, added or changed."""
+    """Yield a sentence for each missing, added or changed file of the source archive."""
     with tarfile.open(archive) as tar:
         inside = {member.name.partition("/")[2]: member for member in tar if member.isfile()}
         for name in sorted(set(names) - set(inside)):
@@ -134,7 +134,7 @@ def archive_problems(archive: Path, tree: Path, names: Sequence[str]) -> Iterato
 
 
 def wheel_problems(wheel: Path, tree: Path, names: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence for each module that the wheel lacks, and each file that is not in the repository."""
+    """Yield a sentence for each module missing from the wheel, and each file missing from the repository."""
     with zipfile.ZipFile(wheel) as file:
         inside = {name for name in file.namelist() if name.startswith("studio/")}
         for name in sorted({name for name in names if name.startswith("studio/")} - inside):
@@ -146,7 +146,7 @@ def wheel_problems(wheel: Path, tree: Path, names: Sequence[str]) -> Iterator[st
 
 
 def metadata_problems(wheel: Path, number: str, repository: str) -> Iterator[str]:
-    """Yield a sentence for each field of the wheel's metadata that a release needs and that is missing or wrong."""
+    """Yield a sentence for each missing or wrong field of the wheel's metadata."""
     with zipfile.ZipFile(wheel) as file:
         name = next(name for name in file.namelist() if name.endswith(".dist-info/METADATA"))
         about = email.message_from_bytes(file.read(name))
@@ -175,7 +175,7 @@ def start_problems(wheel: Path, number: str) -> Iterator[str]:
 
 
 def shown_problems(tree: Path, page: Path, tools: Path) -> Iterator[str]:
-    """Render the README as the package index does, and yield a sentence for each link that leads nowhere there."""
+    """Render the README like the package index, and yield a sentence for each broken link."""
     command = [str(tools), "-m", "readme_renderer", str(tree / "README.md"), "-o", str(page)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

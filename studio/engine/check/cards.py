@@ -17,7 +17,7 @@ _LEAST_DRIVERS = {11: (450, 80), 12: (525, 60), 13: (580, 65)}  # by major versi
 _CHANGE = "'Change PyTorch build…' in Help > System check, and the end of 'studio check', show the commands."
 _MAKERS = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}
 _CHECK, _TITLE = "graphics-card", "Graphics card"
-# Parts of nvidia-smi's message, what they mean, and what to do.
+# Parts of nvidia-smi's messages, each with the fault and advice.
 _DRIVER_FAULTS = (
     (
         "version mismatch", "The driver was updated while the old driver is still loaded.",
@@ -165,7 +165,7 @@ def _unused(card: Card, system: SystemFacts, torch: TorchFacts, device: Device |
 
 
 def _reason(card: Card, system: SystemFacts, torch: TorchFacts, device: Device | None) -> tuple[str, str, bool]:
-    """Return the reason as a sentence, advice, and whether another build of PyTorch is needed."""
+    """Return the reason as a sentence, advice, and True if only another build of PyTorch helps."""
     choice = _choice(card, system)
     fits = bool({"nvidia": torch.cuda, "amd": torch.hip, "intel": torch.xpu}[card.vendor])
     if card.vendor == "nvidia" and (fault := _driver_fault(card, system)):
@@ -180,7 +180,7 @@ def _reason(card: Card, system: SystemFacts, torch: TorchFacts, device: Device |
 
 
 def _driver_fault(card: Card, system: SystemFacts) -> tuple[str, str] | None:
-    """Return what is wrong with NVIDIA's driver, and what to do; None if it works."""
+    """Return the fault of NVIDIA's driver and advice; None for a working driver."""
     message = system.nvidia_smi.lower()
     for part, reason, advice in _DRIVER_FAULTS:
         if part in message:

@@ -15,7 +15,7 @@ from studio.engine.check.child import PartDone, part_function
 from studio.engine.check.findings import Finding, anonymous, summary
 
 _log = logging.getLogger(__name__)
-_WORKING_SHARE = 0.01  # of a core: a silent process that uses more is not stuck
+_WORKING_SHARE = 0.01  # of a core: a silent process above this share still works
 _MOST_SILENCES = 5  # one after another; a driver may also hang in an endless loop
 
 

@@ -34,7 +34,7 @@ _FREE_MEMORY = (3 * _GB // 2, _GB // 2)
 
 
 def check_computer() -> Iterator[Event]:
-    """Check all of the computer that needs no torch. Yields Finding and Progress."""
+    """Check the computer without importing torch. Yields Finding and Progress."""
     yield Progress(0, 0, "Python and packages")
     yield python_finding(platform.python_version(), is_64_bit=sys.maxsize > 2**32)
     yield packages_finding(installed_versions(), requirements(), locked_versions())
@@ -82,7 +82,7 @@ def packages_finding(
 
 
 def requirements() -> list[Requirement]:
-    """Return the packages that the studio needs, by the metadata of its installation."""
+    """Return the studio's requirements from the metadata of the installation."""
     try:
         return [Requirement(line) for line in metadata.requires(_DISTRIBUTION) or []]
     except metadata.PackageNotFoundError:  # run from a folder without an installation

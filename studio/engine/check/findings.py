@@ -25,7 +25,7 @@ _WINDOWS_PATH = re.compile(r"(?:\b[A-Za-z]:|\\)\\(?:[^\\\s'\":,;()]+\\)+")
 
 @dataclass(frozen=True)
 class Finding(Event):
-    """The result of one check. check: name of the check, equal on all computers."""
+    """A result of the system check. check: name of the check, for programs."""
 
     check: str
     title: str
@@ -60,7 +60,7 @@ class CheckDone(Event):
     def as_text(self) -> str:
         """Return the result as a sentence."""
         if not self.can_train:
-            return "Training can't work on this computer as it is now."
+            return "Training can't work on this computer now."
         if not self.problems:
             return "Training works on this computer." if self.notices else "Everything is in order."
         return f"Training works, with {self.problems} {'problem' if self.problems == 1 else 'problems'}."

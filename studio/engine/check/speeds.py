@@ -10,7 +10,7 @@ from studio.core.formatting import rate
 from studio.engine.check.findings import Finding
 from studio.engine.devices.types import Device, DeviceMeasured
 
-_SLOW_SHARE = 0.5  # of the figure for the same device; slower is worth a notice
+_SLOW_SHARE = 0.5  # of the device's figure; slower steps give a notice
 
 
 @dataclass(frozen=True)

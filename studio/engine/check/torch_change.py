@@ -1,4 +1,4 @@
-"""The commands that install another build of PyTorch: of the launcher that installed the studio, else of uv."""
+"""Commands to change the build of PyTorch: with the installer's launcher, otherwise with uv."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def available_builds() -> tuple[Build, ...]:
 
 
 def launcher() -> Path | None:
-    """Return the script `start` of the installer that brought this studio; None in other installations."""
+    """Return the script `start` of this studio's installer; None without an installer."""
     start = Path(os.environ.get("STUDIO_LAUNCHER", ""))
     return start if start.is_file() else None
 
@@ -41,7 +41,7 @@ def setup_command(name: str) -> list[str]:
 
 
 def change_commands(name: str) -> list[list[str]]:
-    """Return the commands that install a build of PyTorch, as words. name: of the build. Empty: an unknown build."""
+    """Return the commands for the build `name` of PyTorch, as words; empty for an unknown build."""
     build = next((each for each in available_builds() if each.name == name), None)
     if build is None:
         return []
