@@ -17,6 +17,7 @@ from PIL import Image
 
 from studio.core import former_names
 from studio.core.config import settings_of
+from studio.core.errors import UsageError
 from studio.core.events import Exported, LossChunk, SpritesGenerated
 from studio.core.pictures import untile
 from studio.engine.catalog import recipes
@@ -93,6 +94,15 @@ def test_it_draws_in_the_style_that_it_kept(older: Path) -> None:
     known = {palette[place : place + 3] for place in range(0, len(palette), 3)}
     seen = drawn.sprites[drawn.sprites[..., 3] > 0][:, :3]
     assert len(seen) and {colour.tobytes() for colour in seen} <= known
+
+
+def test_it_draws_by_class_and_has_no_attributes(older: Path) -> None:
+    model = load_model(older, "last", CPU)
+    of_class = GenerateSettings(count=2, steps=2, class_name=model.spec.class_names[1])
+    *_, drawn = generate(model, of_class)
+    assert isinstance(drawn, SpritesGenerated) and drawn.labels.tolist() == [1, 1]
+    with pytest.raises(UsageError, match="has no attributes"):
+        list(generate(model, of_class.replace(attributes="element=fire")))
 
 
 @pytest.mark.parametrize("name", ["safetensors", "state_dict"])

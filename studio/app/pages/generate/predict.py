@@ -62,6 +62,8 @@ class PredictPanel(QWidget):
         self.open_sprites = factory.button("Use open sprites", open_sprites, slot=self._on_open_sprites_clicked)
         self.summary = factory.ElidedLabel("heading")
         self.summary.setAccessibleName("Totals")
+        self.shown = factory.combo("Predicted", "Choose the class or an attribute.")
+        self.shown.hide()
         self.wrong_only = factory.check_box("Wrong only", _WRONG)
         self.order = factory.combo("Sort", "Sort the predictions.")
         self.order.setMinimumContentsLength(14)
@@ -71,7 +73,7 @@ class PredictPanel(QWidget):
         self._table: ClassTable | NumberTable | None = None
         self._requested: _Request | None = None  # the running or last request
         self._shown: _Request | None = None  # the request of the shown predictions
-        tools = factory.row(self.wrong_only, self.order, 1, self.save)
+        tools = FlowLayout(factory.GRID, factory.GRID, self.shown, self.wrong_only, self.order, self.save)
         model = factory.row(self.made_by, self.again, grows=0)
         self._found = factory.panel(factory.column(self.summary, model, tools))
         self._found.hide()
@@ -80,6 +82,7 @@ class PredictPanel(QWidget):
         self._stack = factory.stack(factory.panel(factory.column(1, empty, 1)), factory.scroll_area(self.view))
         buttons = FlowLayout(factory.GRID, factory.GRID, self.browse, self.open_sprites)
         self.setLayout(factory.column(buttons, self._found, self._stack, spacing=2 * factory.GRID, grows=2))
+        self.shown.activated.connect(self._show_table)
         self.wrong_only.toggled.connect(self._refresh_order)
         self.order.activated.connect(self._refresh_order)
         session.inference.predicted.connect(self._on_predicted)
@@ -144,7 +147,29 @@ class PredictPanel(QWidget):
     @Slot(object, object)
     def _on_predicted(self, sprites: Sprites, answer: Classified | NumbersPredicted) -> None:
         self._table, self._shown = prediction_table(sprites, answer), self._requested
-        table = self._table
+        names = {"Class": ""}
+        if isinstance(answer, Classified) and answer.attributes:
+            names = {**(names if len(answer.class_names) > 1 else {}), **{name: name for name in answer.attributes}}
+        factory.fill_combo(self.shown, list(names.items()), self.shown.currentData())
+        self.shown.setVisible(len(names) > 1)
+        self._found.show()
+        self._refresh_made_by()
+        self._stack.setCurrentIndex(1)
+        self._show_table()
+
+    def _chosen_table(self) -> ClassTable | NumberTable | None:
+        """Return the table of the classes, of the numbers, or of the chosen attribute; None before a prediction."""
+        if isinstance(self._table, ClassTable):
+            return self._table.attributes.get(self.shown.currentData(), self._table)
+        return self._table
+
+    @Slot()
+    def _show_table(self) -> None:
+        """Show the predicted classes, numbers, or values of the chosen attribute."""
+        table = self._chosen_table()
+        if table is None:
+            return
+        sprites = table.sprites
         if isinstance(table, ClassTable):
             true = table.true if (table.true >= 0).any() else None
             self.view.set_classes(
@@ -158,16 +183,14 @@ class PredictPanel(QWidget):
             self.wrong_only.setChecked(False)
         factory.set_enabled(self.wrong_only, reason)
         factory.fill_combo(self.order, [(order, order) for order in table.orders], self.order.currentText())
-        self._found.show()
-        self._refresh_made_by()
-        self._stack.setCurrentIndex(1)
         self._refresh_order()
 
     @Slot()
     def _refresh_order(self) -> None:
         """Show the predictions in the chosen order, or only the wrong predictions."""
-        if self._table is not None:
-            order = self._table.order(self.order.currentText(), wrong_only=self.wrong_only.isChecked())
+        table = self._chosen_table()
+        if table is not None:
+            order = table.order(self.order.currentText(), wrong_only=self.wrong_only.isChecked())
             self.view.set_order(order)
 
     @Slot()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -22,20 +23,31 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class ClassTable:
-    """Predicted classes of sprites. true: int64 [N], indices into the model's classes, -1 for unknown."""
+    """Predicted classes of sprites, or their values of an attribute.
+
+    true: int64 [N], indices into the model's classes or values, -1 for unknown. attributes: the tables of all
+    attributes, in the table of the classes. attribute: the attribute of this table, '' for the classes.
+    """
 
     sprites: Sprites
     answer: Classified
     true: Indices
+    attributes: Mapping[str, ClassTable] = field(default_factory=dict)
+    attribute: str = ""
 
     orders = ("File order", "Least certain first", "Most certain first")
 
     @classmethod
     def of(cls, sprites: Sprites, answer: Classified) -> ClassTable:
-        """Match the sprites' classes with the model's classes by name."""
-        known = {name: index for index, name in enumerate(answer.class_names)}
-        of_class = np.array([known.get(name, -1) for name in sprites.class_names], np.int64)
-        return cls(sprites, answer, of_class[sprites.labels])
+        """Match the sprites' classes and attributes with those of the model by name."""
+        attributes = {}
+        for name, each in answer.attributes.items():
+            true, own = np.full(len(sprites), -1), sprites.attributes
+            if name in own.names:
+                number = own.names.index(name)
+                true = _matched(own.values[number], each.class_names, own.table[:, number])
+            attributes[name] = cls(sprites, each, true, attribute=name)
+        return cls(sprites, answer, _matched(sprites.class_names, answer.class_names, sprites.labels), attributes)
 
     @cached_property
     def predicted(self) -> Indices:
@@ -51,6 +63,8 @@ class ClassTable:
 
     def why_not_wrong_only(self) -> str:
         """Return why the wrong predictions can't be listed alone; '' if possible."""
+        if self.attribute and not (self.true >= 0).any():
+            return f"The true values are unknown: the sprites have no {self.attribute!r}."
         if not (self.true >= 0).any():
             return "The true classes are unknown: no folder is named like a class."
         return "" if self.is_wrong.any() else "No prediction is wrong."
@@ -75,17 +89,24 @@ class ClassTable:
         return f"{sprites}: {right:,} of {known:,} right ({formatting.percent(right / known)})"
 
     def csv(self) -> str:
-        """Return a CSV table with a row for each sprite and a column for each class's probability."""
-        names, sure = self.answer.class_names, self.answer.probabilities
-        rows = [
-            [name, names[guess], f"{sure[row, guess]:.4f}", names[true] if true >= 0 else "", _right(guess, true)]
-            + [f"{share:.4f}" for share in sure[row]]
-            for row, (name, guess, true) in enumerate(
-                zip(self.sprites.names, self.predicted.tolist(), self.true.tolist(), strict=True)
-            )
-        ]
-        head = ["sprite", "predicted", "confidence", "true", "right", *(f"p({name})" for name in names)]
-        return _csv([head, *rows])
+        """Return a CSV table with a row for each sprite and a column for each probability of a class and a value."""
+        tables = (self, *self.attributes.values())
+        head = ["sprite", *(text for table in tables for text in table._head())]
+        rows = zip(self.sprites.names, *(table._rows() for table in tables), strict=True)
+        return _csv([head, *([name, *itertools.chain(*parts)] for name, *parts in rows)])
+
+    def _head(self) -> list[str]:
+        start = f"{self.attribute} " if self.attribute else ""
+        names = ["predicted", "confidence", "true", "right", *(f"p({name})" for name in self.answer.class_names)]
+        return [f"{start}{name}" for name in names]
+
+    def _rows(self) -> Iterator[list[str]]:
+        """Yield the cells of each sprite."""
+        names = self.answer.class_names
+        rows = zip(self.answer.probabilities, self.predicted.tolist(), self.true.tolist(), strict=True)
+        for sure, guess, true in rows:
+            known = [names[true] if true >= 0 else "", _right(guess, true)]
+            yield [names[guess], f"{sure[guess]:.4f}", *known, *(f"{share:.4f}" for share in sure)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +173,13 @@ class NumberTable:
 def prediction_table(sprites: Sprites, answer: Classified | NumbersPredicted) -> ClassTable | NumberTable:
     """Return the table of a model's predictions."""
     return ClassTable.of(sprites, answer) if isinstance(answer, Classified) else NumberTable.of(sprites, answer)
+
+
+def _matched(own: Sequence[str], names: Sequence[str], codes: NDArray[Any]) -> Indices:
+    """Convert indices into `own`, [N], -1 for none, to indices into `names` by name: int64 [N], -1 for unknown."""
+    known = {name: index for index, name in enumerate(names)}
+    found: Indices = np.array([*(known.get(name, -1) for name in own), -1], np.int64)[codes]
+    return found
 
 
 def _right(predicted: int, true: int) -> str:

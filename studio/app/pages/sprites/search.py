@@ -1,4 +1,4 @@
-"""Search for sprites by name and class."""
+"""Search for sprites by name, class and attributes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DELAY_MS = 80  # collects fast typing: a search in a million names takes longer
 
 
 class SpriteSearch(QLineEdit):
-    """A field that finds the sprites with all typed words in their name or class.
+    """A field that finds the sprites with all typed words in their name, class or values of attributes.
 
     indices: int64 [n] of the found sprites, ascending; None without words. found: `indices` changed.
     """
@@ -26,10 +26,10 @@ class SpriteSearch(QLineEdit):
         super().__init__(placeholderText="Search sprites", clearButtonEnabled=True)
         self.indices: NDArray[np.int64] | None = None
         self._sprites: Sprites | None = None
-        self._texts: list[str] = []  # name and class of each sprite, for the first search
+        self._texts: list[str] = []  # name, class and values of each sprite, for the first search
         self._timer = QTimer(self, singleShot=True, interval=_DELAY_MS)
         self._timer.timeout.connect(self._search)
-        about = "Show only sprites with these words in their name or class. ({find})"
+        about = "Show only sprites with these words in their name, class or attributes. ({find})"
         factory.set_name_and_tip(self, "Search", about)
         self.setMinimumWidth(120)
         self.setMaximumWidth(320)
@@ -54,6 +54,10 @@ class SpriteSearch(QLineEdit):
             classes = sprites.class_names
             pairs = zip(sprites.names, sprites.labels.tolist(), strict=True)
             self._texts = [f"{name}\n{classes[label]}".casefold() for name, label in pairs]
+            attributes = sprites.attributes
+            for values, codes in zip(attributes.values, attributes.table.T, strict=True):
+                known = [*(f"\n{value}".casefold() for value in values), ""]  # the last: no value
+                self._texts = [text + known[code] for text, code in zip(self._texts, codes.tolist(), strict=True)]
         found = list(range(len(self._texts)))
         for word in words:  # a loop for each word takes a fifth of the time of a test of all words
             found = [index for index in found if word in self._texts[index]]

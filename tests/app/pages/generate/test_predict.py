@@ -55,6 +55,18 @@ def test_wrong_predictions_alone_and_by_certainty(session: Session, panel: Predi
     assert [row.partition(":")[0] for row in _rows(panel)] == [SPRITES.names[3], SPRITES.names[1]]
 
 
+def test_attributes_are_chosen_in_a_box(session: Session, panel: PredictPanel) -> None:
+    tone = Classified(SURE[:, ::-1], ("light", "dark"))
+    session.inference.predicted.emit(SPRITES, Classified(SURE, ("class0", "class1"), {"tone": tone}))
+    assert [panel.shown.itemText(index) for index in range(panel.shown.count())] == ["Class", "tone"]
+    assert "class0 90 %" in _rows(panel)[0]
+    panel.shown.setCurrentIndex(1)
+    panel.shown.activated.emit(1)
+    assert "dark 90 %" in _rows(panel)[0] and not panel.wrong_only.isEnabled()
+    session.inference.predicted.emit(SPRITES, Classified(SURE, ("class0", "class1")))
+    assert panel.shown.isHidden() and "class0 90 %" in _rows(panel)[0]
+
+
 def test_why_wrong_only_is_impossible(session: Session, panel: PredictPanel) -> None:
     session.inference.predicted.emit(SPRITES, Classified(SURE, ("class0", "class1")))
     panel.wrong_only.click()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from studio.app.pages.generate.prediction_table import ClassTable, prediction_table
 from studio.core.events import Classified, NumbersPredicted
+from studio.data.attributes.attributes import Attributes
 from tests.conftest import make_sprites, with_numbers
 
 SPRITES = make_sprites(per_class=2)  # class0, class0, class1, class1
@@ -32,6 +35,21 @@ def test_unknown_classes_are_not_counted() -> None:
     assert ",gem,0.9000,,,0.9000," in table.csv()
     some = prediction_table(SPRITES, Classified(SURE, ("class0", "potion")))
     assert some.summary() == "4 sprites: 1 of 2 right (50 %)"
+
+
+def test_attributes_have_tables_of_their_own() -> None:
+    values = np.array([[1, 0], [0.3, 0.7], [0.6, 0.4], [0.5, 0.5]], np.float32)
+    answer = Classified(SURE, ("class0", "class1"), {"tone": Classified(values, ("light", "dark")), "rarity": UNKNOWN})
+    toned = Attributes(("tone",), (("dark", "light"),), np.array([[1], [1], [0], [-1]], np.int16))
+    table = prediction_table(dataclasses.replace(SPRITES, attributes=toned), answer)
+    assert isinstance(table, ClassTable)
+    tone, rarity = table.attributes.values()
+    assert tone.summary() == "4 sprites: 1 of 3 right (33.3 %)"
+    assert tone.order("File order", wrong_only=True).tolist() == [1, 2]
+    assert rarity.why_not_wrong_only() == "The true values are unknown: the sprites have no 'rarity'."
+    head, first, *_, last = table.csv().splitlines()
+    assert head.startswith("sprite,predicted,") and ",tone predicted,tone confidence,tone true,tone right," in head
+    assert ",light,1.0000,light,yes,1.0000,0.0000," in first and ",light,0.5000,,,0.5000,0.5000," in last
 
 
 def test_numbers_are_sorted_by_their_error() -> None:

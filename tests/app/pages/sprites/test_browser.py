@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from studio.app.pages.sprites.page import SpritesPage
 from studio.app.pages.sprites.search import SpriteSearch
 from studio.app.state.session import Session
+from studio.data.attributes.attributes import Attributes
 from studio.data.sprites import Sprites
 from tests.app.conftest import LONG_MS, open_sprites, sprites_of
 
@@ -61,12 +62,15 @@ def test_exclusion_keeps_class_search_and_place(qtbot: QtBot, filled: SpritesPag
     assert sprites_of(filled.session).names[selected] == names[16]
 
 
-def test_words_are_found_in_names_and_classes(qtbot: QtBot) -> None:
+def test_words_are_found_in_names_classes_and_attributes(qtbot: QtBot) -> None:
     search, rgba = SpriteSearch(), np.zeros((3, 8, 8, 4), np.uint8)
     qtbot.addWidget(search)
     names = ("a/Ruby.png", "b/ruby ring.png", "b/cafe\u0301.png")
-    search.set_sprites(Sprites(rgba, np.array([0, 1, 1]), ("Gem", "ring"), names, "set"))
-    for text, found in (("ruby", [0, 1]), ("RING ruby", [1]), ("gem", [0]), ("CAFÉ", []), ("zz", [])):
+    attributes = Attributes(("element",), (("fire", "Ice"),), np.array([[1], [0], [-1]], np.int16))
+    sprites = Sprites(rgba, np.array([0, 1, 1]), ("Gem", "ring"), names, "set", attributes=attributes)
+    search.set_sprites(sprites)
+    words = {"ruby": [0, 1], "RING ruby": [1], "gem": [0], "CAFÉ": [], "zz": [], "ruby ice": [0], "fire": [1]}
+    for text, found in words.items():
         with qtbot.waitSignal(search.found):
             search.setText(text)
         assert search.indices is not None and search.indices.tolist() == found
