@@ -18,9 +18,11 @@ from studio.app.background.late_import import LateModule
 from studio.app.background.worker import JobIdle
 from studio.core import files, paths
 from studio.core.config import TrainingConfig
-from studio.core.errors import RunError
+from studio.core.errors import BadInputError, RunError
 from studio.core.events import Event, Events, Notice, RunFinished, RunStarted
 from studio.core.observers import Observer
+from studio.data.import_result import SpritesImported
+from studio.data.options import ImportOptions
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.control.server import RunControlServer
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from studio.engine.training import create, loop
     from studio.exports.base import ModelExport
     from studio.lab.experiments.base import Experiment
+    from studio.lab.lessons.base import Lesson
     from studio.recipes.base import Recipe
 else:
     create, loop = LateModule("studio.engine.training.create"), LateModule("studio.engine.training.loop")
@@ -57,15 +60,36 @@ def load_torch_libraries() -> None:
         loader(os.fsencode(library), os.RTLD_NOW)
 
 
-def find_plugins() -> tuple[Mapping[str, Recipe], Mapping[str, ModelExport], Mapping[str, Experiment]]:
-    """Import the engine and return all recipes, export formats and experiments."""
+class Plugins(NamedTuple):
+    """All plug-ins of the engine by name."""
+
+    recipes: Mapping[str, Recipe]
+    exports: Mapping[str, ModelExport]
+    experiments: Mapping[str, Experiment]
+    lessons: Mapping[str, Lesson]
+
+
+def find_plugins() -> Plugins:
+    """Import the engine and return all recipes, export formats, experiments and lessons."""
     import studio.engine.models.exporting
     import studio.engine.steps.benchmark
     import studio.engine.training.loop  # noqa: F401
     from studio.engine import catalog
     from studio.lab.catalog import experiments
+    from studio.lab.learn.catalog import lessons
 
-    return catalog.recipes(), catalog.model_exports(), experiments()
+    return Plugins(catalog.recipes(), catalog.model_exports(), experiments(), lessons())
+
+
+def demo_sprites() -> Generator[Event, None, Sprites]:
+    """Import the demo sprites; yields Progress."""
+    from studio.data.importing.importing import import_sprites
+
+    for event in import_sprites([paths.demo_sprites()], ImportOptions(), paths.cache()):
+        if isinstance(event, SpritesImported):
+            return event.sprites
+        yield event
+    raise BadInputError("The demo sprites are missing.", "Install the studio again.")
 
 
 def find_devices() -> Events:

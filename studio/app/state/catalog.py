@@ -20,6 +20,7 @@ from studio.engine.devices.types import Device, DeviceMeasured, DevicesFound
 if TYPE_CHECKING:
     from studio.exports.base import ModelExport
     from studio.lab.experiments.base import Experiment
+    from studio.lab.lessons.base import Lesson
     from studio.recipes.base import Recipe
 
 
@@ -27,7 +28,7 @@ class EngineCatalog(QObject):
     """Loads torch and the plug-ins in the background, finds the devices and measures their speed."""
 
     plots_ready = Signal()  # pyqtgraph is imported
-    ready = Signal()  # recipes, exports and experiments are known
+    ready = Signal()  # recipes, exports, experiments and lessons are known
     devices_found = Signal()  # `devices` is filled
     measured = Signal(object)  # DeviceMeasured
     measuring_changed = Signal()  # a measurement started, progressed or ended
@@ -40,6 +41,7 @@ class EngineCatalog(QObject):
         self.recipes: Mapping[str, Recipe] = {}
         self.exports: Mapping[str, ModelExport] = {}
         self.experiments: Mapping[str, Experiment] = {}
+        self.lessons: Mapping[str, Lesson] = {}  # in the order of the path
         self.devices: tuple[Device, ...] = ()
         self.fastest = ""
         self.progress = ""  # text about the running measurement
@@ -86,10 +88,8 @@ class EngineCatalog(QObject):
         self.plots_are_ready = True
         self.plots_ready.emit()
 
-    def _on_plugins_found(
-        self, plugins: tuple[Mapping[str, Recipe], Mapping[str, ModelExport], Mapping[str, Experiment]]
-    ) -> None:
-        self.recipes, self.exports, self.experiments = plugins
+    def _on_plugins_found(self, plugins: jobs.Plugins) -> None:
+        self.recipes, self.exports, self.experiments, self.lessons = plugins
         self.ready.emit()
 
     def _on_device_event(self, event: Event) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background.job_queue import JobQueue
+from studio.app.background.job_queue import JobQueue, ignore
 from studio.app.background.model_jobs import SavedModel
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.catalog import EngineCatalog
@@ -47,6 +47,7 @@ class Lab(QObject):
         self._runs, self._devices = runs, devices
         self._job_queue, self._catalog, self._setup, self._training = job_queue, catalog, setup, training
         self._job: Job | None = None
+        self._receive: Callable[[Event], None] = ignore  # called with each event of the running job
         self._resumes_training = False  # after the experiment
         self.running: experiments.Experiment | None = None
         self.progress: Progress | None = None
@@ -69,11 +70,18 @@ class Lab(QObject):
         if self.problem(experiment, source):
             return
         operation = self._on_sprites(experiment) if source is None else self._inside(experiment, source)
+        self.launch(experiment, f"Experiment: {experiment.title}", operation)
+
+    def launch(
+        self, experiment: experiments.Experiment, title: str, operation: Callable[[], Events],
+        receive: Callable[[Event], None] = ignore,
+    ) -> None:  # fmt: skip
+        """Run an experiment or a lesson; the window's training pauses meanwhile. receive: called with each event."""
         if self._training.runs_in_window() and self._training.state in ("starting", "training"):
             self._resumes_training = True
             self._training.pause()
-        self.running, self.progress, self.outcome = experiment, None, Outcome()
-        self._job = self._job_queue.start("engine", f"Experiment: {experiment.title}", operation, self._on_event)
+        self.running, self.progress, self.outcome, self._receive = experiment, None, Outcome(), receive
+        self._job = self._job_queue.start("engine", title, operation, self._on_event)
         self.changed.emit()
 
     def _model_problem(self, experiment: experiments.Experiment, source: SavedModel | None) -> str:
@@ -112,7 +120,7 @@ class Lab(QObject):
     def save_report(self, path: Path, chosen: list[Result]) -> None:
         """Write an HTML report about these results."""
         self._job_queue.run(
-            "files", "Writing report", lambda: lab_report.save_report(path, chosen, replace=True), self._on_report_saved
+            "files", "Writing report", lambda: lab_report.save_report(path, chosen, replace=True), self.announce_saved
         )
 
     def suggestion(self, result: Result) -> tuple[str, str]:
@@ -138,6 +146,7 @@ class Lab(QObject):
             self._setup.edit_config(config.replace(**result.outcome.suggests))
 
     def _on_event(self, event: Event) -> None:
+        self._receive(event)
         if isinstance(event, Progress):
             self.progress = event
             self.progressed.emit()
@@ -163,7 +172,8 @@ class Lab(QObject):
             self.results = found
             self.listed.emit()
 
-    def _on_report_saved(self, path: Path) -> None:
+    def announce_saved(self, path: Path) -> None:
+        """Tell that a report or page was saved."""
         self.saved.emit([path])
 
     @Slot()

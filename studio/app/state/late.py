@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from studio.lab import report as lab_report
     from studio.lab import running
     from studio.lab.experiments import base as experiments
+    from studio.lab.learn import cards as lesson_cards
+    from studio.lab.learn import code_child, hand_in
+    from studio.lab.learn import records as lesson_records
+    from studio.lab.learn import running as learning
+    from studio.lab.lessons import base as lesson_base
 else:
     exporting = LateModule("studio.engine.models.exporting")
     model = LateModule("studio.engine.models.model")
@@ -31,8 +36,15 @@ else:
     lab_report = LateModule("studio.lab.report")
     running = LateModule("studio.lab.running")
     experiments = LateModule("studio.lab.experiments.base")
+    lesson_cards = LateModule("studio.lab.learn.cards")
+    code_child = LateModule("studio.lab.learn.code_child")
+    hand_in = LateModule("studio.lab.learn.hand_in")
+    lesson_records = LateModule("studio.lab.learn.records")
+    learning = LateModule("studio.lab.learn.running")
+    lesson_base = LateModule("studio.lab.lessons.base")
 
 __all__ = [
-    "benchmark", "embedding_map", "experiments", "exporting", "free_space", "generate", "lab_report", "model",
-    "outliers", "parents", "provenance", "run_report", "running",
+    "benchmark", "code_child", "embedding_map", "experiments", "exporting", "free_space", "generate", "hand_in",
+    "lab_report", "learning", "lesson_base", "lesson_cards", "lesson_records", "model", "outliers", "parents",
+    "provenance", "run_report", "running",
 ]  # fmt: skip

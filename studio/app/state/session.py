@@ -11,6 +11,7 @@ from studio.app.background.jobs import TrainingRequest
 from studio.app.state.catalog import EngineCatalog
 from studio.app.state.feature_training import FeatureTraining
 from studio.app.state.lab import Lab
+from studio.app.state.lessons import Lessons
 from studio.app.state.models.characters import CharacterDrafts
 from studio.app.state.models.editing import SpriteEditing
 from studio.app.state.models.given_tiles import GivenTiles
@@ -72,6 +73,9 @@ class Session(QObject):
             settings, self.open_sprites, self.catalog, self.training, self.runs, self.device_choice, self
         )
         self.lab = Lab(self.job_queue, self.catalog, self.setup, self.device_choice, self.training, self.runs, self)
+        self.lessons = Lessons(
+            self.job_queue, settings, self.catalog, self.open_sprites, self.device_choice, self.lab, self
+        )
         self.feature_training = FeatureTraining(
             self.job_queue, self.open_sprites, self.doctor, self.catalog, self.device_choice, self.training, self.lab,
             self,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSignalBlocker, QSize, Qt, SignalInstance, Slot
-from PySide6.QtGui import QFontDatabase, QResizeEvent
+from PySide6.QtGui import QFont, QFontDatabase, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QBoxLayout,
@@ -149,12 +149,17 @@ def set_enabled(widget: QWidget, reason: str, tip: str = "") -> None:
     widget.setToolTip(f"{name}: {_continued(reason)}" if reason else keys.tip(widget.property("tip")))
 
 
+def code_font() -> QFont:
+    """Return the system's fixed-width font."""
+    return QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+
+
 def code_view(name: str, tip: str) -> QPlainTextEdit:
     """Return a read-only text field in a fixed-width font, without line breaks."""
     made = QPlainTextEdit()
     made.setReadOnly(True)
     made.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-    made.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+    made.setFont(code_font())
     set_name_and_tip(made, name, tip)
     return made
 

@@ -1,4 +1,4 @@
-"""The Lab page: experiments on training with the user's sprites and devices, and a map of the sprites."""
+"""The Lab page: lessons and experiments on training with the user's devices, and a map of the sprites."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QComboBox, QListWidget, QListWidgetItem, QSplitter
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.base import Page
+from studio.app.pages.lab.lessons_page import LessonsPage
 from studio.app.pages.lab.map_page import MapPage
 from studio.app.pages.lab.result_view import ResultView
 from studio.app.pages.model_choice import ModelChoice
@@ -34,16 +35,16 @@ _ROLE = Qt.ItemDataRole.UserRole
 
 
 class LabPage(Page):
-    """The Lab page: a tab with the experiments and their results, and a tab with the sprite map."""
+    """The Lab page: tabs with the lessons, with the experiments and their results, and with the sprite map."""
 
     topic = "learn"
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.history = session.setup.history
-        self.map = MapPage(session)
+        self.lessons, self.map = LessonsPage(session), MapPage(session)
         self.tabs = QTabWidget()
-        factory.name_tabs(self.tabs, "Lab tabs", "Switch between experiments and the sprite map.")
+        factory.name_tabs(self.tabs, "Lab tabs", "Switch between lessons, experiments and the sprite map.")
         self.experiments = QListWidget()
         self.title, self.question, self.about = factory.title(""), factory.text(), factory.caption("")
         self.run_choice = ModelChoice(session, only_runs=True)
@@ -81,9 +82,11 @@ class LabPage(Page):
         self.cancel.setMinimumHeight(self.start.sizeHint().height())  # else the page jumps when one replaces the other
         self.session.lab.list_results()
         self.run_choice.list_checkpoints()
+        self.lessons.before_show()
 
     def save_state(self) -> None:
         self.session.settings.set_layout("lab", self._splitter.saveState())
+        self.lessons.save_state()
         self.map.save_state()
 
     def experiment(self) -> Experiment | None:
@@ -105,6 +108,7 @@ class LabPage(Page):
         self.run_choice.hide()
         parts = factory.panel(left), self._scroll
         factory.fill_splitter(self._splitter, parts, (300, 900), self.session.settings.layout("lab"), stretch=1)
+        self.tabs.addTab(self.lessons, "Lessons")
         self.tabs.addTab(self._splitter, "Experiments")
         self.tabs.addTab(self.map, "Sprite map")
         self.setLayout(factory.column(self.tabs))

@@ -58,7 +58,7 @@ def lab(qtbot: QtBot, runs: None, session: Session) -> LabPage:
 @pytest.fixture
 def page(qtbot: QtBot, lab: LabPage) -> MapPage:
     """Return the map page with the runs listed."""
-    lab.tabs.setCurrentIndex(1)
+    lab.tabs.setCurrentWidget(lab.map)
     qtbot.waitUntil(lab.map.show_map.isEnabled, timeout=LONG_MS)
     return lab.map
 

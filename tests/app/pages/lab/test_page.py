@@ -49,6 +49,7 @@ def page(qtbot: QtBot, session: Session, sprite_folder: Path) -> LabPage:
 
 def choose(page: LabPage, name: str) -> Experiment:
     """Choose an experiment by name, as by click."""
+    page.tabs.setCurrentIndex(1)
     (row,) = [row for row in range(page.experiments.count()) if page.experiments.item(row).data(_ROLE) == name]
     page.experiments.setCurrentRow(row)
     experiment = page.experiment()

@@ -1,0 +1,122 @@
+"""An editable program with buttons to run it in a child process, to stop it and to restore it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QTextCursor
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
+
+from studio.app import keys
+from studio.app.state.lessons import CodeRun
+from studio.app.widgets import factory
+from studio.core.formatting import duration
+
+_INDENT = 4 * " "
+_LEAST_LINES, _MOST_LINES, _OUTPUT_LINES = 4, 24, 12
+
+
+class CodeEditor(QPlainTextEdit):
+    """A field for Python code. Enter keeps the indentation; Tab leaves the field."""
+
+    def __init__(self, name: str, tip: str) -> None:
+        super().__init__()
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setFont(factory.code_font())
+        self.setTabChangesFocus(True)
+        factory.set_name_and_tip(self, name, tip)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Indent a new line as the line before, and deeper after a colon."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not event.modifiers():
+            cursor = self.textCursor()
+            before = cursor.block().text()[: cursor.positionInBlock()]
+            indent = before[: len(before) - len(before.lstrip())]
+            self.insertPlainText("\n" + indent + (_INDENT if before.rstrip().endswith(":") else ""))
+            self.ensureCursorVisible()
+        else:
+            super().keyPressEvent(event)
+
+
+class CodeRunner(QWidget):
+    """An editable program with its output. A page connects `start_requested` to a run."""
+
+    start_requested = Signal(str)  # the code to run
+
+    def __init__(self, run: CodeRun, name: str, verb: str, tip: str) -> None:
+        super().__init__()
+        self.run = run
+        self._original = ""
+        self.editor = CodeEditor(name, f"{name}; Ctrl+Enter runs the code, Tab leaves the field.")
+        self.start = factory.button(verb, tip, "play", slot=self._on_start_clicked)
+        self.stop = factory.button("Stop", "Stop the program.", "stop", slot=run.stop)
+        self.reset = factory.button("Reset", "Restore the original code.", "undo", slot=self._on_reset_clicked)
+        self.state = factory.text()
+        self.output = factory.code_view("Output", "Text that the program has printed.")
+        self.output.setTabChangesFocus(True)
+        self.output.hide()
+        buttons = factory.row(self.start, self.stop, self.reset, self.state, grows=3)
+        self.setLayout(factory.column(self.editor, buttons, self.output))
+        keys.fixed_shortcut("Ctrl+Return", self.editor, self._on_start_clicked)
+        self.editor.textChanged.connect(self._refresh)
+        run.changed.connect(self._refresh)
+        self._refresh()
+
+    def show_code(self, original: str, code: str = "") -> None:
+        """Show a program. original: what Reset restores. code: the edited program; '' for the original."""
+        self.run.clear()
+        self._original = original
+        self.editor.setPlainText(code or original)
+        lines = min(_MOST_LINES, max(_LEAST_LINES, (code or original).count("\n") + 1))
+        self._fit(self.editor, lines)
+
+    def original(self) -> str:
+        """Return the code that Reset restores."""
+        return self._original
+
+    def replace_code(self, code: str) -> None:
+        """Replace the code in the editor, as an edit that Ctrl+Z undoes."""
+        cursor = self.editor.textCursor()
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.insertText(code)
+
+    def _fit(self, field: QPlainTextEdit, lines: int) -> None:
+        bar = field.horizontalScrollBar().sizeHint().height()
+        field.setFixedHeight(lines * field.fontMetrics().lineSpacing() + 2 * factory.GRID + bar)
+
+    @Slot()
+    def _on_start_clicked(self) -> None:
+        if self.start.isEnabled():
+            self.start_requested.emit(self.editor.toPlainText())
+
+    @Slot()
+    def _on_reset_clicked(self) -> None:
+        self.replace_code(self._original)
+
+    @Slot()
+    def _refresh(self) -> None:
+        run, code = self.run, self.editor.toPlainText()
+        is_running = run.is_running()
+        factory.set_enabled(self.start, "The program is running." if is_running else "" if code.strip() else _NO_CODE)
+        factory.set_enabled(self.stop, "" if is_running else "No program is running.")
+        factory.set_enabled(self.reset, "" if code != self._original else "The code is unchanged.")
+        self.state.setText(self._state())
+        if run.output != self.output.toPlainText():
+            self.output.setPlainText(run.output)
+            self._fit(self.output, min(_OUTPUT_LINES, run.output.count("\n") + 1))
+            self.output.verticalScrollBar().setValue(self.output.verticalScrollBar().maximum())
+        self.output.setVisible(bool(run.output))
+
+    def _state(self) -> str:
+        run, done = self.run, self.run.done
+        if run.is_running():
+            return "Loading PyTorch…" if run.is_loading else "Running…"
+        if run.is_cancelled:
+            return "Stopped."
+        if done is None:
+            return ""
+        if done.error or done.problem:
+            return done.error or done.problem
+        return "Solved." if done.is_checked else f"Finished in {duration(done.took_s)}."
+
+
+_NO_CODE = "There is no code."

@@ -1,0 +1,263 @@
+"""A lesson as a scroll of steps: question, prediction, measurement, explanation, code and exercise."""
+
+from __future__ import annotations
+
+import html
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QButtonGroup, QLabel, QLineEdit, QRadioButton, QWidget
+
+from studio.app.pages.lab.code_runner import CodeRunner
+from studio.app.pages.lab.result_view import ResultView
+from studio.app.state.late import lesson_base, lesson_cards
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.core import formatting
+from studio.core.errors import UsageError
+from studio.core.events import Progress
+
+_MEASURE = "Measure with your prediction, on the Train page's device."
+_SKIP = "Measure without a prediction."
+_PREDICT = "Predict first, or press Skip."
+_TRIES = 3  # before the solution is offered
+_NUMBER = "Your prediction as a number."
+
+
+class PredictionBox(QWidget):
+    """Asks for a prediction: a click on a choice, or a typed number."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._prediction: lesson_base.Prediction | None = None
+        self._group = QButtonGroup(self)
+        self._choices = factory.column(spacing=4)
+        self.number = QLineEdit()
+        self.unit = factory.text(wrap=False)
+        self.error = factory.FieldError(self.number, _NUMBER)
+        self.number.setMaximumWidth(160)
+        factory.set_name_and_tip(self.number, "Your prediction", _NUMBER)
+        self._typed = factory.panel(factory.row(self.number, self.unit, 1))
+        self.setLayout(factory.column(self._choices, self._typed, self.error))
+        self._group.buttonToggled.connect(self.changed)
+        self.number.textEdited.connect(self._on_number_edited)
+
+    def ask(self, prediction: lesson_base.Prediction, answer: lesson_base.Answer | None) -> None:
+        """Show the choices or the field. answer: the learner's earlier prediction; None for none."""
+        self._prediction = prediction
+        for button in self._group.buttons():
+            self._group.removeButton(button)
+        factory.clear(self._choices)
+        for choice in prediction.choices:
+            radio = QRadioButton(choice.replace("&", "&&"))
+            factory.set_name_and_tip(radio, choice, "Predict this answer.")
+            radio.setProperty("choice", choice)
+            self._group.addButton(radio)
+            self._choices.addWidget(radio)
+            radio.setChecked(choice == answer)
+        self._typed.setVisible(not prediction.choices)
+        self.unit.setText(prediction.unit)
+        self.number.setText(formatting.decimal(answer) if isinstance(answer, float) else "")
+        self.error.show_reason("")
+
+    def clear(self) -> None:
+        """Forget the prediction."""
+        if self._prediction is not None:
+            self.ask(self._prediction, None)
+            self.changed.emit()
+
+    def answer(self) -> lesson_base.Answer | None:
+        """Return the prediction; None if there is none, or if the typed text is no number within the bounds."""
+        chosen = self._group.checkedButton()
+        if chosen is not None:
+            return str(chosen.property("choice"))
+        if self._prediction is None or not self.number.text().strip() or self._prediction.choices:
+            return None
+        try:
+            return self._prediction.read(self.number.text())
+        except UsageError:
+            return None
+
+    @Slot()
+    def _on_number_edited(self) -> None:
+        reason = ""
+        if self._prediction is not None and self.number.text().strip():
+            try:
+                self._prediction.read(self.number.text())
+            except UsageError as error:
+                reason = error.title
+        self.error.show_reason(reason)
+        self.changed.emit()
+
+
+class LessonView(QWidget):
+    """Panel with a lesson. The lesson's measurement and code run through `session.lessons`."""
+
+    next_requested = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session, self._lessons = session, session.lessons
+        self.lesson: lesson_base.Lesson | None = None
+        self._is_last = False
+        self.title, self.about = factory.text("", "title"), factory.caption("")
+        self.intro, self.question = factory.text(), factory.text("", "heading")
+        self.prediction = PredictionBox()
+        self.measure = factory.button("Measure", _MEASURE, "play", "primary", self._on_measure_clicked)
+        self.skip = factory.button("Skip", _SKIP, slot=self._on_skip_clicked)
+        tip = "Stop the measurement and discard its results."
+        self.cancel = factory.button("Cancel", tip, "close", slot=session.lab.cancel)
+        self.state, self.progress = factory.caption(""), factory.ProgressBar()
+        self.verdict, self.explanation = factory.text("", "heading"), factory.text()
+        self.findings = ResultView()
+        self.gpu = factory.text()
+        self.program = self._runner("Code in plain PyTorch", "Run", "Run the code in a process of its own.")
+        self.task = factory.text()
+        self.exercise = self._runner("Code of the exercise", "Check", "Run your code and check the result.")
+        tip = "Show a solution in place of your code."
+        self.solution = factory.button("Show solution", tip, "check", slot=self._on_solution_clicked)
+        self.read_on = QLabel()
+        self.next = factory.button("Next lesson", "Show the next lesson.", "arrow-right", slot=self.next_requested)
+        self._measured, self._exercise = self._measured_part(), self._exercise_part()
+        self._lay_out()
+        self.prediction.changed.connect(self._refresh)
+        self._lessons.changed.connect(self._on_records_changed)
+        session.lab.changed.connect(self._refresh)
+        session.lab.progressed.connect(self._on_progressed)
+        session.device_choice.changed.connect(self._refresh)
+        session.catalog.plots_ready.connect(self.findings.make_plots)
+
+    def show_lesson(self, lesson: lesson_base.Lesson, number: int, total: int) -> None:
+        """Show a lesson with the learner's earlier answers. number: on the path, from 1."""
+        self.lesson, self._is_last = lesson, number == total
+        self.title.setText(f"{number}. {lesson.title}")
+        self.about.setText(f"Lesson {number} of {total}, about {lesson.minutes} minutes")
+        self.intro.setText("\n\n".join(lesson.intro))
+        self.question.setText(lesson.question)
+        name, address = lesson.read_on
+        self.read_on.setText(f'Read more: <a href="{html.escape(address)}">{html.escape(name)}</a>')
+        self.gpu.setText("\n\n".join(filter(None, (lesson.gpu, *lesson_cards.card_sentences(lesson)))))
+        self.task.setText(lesson.exercise.task)
+        record = self._lessons.record(lesson)
+        self.prediction.ask(lesson.prediction, record.answer if record is not None else None)
+        self.exercise.show_code(lesson.exercise.starter, record.code if record is not None else "")
+        self.program.show_code(record.result.code if record is not None and record.result is not None else "")
+        self._show_record()
+
+    def _runner(self, name: str, verb: str, tip: str) -> CodeRunner:
+        made = CodeRunner(self._lessons.code_run(), name, verb, tip)
+        made.start_requested.connect(self._on_check_requested if verb == "Check" else self._on_run_requested)
+        made.run.changed.connect(self._on_code_changed)
+        return made
+
+    def _measured_part(self) -> QWidget:
+        parts = (
+            factory.heading("Measured"), self.verdict, self.findings, factory.heading("Why"), self.explanation,
+            factory.heading("On a graphics card"), self.gpu,
+            factory.heading("The same in plain PyTorch"), self.program,
+        )  # fmt: skip
+        return factory.panel(factory.column(*parts, spacing=factory.GRID))
+
+    def _exercise_part(self) -> QWidget:
+        solution = factory.row(self.solution, 1)
+        return factory.panel(factory.column(factory.heading("Exercise"), self.task, self.exercise, solution))
+
+    def _lay_out(self) -> None:
+        self.progress.setFixedHeight(factory.GRID)
+        factory.retain_size_when_hidden(self.progress)
+        for label in (self.intro, self.explanation, self.gpu, self.task, self.verdict):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.read_on.setOpenExternalLinks(True)
+        factory.set_name_and_tip(self.read_on, "Read more", "PyTorch documentation on this topic.")
+        buttons = factory.row(self.measure, self.cancel, self.skip, self.state, grows=3)
+        end = factory.row(self.read_on, 1, self.next)
+        head = factory.column(self.title, self.about, spacing=factory.GRID // 2)
+        ask = factory.column(self.question, self.prediction, buttons, self.progress)
+        parts = (head, self.intro, ask, self._measured, self._exercise, end, 1)
+        self.setLayout(factory.column(*parts, spacing=2 * factory.GRID, margin=2 * factory.GRID))
+
+    def _show_record(self) -> None:
+        """Show the learner's measurement, if there is one."""
+        record = self._lessons.record(self.lesson) if self.lesson is not None else None
+        result = record.result if record is not None else None
+        if record is not None and result is not None:
+            self.verdict.setText(record.explanation[0] if record.explanation else "")
+            self.explanation.setText("\n\n".join(record.explanation[1:]))
+            self.findings.show_outcome(result.outcome)
+        self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        lesson, lab = self.lesson, self._session.lab
+        if lesson is None:
+            return
+        record, is_running = self._lessons.record(lesson), lab.running is lesson
+        is_measured = record is not None and record.result is not None
+        problem = "" if is_running else self._lessons.problem(lesson)
+        self.measure.setVisible(not is_running)
+        self.cancel.setVisible(is_running)
+        self.progress.setVisible(is_running)
+        factory.set_button_text(self.measure, "Measure again" if is_measured else "Measure")
+        factory.set_enabled(self.measure, problem or ("" if self.prediction.answer() is not None else _PREDICT))
+        factory.set_enabled(self.skip, "The measurement is running." if is_running else problem)
+        self.prediction.setEnabled(not is_running)
+        self._measured.setVisible(is_measured and not is_running)
+        if not is_running:
+            self.state.setText(problem or ("" if self.prediction.answer() is not None else _PREDICT))
+        self._refresh_exercise()
+        factory.set_enabled(self.next, "This is the last lesson." if self._is_last else "")
+
+    def _refresh_exercise(self) -> None:
+        record = self._lessons.record(self.lesson) if self.lesson is not None else None
+        tries = record.tries if record is not None else 0
+        has_passed = record is not None and record.passed
+        reason = "" if has_passed or tries >= _TRIES else f"Try {formatting.count(_TRIES - tries, 'time')} first."
+        factory.set_enabled(self.solution, reason)
+
+    @Slot()
+    def _on_measure_clicked(self) -> None:
+        if self.lesson is not None:
+            self._lessons.measure(self.lesson, self.prediction.answer())
+
+    @Slot()
+    def _on_skip_clicked(self) -> None:
+        if self.lesson is not None:
+            self.prediction.clear()
+            self._lessons.measure(self.lesson, None)
+
+    @Slot()
+    def _on_progressed(self) -> None:
+        lab = self._session.lab
+        if self.lesson is not None and lab.running is self.lesson:
+            progress = lab.progress or Progress(0, 0, "")
+            self.progress.show_progress(progress)
+            self.state.setText(progress.text() if progress.total else progress.what)
+
+    @Slot()
+    def _on_records_changed(self) -> None:
+        """Show a new measurement, and the program with its device and batch size."""
+        record = self._lessons.record(self.lesson) if self.lesson is not None else None
+        if record is not None and record.result is not None and record.result.code != self.program.original():
+            self.program.show_code(record.result.code)
+        self._show_record()
+
+    @Slot(str)
+    def _on_run_requested(self, code: str) -> None:
+        self._lessons.run_code(self.program.run, code)
+
+    @Slot(str)
+    def _on_check_requested(self, code: str) -> None:
+        if self.lesson is not None:
+            self._lessons.check(self.exercise.run, self.lesson, code)
+
+    @Slot()
+    def _on_code_changed(self) -> None:
+        """Load the record that a check has changed."""
+        if self.exercise.run.done is not None and not self.exercise.run.is_running():
+            self._lessons.load_records()
+
+    @Slot()
+    def _on_solution_clicked(self) -> None:
+        if self.lesson is not None:
+            self.exercise.replace_code(self.lesson.exercise.answer)

@@ -1,0 +1,126 @@
+"""The lessons of the Lab page: the path with the learner's progress, and the chosen lesson."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QSplitter, QWidget
+
+from studio.app import dialogs, theme
+from studio.app.pages.lab.lesson_view import LessonView
+from studio.app.state.late import lesson_records
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.core import files, formatting
+
+_ABOUT = "Learn training by doing: predict, measure on your device, and solve an exercise."
+_NAME = "Your name on the page to hand in. Each name has answers of its own."
+_SAVE = "Save your predictions, measurements and exercises as a single HTML page."
+_LINES = 2  # of each lesson in the list: its title and the progress
+
+
+class LessonsPage(QWidget):
+    """A tab of the Lab page: the list of lessons at the left, the chosen lesson at the right."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.list = QListWidget()
+        self.progress = factory.caption("")
+        self.name = QLineEdit()
+        self.save = factory.button("Save page…", _SAVE, "save", slot=self._on_save_clicked)
+        self.view = LessonView(session)
+        self._scroll = factory.scroll_area(self.view)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._lay_out()
+        session.catalog.ready.connect(self._on_catalog_ready)
+        session.lessons.changed.connect(self._refresh)
+        session.lessons.switched.connect(self._show_lesson)
+        self.list.currentRowChanged.connect(self._show_lesson)
+        self.name.editingFinished.connect(self._on_name_edited)
+        self.view.next_requested.connect(self._on_next_requested)
+        self._on_catalog_ready()
+
+    def before_show(self) -> None:
+        """Load the answers again, since the command line may have added some."""
+        if self.session.lessons.known():
+            self.session.lessons.load_records()
+
+    def save_state(self) -> None:
+        self.session.settings.set_layout("lessons", self._splitter.saveState())
+
+    def _lay_out(self) -> None:
+        factory.set_name_and_tip(self.list, "Lessons", "Lessons in the order of the path.")
+        self.list.setObjectName("lessons")
+        self.list.setWordWrap(True)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setSpacing(2)
+        factory.set_name_and_tip(self.name, "Your name", _NAME)
+        name = factory.labelled("Your name", self.name)
+        title = factory.title("Lessons")
+        left = factory.column(
+            title, factory.caption(_ABOUT), self.list, self.progress, name, self.save, margin=2 * factory.GRID, grows=2
+        )
+        parts = factory.panel(left), self._scroll
+        factory.fill_splitter(self._splitter, parts, (300, 900), self.session.settings.layout("lessons"), stretch=1)
+        self.setLayout(factory.column(self._splitter))
+
+    @Slot()
+    def _on_catalog_ready(self) -> None:
+        self.list.clear()
+        for _ in self.session.lessons.known():
+            item = QListWidgetItem(self.list)
+            item.setTextAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+            item.setSizeHint(QSize(0, 2 * factory.GRID + _LINES * self.fontMetrics().lineSpacing()))
+        self._scroll.setVisible(self.list.count() > 0)
+        self._refresh()
+        self.list.setCurrentRow(0)
+
+    @Slot()
+    def _refresh(self) -> None:
+        lessons = self.session.lessons
+        records = [lessons.record(lesson) for lesson in lessons.known()]
+        for row, (lesson, record) in enumerate(zip(lessons.known(), records, strict=True)):
+            self.list.item(row).setText(f"{row + 1}. {lesson.title}\n{_progress(record)}")
+            is_solved = record is not None and record.passed
+            icon = theme.icon("check", "accent") if is_solved else theme.icon("circle", "muted")
+            self.list.item(row).setIcon(icon)
+        measured = sum(record is not None and record.result is not None for record in records)
+        solved = sum(record is not None and record.passed for record in records)
+        total = formatting.count(len(records), "lesson")
+        self.progress.setText(f"Of {total}, {measured} measured and {solved} solved" if records else "Loading PyTorch…")
+        self.name.setPlaceholderText(lessons.learner() if records else "")
+        if not self.name.hasFocus():
+            self.name.setText(self.session.settings.text("learner"))
+        done = any(record is not None and (record.result is not None or record.tries) for record in records)
+        factory.set_enabled(self.save, "" if done else "Do a lesson first.")
+
+    @Slot()
+    def _show_lesson(self) -> None:
+        known, row = self.session.lessons.known(), self.list.currentRow()
+        if 0 <= row < len(known):
+            self.view.show_lesson(known[row], row + 1, len(known))
+            self._scroll.verticalScrollBar().setValue(0)
+
+    @Slot()
+    def _on_next_requested(self) -> None:
+        self.list.setCurrentRow(self.list.currentRow() + 1)
+
+    @Slot()
+    def _on_name_edited(self) -> None:
+        self.session.lessons.set_learner(self.name.text().strip())
+
+    @Slot()
+    def _on_save_clicked(self) -> None:
+        name = f"{files.safe_name(self.session.lessons.learner(), 'learner')}.html"
+        settings = self.session.settings
+        path = dialogs.choose_save_file(self, settings, "Save page to hand in", name, "HTML page (*.html)")
+        if path is not None:
+            self.session.lessons.save_page(path)
+
+
+def _progress(record: lesson_records.LessonRecord | None) -> str:
+    """Return what a learner has done in a lesson, in a few words."""
+    if record is None or (record.result is None and not record.tries):
+        return "Not started"
+    exercise = "exercise solved" if record.passed else "exercise open"
+    return f"{'Measured' if record.result is not None else 'Not measured'}, {exercise}"
