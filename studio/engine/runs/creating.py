@@ -6,6 +6,7 @@ from pathlib import Path
 
 from studio.core import files, paths
 from studio.core.errors import RunError
+from studio.core.file_systems import TEMPORARY
 from studio.engine.runs import folder
 from studio.engine.runs.folder import LOCK_FILES, START_MARK, RunDir, wrap_write_errors
 
@@ -33,6 +34,7 @@ def new_run(run: RunDir) -> Iterator[contextlib.ExitStack]:
             files.write_atomic(run.path / START_MARK, _START_MARK_TEXT)
             run.samples.mkdir()
             run.checkpoints.mkdir()
+            _try_longest_path(run)
         yield on_error
         with wrap_write_errors(run.path):
             (run.path / START_MARK).unlink()
@@ -67,6 +69,16 @@ def _has_start_mark(path: Path) -> bool:
     """Return whether a run is being created here, or was when its process was killed. Raises OSError."""
     mark = path / START_MARK
     return not (path / folder.RECORD_FILE).exists() and mark.is_file() and mark.read_bytes() == _START_MARK_TEXT
+
+
+def _try_longest_path(run: RunDir) -> None:
+    """Write and delete a file with a checkpoint's longest path. Raises OSError, for a path too long for Windows."""
+    trial = run.checkpoints / f"{TEMPORARY}{'0' * 12}"
+    try:
+        trial.mkdir()
+        (trial / "optimizer.safetensors").touch()
+    finally:
+        files.remove(trial)
 
 
 def _remove_start_files(run: RunDir) -> None:

@@ -49,6 +49,7 @@ from studio.engine.runs.samples import read_samples, save_samples
 from studio.engine.steps.streamed import StreamedSprites
 from studio.engine.training.loop import train_resumed
 from tests.conftest import make_sprites
+from tests.core.test_errors import WindowsOSError
 from tests.engine.tools import CPU, bare_run, of_kind, train_classifier, train_toy
 
 ODD: tuple[Any, ...] = (None, 5, -5, 0, 10**30, "x", [None], {"a": []}, float("nan"), float("inf"))
@@ -370,6 +371,25 @@ def test_fault_21_a_start_that_was_killed_is_no_run_and_its_folder_is_used_again
         (folder / ".tmp-ba9876543210.json").write_bytes(b"half")
     list(train_resumed(killed, CPU, Control(stop=True)))
     assert not list(killed.rglob(".tmp-*"))
+
+
+def test_a_path_too_long_for_checkpoints_on_windows_is_said_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = tmp_path / ("x" * (215 - len(str(tmp_path))))
+    touch = Path.touch
+
+    def refuse(path: Path) -> None:
+        if len(str(path)) > 259:
+            raise WindowsOSError(206, "The filename or extension is too long", str(path))
+        touch(path)
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    with pytest.raises(RunError, match="too many for Windows"), new_run(RunDir(parent / "run")):
+        pass
+    assert tree(parent) == []
+    with new_run(RunDir(tmp_path / "run")):
+        assert tree(tmp_path / "run" / "checkpoints") == []
 
 
 def test_starts_that_were_killed_are_swept_and_nobodys_files_with_them(tmp_path: Path) -> None:
