@@ -149,7 +149,12 @@ class Roofline(Experiment):
         limits = DeviceLimits(flops_per_s, bytes_per_s, _call_s(context.target, share_s / 2))
         yield Progress(_PARTS, _PARTS, "measurements")
         sentences = tuple(_sentences(costs, limits, context))
-        yield Outcome((_plot(costs, limits, context),), (_table(costs, limits, context),), sentences)
+        cost = costs[context.config.batch_size]
+        alone_s = cost.limits_s(limits)
+        figures: dict[str, float | str] = {f"{name.lower()}_s": seconds for name, seconds in alone_s.items()}
+        figures |= {"limit": max(alone_s, key=alone_s.__getitem__), "step_s": cost.step_s}
+        plots, tables = (_plot(costs, limits, context),), (_table(costs, limits, context),)
+        yield Outcome(plots, tables, sentences, figures=figures)
 
 
 class _Counter(TorchDispatchMode):

@@ -7,7 +7,6 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from studio.core import worker_process
-from studio.core.config import Value
 from studio.core.errors import StudioError
 from studio.core.events import Event, Events, Notice
 from studio.core.formatting import duration
@@ -23,6 +22,7 @@ from studio.lab.outcome import Outcome
 from studio.lab.running import measure, result_of
 
 CODE_LIMIT_S = 60.0
+_BATCH = 16  # small enough that a slow CPU takes some steps of every model
 _START_LIMIT_S = 120.0  # to load PyTorch
 
 
@@ -34,10 +34,11 @@ class LessonDone(Event):
     is_saved: bool
 
 
-def lesson_context(sprites: Sprites, device: Device, seconds: float, **settings: Value) -> ExperimentContext:
+def lesson_context(sprites: Sprites, device: Device, seconds: float) -> ExperimentContext:
     """Return the inputs of a lesson: the default kind of model, and sprites. Raises TrainingError if too few suit."""
     recipe = catalog.recipe("")
-    return ExperimentContext.of(recipe, recipe.Config().replace(**settings), sprites, device, seconds)
+    config = recipe.Config().replace(batch_size=_BATCH)
+    return ExperimentContext.of(recipe, config, sprites, device, seconds)
 
 
 def run_lesson(lesson: Lesson, context: ExperimentContext, answer: Answer | None, learner: str) -> Events:

@@ -1,0 +1,215 @@
+"""Timing: warm-up, waiting for the device, spread, and what limits a training step."""
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from studio.core.events import Events, Progress
+from studio.core.formatting import percent
+from studio.engine.devices import detection
+from studio.lab.catalog import experiment
+from studio.lab.experiments.base import TIMED_IMPORTS, ExperimentContext
+from studio.lab.experiments.sweep import milliseconds
+from studio.lab.lessons.base import Answer, Exercise, Figures, Lesson, Prediction
+from studio.lab.lessons.task import make_step, time_each
+from studio.lab.outcome import Outcome, Table
+
+_LIMITS = ("compute", "memory", "Python")
+_SHARE = 0.3  # of the time, for the timing; the rest is for the roofline
+_STARTER = """\
+import statistics
+import time
+
+
+def time_step(step, synchronize):
+    # call step() and synchronize() a few times first, then return the median of at least 5 durations in seconds
+    start = time.perf_counter()
+    step()
+    return time.perf_counter() - start
+
+
+print(f"{1000 * time_step(lambda: sum(range(100_000)), lambda: None):.1f} ms")
+"""
+_ANSWER = _STARTER.replace(
+    "    start = time.perf_counter()\n    step()\n    return time.perf_counter() - start\n",
+    "    for _ in range(3):\n        step()\n        synchronize()\n    durations = []\n    for _ in range(7):\n"
+    "        start = time.perf_counter()\n        step()\n        synchronize()\n"
+    "        durations.append(time.perf_counter() - start)\n    return statistics.median(durations)\n",
+)
+_CODE = TIMED_IMPORTS + """\
+import statistics
+
+device = "{device}"
+x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
+network = nn.Sequential(nn.Conv2d(4, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 4, 3, padding=1)).to(device)
+optimizer = torch.optim.AdamW(network.parameters())
+
+
+def step():
+    optimizer.zero_grad()
+    nn.functional.mse_loss(network(x), x).backward()
+    optimizer.step()
+
+
+def synchronize():
+    if device != "cpu":
+        torch.accelerator.synchronize()  # waits until the device has finished
+
+
+durations = []
+for _ in range(12):
+    synchronize()
+    start = time.perf_counter()
+    step()
+    synchronize()
+    durations.append(1000 * (time.perf_counter() - start))
+first, later = durations[0], durations[3:]
+low, *_, high = statistics.quantiles(later, n=10)
+print(f"first step {{first:.1f}} ms, later {{statistics.median(later):.1f}} ms, spread {{low:.1f}} to {{high:.1f}} ms")
+"""  # fmt: skip
+
+
+class _Fake:
+    """A pretended device with its own clock: the first steps are slow, and the work ends only in `synchronize`."""
+
+    def __init__(self) -> None:
+        self.now_s, self.waiting_s, self.steps = 0.0, 0.0, 0
+
+    def step(self) -> None:
+        self.steps += 1
+        self.now_s += 0.001
+        self.waiting_s += 2.0 if self.steps <= 2 else 0.02 if self.steps % 4 else 0.5
+
+    def synchronize(self) -> None:
+        self.now_s += self.waiting_s
+        self.waiting_s = 0.0
+
+
+def _check(names: Mapping[str, Any]) -> str:
+    """Time a pretended device, whose steps take 21 ms, with slow first steps and outliers."""
+    fake, real = _Fake(), time.perf_counter
+    time.perf_counter = lambda: fake.now_s
+    try:
+        found = float(names["time_step"](fake.step, fake.synchronize))
+    finally:
+        time.perf_counter = real
+    if fake.steps < 6:
+        return f"step() was called {fake.steps} times: warm up first, then measure at least 5 times."
+    if abs(found - 0.021) < 1e-6:
+        return ""
+    if found < 0.02:
+        return "The clock was read before the device had finished: call synchronize() after step()."
+    return f"On a device whose steps take 21 ms, the function returns {1000 * found:,.0f} ms."
+
+
+class Timing(Lesson):
+    """Times a step in right and wrong ways, and runs the Lab's roofline experiment."""
+
+    name = "timing"
+    title = "Timing and the roofline"
+    question = "What limits a training step of the studio's model on your device?"
+    order = 80
+    seconds = 15.0
+    intro = (
+        "Three things make a measured time wrong. The first steps are slower: memory is claimed, and parts of PyTorch "
+        "are loaded; so a few warm-up steps come first. A GPU works on while Python goes ahead; so "
+        "torch.accelerator.synchronize() waits before the clock is read. Other programs disturb; so one measures often "
+        "and takes the median, the value in the middle.",
+        "Then comes the question why a step takes its time. A device can do a number of operations per second "
+        "(compute), move a number of bytes per second (memory), and Python needs some microseconds to start each "
+        "operation. The largest of the three times limits the step.",
+        "The roofline is a picture of that: from left to right, operations per byte; upwards, operations per second. "
+        "Under the sloped part of the roof memory limits, under the flat part compute. Which of the three limits your "
+        "step?",
+    )
+    prediction = Prediction(choices=_LIMITS)
+    read_on = ("PyTorch Benchmark", "https://docs.pytorch.org/tutorials/recipes/recipes/benchmark.html")
+    plain = _CODE
+    gpu = (
+        "A GPU computes so fast that with small networks and batches Python's calls limit the step; with larger ones "
+        "memory, then compute. Without synchronize() a GPU seems many times as fast as it is, because the clock "
+        "measures only how long Python takes to hand over the work."
+    )
+    exercise = Exercise(
+        task="time_step() measures only the first step, and does not wait for the device. Complete it as the comment "
+        "says.",
+        starter=_STARTER,
+        answer=_ANSWER,
+        check=_check,
+    )
+
+    def run(self, context: ExperimentContext) -> Events:
+        times, table = _timing(context, _SHARE * context.seconds)
+        yield Progress(0, 0, "steps timed")
+        rest = dataclasses.replace(context, seconds=(1 - _SHARE) * context.seconds)
+        for event in experiment("roofline").run(rest):
+            if isinstance(event, Outcome):
+                figures = {**times, **event.figures}
+                yield dataclasses.replace(event, tables=(table, *event.tables), figures=figures)
+            else:
+                yield event
+
+    def measured(self, figures: Figures) -> Answer:
+        return str(figures["limit"])
+
+    def explain(self, figures: Figures, answer: Answer | None) -> Sequence[str]:
+        first_s, later_s, handed_s = (float(figures[name]) for name in ("first_s", "median_s", "unsynchronized_s"))
+        low_s, high_s = float(figures["low_s"]), float(figures["high_s"])
+        waited = (
+            "Without waiting for the device the time is the same here: a CPU has finished when the line returns."
+            if figures["device_kind"] == "cpu"
+            else f"Without waiting for the device the step seems to take {milliseconds(handed_s)}, "
+            f"{percent(handed_s / later_s)} of its real time."
+        )
+        return [
+            f"The first step of the small network took {milliseconds(first_s)}, later ones {milliseconds(later_s)}: "
+            f"the first took {first_s / later_s:,.3g} times as long. Eight of ten later steps took from "
+            f"{milliseconds(low_s)} to {milliseconds(high_s)}; a difference smaller than this spread is no result.",
+            waited,
+            *_limit_sentences(figures, answer),
+        ]
+
+    def card_text(self, figures: Figures) -> str:
+        handed, real = milliseconds(float(figures["unsynchronized_s"])), milliseconds(float(figures["median_s"]))
+        return f"{figures['limit']} limited the step; the small network's step took {real}, without waiting {handed}."
+
+
+def _timing(context: ExperimentContext, seconds: float) -> tuple[dict[str, float | str], Table]:
+    """Time the small network's step in several ways; return the figures and a table."""
+    target = context.target
+    step = make_step(context, target)
+    first_s = time_each(step, target, 0.0, least=1)[0]
+    time_each(step, target, seconds / 4)  # warm-up
+    later_s = time_each(step, target, seconds / 2)
+    handed_s = list[float]()
+    for _ in later_s[:50]:
+        start_s = time.perf_counter()
+        step()
+        handed_s.append(time.perf_counter() - start_s)
+        detection.synchronize(target)
+    low_s, *_, high_s = statistics.quantiles(later_s, n=10)
+    figures: dict[str, float | str] = {
+        "first_s": first_s, "median_s": statistics.median(later_s), "low_s": low_s, "high_s": high_s,
+        "unsynchronized_s": statistics.median(handed_s), "device_kind": context.device.kind,
+    }  # fmt: skip
+    names = {
+        "the first step": "first_s", "median after a warm-up": "median_s", "fast: 1 of 10 is faster": "low_s",
+        "slow: 1 of 10 is slower": "high_s", "median, not waiting for the device": "unsynchronized_s",
+    }  # fmt: skip
+    rows = tuple((name, milliseconds(float(figures[key]))) for name, key in names.items())
+    return figures, Table(("a step of the small network", ">time"), rows)
+
+
+def _limit_sentences(figures: Figures, answer: Answer | None) -> Iterator[str]:
+    alone_s = {limit: float(figures[f"{limit.lower()}_s"]) for limit in _LIMITS}
+    limit = str(figures["limit"])
+    told = ", ".join(f"{name} {milliseconds(seconds)}" for name, seconds in alone_s.items())
+    yield (
+        f"A step of the studio's model takes {milliseconds(float(figures['step_s']))}. Each part alone would take: "
+        f"{told}. The largest is {limit}."
+    )
+    if isinstance(answer, str) and answer != limit:
+        share = alone_s[answer] / alone_s[limit]
+        yield f"If {answer} cost nothing, little would change: it is {percent(share)} of {limit}."
