@@ -1,0 +1,52 @@
+"""`studio learn`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from studio.lab import running
+from tests.cli.tools import Studio
+from tests.lab.tools import InProcess
+
+
+def test_lessons_are_listed(studio: Studio) -> None:
+    listed = studio("learn", "--json").objects()
+    assert len(listed) >= 8 and [each["number"] for each in listed] == list(range(1, len(listed) + 1))
+    assert [each["lesson"] for each in listed[:3]] == ["devices", "moving", "training-loop"]
+    assert "Begin:  studio learn 1" in studio("learn").out
+
+
+def test_a_lesson_from_prediction_to_table(
+    studio: Studio, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_Process", InProcess)
+    pages = tmp_path / "pages"
+    words = ["learn", "moving", str(folder), "--answer", "7", "--name", "Ada", "--device", "cpu", "--out", str(pages)]
+    said = studio(*words).out
+    assert "You predicted 7 mistakes. Measured: 5 mistakes." in said and "PyTorch's own page" in said
+    (listed,) = (each for each in studio("learn", "--name", "Ada", "--json").objects() if each["lesson"] == "moving")
+    assert listed["measured"] == 1 and not listed["right"]
+    said = studio("learn", "--collect", str(pages), "--out", str(tmp_path / "class.csv")).out
+    assert "Ada" in said and "1 page collected" in said and "Ada" in (tmp_path / "class.csv").read_text()
+    collected = studio("learn", "--collect", str(pages), "--json").objects()
+    assert collected[0]["type"] == "HandIn" and collected[0]["learner"] == "Ada"
+
+
+def test_usage_errors_come_before_the_measurement(studio: Studio, tmp_path: Path) -> None:
+    assert "There is no lesson 'nonsense'" in studio("learn", "nonsense", code=2).err
+    assert "Predict before the measurement" in studio("learn", "1", "--json", code=2).err
+    assert "not one of the choices" in studio("learn", "loading", "--answer", "z", code=2).err
+    assert "A page can't be saved" in studio("learn", "1", "--out", "page.pdf", code=2).err
+    assert "not done a lesson yet" in studio("learn", "--out", str(tmp_path / "page.html"), code=2).err
+    assert "not a folder" in studio("learn", "--collect", str(tmp_path / "none"), code=1).err
+    assert "can't be read" in studio("learn", "--class", str(tmp_path / "none.toml"), code=1).err
+
+
+def test_an_exercise_is_written_once(studio: Studio, tmp_path: Path) -> None:
+    path = tmp_path / "exercise.py"
+    assert "same command to check it" in studio("learn", "timing", "--exercise", str(path)).out
+    assert "def time_step" in path.read_text()
+    path.write_bytes(b"\xff\xfe")
+    assert "not a text file" in studio("learn", "timing", "--exercise", str(path), code=1).err

@@ -1,0 +1,1 @@
+"""Tests of `studio.lab.learn`."""

@@ -1,0 +1,59 @@
+"""A learner's code: what it prints and raises, in this process and in its own."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from studio.core.errors import UsageError
+from studio.core.events import Event
+from studio.lab.learn.code_child import CodeDone, CodePrinted, run
+from studio.lab.learn.running import run_code
+from studio.lab.lessons.base import Prediction
+
+_LIMIT_S = 3.0
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("print(1)", ""),
+        ("x = 1\nraise ValueError('no')", "Line 2: ValueError: no"),
+        ("x = (", "Line 1: SyntaxError: '(' was never closed"),
+        ("def f():\n    return y\nf()", "Line 2: NameError: name 'y' is not defined"),
+        ("exit(3)", "Line 1: SystemExit: 3"),
+        ("def f(): f()\nf()", "Line 1: RecursionError: maximum recursion depth exceeded"),
+        ("'\0'", "SyntaxError: source code string cannot contain null bytes"),
+    ],
+)
+def test_errors_name_the_line(code: str, error: str) -> None:
+    assert run(code, None, io.StringIO()).error == error
+
+
+def test_predictions_are_read_as_people_type_them() -> None:
+    number, choice = Prediction(unit="steps/s", low=1, high=1e5), Prediction(choices=("faster", "slower"))
+    assert [number.read(text) for text in ("1,200", " 1200 Steps/s", "1e3")] == [1200.0, 1200.0, 1000.0]
+    assert [choice.read(text) for text in ("b", "Slower ", "A")] == ["slower", "slower", "faster"]
+    for prediction, text in ((number, "nan"), (number, "0"), (number, "many"), (choice, "c"), (choice, "")):
+        with pytest.raises(UsageError):
+            prediction.read(text)
+    assert number.compare(100.0, 400.0) == "You predicted 100 steps/s. Measured: 400 steps/s: more by a factor of 4."
+    assert "good prediction" in number.compare(100.0, 110.0)
+    assert choice.compare("faster", "slower") == "You predicted 'faster'. Measured: 'slower'."
+
+
+def _events(code: str, limit_s: float = 60.0) -> list[Event]:
+    return [event for event in run_code(code, limit_s) if isinstance(event, CodePrinted | CodeDone)]
+
+
+@pytest.mark.slow
+def test_code_runs_in_a_process_of_its_own_for_a_limited_time() -> None:
+    *printed, done = _events("for number in range(100_000): print('x' * 99)")
+    assert isinstance(done, CodeDone) and not done.error
+    text = "".join(event.text for event in printed if isinstance(event, CodePrinted))
+    assert 20_000 < len(text) < 20_200 and text.endswith("(more output is not shown)\n")
+    *printed, done = _events("print('begun', flush=True)\nwhile True: pass", _LIMIT_S)
+    assert printed == [CodePrinted("begun"), CodePrinted("\n")]
+    assert isinstance(done, CodeDone) and "the time limit" in done.error
+    assert isinstance(done := _events("import os; os._exit(3)")[-1], CodeDone) and "ended unexpectedly" in done.error
