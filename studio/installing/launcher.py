@@ -156,6 +156,7 @@ def _uninstall(program: Path, *, agreed: bool) -> int:
         _say(f"Environments and caches in {program}: {size}. Your runs and settings in {program.parent} stay.")
         if not agreed and not _agrees("Delete them?", "--uninstall"):
             return 1
+        _say("Deleting. This may take some minutes.")
     menu_entry.unregister(own_payload().folder)
     setup.uninstall(program)
     _say("Deleted.")
