@@ -19,7 +19,7 @@ from torch.nn import functional as F
 LATEST = 0.95  # the latest time in training and of a network evaluation: close to 1 its errors grow
 _SEED_STRIDE = 1_000_003  # between the seeds of consecutive sprites
 _GUIDED_FROM = 0.1  # guidance at earlier times reduces the variety of sprites (Kynkäänniemi et al. 2024)
-_MOST_TILES = 64  # of a large state at once, to limit the memory
+_MOST_TILES = 32  # of a large state at once, to limit the memory
 _GUIDED_TO = 0.88  # the time of the second to last step: after it only single pixels change
 # Constants for programs in other languages that reimplement `solve` and `guided_velocity`.
 CONSTANTS = MappingProxyType(
@@ -59,29 +59,34 @@ def timesteps(steps: int, start: float = 0.0) -> list[float]:
 
 
 def guided_velocity(
-    network: Any, labels: Tensor, guidance: float | Tensor, keep: Tensor | None = None
+    network: Any, labels: Tensor, guidance: float | Tensor, keep: Tensor | None = None, of: Tensor | None = None
 ) -> Callable[[Tensor, float], Tensor]:
     """Return a velocity function that draws sprites of these classes with classifier-free guidance.
 
     labels: int64 [N], or float32 [N, classes + 1], shares of classes.
     guidance: the guidance scale (Ho & Salimans 2022), a number or float32 [1]; 1 is without guidance. It applies at
     times from _GUIDED_FROM to _GUIDED_TO.
-    keep: float32 [N, 1, S, S], the inpainting mask for the network.
+    keep: float32 [M, 1, S, S], the inpainting mask for the network.
+    of: int64 [N], the state that each label draws; by default N states in order. The M states may have several labels:
+    the function takes x [M, 4, S, S] and returns [N, 4, S, S].
     """
-    any_class = torch.full(labels.shape[:1], network.classes, device=labels.device)
-    if labels.is_floating_point():
-        any_class = F.one_hot(any_class, network.classes + 1).to(labels.dtype)
     is_plain = isinstance(guidance, float | int) and guidance == 1
 
     def velocity(x: Tensor, t: float) -> Tensor:
-        times = torch.full(x.shape[:1], t, device=x.device)
-        given = {} if keep is None else {"keep": keep}
+        own, own_keep = (x, keep) if of is None else (x[of], None if keep is None else keep[of])
+        times = torch.full(own.shape[:1], t, device=x.device)
         if is_plain or not _GUIDED_FROM <= t < _GUIDED_TO:
-            return network(x, times, labels, **given).float()  # type: ignore[no-any-return]
-        given = {} if keep is None else {"keep": torch.cat([keep, keep])}
-        # A single evaluation of 2N sprites: the first half with the class, the second half with any class.
-        both = network(torch.cat([x, x]), torch.cat([times, times]), torch.cat([labels, any_class]), **given).float()
-        with_class, without = both.unflatten(0, (2, -1))  # [N, 4, S, S] each
+            given = {} if own_keep is None else {"keep": own_keep}
+            return network(own, times, labels, **given).float()  # type: ignore[no-any-return]
+        given = {} if own_keep is None or keep is None else {"keep": torch.cat([own_keep, keep])}
+        any_class = torch.full(x.shape[:1], network.classes, device=x.device)
+        if labels.is_floating_point():
+            any_class = F.one_hot(any_class, network.classes + 1).to(labels.dtype)
+        times = torch.cat([times, times if of is None else torch.full(x.shape[:1], t, device=x.device)])
+        # A single evaluation of N + M sprites: the first N with the class, the others with any class.
+        both = network(torch.cat([own, x]), times, torch.cat([labels, any_class]), **given).float()
+        with_class, without = both.split([len(own), len(x)])
+        without = without if of is None else without[of]  # [N, 4, S, S]
         return without + guidance * (with_class - without)  # type: ignore[no-any-return]
 
     return velocity
@@ -122,7 +127,8 @@ def tiled_velocity(velocity: Callable[[Tensor, float], Tensor], size: int) -> Ca
 
     Tiles overlap by half, and the velocities of the four tiles at a pixel are averaged with weights that fall off
     towards the edges of a tile (MultiDiffusion, Bar-Tal et al. 2023). H and W are multiples of `size`. velocity:
-    returns [n, 4, S, S] for tiles [n, C, S, S] of the state, whose first 4 channels are the picture.
+    returns [n, 4, S, S] for tiles [n, C, S, S] of the state, whose first 4 channels are the picture; the others may be
+    masks and shares.
     """
     ramp = 1 - (torch.arange(size) + 0.5 - size / 2).abs() / (size / 2)  # [size], 1 in the middle, 0 at the edges
     weight, half = ramp[:, None] * ramp, size // 2  # [size, size]

@@ -13,7 +13,7 @@ in the rest (after Mayet et al. 2024).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -241,7 +241,9 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         first = first.scatter_reduce(0, ties.flatten(), torch.arange(height * width, device=ties.device), "amin")
         noise = parts.view(count, 4, -1).swapaxes(0, 1).reshape(1, 4, -1)[..., first[ties.flatten()]]
         noise = noise.view(1, 4, height, width)
-        drawn = {label: _map_velocity(network, label, guidance) for label in shares if label >= 0}
+        labels = [label for label in shares if label >= 0]
+        of_labels = torch.stack([shares[label] for label in labels])[None]  # [1, K, H, W]
+        drawn = _map_velocity(network, labels, guidance, has_mask=keep is not None)
         sees_given = keep is not None and Generator.knows_inpainting(network)
 
         def velocity(x: Tensor, t: float) -> Tensor:
@@ -249,9 +251,10 @@ class Generator(Recipe[GeneratorConfig, UNet]):
             if given is not None and keep is not None:
                 mask = keep.view(1, 1, height, width).to(x.dtype)
                 shown = torch.cat([torch.where(keep, given, x) if sees_given else x, mask * sees_given], 1)
-            each = {label: own(shown, t) for label, own in drawn.items()}
-            each[TRANSPARENT] = (-1 - x) / (1 - t)  # straight to an empty picture
-            v = average_tied(torch.stack([share * each[label] for label, share in shares.items()]).sum(0), ties)
+            v = drawn(torch.cat([shown, of_labels], 1), t)
+            if TRANSPARENT in shares:
+                v = v + shares[TRANSPARENT] * (-1 - x) / (1 - t)  # straight to an empty picture
+            v = average_tied(v, ties)
             return v if given is None or keep is None else torch.where(keep, given - noise, v)
 
         return solve(velocity, noise, timesteps(steps))
@@ -297,13 +300,23 @@ def _sum_of_labels(network: UNet, y: Tensor, values: Tensor) -> Tensor:
     return known_labels(network, chosen[:, :-1])
 
 
-def _map_velocity(network: UNet, label: int, guidance: float) -> Callable[[Tensor, float], Tensor]:
-    """Return a velocity function of a class for a large state: x [1, 4, H, W], or [1, 5, H, W] with a mask."""
+def _map_velocity(
+    network: UNet, labels: Sequence[int], guidance: float, *, has_mask: bool
+) -> Callable[[Tensor, float], Tensor]:
+    """Return a velocity function for a large state [1, C, H, W] of several classes.
+
+    The channels of the state: the picture, the mask if `has_mask`, and the share of each label. Parts without a share
+    of a label are not drawn with the label.
+    """
 
     def velocity(x: Tensor, t: float) -> Tensor:
-        keep = x[:, 4:] if x.shape[1] > 4 else None
-        labels = torch.full(x.shape[:1], label, device=x.device)
-        return guided_velocity(network, labels, guidance, keep)(x[:, :4], t)
+        picture, keep, shares = x[:, :4], x[:, 4:5] if has_mask else None, x[:, -len(labels) :]
+        of, which = shares.amax((2, 3)).nonzero(as_tuple=True)  # [P], the parts and their labels
+        if not len(of):
+            return torch.zeros_like(picture)
+        own = torch.tensor(labels, device=x.device)[which]
+        v = guided_velocity(network, own, guidance, keep, of)(picture, t)  # [P, 4, S, S]
+        return torch.zeros_like(picture).index_add_(0, of, v * shares[of, which][:, None])
 
     return tiled_velocity(velocity, network.size)
 

@@ -12,7 +12,10 @@ import numpy as np
 from tests.data.making import MAGIC
 
 _EXTREMES = (0, 1, -1, 2**31 - 1, 2**32 - 1)
-_NUMERALS = (b"0", b"-1", b"2147483647", b"4294967296", b"1e999", b"NaN", b"256", b"9" * 5000)
+_NUMERALS = (
+    b"0", b"-1", b"2147483647", b"4294967296", b"1e999", b"NaN", b"256", b"9" * 5000,
+    b"null", b"true", b'"x"', b"[]", b"{}",  # values of another type
+)  # fmt: skip
 _LONGEST_RANGE = 64  # bytes
 
 
@@ -78,6 +81,13 @@ def _removed(data: bytes, rng: np.random.Generator) -> bytes:
     return data[:start] + data[end:]
 
 
+def _swapped(data: bytes, rng: np.random.Generator) -> bytes:
+    """Exchange two ranges of bytes."""
+    (start, end), (later, last) = sorted([_range(data, rng), _range(data, rng)])
+    later = max(later, end)
+    return data[:start] + data[later:last] + data[end:later] + data[start:end] + data[max(last, later) :]
+
+
 def _set_number(data: bytes, rng: np.random.Generator) -> bytes:
     """Set a 16- or 32-bit number, in either byte order, to a value that breaks programs."""
     start, size = _place(data, rng), int(rng.choice([2, 4]))
@@ -96,5 +106,5 @@ def _set_numeral(data: bytes, rng: np.random.Generator) -> bytes:
 
 _CHANGES: tuple[Callable[[bytes, np.random.Generator], bytes], ...] = (
     _flipped, _flipped, _flipped, _cut_off, _inserted, _doubled, _removed, _set_number, _set_number, _set_number,
-    _set_numeral,
+    _set_numeral, _swapped,
 )  # fmt: skip

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from studio.recipes import generator
 from studio.recipes.base import Batch, BatchRng, Spec
 from studio.recipes.capabilities import EditCondition
-from studio.recipes.generator import Generator
+from studio.recipes.generator import Generator, _map_velocity
 from studio.recipes.unet import UNet, known_labels
 from tests.conftest import make_sprites, with_numbers, with_tones
 
@@ -232,3 +232,22 @@ def test_networks_without_attributes_are_as_before() -> None:
     assert recipe.loss_of(spec) == recipe.loss and recipe.build(recipe.small, spec).label.num_embeddings == 3
     labels = torch.tensor([[0.25, 0.75], [0.0, 0.0]])
     assert known_labels(UNet(8, 2, 16), labels).tolist() == [[0.25, 0.75, 0], [0, 0, 1]]
+
+
+def test_a_map_of_several_classes_mixes_the_velocities_of_each() -> None:
+    rng = torch.Generator().manual_seed(0)
+    network = UNet(16, classes=3, width=16).eval()
+    for weight in network.parameters():
+        nn.init.normal_(weight, std=0.1, generator=rng)
+    x, shares = torch.randn(1, 4, 32, 48, generator=rng), torch.zeros(1, 2, 32, 48)
+    shares[:, 0, :, :16], shares[:, 1, :, 16:32], shares[:, 0, 16:, 16:32] = 1, 0.5, 0.25
+    with torch.no_grad():
+        for t in (0.05, 0.5):  # without guidance, and with it
+            both = _map_velocity(network, [2, 0], 1.5, has_mask=False)(torch.cat([x, shares], 1), t)
+            whole = torch.ones(1, 1, 32, 48)
+            each = [
+                _map_velocity(network, [label], 1.5, has_mask=False)(torch.cat([x, whole], 1), t) for label in (2, 0)
+            ]
+            torch.testing.assert_close(both, shares[:, :1] * each[0] + shares[:, 1:] * each[1], rtol=1e-3, atol=1e-4)
+    empty = _map_velocity(network, [2], 1.5, has_mask=True)(torch.cat([x, x[:, :1], 0 * whole], 1), 0.5)
+    assert not empty.any()

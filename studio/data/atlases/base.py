@@ -53,6 +53,7 @@ class Region:
     place: Box | None = None  # rectangle of the upright trimmed sprite within `whole`; None if untrimmed
     zero_fills: bool = False  # whether a width or height of 0 in `box` extends to the edge of the image
     may_be_empty: bool = False  # whether a transparent sprite is an unused tile, to be skipped without a message
+    attributes: tuple[tuple[str, str], ...] = ()  # attributes of the sprite according to the file, with their values
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,10 @@ class AtlasFormat(ABC):
     def problem(self, file: SourceFile) -> str:
         """Return why the tile set `file` describes no imported picture, or ''. Raises OSError and UnreadableFile."""
         return ""
+
+    def links(self, file: SourceFile) -> Sequence[str]:
+        """Return the paths in the tile set `file` of pictures and other tile sets. Raises OSError, UnreadableFile."""
+        return ()
 
     @abstractmethod
     def example(self, folder: Path) -> Path:

@@ -38,6 +38,7 @@ class TileGrid:
     """The grid of a tile set. Pairs are (horizontal, vertical), in pixels. Raises UnreadableFile for impossible sizes.
 
     names: names of tiles by index, counted from the upper left, 'grass/tile 3' for a tile of the class grass.
+    attributes: of tiles by index, with their values.
     """
 
     source: str  # name of the description, for messages
@@ -46,6 +47,7 @@ class TileGrid:
     spacing: Pair = (0, 0)  # between tiles
     columns: int = 0  # 0: the picture's width decides
     names: Mapping[int, str] = field(default_factory=dict)
+    attributes: Mapping[int, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if min(self.tile) < 1 or min(*self.margin, *self.spacing) < 0:
@@ -67,7 +69,12 @@ class TileGrid:
             raise UnreadableFile("refused", f"{words}: too many to be read")
         indices = ((row * columns + column, column, row) for row in range(rows) for column in range(columns))
         return [
-            Region(self.names.get(index, f"tile {index}"), self.box(column, row), may_be_empty=True)
+            Region(
+                self.names.get(index, f"tile {index}"),
+                self.box(column, row),
+                may_be_empty=True,
+                attributes=self.attributes.get(index, ()),
+            )
             for index, column, row in indices
             if column < fitting
         ]
@@ -110,6 +117,10 @@ class PictureList(ABC):
             if matches_path(file, found.path):
                 return _atlas(file, name, found)
         return None
+
+    def links(self, file: SourceFile) -> Sequence[str]:
+        is_own = file.file_name.lower().endswith(tuple(self.suffixes))
+        return [picture.path for picture in (_pictures(self, file) if is_own else ())]
 
     def problem(self, file: SourceFile) -> str:
         for picture in _pictures(self, file) if file.file_name.lower().endswith(tuple(self.suffixes)) else ():

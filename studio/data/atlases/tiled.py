@@ -1,21 +1,32 @@
 """Read tile sets of Tiled: .tsx files, and .tmx maps with embedded tile sets.
 
 A tile's class is its class in Tiled, else the terrains that it shows: 'grass + water'. Image collections give a class
-to each image. https://doc.mapeditor.org/en/stable/reference/tmx-map-format/
+to each image. Properties of a tile are attributes. https://doc.mapeditor.org/en/stable/reference/tmx-map-format/
 """
 
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 from xml.etree.ElementTree import Element
 
-from studio.data.atlases.base import AtlasFormat, Box, Region, whole_number, whole_numbers, write_example_sheet
+from studio.data.atlases.base import (
+    AtlasFormat,
+    Box,
+    Region,
+    read_description,
+    whole_number,
+    whole_numbers,
+    write_example_sheet,
+)
 from studio.data.atlases.picture_list import DescribedPicture, PictureList, TileGrid, class_path
 from studio.data.atlases.xml_tree import parse_xml
+from studio.data.attributes.columns import MOST_ATTRIBUTES, pair
+from studio.data.files.source_files import SourceFile
 
+_NO_ATTRIBUTES = frozenset({"name", "class", "type"})  # properties with another meaning
 _CELLS = "data"  # element with the tiles of a map's layer
 
 
@@ -32,6 +43,14 @@ class TiledTileSet(PictureList, AtlasFormat):
         for tile_set in [root] if root.tag == "tileset" else root.findall("tileset"):
             yield from _pictures(tile_set, name)
 
+    def links(self, file: SourceFile) -> Sequence[str]:
+        pictures = super().links(file)
+        if not file.file_name.lower().endswith(tuple(self.suffixes)):
+            return pictures
+        data = read_description(file, file.file_name)
+        root = parse_xml(data, file.file_name, skipped=_CELLS) if b"<tileset" in data else Element("map")
+        return [*pictures, *(source for each in root.findall("tileset") if (source := each.get("source")))]
+
     def example(self, folder: Path) -> Path:
         text = (
             '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -45,18 +64,20 @@ class TiledTileSet(PictureList, AtlasFormat):
 
 def _pictures(tile_set: Element, name: str) -> Iterator[DescribedPicture]:
     """Yield the picture of a tile set, or each picture of an image collection."""
-    names = _tile_names(tile_set)
+    names, attributes = _tile_names(tile_set), _attributes(tile_set)
     image = tile_set.find("image")
     if image is None:
         for tile in tile_set.findall("tile"):
             image, index = tile.find("image"), whole_number(tile.get("id"))
             if index is not None and image is not None and image.get("source"):
-                region = Region(names.get(index, f"tile {index}"), _part(tile), zero_fills=True)
+                name_of_tile, own = names.get(index, f"tile {index}"), attributes.get(index, ())
+                region = Region(name_of_tile, _part(tile), zero_fills=True, attributes=own)
                 yield DescribedPicture(image.get("source", ""), regions=(region,), clear_colour=_clear_colour(image))
     elif image.get("source"):
         sizes = [tile_set.get(key, 0) for key in ("tilewidth", "tileheight", "margin", "spacing")]
         width, height, margin, spacing = whole_numbers(sizes, 4) or (0, 0, 0, 0)
-        grid = TileGrid(name, (width, height), (margin, margin), (spacing, spacing), names=names)
+        margins, gaps = (margin, margin), (spacing, spacing)
+        grid = TileGrid(name, (width, height), margins, gaps, names=names, attributes=attributes)
         size = whole_numbers([image.get("width"), image.get("height")], 2)
         pair = (size[0], size[1]) if size else None
         yield DescribedPicture(image.get("source", ""), grid, size=pair, clear_colour=_clear_colour(image))
@@ -92,6 +113,18 @@ def _tile_names(tile_set: Element) -> dict[int, str]:
         index: class_path(classes.get(index, ()), titles.get(index) or f"tile {index}")
         for index in titles.keys() | classes.keys()
     }
+
+
+def _attributes(tile_set: Element) -> dict[int, tuple[tuple[str, str], ...]]:
+    """Return the properties of tiles as attributes, by tile number; without names and classes."""
+    found = dict[int, tuple[tuple[str, str], ...]]()
+    for tile in tile_set.findall("tile"):
+        index, properties = whole_number(tile.get("id")), tile.findall("properties/property")[:MOST_ATTRIBUTES]
+        named = ((each.get("name", ""), each.get("value", "")) for each in properties)
+        pairs = (pair(name, value) for name, value in named if name.lower() not in _NO_ATTRIBUTES)
+        if index is not None and (own := tuple(each for each in pairs if each is not None)):
+            found[index] = own
+    return found
 
 
 def _property(tile: Element, name: str) -> str:

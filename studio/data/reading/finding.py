@@ -34,6 +34,7 @@ from studio.data.files.source_files import (
     os_error_reason,
 )
 from studio.data.sources.base import PICTURE_SUFFIXES
+from studio.data.sources.sheet import linked_files
 
 _NAME_ENDS = re.compile(r"[-_. ]|(?<!\d)\d+$")  # start of a name's ending: '-sheet', '0'
 _MAX_SHORTENED = 8  # shortened names tried for an image
@@ -50,6 +51,7 @@ class Root:
     label: tuple[str, ...]  # first parts of file names; () for a single folder or archive; with parents if ambiguous
     is_folder: bool
     folders: tuple[str, ...] = ()  # first parts of the class names
+    is_alone: bool = False  # whether the user dropped nothing else
 
     @property
     def name(self) -> str:
@@ -91,6 +93,7 @@ def resolve_roots(paths: Sequence[Path]) -> tuple[Root, ...]:
     roots = [Root(Path(full), label, is_folder[full]) for full, label in zip(kept, labels, strict=True)]
     if len(roots) == 1 and (roots[0].is_folder or roots[0].is_archive):
         return (replace(roots[0], label=()),)
+    roots = [replace(root, is_alone=len(roots) == 1) for root in roots]
     all_equal = len(roots) > 1 and len({label[-1] for label in labels}) == 1  # equal names can't be class names
     return tuple(root if all_equal else replace(root, folders=(root.name,)) for root in roots)
 
@@ -213,7 +216,7 @@ def _archived(archive: Archive) -> Iterator[Found]:
 
 
 def _dropped_file(root: Root) -> Iterator[Found]:
-    """Yield a dropped image and its description files, or the files in a dropped archive."""
+    """Yield a dropped image and its description files, a tile set and its pictures, or the files in an archive."""
     name = "/".join(root.label) or escape_unprintable(root.path.name)
     try:
         status = root.path.stat()
@@ -227,11 +230,17 @@ def _dropped_file(root: Root) -> Iterator[Found]:
         yield from _archived(Archive(str(root.path), root.label, root.folders, root.default_class))
         return
     default_class = escape_unprintable(root.path.parent.name) or root.name
-    descriptions = dict(_descriptions(root.path))
-    siblings = frozenset({root.path.name, *(path.name for path in descriptions)})
-    for path, about in {root.path: status, **descriptions}.items():
-        own = name if path == root.path else "/".join((*root.label[:-1], escape_unprintable(path.name)))
-        yield SourceFile(str(path), own, (), default_class, siblings, about.st_size, about.st_mtime_ns)
+    linked = linked_files(root.path) if root.is_alone else {}
+    found = {root.path: status, **dict(_descriptions(root.path)), **linked}
+    names: dict[Path, list[str]] = {}
+    for path in found:
+        names.setdefault(path.parent, []).append(path.name)
+    siblings = {folder: frozenset(own) for folder, own in names.items()}
+    top = os.path.commonpath(names)
+    for path, about in found.items():
+        parts = map(escape_unprintable, path.relative_to(top).parts)
+        own = "/".join((*root.label[:-1], *parts))
+        yield SourceFile(str(path), own, (), default_class, siblings[path.parent], about.st_size, about.st_mtime_ns)
 
 
 def _descriptions(path: Path) -> Iterator[tuple[Path, os.stat_result]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -10,13 +13,15 @@ import studio.data.atlases
 from studio.core.discovery import discover
 from studio.core.formatting import count, percent
 from studio.core.names import escape_unprintable
-from studio.data.atlases.base import Atlas, AtlasFormat, Region
+from studio.data.atlases.base import Atlas, AtlasFormat, Region, base_name
 from studio.data.files.source_files import is_tile_set
 from studio.data.images.decoding import read_bytes
 from studio.data.images.frames import read_pictures
 from studio.data.sheets.described import DescribedSheet
 from studio.data.sources.base import PICTURE_SUFFIXES, Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
 
+_MOST_LINKED = 1000  # files
+_GODOT_ROOT = "res://"
 _FEW = 0.05  # larger shares of foreground pixels outside the described sprites are reported
 
 
@@ -73,6 +78,38 @@ def atlas_formats() -> tuple[AtlasFormat, ...]:
     return tuple(discover(studio.data.atlases, AtlasFormat).values())  # type: ignore[type-abstract]
 
 
+def linked_files(path: Path) -> dict[Path, os.stat_result]:
+    """Return the pictures that a tile set or map names, and other tile sets with their pictures; with their status.
+
+    path: any file; links to missing files and absolute paths are left out.
+    """
+    found, waiting = dict[Path, os.stat_result](), [path]
+    while waiting and len(found) < _MOST_LINKED:
+        file = waiting.pop()
+        for link in _links(file)[:_MOST_LINKED]:
+            plain = base_name(link) if link.startswith(_GODOT_ROOT) else link.replace("\\", "/")
+            target = Path(os.path.normpath(file.parent / plain))
+            is_wanted = target.suffix.lower() in PICTURE_SUFFIXES or is_tile_set(target.name)
+            if not is_wanted or plain.startswith("/") or ":" in plain or target in {path, *found}:
+                continue
+            with suppress(OSError, ValueError):
+                status = target.lstat()
+                if stat.S_ISREG(status.st_mode):
+                    found[target] = status
+                    waiting += [target] if is_tile_set(target.name) else []
+    return found
+
+
+def _links(path: Path) -> list[str]:
+    """Return the paths in a tile set; empty for other and unusable files."""
+    with suppress(OSError, UnreadableFile):
+        status = path.stat()
+        own = frozenset({path.name}), status.st_size, status.st_mtime_ns
+        file = SourceFile(str(path), escape_unprintable(path.name), (), "", *own)
+        return [link for form in atlas_formats() for link in form.links(file)]
+    return []
+
+
 def _atlas_of(file: SourceFile) -> tuple[Atlas | None, str]:
     """Return (the first usable description of `file`, ''), or (None, the first problem found)."""
     problem = ""
@@ -99,10 +136,11 @@ def _sprites(
     parts = [_part(path, number, used) for number, path in enumerate(paths)]
     if sheet.is_one_sprite:
         number, rgba = next(sheet.sprites())
-        yield SourceImage(rgba, folders=paths[number][:-1])
+        yield SourceImage(rgba, folders=paths[number][:-1], attributes=regions[number].attributes)
     else:
         for number, rgba in sheet.sprites():
-            yield SourceImage(rgba, parts[number], paths[number][:-1] or folders)
+            own = regions[number].attributes
+            yield SourceImage(rgba, parts[number], paths[number][:-1] or folders, attributes=own)
     for problem in sheet.problems:
         yield SourceIssue(problem.group, problem.reason, parts[problem.number])
     if sheet.remark:

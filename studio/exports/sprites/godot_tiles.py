@@ -16,7 +16,7 @@ from studio.data.tiles.tile_set import ANY, CENTRE, TileKind
 from studio.exports.provenance_note import add_checksum
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.godot_text import note_lines, quoted, read_note
-from studio.exports.sprites.tile_sheet import COLOURS, TileSheet
+from studio.exports.sprites.tile_sheet import TileSheet
 
 Point = tuple[int, int]
 
@@ -98,7 +98,7 @@ class GodotTilesWithCollisions(GodotTiles):
 def _terrain_set(plan: TileSheet) -> list[str]:
     lines = [f"terrain_set_0/mode = {_MODES[plan.tile_set.kind]}"]
     for number, name in enumerate(plan.terrains):
-        colour = ", ".join(f"{level / 255:.6g}" for level in COLOURS[number])
+        colour = ", ".join(f"{level / 255:.6g}" for level in plan.colours[number])
         lines.append(f"terrain_set_0/terrain_{number}/name = {quoted(name)}")
         lines.append(f"terrain_set_0/terrain_{number}/color = Color({colour}, 1)")
     return lines

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from studio.data.tiles.tile_set import ANY, CENTRE, CORNERS, NO_TILE
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.cells import free_label
-from studio.exports.sprites.tile_sheet import COLOURS, COUNTED, TileSheet
+from studio.exports.sprites.tile_sheet import COUNTED, TileSheet
 
 _VERSION = "1.5.3"  # of the format
 _TILESET, _LAYER, _RULES, _LEVEL, _FIRST_RULE = 1, 2, 3, 4, 5  # numbers of the project's parts
@@ -94,7 +94,7 @@ class _Project:
         for number, name in enumerate(self._plan.terrains):
             label = free_label(re.sub(r"\W", "_", name, flags=re.ASCII).lstrip("0123456789") or "terrain", used)
             used.add(label)
-            colour = "#{:02X}{:02X}{:02X}".format(*COLOURS[number])
+            colour = "#{:02X}{:02X}{:02X}".format(*self._plan.colours[number])
             values.append({"value": number + 1, "identifier": label, "color": colour, "tile": None, "groupUid": 0})
         group = {
             "uid": _RULES, "name": "Tiles", "color": None, "icon": None, "active": True, "isOptional": False,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core import pictures
+from studio.core.arrays import Rgba
 from studio.core.errors import ExportError
 from studio.data.tiles.terrain_maps import random_map
 from studio.data.tiles.tile_set import ANY, CENTRE, CORNERS, TileKind, TileSet
@@ -23,7 +24,7 @@ COUNTED: dict[TileKind, Sequence[int]] = {  # the places that count
     "blob": range(9),
     "edge": (*SIDES, CENTRE),
 }
-COLOURS = ((232, 72, 60), (64, 140, 240), (250, 200, 50), (130, 200, 80))  # RGB of the terrains in other programs
+_NO_COLOUR = (128, 128, 128)  # RGB of a terrain whose tiles have no visible pixels
 _WHERE = (
     "upper left corner", "upper side", "upper right corner", "left side", "centre", "right side", "lower left corner",
     "lower side", "lower right corner",
@@ -47,6 +48,7 @@ class TileSheet:
     picture: bytes  # the sheet as PNG
     terrains: Sequence[str]  # without transparency
     points: NDArray[np.int8]  # [N, 9], index into `terrains`, or ANY for no terrain
+    colours: Sequence[tuple[int, int, int]]  # RGB of each terrain, for other programs
 
     @classmethod
     def of(cls, sprites: SpriteSet) -> TileSheet:
@@ -61,7 +63,9 @@ class TileSheet:
         terrains = [name for name in tiles.terrains if name]
         grid = sheet_layout(sprites.sprites, sprites.sheet_columns())
         picture = encode_png(pictures.tile(sprites.sprites, grid.columns), sprites.about)
-        return cls(tiles, grid, picture, terrains, numbers[_points(tiles)])
+        points = numbers[_points(tiles)]
+        colours = [_mean_colour(tiles.tiles, (points == number).sum(1)) for number in range(len(terrains))]
+        return cls(tiles, grid, picture, terrains, points, colours)
 
     @property
     def size(self) -> int:
@@ -92,6 +96,16 @@ def _check(tiles: TileSet) -> None:
         tile, place = missing[0]
         title = f"Tile {tile + 1} has no terrain at its {_WHERE[needed[place]]}."
         raise ExportError(title, "Draw the tiles again.")
+
+
+def _mean_colour(tiles: Rgba, points: NDArray[np.int64]) -> tuple[int, int, int]:
+    """Return the mean RGB of the tiles with the most points of a terrain. points: int64 [N], their number in a tile."""
+    pixels = tiles[points == points.max()].reshape(-1, 4)
+    visible = pixels[pixels[:, 3] > 0, :3]
+    if not len(visible):
+        return _NO_COLOUR
+    red, green, blue = visible.mean(0).round().astype(int).tolist()
+    return red, green, blue
 
 
 def _points(tiles: TileSet) -> NDArray[np.int64]:

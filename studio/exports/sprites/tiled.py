@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from studio.data.tiles.tile_set import ANY, CENTRE, TileKind
 from studio.exports.sprites.base import SpriteExport, SpriteSet
-from studio.exports.sprites.tile_sheet import COLOURS, TileSheet
+from studio.exports.sprites.tile_sheet import TileSheet
 
 _VERSIONS = {"version": "1.8", "tiledversion": "1.8.0"}  # of the format and Tiled; readers need both
 _TYPES: dict[TileKind, str] = {"corner": "corner", "dual-grid": "corner", "blob": "mixed", "edge": "edge"}
@@ -59,7 +59,7 @@ def _tileset(plan: TileSheet, name: str, picture: str) -> ElementTree.Element:
     terrains = ElementTree.SubElement(sets, "wangset", name="Terrains", type=_TYPES[plan.tile_set.kind], tile="-1")
     for number, terrain in enumerate(plan.terrains):
         most = int((plan.points == number).sum(1).argmax())
-        colour = "#{:02x}{:02x}{:02x}".format(*COLOURS[number])
+        colour = "#{:02x}{:02x}{:02x}".format(*plan.colours[number])
         ElementTree.SubElement(terrains, "wangcolor", name=terrain, color=colour, tile=str(most), probability="1")
     for number, (points, centre) in enumerate(
         zip(plan.points[:, _WANG_ORDER].tolist(), plan.points[:, CENTRE].tolist(), strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from studio.core.errors import BadInputError
 from studio.data.atlases import base, picture_list
 from studio.data.atlases.tiled import TiledTileSet
 from studio.data.files.source_files import SourceFile
+from studio.data.reading.finding import locate_sprites
 from tests.data.making import Pixels, found, imported, notes, reasons, sprite, write
 
 TSX = '<tileset tilewidth="8" tileheight="8"><image source="{}"/><tile id="0" class="gem"/></tileset>'
@@ -30,6 +33,11 @@ def project(folder: Path, description: str, path: str) -> Path:
     return folder
 
 
+GODOT = (
+    '[gd_resource type="TileSet" format=3]\n\n[ext_resource type="Texture2D" path="res://pics/s.png" id="1"]\n\n'
+    '[sub_resource type="TileSetAtlasSource" id="a"]\ntexture = ExtResource("1")\n'
+    "texture_region_size = Vector2i(8, 8)\n0:0/0 = 0\n1:0/0 = 0\n1:0/1 = 1\n1:0/1/flip_h = true\n"
+)
 TILES = ("art/s.png#gem/tile 0", "art/s.png#tile 1")
 
 
@@ -52,6 +60,35 @@ def test_a_tile_set_in_another_folder(tmp_path: Path, description: str, path: st
 def test_paths_to_other_pictures(tmp_path: Path, path: str) -> None:
     event = imported(project(tmp_path / "set", "maps/a.tsx", path), size=16)
     assert event.sprites.names == ("art/s.png", "more/s.png")
+
+
+LDTK = {"__cWid": 2, "pxWid": 16, "pxHei": 8, "tileGridSize": 8, "relPath": "../art/s.png"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "picture"),
+    [
+        ("a.tsx", TSX.format("../art/s.png"), "art/s.png"),
+        ("a.tmx", '<map><tileset firstgid="1" source="../sets/b.tsx"/></map>', "art/s.png"),
+        ("a.ldtk", json.dumps({"jsonVersion": "1.5.3", "defs": {"tilesets": [LDTK]}}), "art/s.png"),
+        ("a.tres", GODOT, "s.png"),
+    ],
+)
+def test_a_tile_set_alone_opens_with_its_pictures(tmp_path: Path, name: str, text: str, picture: str) -> None:
+    folder = project(tmp_path / "set", "sets/b.tsx", "../art/s.png")
+    main = folder / "maps" / name
+    main.parent.mkdir()
+    main.write_text(text)
+    shutil.copy(folder / "art" / "s.png", folder / "maps" / "s.png")
+    event = imported(main, size=16)
+    assert len(event.sprites.names) == 2 and all(each.startswith(f"{picture}#") for each in event.sprites.names)
+    assert not event.quarantine
+    assert locate_sprites([main], event.sprites.names) == [(folder if "/" in picture else folder / "maps") / picture]
+    (folder / picture if "/" in picture else folder / "maps" / picture).unlink()
+    (folder / "secret.txt").write_text("no picture")
+    main.write_text(text.replace("s.png", "../secret.txt"))
+    with pytest.raises(BadInputError):
+        imported(main, size=16)
 
 
 def test_the_remark_names_the_tile_set_elsewhere(tmp_path: Path) -> None:

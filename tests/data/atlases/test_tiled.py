@@ -52,7 +52,7 @@ def test_tiles_with_margin_spacing_classes_and_terrains(tmp_path: Path, name: st
     text = tile_set("../art/s.png", size)
     if name.endswith(".tmx"):
         tiles = text.removeprefix(HEAD).replace("<tileset", '<tileset firstgid="7"')
-        layer = '<layer id="1"><data><tile gid="7"/><chunk><tile gid="8"/></chunk></data></layer>'
+        layer = '<layer id="1"><data><tile gid="7"/><chunk><tile gid="2147483656"/></chunk></data></layer>'
         text = f'{HEAD}<map version="1.10"><tileset firstgid="1" source="other.tsx"/>{tiles}{layer}</map>'
     (folder / name).write_text(text)
     event = imported(folder)
@@ -77,6 +77,22 @@ def test_pytiled_parser_reads_the_same_tiles(tmp_path: Path) -> None:
             terrains = sorted({colours[each - 1] for each in found.wang_id if each})
             assert ours.class_names[ours.labels[index]] == " + ".join(terrains)
     assert theirs.tiles[1].class_ == ours.class_names[ours.labels[1]] == "chest"
+
+
+def test_properties_are_attributes(tmp_path: Path) -> None:
+    path = tmp_path / "set" / "s.tsx"
+    write(path.with_name("s.png"), sheet())
+    properties = (
+        '<property name="element" value="fire"/><property name="solid" type="bool" value="true"/>'
+        '<property name="a,b=c" value=" x "/><property name="note">two lines</property>'
+    )
+    text = tile_set(size='width="30" height="21"', count='tilecount="6" columns="3"')
+    tile = f'<tile id="0"><properties>{properties}</properties></tile>'
+    path.write_text(text.replace(' <tile id="1"', f' {tile}<tile id="1"'))
+    theirs, attributes = parse_tileset(path), imported(path.parent).sprites.attributes
+    assert theirs.tiles is not None and theirs.tiles[0].properties is not None
+    assert attributes.of(0) == {"element": "fire", "solid": "true", "a b c": "x"} and attributes.of(2) == {}
+    assert {"element", "solid"} <= theirs.tiles[0].properties.keys()
 
 
 def test_old_terrains_and_a_transparent_colour(tmp_path: Path) -> None:

@@ -71,6 +71,15 @@ def test_variants_have_probabilities(tmp_path: Path) -> None:
     assert chances == pytest.approx([1 / 6, 2 / 6, 3 / 6] * 16, abs=1e-5)
 
 
+def test_terrains_have_the_mean_colour_of_their_pixels(tmp_path: Path) -> None:
+    tiles = SETS["corners on nothing"]
+    (grass,) = np.flatnonzero((tiles.places[:, [0, 2, 6, 8]] == 0).all(1))
+    opaque = tiles.tiles[grass][tiles.tiles[grass][..., 3] > 0, :3]
+    root = ElementTree.parse(save("tiled", tiles, tmp_path)).getroot()
+    (colour,) = [bytes.fromhex(each.get("color", "")[1:]) for each in root.iter("wangcolor")]
+    np.testing.assert_allclose(list(colour), opaque.mean(0), atol=0.51)
+
+
 @pytest.mark.slow
 @each_set
 def test_tiled_draws_the_same_map(tiles: TileSet, tmp_path: Path) -> None:

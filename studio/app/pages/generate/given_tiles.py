@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QMimeData, Slot
+from PySide6.QtCore import QMimeData, QSize, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QPixmap
 from PySide6.QtWidgets import QWidget
 
@@ -22,13 +22,14 @@ from studio.core.formatting import count
 from studio.data.tiles.given import FREE, fix_given, name_places, place_tiles, sketch_tiles
 from studio.data.tiles.layout import TRANSPARENT, TileSetSpec
 
-_COLOURS = ((90, 170, 80), (70, 120, 210), (230, 200, 110), (150, 130, 120))  # RGB of the terrains in sketches
+_COLOURS = ((150, 110, 200), (240, 150, 60), (80, 190, 190), (130, 130, 140))  # RGB of the terrains in sketches
 _ALPHA = 110  # of a sketch
 _HELP = "Drop or paste your tiles, or a sheet of the set. The studio draws the other tiles to fit."
 _TABLE = "The tiles of the set. Drop or paste images, press Enter to open a file, Del to clear."
 _OPEN = "Open images: tiles, which start at the selected place, or a sheet of the set."
 _WIDTH, _SMALLEST, _LARGEST = 600, 16, 64  # logical pixels: of the table, and of a tile
 _MARGIN = 8  # logical pixels around a tile
+_ROOM = QSize(100, 56)  # logical pixels for an error
 
 
 class GivenTilesDialog(Dialog):
@@ -65,6 +66,7 @@ class GivenTilesDialog(Dialog):
         session.given_tiles.read.connect(self._on_read)
         session.given_tiles.refused.connect(self.error.show_reason)
         self._show()
+        self.resize(self.sizeHint() + _ROOM)
         self.table.setFocus()
 
     def take(self, data: QMimeData, target: int) -> bool:

@@ -45,6 +45,7 @@ class NeighboursPanel(QWidget):
             self._box.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
         self._box.addWidget(self.player)
         self._box.addWidget(self._about, 1)
+        self._box.addStretch()  # else the caption and a picture share the height
         self._area = factory.scroll_area(factory.panel(self._box))
         self.setLayout(factory.column(self._area))
         inference.neighbours_found.connect(self._on_neighbours_found)

@@ -150,7 +150,7 @@ class LargeView(Dialog):
 
     @Slot()
     def _refresh_zoom(self) -> None:
-        self.zoom.setText(f"{100 * self.canvas.zoom():,} %")
+        self.zoom.setText(f"{round(100 * self.canvas.zoom()):,} %")
 
 
 class _ActionButton(QToolButton):

@@ -44,11 +44,11 @@ class ZoomCanvas(QWidget):
         else:
             self.fit()
 
-    def zoom(self) -> int:
-        """Return the zoom: device pixels for a sprite pixel."""
+    def zoom(self) -> float:
+        """Return the zoom: device pixels for a sprite pixel. Below 1 only to fit a sprite larger than the canvas."""
         (height, width), ratio = self._sprite.shape[:2], self.devicePixelRatioF()
-        fitting = min(int(self.width() * ratio) // width, int(self.height() * ratio) // height)
-        return self._zoom or max(1, min(fitting, _LARGEST_ZOOM))
+        fitting = min(self.width() * ratio / width, self.height() * ratio / height)
+        return self._zoom or (min(int(fitting), _LARGEST_ZOOM) if fitting >= 1 else max(fitting, 1 / _LARGEST_ZOOM))
 
     @Slot()
     def fit(self) -> None:
@@ -59,11 +59,11 @@ class ZoomCanvas(QWidget):
 
     @Slot()
     def zoom_in(self) -> None:
-        self._zoom_to(self.zoom() + max(1, self.zoom() // 4), self.rect().center())
+        self._zoom_to(int(self.zoom() + max(1, self.zoom() // 4)), self.rect().center())
 
     @Slot()
     def zoom_out(self) -> None:
-        self._zoom_to(self.zoom() - max(1, self.zoom() // 5), self.rect().center())
+        self._zoom_to(int(self.zoom() - max(1, self.zoom() // 5)), self.rect().center())
 
     def place(self, point: QPoint) -> Point:
         """Return the sprite pixel at a canvas position."""
@@ -95,7 +95,7 @@ class ZoomCanvas(QWidget):
         painter = QPainter(self)
         painter.fillRect(event.rect(), QColor(theme.colours().window))
         painter.scale(1 / ratio, 1 / ratio)
-        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, zoom < 1)
         first, last = self.place(event.rect().topLeft()), self.place(event.rect().bottomRight())
         part = QRect(QPoint(*first), QPoint(*last)).intersected(QRect(0, 0, width, height))
         if part.isEmpty():
@@ -114,7 +114,7 @@ class ZoomCanvas(QWidget):
         turned = event.angleDelta().y()
         if turned:
             step = max(1, self.zoom() // 4) * (1 if turned > 0 else -1)
-            self._zoom_to(self.zoom() + step * max(1, abs(turned) // NOTCH), event.position().toPoint())
+            self._zoom_to(int(self.zoom() + step * max(1, abs(turned) // NOTCH)), event.position().toPoint())
         event.accept()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -124,7 +124,7 @@ class ZoomCanvas(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._pan_start is not None:
             self._pan = (event.position() * self.devicePixelRatioF()).toPoint() - self._pan_start
-            self._zoom = self.zoom()
+            self._zoom = max(1, int(self.zoom()))
             self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -136,7 +136,7 @@ class ZoomCanvas(QWidget):
         (height, width), ratio = self._sprite.shape[:2], self.devicePixelRatioF()
         sides = (self.width(), width), (self.height(), height)
         across, down = ((round(room * ratio) - pixels * self.zoom()) // 2 for room, pixels in sides)
-        return QPoint(across, down) + self._pan
+        return QPoint(int(across), int(down)) + self._pan
 
     def _box(self, part: QRect) -> QRect:
         """Return the canvas rectangle that covers these sprite pixels, in logical pixels."""
