@@ -56,7 +56,7 @@ class PixelCanvas(ZoomCanvas):
 
     def paint_over(self, painter: QPainter, part: QRect, target: QRect) -> None:
         """Draw the selection, the grid and the cursor."""
-        origin, zoom = self._origin(), self.zoom()
+        origin, zoom = self._origin(), int(self.zoom())
         hidden = ~self._edit.keep[part.top() : part.bottom() + 1, part.left() : part.right() + 1]
         if hidden.any():
             _draw_hidden(painter, target, hidden, origin)

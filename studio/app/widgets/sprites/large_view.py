@@ -175,9 +175,10 @@ class _ActionButton(QToolButton):
 
 
 class _Canvas(ZoomCanvas):
-    """The sprite of a large view; the left and the middle button move it."""
+    """The sprite of a large view; the left and the middle button move it. A large picture is shrunk to fit."""
 
     pan_buttons = Qt.MouseButton.LeftButton | Qt.MouseButton.MiddleButton
+    shrinks = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -19,10 +19,12 @@ _LARGEST_ZOOM = 64  # device pixels for a sprite pixel
 class ZoomCanvas(QWidget):
     """A sprite at a whole number of device pixels for a sprite pixel. The wheel zooms, dragging a pan button moves.
 
-    pan_buttons: the mouse buttons that move the sprite. zoom_changed: the zoom may have changed.
+    pan_buttons: the mouse buttons that move the sprite. shrinks: whether a sprite larger than the canvas is shrunk to
+    fit. zoom_changed: the zoom may have changed.
     """
 
     pan_buttons = Qt.MouseButton.MiddleButton
+    shrinks = False
     zoom_changed = Signal()
 
     def __init__(self) -> None:
@@ -45,10 +47,12 @@ class ZoomCanvas(QWidget):
             self.fit()
 
     def zoom(self) -> float:
-        """Return the zoom: device pixels for a sprite pixel. Below 1 only to fit a sprite larger than the canvas."""
+        """Return the zoom: device pixels for a sprite pixel, a whole number or, if the sprite is shrunk, below 1."""
         (height, width), ratio = self._sprite.shape[:2], self.devicePixelRatioF()
         fitting = min(self.width() * ratio / width, self.height() * ratio / height)
-        return self._zoom or (min(int(fitting), _LARGEST_ZOOM) if fitting >= 1 else max(fitting, 1 / _LARGEST_ZOOM))
+        if self._zoom or fitting >= 1:
+            return self._zoom or min(int(fitting), _LARGEST_ZOOM)
+        return max(fitting, 1 / _LARGEST_ZOOM) if self.shrinks else 1
 
     @Slot()
     def fit(self) -> None:

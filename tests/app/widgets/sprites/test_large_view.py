@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent
@@ -54,6 +55,18 @@ def test_arrow_keys_go_through_the_shown_sprites(qtbot: QtBot, grid: SpriteGrid)
     assert not view.next.isEnabled() and view.previous.isEnabled()
     QTest.keyClick(view, KEY.Key_Escape)
     assert not view.isVisible()
+
+
+def test_a_picture_larger_than_the_view_is_shrunk(qtbot: QtBot, grid: SpriteGrid) -> None:
+    view = opened(qtbot, grid, 0)
+    view.canvas.set_sprite(np.full((3000, 4000, 4), 255, np.uint8))
+    assert 0 < view.canvas.zoom() < 1 and view.zoom.text() == f"{round(100 * view.canvas.zoom())} %"
+    view.canvas.zoom_out()
+    view.canvas.zoom_in()
+    assert view.canvas.zoom() == 2
+    view.canvas.fit()
+    corner = view.canvas.point((3999, 2999))
+    assert view.canvas.rect().contains(corner) and not view.canvas.grab().isNull()
 
 
 def test_zooms_are_whole_and_stay(qtbot: QtBot, grid: SpriteGrid) -> None:
