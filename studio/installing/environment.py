@@ -172,8 +172,7 @@ class _Installation:
         )
         try:
             while process.poll() is None:
-                lines = self._output(start)
-                yield Progress(f"{step}: {lines[-1].strip()}" if lines else step, self._progress())
+                yield Progress(step_text(step, self._output(start)), self._progress())
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(0.1)
         finally:
@@ -192,6 +191,14 @@ class _Installation:
         written = (self._free - disk_free(self._program)) / max(1, self._needed)
         self._share = max(self._share, min(written, 0.95))
         return self._share
+
+
+def step_text(step: str, output: Sequence[str]) -> str:
+    """Describe a running step by the last line of its output."""
+    last = output[-1].strip() if output else ""
+    if last.startswith("Installed "):  # uv is silent while it compiles, for a minute or two
+        return "Compiling packages, for fast starts"
+    return f"{step}: {last}" if last else step
 
 
 def delete_unused(program: Path) -> None:

@@ -180,6 +180,12 @@ def test_a_damaged_file_is_not_installed(index: Index, payload: Payload, program
     assert environments(program) == []
 
 
+def test_the_step_is_described_by_its_last_line() -> None:
+    assert environment.step_text("Testing", []) == "Testing"
+    assert environment.step_text("Fetching packages", ["Resolved 54", " Downloading torch (505.9MiB)"]).endswith("MiB)")
+    assert environment.step_text("Fetching packages", ["Installed 54 packages in 2s"]).startswith("Compiling packages")
+
+
 def test_sizes_count_linked_files_once(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"1234")
     (tmp_path / "b").hardlink_to(tmp_path / "a")
