@@ -63,6 +63,8 @@ def _list(settings: ClassSettings, learner: str, reporter: Reporter) -> int:
     """Print the lessons and what the learner has done."""
     from studio.lab.learn.records import load_record
 
+    if settings.title:
+        reporter.print(f"{settings.title}\n")
     rows = []
     for number, item in settings.lessons():
         record = load_record(learner, item.name)
