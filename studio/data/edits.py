@@ -1,6 +1,7 @@
 """The user's edits of sprites, classes, colours, attributes: one JSON file per sprite folder in the studio's home.
 
-Each edit is stored under a hash of the sprite's pixels, so edits survive renamed sprite files.
+Each edit is stored under a hash of the sprite's pixels, so edits survive renamed sprite files. The new name of an
+attribute, and of its values, is a single edit, under '@' and the attribute's name in the files.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from studio.core.errors import BadInputError, UsageError
 from studio.core.names import escape_unprintable
 from studio.data.attributes.columns import checked_attribute, checked_value
 
+RENAMED = "@"  # start of the key of an attribute's edit
 _VERSION = 2  # files without new colours and attributes are written as version 1, for earlier versions of the studio
 _LONGEST_CLASS = 200  # characters
 _COLOUR = re.compile("[0-9a-f]{6}")
@@ -32,24 +34,27 @@ class EditsError(BadInputError):
 
 
 class SpriteEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The edits of one sprite; all fields are optional."""
+    """The edits of one sprite, or of an attribute of all sprites; all fields are optional."""
 
     name: str = ""  # the sprite's name at the time of the edit, to make the file readable
     class_name: str = msgspec.field(default="", name="class")  # new class; "" for the class in the files
     colours: dict[str, str] = {}  # new colour by colour in the files, as hex codes: {"bf0201": "0e0bdd"}
 
     attributes: dict[str, str] = {}  # new value by attribute; "" for no value
+    renamed: dict[str, str] = {}  # of an attribute: new value by value in the files; by "" its new name, "" if removed
 
     @property
     def is_empty(self) -> bool:
         """Whether the edit has no effect."""
-        return not (self.class_name or self.colours or self.attributes)
+        return not (self.class_name or self.colours or self.attributes or self.renamed)
 
     def check(self) -> None:
         """Raise ValueError for an unusable class, colour, attribute or value."""
         texts = [(checked_class_name, "class name", self.class_name)] if self.class_name else []
-        texts += [(checked_attribute, "attribute", name) for name in self.attributes]
-        texts += [(checked_value, "value", value) for value in self.attributes.values()]
+        names = (*self.attributes, *filter(None, (self.renamed.get(""),)))
+        texts += [(checked_attribute, "attribute", name) for name in names]
+        values = (*self.attributes.values(), *self.renamed, *self.renamed.values())
+        texts += [(checked_value, "value", value) for value in values]
         for check, noun, text in texts:
             try:
                 is_usable = check(text) == text
@@ -130,7 +135,7 @@ def read_edits(folder: Path) -> Mapping[str, SpriteEdit]:
 def _edits_of_former_path(folder: Path) -> Mapping[str, SpriteEdit]:
     """Return the edits of a missing folder whose edited files, or most of them, are in `folder`; empty if unknown."""
     for each in _all_files() if folder.is_dir() else ():
-        edited = {folder / edit.name.partition("#")[0] for edit in each.sprites.values()}
+        edited = {folder / edit.name.partition("#")[0] for edit in each.sprites.values() if edit.name}
         if not Path(each.folder).exists() and 2 * sum(file.is_file() for file in edited) > len(edited):
             return each.sprites
     return {}
@@ -213,7 +218,7 @@ def checked_class_name(text: str) -> str:
 
 def _write(folder: Path, sprites: Mapping[str, SpriteEdit]) -> None:
     path = edits_path(folder)
-    version = _VERSION if any(edit.colours or edit.attributes for edit in sprites.values()) else 1
+    version = _VERSION if any(edit.colours or edit.attributes or edit.renamed for edit in sprites.values()) else 1
     contents = msgspec.to_builtins(_EditsFile(version, str(folder), dict(sorted(sprites.items()))))
     try:
         if sprites or _edits_of_former_path(folder):  # without a file, these would be copied again

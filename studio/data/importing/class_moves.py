@@ -12,12 +12,12 @@ import numpy as np
 from studio.core import formatting
 from studio.core.events import Event, Notice, Progress
 from studio.core.names import escape_unprintable
-from studio.data.edits import Edits, FolderEdits, SpriteEdit, read_edits, unfollowed_edits
+from studio.data.edits import RENAMED, Edits, FolderEdits, SpriteEdit, read_edits, unfollowed_edits
 from studio.data.files.source_files import ImportIssue
 from studio.data.images.canvas import sprite_slices
 from studio.data.import_result import Duplicate, ImportResult, ReadSprites, duplicate_reason
-from studio.data.importing.attribute_edits import with_values
-from studio.data.importing.edit_changes import EditChange, content_key
+from studio.data.importing.attribute_edits import with_renames, with_values
+from studio.data.importing.edit_changes import EditChange, SpriteChange, content_key
 from studio.data.importing.recolouring import recolour_edited
 from studio.data.options import ImportOptions
 from studio.data.reading.finding import resolve_roots
@@ -84,10 +84,10 @@ def apply_edits(
                     attributes[index] = edit.attributes
         yield Progress(part.stop, len(sprites), "sprites compared")
     notes = [*_edit_notes(sprites, moved, recoloured, attributes), *_lost_edits(edits, found)]
-    if not notes:
+    named = with_renames(sprites, edits)
+    if not notes and named is sprites.attributes:
         return imported
-    if attributes:
-        sprites = dataclasses.replace(sprites, attributes=with_values(sprites.attributes, attributes, len(sprites)))
+    sprites = dataclasses.replace(sprites, attributes=with_values(named, attributes, len(sprites)))
     if recoloured:
         rgba = yield from recolour_edited(sprites.rgba, recoloured, folder)
         sprites = dataclasses.replace(sprites, rgba=rgba, stored=None)
@@ -149,17 +149,17 @@ def moved_by_class(moved: Iterable[str], sprites: Sprites) -> dict[str, list[str
     return classes
 
 
-class ClassMove(EditChange):
+class ClassMove(SpriteChange):
     """A move of imported sprites to a class. A sprite moved back to the class in its file has no class edit."""
 
     noun = "sprites moved"
 
     def __init__(self, before: Edits | EditChange, read: ReadSprites, indices: Sequence[int], class_name: str) -> None:
-        """Create a move. See EditChange."""
+        """Create a move. See SpriteChange."""
         super().__init__(before, read, indices)
         self._class_name = class_name
 
-    def _changed(self, index: int, row: int, old: SpriteEdit) -> SpriteEdit:
+    def _changed(self, index: int, row: int, old: SpriteEdit, folder: Mapping[str, SpriteEdit]) -> SpriteEdit:
         sprites = self._read.sprites
         is_back = sprites.class_names[sprites.labels[row]] == self._class_name
         return msgspec.structs.replace(old, class_name="" if is_back else self._class_name)
@@ -172,7 +172,7 @@ def _lost_edits(edits: Edits, found: set[str]) -> list[ImportIssue]:
         for each in edits
         if each.is_whole
         for key, edit in each.sprites.items()
-        if key not in found
+        if key not in found and not key.startswith(RENAMED)
     ]
 
 

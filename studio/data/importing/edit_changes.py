@@ -1,10 +1,10 @@
-"""Changes of the user's edits of imported sprites: the base class of class moves and new colours."""
+"""Changes of the user's edits of imported sprites: the base classes of class moves, new colours and new names."""
 
 from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -32,11 +32,9 @@ def content_key(rgba: Rgba) -> str:
 class EditChange(ABC):
     """Changes the user's edits of imported sprites."""
 
-    noun: str  # of the progress: 'sprites moved'
-
-    def __init__(self, before: Edits | EditChange, read: ReadSprites, indices: Sequence[int]) -> None:
-        """Create a change. before: edits without the change. indices: positions of the imported sprites."""
-        self._before, self._read, self._indices = before, read, list(indices)
+    def __init__(self, before: Edits | EditChange, read: ReadSprites) -> None:
+        """Create a change. before: edits without the change. read: the sprites as in their files."""
+        self._before, self._read = before, read
         self._edits: Edits | None = None  # with the change, once computed
 
     def resolve(self) -> Generator[Event, None, Edits]:
@@ -46,19 +44,38 @@ class EditChange(ABC):
         """
         if self._edits is None:
             before = (yield from self._before.resolve()) if isinstance(self._before, EditChange) else self._before
-            changes: list[dict[str, SpriteEdit]] = [{} for _ in before]
-            sprites = self._read.sprites
-            for done, index in enumerate(self._indices):
-                if not done % _PROGRESS_EVERY:
-                    yield Progress(done, len(self._indices), self.noun)
-                row = int(self._read.rows[index])
-                name, key = sprites.names[row], content_key(sprites.rgba[row])
-                number = next((number for number, each in enumerate(before) if each.holds(name)), 0)
-                old = before[number].sprites.get(key, SpriteEdit())
-                changes[number][key] = msgspec.structs.replace(self._changed(index, row, old), name=name)
-            self._edits = with_edits(before, changes)
+            self._edits = with_edits(before, (yield from self._changes(before)))
         return self._edits
 
     @abstractmethod
-    def _changed(self, index: int, row: int, old: SpriteEdit) -> SpriteEdit:
-        """Return the new edit of an imported sprite. row: its index in the read sprites."""
+    def _changes(self, before: Edits) -> Generator[Event, None, list[dict[str, SpriteEdit]]]:
+        """Return the new edits of each folder by their keys; yields Progress."""
+
+
+class SpriteChange(EditChange):
+    """Changes the user's edits of some imported sprites, sprite by sprite."""
+
+    noun: str  # of the progress: 'sprites moved'
+
+    def __init__(self, before: Edits | EditChange, read: ReadSprites, indices: Sequence[int]) -> None:
+        """Create a change. See EditChange. indices: positions of the imported sprites."""
+        super().__init__(before, read)
+        self._indices = list(indices)
+
+    def _changes(self, before: Edits) -> Generator[Event, None, list[dict[str, SpriteEdit]]]:
+        changes: list[dict[str, SpriteEdit]] = [{} for _ in before]
+        sprites = self._read.sprites
+        for done, index in enumerate(self._indices):
+            if not done % _PROGRESS_EVERY:
+                yield Progress(done, len(self._indices), self.noun)
+            row = int(self._read.rows[index])
+            name, key = sprites.names[row], content_key(sprites.rgba[row])
+            number = next((number for number, each in enumerate(before) if each.holds(name)), 0)
+            folder = before[number].sprites
+            changed = self._changed(index, row, folder.get(key, SpriteEdit()), folder)
+            changes[number][key] = msgspec.structs.replace(changed, name=name)
+        return changes
+
+    @abstractmethod
+    def _changed(self, index: int, row: int, old: SpriteEdit, folder: Mapping[str, SpriteEdit]) -> SpriteEdit:
+        """Return the new edit of an imported sprite. row: its index in the read sprites. folder: all of its folder."""

@@ -16,12 +16,12 @@ from studio.data.edits import Edits, SpriteEdit
 from studio.data.files.scratch import ScratchBuffer
 from studio.data.images.canvas import OPAQUE, as_rgba, as_uint32, sprite_slices
 from studio.data.import_result import ReadSprites
-from studio.data.importing.edit_changes import EditChange
+from studio.data.importing.edit_changes import EditChange, SpriteChange
 
 _BATCH_PIXELS = 1 << 18  # pixels
 
 
-class SpriteRecolouring(EditChange):
+class SpriteRecolouring(SpriteChange):
     """Changes the colours of imported sprites."""
 
     noun = "sprites recoloured"
@@ -34,14 +34,14 @@ class SpriteRecolouring(EditChange):
         indices: Sequence[int],
         recolour: Callable[[Rgba], Rgba],
     ) -> None:
-        """Create a change of the sprites at `indices`. See EditChange.
+        """Create a change of the sprites at `indices`. See SpriteChange.
 
         shown: the imported sprites, uint8 [N, S, S, 4]. recolour: the new sprites for some of them; keeps alpha.
         """
         super().__init__(before, read, indices)
         self._shown, self._recolour = shown, recolour
 
-    def _changed(self, index: int, row: int, old: SpriteEdit) -> SpriteEdit:
+    def _changed(self, index: int, row: int, old: SpriteEdit, folder: Mapping[str, SpriteEdit]) -> SpriteEdit:
         """Map colours of the file to new colours, pixel by pixel: fixes may have changed the shown sprite."""
         shown, original = self._shown[index], self._read.sprites.rgba[row]
         new = self._recolour(shown)

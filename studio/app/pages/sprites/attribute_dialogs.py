@@ -103,18 +103,19 @@ class ValueDialog(Dialog):
 
 
 class RenameDialog(Dialog):
-    """A dialog for the new name of an attribute. chosen: old and new name."""
+    """A dialog for the new name of an attribute or a value. chosen: attribute, value, '' for none, and new name."""
 
-    chosen = Signal(str, str)
+    chosen = Signal(str, str, str)
 
-    def __init__(self, parent: QWidget, name: str, names: Sequence[str]) -> None:
-        """Create the dialog. names: of all attributes."""
-        super().__init__("Rename attribute", parent)
-        self._old, self._others = name, [each for each in names if each != name]
-        self.field = QLineEdit(name)
-        factory.set_name_and_tip(self.field, "Name", "Type a new name for the attribute.")
+    def __init__(self, parent: QWidget, name: str, value: str, names: Sequence[str]) -> None:
+        """Create the dialog. value: of the attribute `name`, '' to rename the attribute. names: of all attributes."""
+        what = "value" if value else "attribute"
+        super().__init__(f"Rename {what}", parent)
+        self._name, self._value, self._others = name, value, [each for each in names if each != name]
+        self.field = QLineEdit(value or name)
+        factory.set_name_and_tip(self.field, "Name", f"Type a new name for the {what}.")
         self._error = factory.FieldError(self.field, self.field.toolTip())
-        tip = "Rename the attribute."
+        tip = f"Rename the {what}."
         self.rename = factory.button("Rename", tip, role="primary", slot=self._on_rename)
         self.rename.setDefault(True)
         buttons = factory.row(1, factory.button("Cancel", "Keep the name.", slot=self.reject), self.rename)
@@ -131,15 +132,17 @@ class RenameDialog(Dialog):
     @Slot()
     def _on_rename(self) -> None:
         try:
-            name = checked_attribute(self.field.text())
-            if name in self._others:
-                raise UsageError(f"The attribute {name!r} exists already.", "Type another name.")
+            new = checked_value(self.field.text()) if self._value else checked_attribute(self.field.text())
+            if not new:
+                raise UsageError("Type a name for the value.", "Remove takes it away.")
+            if not self._value and new in self._others:
+                raise UsageError(f"The attribute {new!r} exists already.", "Type another name.")
         except UsageError as error:
             self._error.show_reason(f"{error.title} {error.hint}")
             self.adjustSize()
             return
-        if name != self._old:
-            self.chosen.emit(self._old, name)
+        if new != (self._value or self._name):
+            self.chosen.emit(self._name, self._value, new)
         self.accept()
 
 

@@ -21,7 +21,7 @@ _ROWS = 9  # the list grows up to this many rows
 
 
 class AttributeList(QWidget):
-    """A tree of attributes and values, with buttons to rename and remove an attribute. Hidden without attributes.
+    """A tree of attributes and values, with buttons to rename and remove them. Hidden without attributes.
 
     indices: int64 [n], the sprites with the chosen values; None for all. chosen: `indices` changed.
     """
@@ -97,10 +97,15 @@ class AttributeList(QWidget):
         """Return attribute and text of the selected items."""
         return {(item.data(0, _ATTRIBUTE), item.text(0)) for item in self.tree.selectedItems()}
 
-    def _attribute(self) -> str:
-        """Return the attribute of the current item; '' for all values."""
+    def _current(self) -> tuple[str, str]:
+        """Return attribute and value of the current item, '' for all values or all sprites."""
         item = self.tree.currentItem()
-        return "" if item is None else str(item.data(0, _ATTRIBUTE))
+        if item is None:
+            return "", ""
+        code = item.data(0, _CODE)
+        if code == NONE:  # sprites without a value
+            return "", ""
+        return str(item.data(0, _ATTRIBUTE)), "" if code == _ANY else item.text(0)
 
     @Slot()
     def _on_selection_changed(self) -> None:
@@ -109,9 +114,10 @@ class AttributeList(QWidget):
 
     def _refresh(self) -> None:
         self.indices = self._matching()
-        reason = self._edits.why_not() or ("" if self._attribute() else _CHOOSE)
-        factory.set_enabled(self.rename, reason, "Rename this attribute. (F2)")
-        factory.set_enabled(self.remove, reason, "Remove this attribute from all sprites. Undo brings it back. (Del)")
+        name, value = self._current()
+        reason, what = self._edits.why_not() or ("" if name else _CHOOSE), "value" if value else "attribute"
+        factory.set_enabled(self.rename, reason, f"Rename this {what}. (F2)")
+        factory.set_enabled(self.remove, reason, f"Remove this {what} from all sprites. Undo brings it back. (Del)")
 
     def _matching(self) -> NDArray[np.int64] | None:
         """Return the sprites with the chosen values, int64 [n]; None for all. One of an attribute's values suffices."""
@@ -130,11 +136,12 @@ class AttributeList(QWidget):
     @Slot()
     def _on_rename(self) -> None:
         if self.rename.isEnabled():
-            dialog = RenameDialog(self, self._attribute(), self._attributes.names)
+            name, value = self._current()
+            dialog = RenameDialog(self, name, value, self._attributes.names)
             dialog.chosen.connect(self._edits.rename)
             dialog.open()
 
     @Slot()
     def _on_remove(self) -> None:
         if self.remove.isEnabled():
-            self._edits.remove(self._attribute())
+            self._edits.remove(*self._current())

@@ -33,7 +33,7 @@ class AttributeOffer(QFrame):
         factory.set_name_and_tip(self.names, "Names of attributes", _NAMES)
         self.names.setMinimumWidth(180)
         self._error = factory.FieldError(self.names, _NAMES)
-        self.accept = factory.button("Use as attributes", _READ, role="primary", slot=self._on_accept)
+        self.accept = factory.button("Use as attributes", _READ, slot=self._on_accept)
         self.close_line = factory.tool_button("close", "Close", "Hide this message.", self._on_close)
         theme.set_role(self, "card")
         step = factory.GRID

@@ -112,11 +112,21 @@ def test_a_value_for_the_selection_a_new_name_and_undo(qtbot: QtBot, shown: Spri
     with qtbot.waitSignal(imported, timeout=LONG_MS):
         click(named.rename)
     assert sprites_of(shown.session).attributes.of(7) == {"kind": "bows", "element": "ice", "rank": "rare"}
+    choose(attributes, "ice")
+    click(attributes.rename)
+    named = dialog(RenameDialog)
+    named.field.setText(" ")
+    click(named.rename)
+    assert "Type a name for the value" in named.field.toolTip()
+    named.field.setText("frost")
+    with qtbot.waitSignal(imported, timeout=LONG_MS):
+        click(named.rename)
+    assert sprites_of(shown.session).attributes.values[1] == ("fire", "frost")
     choose(attributes, "element")
     with qtbot.waitSignal(imported, timeout=LONG_MS):
         click(attributes.remove)
     assert sprites_of(shown.session).attributes.names == ("kind", "rank")
-    for _ in range(3):
+    for _ in range(4):
         with qtbot.waitSignal(imported, timeout=LONG_MS):
             shown.history.undo()
     assert sprites_of(shown.session).attributes.names == ("kind", "element")
