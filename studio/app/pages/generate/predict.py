@@ -73,8 +73,8 @@ class PredictPanel(QWidget):
         self._table: ClassTable | NumberTable | None = None
         self._requested: _Request | None = None  # the running or last request
         self._shown: _Request | None = None  # the request of the shown predictions
-        tools = FlowLayout(factory.GRID, factory.GRID, self.shown, self.wrong_only, self.order, self.save)
-        model = factory.row(self.made_by, self.again, grows=0)
+        tools = FlowLayout(factory.GRID, factory.GRID, self.shown, self.wrong_only, self.order)
+        model = factory.row(self.made_by, self.again, self.save, grows=0)
         self._found = factory.panel(factory.column(self.summary, model, tools))
         self._found.hide()
         empty = factory.caption("Drop images or a folder here to predict each sprite's class or numbers.")

@@ -210,7 +210,8 @@ class PredictionsView(QWidget):
             is_right = label == int(probabilities[sprite].argmax())
             return _Verdict(f"✓ {class_names[label]}" if is_right else f"✗ is {class_names[label]}", is_right)
 
-        self._show(rgba, bars, _MOST_CLASSES, sprite_names, None if true is None else verdict)
+        top = min(_MOST_CLASSES, len(class_names))
+        self._show(rgba, bars, top, sprite_names, None if true is None else verdict)
 
     def set_numbers(
         self, rgba: Rgba, numbers: Numbers, names: Sequence[str], true: Numbers, sprite_names: Sequence[str] = ()
