@@ -142,41 +142,33 @@ class OpenSprites(QObject):
 
         Does nothing if the class already contains all these sprites.
         """
-        found, edits = self.result, self._editable()
-        if found is None or edits is None:
+        if self.sprites is None:
             return
-        names, labels = found.sprites.class_names, found.sprites.labels
+        names, labels = self.sprites.class_names, self.sprites.labels
         indices = [index for index in indices if names[labels[index]] != class_name]
         if indices:
             title = f"move {formatting.count(len(indices), 'sprite')} to {class_name!r}"
-            self._edit(edits, ClassMove(edits, found.read, indices, class_name), title)
-
-    def edit(self, make: Callable[[Edits | EditChange, ReadSprites], EditChange], title: str) -> None:
-        """Change the user's edits; add a step to `history`. Does nothing while edits are impossible.
-
-        make: receives the current edits and the sprites as read from the files, and returns a change of the edits.
-        """
-        found, edits = self.result, self._editable()
-        if found is not None and edits is not None:
-            self._edit(edits, make(edits, found.read), title)
+            self.edit(lambda edits, read: ClassMove(edits, read, indices, class_name), title)
 
     def recolour(self, indices: Sequence[int], recolour: Callable[[Rgba], Rgba]) -> None:
         """Change colours of open sprites; add a step to `history`. Files stay unchanged.
 
         recolour: returns recoloured copies of sprites, uint8 [..., 4].
         """
-        found, edits = self.result, self._editable()
-        if found is not None and edits is not None and len(indices):
-            change = SpriteRecolouring(edits, found.read, found.sprites.rgba, indices, recolour)
-            self._edit(edits, change, f"recolour {formatting.count(len(indices), 'sprite')}")
+        if self.sprites is not None and len(indices):
+            rgba, title = self.sprites.rgba, f"recolour {formatting.count(len(indices), 'sprite')}"
+            self.edit(lambda edits, read: SpriteRecolouring(edits, read, rgba, indices, recolour), title)
 
-    def _editable(self) -> Edits | EditChange | None:
-        """Return the latest edits; None if the sprites can't be edited now."""
-        now = self.latest
-        return None if now.paths != self.paths or self.why_no_edits() else now.edits
+    def edit(self, make: Callable[[Edits | EditChange, ReadSprites], EditChange], title: str) -> None:
+        """Change the user's edits; add a step to `history`. Does nothing while edits are impossible.
 
-    def _edit(self, before: Edits | EditChange, change: EditChange, title: str) -> None:
-        """Import the latest files after a change of the edits `before`; add a step to `history`."""
+        make: receives the current edits and the sprites as read from the files, and returns a change of the edits.
+        """
+        found, now = self.result, self.latest
+        before = now.edits
+        if found is None or before is None or now.paths != self.paths or self.why_no_edits():
+            return
+        change = make(before, found.read)
         undo, redo = partial(self._import_edited, before), partial(self._import_edited, change)
         redo()
         self.history.add(UndoStep(title, undo, redo))
