@@ -51,8 +51,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             importlib.import_module(".".join(path.relative_to(folder.parent).with_suffix("").parts))
 
 
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis looks for constants
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what traces networks: then one process imports PyTorch's compiler, and traces each network once."""
+    if providers := sys.modules.get("hypothesis.internal.conjecture.providers"):
+        # To draw constants from the studio's code, Hypothesis parses all imported modules: each process would take
+        # seconds in a fresh clone, and equal seeds would give other examples after an import.
+        providers.__dict__["_get_local_constants"] = lambda: providers.__dict__["_local_constants"]
     folder = Path(__file__).parent
     items.sort(key=lambda item: not item.path.relative_to(folder).as_posix().startswith(_TRACING))
 
