@@ -167,6 +167,7 @@ def test_the_window_and_the_settings_of_a_training_come_back_as_they_were(
     assert again.size() == size
 
 
+@pytest.mark.slow
 def test_a_full_disk_blocks_the_run_without_losses(
     qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk
 ) -> None:

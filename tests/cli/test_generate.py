@@ -273,6 +273,7 @@ def test_the_demo_in_the_terminal(
     assert RunDir(out / "demo-run").progress().state == "finished"
 
 
+@pytest.mark.slow
 def test_the_demo_of_sets_completes_held_out_characters(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, studio: Studio
 ) -> None:

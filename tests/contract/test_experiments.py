@@ -84,7 +84,7 @@ def outcomes(of_runs: list[ExperimentContext]) -> Outcomes:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("studio.lab.experiments.threads._LEAST_ROUNDS", 1)
                 patch.setattr("studio.lab.experiments.moving_data._TURNS", 1)
-                patch.setattr("studio.lab.experiments.moving_data._WORKERS", (1, 2))  # each is a process
+                patch.setattr("studio.lab.experiments.moving_data._WORKERS", (1,))  # each is a process
                 return [(context, list(experiment.run(context))) for context in _contexts(experiment, of_runs)]
         finally:
             torch.set_num_threads(THREADS)

@@ -80,6 +80,7 @@ def test_statistics_tell_exact_mirror_images(sprites: Sprites) -> None:
     assert found["leads"].tolist() == [True, True]
 
 
+@pytest.mark.slow
 def test_it_learns_to_copy_and_mirror(run_path: Path, sprites: Sprites) -> None:
     """Right views are mirror images; held-out sets show whether it has learnt this instead of its sprites."""
     rgba = make_sprites(per_class=40).rgba

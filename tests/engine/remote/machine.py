@@ -81,8 +81,9 @@ def far_machine(folder: Path, patch: pytest.MonkeyPatch) -> FarMachine:
     patch.setenv("FAR", str(folder))
     patch.setattr(ssh, "HOMEBREW_RSYNC", ())
     patch.setenv("PATH", os.pathsep.join((str(machine.tools), os.environ["PATH"])))
-    for name in ("POLL_S", "RETRY_S", "_REQUEST_POLL_S"):
+    for name in ("RETRY_S", "_REQUEST_POLL_S"):
         patch.setattr(training, name, 0.02)
+    patch.setattr(training, "POLL_S", 0.1)  # each look starts ssh and rsync
     return machine
 
 

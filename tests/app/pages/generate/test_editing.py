@@ -541,18 +541,17 @@ def test_sketch_starts_empty_and_keeps_its_shape(qtbot: QtBot, in_window: Window
     assert "No semi-transparency" in [label.text() for label in page.results.badges.labels]
 
 
-def test_undo_reverts_the_last_action_first(qtbot: QtBot, in_window: Window) -> None:
-    opened, page = in_window, in_window.generate
-    editing, results, undo = page.editing, page.results, opened.menus.undo
+def test_undo_reverts_the_last_action_first(qtbot: QtBot, page: GeneratePage) -> None:
+    editing, results = page.editing, page.results
     editing.open_sprite(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
     drawn(qtbot, page, editing.draw.click)
     results.grid.select([0, 1])
     click(results.buttons.reject)
     editing.editor.select_all.click()
     assert results.grid.visible_count() == 14 and not editing.editor.edit().keep.any()
-    undo.trigger()
+    page.history.undo()
     assert results.grid.visible_count() == 14 and editing.editor.edit().keep.all()
-    undo.trigger()
+    page.history.undo()
     assert results.grid.visible_count() == 16
 
 

@@ -66,7 +66,7 @@ class Elsewhere:
         for event in self._events:
             if isinstance(event, LossChunk):
                 self._trains.set()
-            if self._leaves.wait(0.005):  # else its steps would leave the window little time
+            if self._leaves.wait(0.02):  # else its steps would leave the window little time
                 return
         self._events.close()
 
