@@ -106,6 +106,8 @@ _FIXED = {  # by context: keys that the user can't change, title
         ("Esc", "Go back without slicing"),
     ),
     "Characters": (("Return, Enter", "Open the cell in the editor"), ("Del", "Clear the selected given cells")),
+    "Given tiles": (("Return, Enter", "Open a file for the place"), ("Del", "Clear the selected places")),
+    "Lessons": (("Ctrl+Return", "Run the code, or check the exercise"),),
     "Editor": (
         ("Left, Right, Up, Down", "Move the cursor; with Shift by 8 pixels"),
         ("Return, Enter", "Use the tool at the cursor; with Shift like the right button"),

@@ -184,7 +184,9 @@ def test_predicted_numbers_are_shown_next_to_true_ones(tmp_path: Path) -> None:
 def test_experiments_refuse_or_measure_models_of_sets() -> None:
     reasons = {name: experiment.unsupported_reason(Sets()) for name, experiment in experiments().items()}
     allowed = {name for name, reason in reasons.items() if not reason}
-    assert allowed == {"batch-size", "layers", "learning-rate", "mistakes", "moving-data", "precision", "threads"}
+    assert allowed == {
+        "batch-size", "layers", "learning-rate", "mistakes", "moving-data", "precision", "roofline", "threads",
+    }  # fmt: skip
     assert all(reason.endswith(".") for name, reason in reasons.items() if name not in allowed)
     training = TimedTraining(ExperimentContext.of(Sets(), Sets.small, with_sets(make_sprites()), CPU, 1.0).training())
     training.step()

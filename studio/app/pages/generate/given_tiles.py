@@ -27,7 +27,7 @@ _ALPHA = 110  # of a sketch
 _HELP = "Drop or paste your tiles, or a sheet of the set. The studio draws the other tiles to fit."
 _TABLE = "The tiles of the set. Drop or paste images, press Enter to open a file, Del to clear."
 _OPEN = "Open images: tiles, which start at the selected place, or a sheet of the set."
-_WIDTH, _SMALLEST, _LARGEST = 600, 16, 64  # logical pixels: of the table, and of a tile
+_WIDTH, _HEIGHT, _SMALLEST, _LARGEST = 600, 380, 16, 64  # logical pixels: of the table, and of a tile
 _MARGIN = 8  # logical pixels around a tile
 _ROOM = QSize(100, 56)  # logical pixels for an error
 
@@ -60,7 +60,7 @@ class GivenTilesDialog(Dialog):
         parts = (factory.caption(_HELP), factory.panel(legend), self.table, self._hint, self.error, 1, buttons)
         self.setLayout(factory.column(*parts, margin=2 * factory.GRID))
         KeyCommands(self.table, {}, {"Del": self._on_clear, "Backspace": self._on_clear})
-        keys.fixed_shortcut("Ctrl+V", self, self._on_paste)
+        keys.shortcut("paste", self, self._on_paste)
         self.table.dropped.connect(self._on_dropped)
         self.table.opened.connect(self._on_opened)
         session.given_tiles.read.connect(self._on_read)
@@ -98,7 +98,8 @@ class GivenTilesDialog(Dialog):
         self.table.show_cells(content)
         self.table.horizontalHeader().hide()
         self.table.verticalHeader().hide()
-        self.table.set_side(min(max(_WIDTH // columns - _MARGIN, _SMALLEST), _LARGEST))
+        side = min(_WIDTH // columns, _HEIGHT // len(rows)) - _MARGIN
+        self.table.set_side(min(max(side, _SMALLEST), _LARGEST))
         self._hint.setText(f"{count(int(is_given.sum()), 'tile')} of {total:,} given.")
         self.error.show_reason("")
         factory.set_enabled(self.clear, "" if is_given.any() else "No tile is given.")
