@@ -92,7 +92,7 @@ def _lesson(chosen: Lesson, args: argparse.Namespace, settings: ClassSettings, l
     context = lesson_context(sprites, device, settings.seconds or chosen.seconds)
     done = run_job(run_lesson(chosen, context, answer, learner), reporter, LessonDone)
     _print_record(done.record, reporter)
-    reporter.print(f"\nOn a GPU. {' '.join([chosen.gpu, *card_sentences(chosen)])}")
+    reporter.print(f"\nWhat a GPU would show: {' '.join([chosen.gpu, *card_sentences(chosen)])}")
     reporter.print(f"\nIn plain PyTorch:\n\n{chosen.code(context)}")
     name, address = chosen.read_on
     reporter.print(f"PyTorch's own page: {name}, {address}")

@@ -107,8 +107,8 @@ class _Output(io.TextIOBase):
         self._answers, self._left = answers, _MOST_CHARACTERS
 
     def write(self, text: str) -> int:
-        if self._left > 0:
-            cut = text if len(text) <= self._left else f"{text[: self._left]}\n(more output is not shown)\n"
-            send(self._answers, CodePrinted(cut))
+        if self._left >= 0:
             self._left -= len(text)
+            shown = text if self._left >= 0 else f"{text[: self._left]}\n(more output is not shown)\n"
+            send(self._answers, CodePrinted(shown))
         return len(text)

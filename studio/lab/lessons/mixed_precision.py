@@ -1,5 +1,6 @@
 """Mixed precision: steps in 16-bit and in 32-bit numbers, in speed, memory and loss."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,9 @@ from studio.core.events import Events
 from studio.core.formatting import decimal, memory, percent
 from studio.lab.catalog import experiment
 from studio.lab.experiments.base import ExperimentContext
+from studio.lab.experiments.sweep import milliseconds
 from studio.lab.lessons.base import Answer, Exercise, Figures, Lesson, Prediction
+from studio.lab.outcome import Outcome
 
 _FASTER, _SAME, _SLOWER = "faster", "about as fast", "slower"
 _NEAR = 1.1  # a smaller factor is about as fast
@@ -99,7 +102,9 @@ class MixedPrecision(Lesson):
     )
 
     def run(self, context: ExperimentContext) -> Events:
-        yield from experiment("precision").run(context)
+        for event in experiment("precision").run(context):
+            # Leaves out the advice for the Train page.
+            yield dataclasses.replace(event, sentences=event.sentences[:1]) if isinstance(event, Outcome) else event
 
     def code(self, context: ExperimentContext) -> str:
         return experiment("precision").code(context)
@@ -117,8 +122,7 @@ class MixedPrecision(Lesson):
             _SLOWER: "Your device has no fast units for bfloat16, so each product converts its numbers first.",
         }[str(self.measured(figures))]
         return [
-            f"A step takes {1000 * fp32_s:,.3g} ms in float32 and {1000 * bf16_s:,.3g} ms in bfloat16: "
-            f"{fp32_s / bf16_s:.2g} times as fast. {why}",
+            f"A step takes {milliseconds(fp32_s)} in float32 and {milliseconds(bf16_s)} in bfloat16. {why}",
             f"For the backward pass, bfloat16 keeps {memory(round(bf16_bytes))} and float32 "
             f"{memory(round(fp32_bytes))}: {percent(bf16_bytes / fp32_bytes)}. It is not exactly half, because some "
             "parts stay in float32.",

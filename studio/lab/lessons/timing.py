@@ -38,9 +38,7 @@ _ANSWER = _STARTER.replace(
     "        start = time.perf_counter()\n        step()\n        synchronize()\n"
     "        durations.append(time.perf_counter() - start)\n    return statistics.median(durations)\n",
 )
-_CODE = TIMED_IMPORTS + """\
-import statistics
-
+_CODE = f"import statistics\n{TIMED_IMPORTS}" + """\
 device = "{device}"
 x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
 network = nn.Sequential(nn.Conv2d(4, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 4, 3, padding=1)).to(device)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
+from pathlib import Path
 
 import pytest
 
+from studio.core import paths
 from studio.core.errors import UsageError
 from studio.core.events import Event
+from studio.lab.learn import cards
+from studio.lab.learn.cards import card_sentences
+from studio.lab.learn.catalog import lesson, lessons
 from studio.lab.learn.code_child import CodeDone, CodePrinted, run
 from studio.lab.learn.running import run_code
 from studio.lab.lessons.base import Prediction
@@ -41,6 +47,20 @@ def test_predictions_are_read_as_people_type_them() -> None:
     assert number.compare(100.0, 400.0) == "You predicted 100 steps/s. Measured: 400 steps/s: more by a factor of 4."
     assert "good prediction" in number.compare(100.0, 110.0)
     assert choice.compare("faster", "slower") == "You predicted 'faster'. Measured: 'slower'."
+
+
+def test_figures_of_a_card_become_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    devices = lesson("devices")
+    assert all(text.endswith(".") for each in lessons().values() for text in card_sentences(each))
+    figures = {"devices": {"steps_per_s": 1234.0, "batch": 32.0}}
+    card = {"name": "A card", "date": "2026-11-28", "torch": "2", "lessons": figures}
+    (tmp_path / "lessons").mkdir()
+    (tmp_path / "lessons" / "cards.json").write_text(json.dumps([card]))
+    monkeypatch.setattr(paths, "assets", lambda: tmp_path)
+    monkeypatch.setattr(cards, "cards", cards.cards.__wrapped__)
+    (said,) = card_sentences(devices)
+    assert said.startswith("A card, measured on 2026-11-28 with PyTorch 2: 1,234 steps/s")
+    assert card_sentences(lesson("saving")) == ()
 
 
 def _events(code: str, limit_s: float = 60.0) -> list[Event]:
