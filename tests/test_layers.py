@@ -151,7 +151,9 @@ def plugin_modules(modules: Mapping[str, str]) -> set[str]:
     for module, source in modules.items():
         base = PLUGIN_BASES.get(module.removeprefix("studio.").rpartition(".")[0])
         for node in _parsed(source).body:
-            if isinstance(node, ast.ClassDef) and base in {ast.unparse(kind).partition("[")[0] for kind in node.bases}:
+            if not isinstance(node, ast.ClassDef) or "@abstractmethod" in ast.unparse(node):
+                continue
+            if base in {ast.unparse(kind).partition("[")[0] for kind in node.bases}:
                 found.add(module)
     return found
 

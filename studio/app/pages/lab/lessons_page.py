@@ -69,7 +69,7 @@ class LessonsPage(QWidget):
         self.list.clear()
         for _ in self.session.lessons.known():
             item = QListWidgetItem(self.list)
-            item.setTextAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+            item.setTextAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
             item.setSizeHint(QSize(0, 2 * factory.GRID + _LINES * self.fontMetrics().lineSpacing()))
         self._scroll.setVisible(self.list.count() > 0)
         self._refresh()

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QComboBox, QListWidget, QListWidgetItem, QSplitter
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.base import Page
+from studio.app.pages.lab.code_runner import CodeRunner
 from studio.app.pages.lab.lessons_page import LessonsPage
 from studio.app.pages.lab.map_page import MapPage
 from studio.app.pages.lab.result_view import ResultView
@@ -56,7 +57,9 @@ class LabPage(Page):
         self.compared = ResultBox("Compare with", "Show another result's curves too.")
         tip = "Save the shown results as a single HTML file."
         self.report = factory.button("Save report…", tip, "save", slot=self._on_save_report_clicked)
-        self.findings = ResultView()
+        tip = "Run the code in a process of its own, for at most a minute."
+        self.program = CodeRunner(session.lessons.code_run(), "Code in plain PyTorch", "Run", tip)
+        self.findings = ResultView(self.program)
         self._scroll = factory.scroll_area(self._right())
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
@@ -75,6 +78,7 @@ class LabPage(Page):
         self.result.currentIndexChanged.connect(self._refresh_result)
         self.compared.currentIndexChanged.connect(self._refresh_result)
         self.findings.use_requested.connect(self._on_use_requested)
+        self.program.start_requested.connect(self._on_run_requested)
         self._on_catalog_ready()
 
     def before_show(self) -> None:
@@ -232,6 +236,10 @@ class LabPage(Page):
             self.findings.clear(_NOTHING)
         else:
             self.findings.show_result(chosen, None if compared is chosen else compared, *lab.suggestion(chosen))
+
+    @Slot(str)
+    def _on_run_requested(self, code: str) -> None:
+        self.session.lessons.run_code(self.program.run, code)
 
     @Slot()
     def _on_use_requested(self) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QWidget
 
+from studio.app.pages.lab.code_runner import CodeRunner
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Collapsible
 from studio.app.widgets.sprites.painting import draw_sprite
@@ -20,7 +21,6 @@ from studio.lab.results import Result
 if TYPE_CHECKING:
     from studio.app.widgets.plot.xy_plot import XYPlot
 
-_MOST_CODE_LINES = 24
 _STRIP_WIDTH, _STRIP_HEIGHT = 640, 256  # largest size in pixels
 
 
@@ -44,13 +44,14 @@ class ResultView(QWidget):
 
     use_requested = Signal()  # apply the suggested settings
 
-    def __init__(self) -> None:
+    def __init__(self, program: CodeRunner | None = None) -> None:
+        """Create an empty panel. program: shows the result's code; without it, the panel shows no code."""
         super().__init__()
+        self.program = program
         self.sentences = factory.text()
         tip = "Apply the suggestion to the settings on the Train page."
         self.use = factory.button("Use this", tip, "check", slot=self.use_requested)
         self.suggestion = factory.text()
-        self.code = factory.code_view("Code in plain PyTorch", "Code for the experiment with torch only.")
         self.read_on = QLabel()
         self.plots: list[XYPlot] = []
         self._can_plot = False
@@ -58,7 +59,7 @@ class ResultView(QWidget):
         self._shown: tuple[Outcome, Outcome | None, str] = (Outcome(), None, "")
         self._plot_box = factory.column(spacing=2 * factory.GRID)
         self._parts = factory.column()
-        self._plain = Collapsible("Code in plain PyTorch", self.code)
+        self._plain = Collapsible("Code in plain PyTorch", program or QWidget())
         self._lay_out()
 
     @Slot()
@@ -84,17 +85,15 @@ class ResultView(QWidget):
         factory.set_enabled(self.use, obstacle)
         for part in (self.use, self.suggestion):
             part.setVisible(bool(suggestion))
-        self.code.setPlainText(result.code)
-        lines = min(_MOST_CODE_LINES, result.code.count("\n") + 2)
-        self.code.setFixedHeight(lines * self.code.fontMetrics().lineSpacing() + 2 * factory.GRID)
-        self._plain.setVisible(bool(result.code))
+        if self.program is not None and self.program.original() != result.code:
+            self.program.show_code(result.code)
+        self._plain.setVisible(bool(result.code) and self.program is not None)
         name, address = result.read_on
         self.read_on.setText(f'Read more: <a href="{html.escape(address)}">{html.escape(name)}</a>' if address else "")
         self.read_on.setVisible(bool(address))
 
     def _lay_out(self) -> None:
         self.sentences.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.code.setTabChangesFocus(True)
         factory.set_name_and_tip(self.read_on, "Read more", "PyTorch documentation on this topic.")
         self.read_on.setOpenExternalLinks(True)
         suggested = factory.row(self.use, self.suggestion, grows=1)

@@ -93,7 +93,7 @@ def test_run_store_and_report_an_experiment(
     assert found.settings["batch_size"] == 8 and found.data_count == 24
     assert page.findings.sentences.text().splitlines() == list(found.outcome.sentences)
     assert [plot.isVisible() for plot in page.findings.plots] == [True, True]
-    assert "batch_size" in page.findings.code.toPlainText()
+    assert "batch_size" in page.program.editor.toPlainText()
     assert page.result.count() == 1 and "classifier, discs" in page.result.currentText()
     target = tmp_path / "report.html"
     monkeypatch.setattr(dialogs, "choose_save_file", lambda *_: target)
