@@ -12,10 +12,10 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.data.atlases.base import AtlasFormat
+from studio.data.atlases.formats import atlas_formats
 from studio.data.files.source_files import SourceFile, SourceImage, UnreadableFile
 from studio.data.reading.read import all_sources
 from studio.data.sources.base import Source
-from studio.data.sources.sheet import atlas_formats
 from tests.data.making import found, imported, notes
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -19,6 +19,7 @@ from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
 from studio.core.names import escape_unprintable
 from studio.data.atlases.base import AtlasFormat
+from studio.data.atlases.formats import atlas_formats
 from studio.data.colour.palette import Palette
 from studio.data.files.source_files import ImportIssue, SourceFile, SourceIssue
 from studio.data.import_result import NOTE_GROUPS, QUARANTINE_GROUPS
@@ -28,7 +29,6 @@ from studio.data.palettes.files import load_palette, palette_formats
 from studio.data.reading.finding import resolve_roots, walk_files
 from studio.data.reading.read import all_sources, read_all
 from studio.data.sources.base import Source
-from studio.data.sources.sheet import atlas_formats
 from tests.data import ase_making as ase
 from tests.data.animating import ANIMATIONS, Drawn, apng, gif, noise, numbers
 from tests.data.atlases import test_godot_tiles, test_ldtk, test_texture_atlas, test_tiled

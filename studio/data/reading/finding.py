@@ -19,6 +19,7 @@ from typing import NamedTuple, overload
 from studio.core.errors import BadInputError
 from studio.core.names import escape_unprintable
 from studio.data.archives.zip_archive import Archive, files_in_archive
+from studio.data.atlases.formats import linked_files
 from studio.data.files.source_files import (
     MAX_ELSEWHERE,
     NOT_A_FILE,
@@ -34,7 +35,6 @@ from studio.data.files.source_files import (
     os_error_reason,
 )
 from studio.data.sources.base import PICTURE_SUFFIXES
-from studio.data.sources.sheet import linked_files
 
 _NAME_ENDS = re.compile(r"[-_. ]|(?<!\d)\d+$")  # start of a name's ending: '-sheet', '0'
 _MAX_SHORTENED = 8  # shortened names tried for an image
@@ -231,6 +231,8 @@ def _dropped_file(root: Root) -> Iterator[Found]:
         return
     default_class = escape_unprintable(root.path.parent.name) or root.name
     linked = linked_files(root.path) if root.is_alone else {}
+    for path in [path for path in linked if path.suffix.lower() not in PICTURE_SUFFIXES and not is_tile_set(path.name)]:
+        del linked[path]  # no other kind of file may be read
     found = {root.path: status, **dict(_descriptions(root.path)), **linked}
     names: dict[Path, list[str]] = {}
     for path in found:

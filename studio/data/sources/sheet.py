@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
-import studio.data.atlases
-from studio.core.discovery import discover
 from studio.core.formatting import count, percent
 from studio.core.names import escape_unprintable
-from studio.data.atlases.base import Atlas, AtlasFormat, Region, base_name
+from studio.data.atlases.base import Atlas, Region
+from studio.data.atlases.formats import atlas_formats
 from studio.data.files.source_files import is_tile_set
 from studio.data.images.decoding import read_bytes
 from studio.data.images.frames import read_pictures
 from studio.data.sheets.described import DescribedSheet
 from studio.data.sources.base import PICTURE_SUFFIXES, Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
 
-_MOST_LINKED = 1000  # files
-_GODOT_ROOT = "res://"
 _FEW = 0.05  # larger shares of foreground pixels outside the described sprites are reported
 
 
@@ -70,44 +63,6 @@ class SheetSource(Source):
 
     def example(self, folder: Path) -> Path:
         return atlas_formats()[0].example(folder)
-
-
-@cache
-def atlas_formats() -> tuple[AtlasFormat, ...]:
-    """Return an instance of every atlas format, sorted by `AtlasFormat.order`."""
-    return tuple(discover(studio.data.atlases, AtlasFormat).values())  # type: ignore[type-abstract]
-
-
-def linked_files(path: Path) -> dict[Path, os.stat_result]:
-    """Return the pictures that a tile set or map names, and other tile sets with their pictures; with their status.
-
-    path: any file; links to missing files and absolute paths are left out.
-    """
-    found, waiting = dict[Path, os.stat_result](), [path]
-    while waiting and len(found) < _MOST_LINKED:
-        file = waiting.pop()
-        for link in _links(file)[:_MOST_LINKED]:
-            plain = base_name(link) if link.startswith(_GODOT_ROOT) else link.replace("\\", "/")
-            target = Path(os.path.normpath(file.parent / plain))
-            is_wanted = target.suffix.lower() in PICTURE_SUFFIXES or is_tile_set(target.name)
-            if not is_wanted or plain.startswith("/") or ":" in plain or target in {path, *found}:
-                continue
-            with suppress(OSError, ValueError):
-                status = target.lstat()
-                if stat.S_ISREG(status.st_mode):
-                    found[target] = status
-                    waiting += [target] if is_tile_set(target.name) else []
-    return found
-
-
-def _links(path: Path) -> list[str]:
-    """Return the paths in a tile set; empty for other and unusable files."""
-    with suppress(OSError, UnreadableFile):
-        status = path.stat()
-        own = frozenset({path.name}), status.st_size, status.st_mtime_ns
-        file = SourceFile(str(path), escape_unprintable(path.name), (), "", *own)
-        return [link for form in atlas_formats() for link in form.links(file)]
-    return []
 
 
 def _atlas_of(file: SourceFile) -> tuple[Atlas | None, str]:
