@@ -90,29 +90,29 @@ class WebPage(CVerification, ModelExport[CConfig]):
             "const picture = new ImageData(rgba, model.size);\n"
             'document.querySelector("canvas").getContext("2d").putImageData(picture, 0, 0);\n'
         )
+        draw, order = "const rgba = model.draw(0, 1);  // the first class, seed 1\n", ""
+        copied, ids, about, known = "three", "engine, model and engine-code", "", ""
+        if model.attributes and model.makes == "sprites":
+            copied, ids, known = "four", "about, engine, model and engine-code", ", about.attributes"
+            about = 'const about = JSON.parse(document.getElementById("about").textContent);\n'
+            chosen = json.dumps({name: values[0] for name, values in model.attributes.items()}, ensure_ascii=False)
+            draw = f"model.choose({chosen});\nconst rgba = model.draw(-1, 1);  // any class, seed 1\n"
+        elif model.attributes:
+            order = "// First the classes, then the values of each attribute, as in the page's script 'about'.\n"
         cells = f"{len(model.cells)} * 4 * model.size ** 2"
         use = {
-            "drawing": f"const rgba = model.draw(0, 1);  // the first class, seed 1\n{show}",
+            "drawing": draw + show,
             "completing": (
                 f"const cells = new Uint8ClampedArray({cells});  // RGBA bytes, one cell after the other\n"
                 f"const given = Array({len(model.cells)}).fill(false);  // true for the cells to keep\n"
                 f"const rgba = model.complete(cells, given, 1);  // all cells, with seed 1\n{show}"
             ),
-            "predicting": "const found = model.predict(rgba);  // RGBA bytes of an image of model.size x model.size\n",
+            "predicting": f"{order}const found = model.predict(rgba);  // RGBA bytes, model.size x model.size pixels\n",
         }[verification.kind_of(model)]
-        copied, ids, more = "three", "engine, model and engine-code", ""
-        if model.attributes and model.makes == "sprites":
-            copied, ids, more = "four", "about, engine, model and engine-code", ", about.attributes"
-            chosen = {name: values[0] for name, values in model.attributes.items()}
-            use = use.replace("0, 1);  // the first class", "-1, 1);  // any class")
-            use = f"model.choose({json.dumps(chosen, ensure_ascii=False)});\n{use}"
-        elif model.attributes:
-            use += "// first the classes, then the values of each attribute, as in the page's script 'about'\n"
         lines = (
             f"// In your own page: copy {copied} <script> elements from {paths[0].name},\n"
-            f"// with the ids {ids}. Then:\n"
-            + ('const about = JSON.parse(document.getElementById("about").textContent);\n' if more else "")
-            + f'const model = await openModel(bytesIn("engine"), bytesIn("model"){more});\n'
+            f"// with the ids {ids}. Then:\n{about}"
+            f'const model = await openModel(bytesIn("engine"), bytesIn("model"){known});\n'
         )
         return {"JavaScript": lines + use}
 

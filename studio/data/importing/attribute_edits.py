@@ -1,8 +1,8 @@
-"""Attributes that the user gives to imported sprites, one of the user's edits: change and apply them."""
+"""Change the attributes of imported sprites by edits of the user, and apply the edits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 import msgspec
 
@@ -22,29 +22,23 @@ class AttributeChange(SpriteChange):
 
     noun = "sprites changed"
 
-    def __init__(
-        self,
-        before: Edits | EditChange,
-        read: ReadSprites,
-        indices: Sequence[int],
-        values_of: Callable[[int], Values],
-    ) -> None:
-        """Create a change. See SpriteChange. values_of: returns the new values of an imported sprite, by its index."""
+    def __init__(self, before: Edits | EditChange, read: ReadSprites, indices: Sequence[int], values: Values) -> None:
+        """Create a change. See SpriteChange. values: the new values of the sprites."""
         super().__init__(before, read, indices)
-        self._values_of = values_of
+        self._values = values
 
     def _changed(self, index: int, row: int, old: SpriteEdit, folder: Mapping[str, SpriteEdit]) -> SpriteEdit:
         of_file = renamed_values(self._read.sprites.attributes.of(row), folder)
-        values = {**old.attributes, **self._values_of(index)}
+        values = {**old.attributes, **self._values}
         changed = {name: value for name, value in values.items() if of_file.get(name, "") != value}
         return msgspec.structs.replace(old, attributes=changed)
 
 
 class AttributeRenaming(EditChange):
-    """A new name for an attribute, or for a value, of all imported sprites: one edit for an attribute in the files."""
+    """Renames an attribute or a value of all imported sprites: a single edit for each attribute in the files."""
 
     def __init__(self, before: Edits | EditChange, read: ReadSprites, name: str, new: str, value: str = "") -> None:
-        """Create a change. name: the attribute. new: its new name, '' to remove it; or the new name of `value`."""
+        """Create a change. new: the new name of the attribute `name`, or of its `value`; '' to remove it."""
         super().__init__(before, read)
         self._name, self._new, self._value = name, new, value
 
@@ -53,7 +47,7 @@ class AttributeRenaming(EditChange):
         return [self._of_folder(each.sprites) for each in before]
 
     def _of_folder(self, folder: Mapping[str, SpriteEdit]) -> dict[str, SpriteEdit]:
-        """Return the new edits of a folder: of the attribute, and of sprites with a value that the user gave."""
+        """Return the changed edits of a folder: of the attribute, and of sprites with a value from the user."""
         changes, of_files = {}, self._read.sprites.attributes
         for name, values in zip(of_files.names, of_files.values, strict=True):
             edit = folder.get(RENAMED + name, SpriteEdit())
@@ -70,7 +64,7 @@ class AttributeRenaming(EditChange):
             renamed |= {each: self._new for each in values if edit.renamed.get(each, each) == self._value}
         else:
             renamed[""] = self._new
-        return {old: new for old, new in renamed.items() if new != (old or name)}  # others are as in the files
+        return {old: new for old, new in renamed.items() if new != (old or name)}  # no edit: as in the files
 
     def _of_sprite(self, given: Values) -> dict[str, str]:
         if self._value:
@@ -81,7 +75,7 @@ class AttributeRenaming(EditChange):
 
 
 def renamed_values(values: Values, folder: Mapping[str, SpriteEdit]) -> dict[str, str]:
-    """Return a sprite's values with the new names of attributes and values. folder: the edits of its folder."""
+    """Return a sprite's values with new names of attributes and values. folder: edits of the sprite's folder."""
     found = {}
     for name, value in values.items():
         renamed = folder[RENAMED + name].renamed if RENAMED + name in folder else {}

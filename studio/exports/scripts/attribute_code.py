@@ -1,4 +1,4 @@
-"""The parts of an exported training script that only models with attributes need."""
+"""Code of exported training scripts for models with attributes."""
 
 from studio.exports.loader_code import LABEL_OF, PROBABILITIES_BY_HEAD
 

@@ -24,7 +24,7 @@ def opened(folder: Path) -> SpritesImported:
 
 def change(found: SpritesImported, values: dict[str, str], *names: str) -> None:
     indices = list(map(found.sprites.names.index, names))
-    edited = AttributeChange(found.edits, found.read, indices, lambda index: values)
+    edited = AttributeChange(found.edits, found.read, indices, values)
     save_edits(found.edits, run_to_end(edited.resolve()))
 
 

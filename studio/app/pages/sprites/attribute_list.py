@@ -98,7 +98,7 @@ class AttributeList(QWidget):
         return {(item.data(0, _ATTRIBUTE), item.text(0)) for item in self.tree.selectedItems()}
 
     def _current(self) -> tuple[str, str]:
-        """Return attribute and value of the current item, '' for all values or all sprites."""
+        """Return attribute and value of the current item; value '' for an attribute, both '' for other items."""
         item = self.tree.currentItem()
         if item is None:
             return "", ""
@@ -120,7 +120,7 @@ class AttributeList(QWidget):
         factory.set_enabled(self.remove, reason, f"Remove this {what} from all sprites. Undo brings it back. (Del)")
 
     def _matching(self) -> NDArray[np.int64] | None:
-        """Return the sprites with the chosen values, int64 [n]; None for all. One of an attribute's values suffices."""
+        """Return the indices of the sprites with a chosen value of each chosen attribute, int64 [n]; None for all."""
         codes: dict[str, set[int]] = {}
         for item in self.tree.selectedItems():
             name, code = item.data(0, _ATTRIBUTE), item.data(0, _CODE)

@@ -35,7 +35,7 @@ class AttributeEdits:
         changed = [index for index in indices if self.attributes.of(index).get(name, "") != value]
 
         def change(edits: Edits | EditChange, read: ReadSprites) -> AttributeChange:
-            return AttributeChange(edits, read, changed, lambda index: {name: value})
+            return AttributeChange(edits, read, changed, {name: value})
 
         if changed:
             self._open_sprites.edit(change, f"give {count(len(changed), 'sprite')} {words}")
