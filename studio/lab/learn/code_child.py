@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import tempfile
 import time
 import traceback
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ def main() -> None:
         exit_with_parent(requests)
         import torch  # noqa: F401 - before the clock starts
 
+        os.chdir(tempfile.gettempdir())  # the parent deletes this process's temporary folder
         send(answers, CodeStarted())
         send(answers, run(code, lesson, _Output(answers)))
     finally:

@@ -91,11 +91,11 @@ class Devices(Lesson):
     intro = (
         "A device is the part of the computer that computes: the processor (CPU), or a graphics card (GPU). PyTorch "
         "names them 'cpu', 'cuda' (a card by NVIDIA or AMD), 'mps' (Apple) or 'xpu' (Intel).",
-        "A name in a list proves little. The proof is a training step on the device: the network and the sprites lie "
-        "there, the loss gets smaller, and the weights have changed.",
-        "A training step shows the network a batch of 32 sprites and improves the weights, the numbers in the network, "
-        "a little. The network here is small: it recognises the class of a sprite. Guess how many such steps your "
-        "device takes in one second. Nobody knows beforehand: the guess only has to be of the right size.",
+        "A name in a list proves little. A training step on the device proves more: the weights change, and the loss "
+        "gets smaller. The loss is a number for the network's errors.",
+        "A network has many numbers, its weights. A training step shows a batch of 32 sprites to the network and "
+        "improves the weights a little. The network of this lesson is small and recognises the class of a sprite. How "
+        "many steps does your device take in one second? Nobody can know the answer; guess the size of the number.",
     )
     prediction = Prediction(unit="steps/s", low=0.01, high=1e6, slack=0.5)
     read_on = ("torch.accelerator", "https://docs.pytorch.org/docs/stable/accelerator.html")
@@ -106,7 +106,7 @@ class Devices(Lesson):
         "is many times as fast."
     )
     exercise = Exercise(
-        task="Complete pick_device() so that it returns the name of the best device of any computer. Ask "
+        task="Complete pick_device(): return the name of the best device on every computer. Ask "
         "torch.cuda.is_available() and torch.backends.mps.is_available().",
         starter=_STARTER,
         answer=_STARTER.replace(

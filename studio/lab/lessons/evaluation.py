@@ -18,6 +18,7 @@ _STEPS, _LEAST_STEPS, _EVERY = 200, 60, 20
 _DROPOUT = 0.3
 _HELD_OUT = 5  # every fifth sprite
 _STARTER = IMPORTS + """\
+
 def accuracy(network, x, y):
     # 1. switch dropout off  2. record nothing for gradients  3. switch dropout on again at the end
     scores = network(x)
@@ -83,22 +84,21 @@ class Evaluation(Lesson):
     order = 40
     seconds = 8.0
     intro = (
-        "Training makes the loss on the training sprites small. Whether the network has learned something is another "
-        "question: only sprites that it has never seen can answer it. They are the validation sprites; here, every "
-        "fifth of yours.",
-        "Accuracy is the share of right answers. The network gives a score to each class, and its answer is the class "
-        "with the highest score.",
-        "Two switches belong to an evaluation. network.eval() switches dropout off: in training, dropout sets a part "
-        "of the numbers to zero at random. torch.no_grad() tells PyTorch to keep nothing for gradients, because no "
-        "backward pass follows.",
+        "A network can learn its training sprites by heart, as pupils learn answers without understanding. Test the "
+        "network with other sprites, which were never used for training: the validation sprites. Here, every fifth of "
+        "your sprites is a validation sprite.",
+        "The network gives a score to each class. The answer is the class with the highest score. Accuracy is the "
+        "share of right answers.",
+        "Two switches belong to an evaluation. In training, dropout sets random numbers of the network to zero, "
+        "against learning by heart; network.eval() switches dropout off. For gradients, PyTorch keeps the results of "
+        "each layer in memory; torch.no_grad() saves the memory.",
     )
     prediction = Prediction(unit="%", high=100.0, slack=0.15)
     read_on = ("torch.no_grad", "https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html")
     plain = _CODE
     gpu = (
-        "On a GPU the accuracy is about the same, and so is the memory that no_grad saves. There it counts more: a "
-        "card's memory is smaller than the computer's, and an evaluation that keeps everything for gradients may run "
-        "out of it."
+        "A GPU reaches about the same accuracy. no_grad() saves the same memory, which matters more on a GPU: cards "
+        "have less memory than computers, and a large evaluation with gradients can fill a card."
     )
     exercise = Exercise(
         task="accuracy() gives another number each time and keeps memory for gradients. Complete the three points in "
@@ -151,9 +151,9 @@ class Evaluation(Lesson):
             f"Guessing among {figures['classes']:.0f} classes gives {chance:.1f} %. The network found {found:.1f} % of "
             f"the validation sprites and {found + gap:.1f} % of the training sprites. {overfit}",
             f"With dropout on, the same network found {float(figures['dropout_accuracy']):.1f} %: without "
-            "network.eval() you measure the dropout too, and get another number each time.",
+            "network.eval() you measure the dropout too, with another result each time.",
             f"Without torch.no_grad() the evaluation keeps {memory(round(float(figures['kept_bytes'])))} for a "
-            "backward pass that never comes; with torch.no_grad() it keeps nothing.",
+            "backward pass that never comes; with torch.no_grad() PyTorch keeps nothing.",
         ]
 
     def card_text(self, figures: Figures) -> str:

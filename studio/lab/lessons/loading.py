@@ -85,19 +85,19 @@ class Loading(Lesson):
     intro = (
         "A DataLoader makes batches: it picks sprites in a random order and stacks them. An epoch is one pass through "
         "all sprites. The batch size says how many sprites go through the network in one step.",
-        "Workers are extra processes that prepare the next batches while the network computes. That helps where "
-        "preparing is slow: opening files, for example. But each batch has to travel from the worker to the training, "
-        "and starting a process takes time.",
-        "Pinned memory is memory that the system never moves. A card by NVIDIA copies from it faster, and beside other "
-        "work. Here your sprites are already in memory, and the network is small. Do two workers help?",
+        "Workers are extra processes. They prepare the next batches while the network computes. Workers help if "
+        "preparing a batch is slow, for example if files are opened. But each batch travels from a worker to the "
+        "training, and starting a process takes time.",
+        "Pinned memory is reserved: the system never moves it. Copies from pinned memory to a card by NVIDIA are "
+        "faster. In this lesson your sprites are already in memory, and the network is small. Do two workers help?",
     )
     prediction = Prediction(choices=(_LESS_TIME, _SAME_TIME, _MORE_TIME))
     read_on = ("torch.utils.data", "https://docs.pytorch.org/docs/stable/data.html")
     plain = _CODE
     gpu = (
-        "A GPU takes its batches from the computer's memory, so loading is more often what it waits for. On a CPU, "
-        "pinned memory changes nothing, because nothing is copied to another device; on a card by NVIDIA it does. The "
-        "studio avoids the question: it keeps all sprites on the device."
+        "A GPU computes faster and waits more often for the next batch. On a CPU pinned memory changes nothing, "
+        "because the batches stay in the computer's memory; copies to a card by NVIDIA become faster. The studio needs "
+        "no loader: all sprites stay on the device."
     )
     exercise = Exercise(
         task="Complete make_loader(): batches of 32, a new order in each epoch, and pinned memory only where it helps.",
@@ -148,16 +148,16 @@ class Loading(Lesson):
         alone, helped = float(figures["alone_per_s"]), float(figures["workers_per_s"])
         smallest, largest = float(figures["smallest_per_s"]), float(figures["largest_per_s"])
         why = {
-            _LESS_TIME: "The workers prepared batches while the network computed, and that was worth their way.",
-            _SAME_TIME: "What the workers saved, the way from process to process cost again.",
-            _MORE_TIME: "The sprites were in memory already, so there was little to prepare; sending each batch from "
-            "process to process cost more.",
+            _LESS_TIME: "The workers prepared batches while the network computed.",
+            _SAME_TIME: "The workers saved time, and sending batches from process to process cost about the same.",
+            _MORE_TIME: "The sprites were already in memory: there was little to prepare, and sending each batch from "
+            "process to process cost time.",
         }[str(self.measured(figures))]
         sentences = [
             f"With workers an epoch took {percent(alone / helped)} of the time. {why} The first batch came "
             f"{float(figures['first_batch_s']):.2f} s after the start, because the processes had to start.",
             f"Batches of {figures['largest']:.0f} sprites gave {largest / smallest:.2g} times the speed of batches of "
-            f"{figures['smallest']:.0f}: PyTorch's work for a step is the same for few sprites and for many.",
+            f"{figures['smallest']:.0f}: starting the operations of a step takes as long for few sprites as for many.",
         ]
         if "pinned_per_s" in figures:
             times = float(figures["pinned_per_s"]) / alone

@@ -85,14 +85,15 @@ class MixedPrecision(Lesson):
         "devices compute with small numbers much faster. But bfloat16 keeps only about 3 digits.",
         "Mixed precision uses both: the weights, the loss and the optimizer stay in float32, and the large products of "
         "the network run in 16 bits. In PyTorch, torch.autocast does that.",
-        "float16 is the other type of 2 bytes. Small gradients become zero in it, so a GradScaler multiplies the loss "
-        "first. bfloat16 needs no scaler. The studio trains its own kind of model here, in each precision in turns.",
+        "float16 is another type of 2 bytes. Small gradients become zero in float16; a GradScaler prevents this by "
+        "multiplying the loss. bfloat16 needs no scaler. In this lesson the studio trains a generator of sprites in "
+        "each precision in turns.",
     )
     prediction = Prediction(choices=(_FASTER, _SAME, _SLOWER))
     read_on = ("Automatic mixed precision", "https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html")
     gpu = (
-        "GPUs have units for products of 16-bit numbers, so large networks train several times as fast and need less "
-        "memory. A CPU has such units only if it is new; without them, each number is converted back and forth."
+        "GPUs have special units for products of 16-bit numbers: large networks train several times as fast and need "
+        "less memory. Only new CPUs have special units; other CPUs convert each number."
     )
     exercise = Exercise(
         task="Change this step to mixed precision: the network in bfloat16, the loss and the weights in float32.",
@@ -118,14 +119,14 @@ class MixedPrecision(Lesson):
         fp32_bytes, bf16_bytes = float(figures["fp32_kept_bytes"]), float(figures["bf16_kept_bytes"])
         why = {
             _FASTER: "Your device has units for 16-bit numbers, or the step mostly waits for memory.",
-            _SAME: "The step is not limited by the size of the numbers.",
-            _SLOWER: "Your device has no fast units for bfloat16, so each product converts its numbers first.",
+            _SAME: "The size of the numbers does not limit the step.",
+            _SLOWER: "Your device has no fast units for bfloat16 and converts the numbers of each product first.",
         }[str(self.measured(figures))]
         return [
             f"A step takes {milliseconds(fp32_s)} in float32 and {milliseconds(bf16_s)} in bfloat16. {why}",
             f"For the backward pass, bfloat16 keeps {memory(round(bf16_bytes))} and float32 "
-            f"{memory(round(fp32_bytes))}: {percent(bf16_bytes / fp32_bytes)}. It is not exactly half, because some "
-            "parts stay in float32.",
+            f"{memory(round(fp32_bytes))}: {percent(bf16_bytes / fp32_bytes)}. Some parts stay in float32, "
+            "so bfloat16 keeps a little more than half.",
             f"The losses at the end were {decimal(float(figures['bf16_loss']))} and "
             f"{decimal(float(figures['fp32_loss']))}: 3 digits are enough for the products, as long as the weights "
             "keep all theirs.",

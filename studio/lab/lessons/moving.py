@@ -18,6 +18,7 @@ _SPRITES = 8
 _META = "meta"  # a device of every computer: its tensors have shapes but no data
 _LONGEST = 90  # characters of an error in the table
 _STARTER = IMPORTS + """\
+
 def train_step(network, x, y, device):
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
     network.to(device)
@@ -145,22 +146,23 @@ class Moving(Lesson):
     order = 20
     seconds = 2.0
     intro = (
-        "An operation needs all its tensors on one device. Moving is done by .to(device), and it works in two ways: "
-        "network.to(device) moves the network itself, but x.to(device) returns a moved copy and leaves x where it is.",
-        "This lesson makes seven mistakes that nearly everybody makes once, on copies of a few sprites. On a computer "
-        "without a GPU, PyTorch's device 'meta' stands in for one: its tensors have a shape but no numbers.",
-        "Some mistakes stop with an error. The others go on as if nothing were wrong. How many of the seven stop?",
+        "A tensor is a block of numbers on a device. PyTorch computes only with tensors on the same device; "
+        ".to(device) moves them. network.to(device) moves the network itself, but x.to(device) returns a moved copy "
+        "and leaves x on the old device.",
+        "This lesson makes seven usual mistakes with copies of a few sprites. Without a GPU, PyTorch's device 'meta' "
+        "stands in for a GPU: tensors on 'meta' have a shape but no numbers.",
+        "Some mistakes stop with an error. The others go unnoticed. How many of the seven stop?",
     )
     prediction = Prediction(unit="mistakes", high=7.0, slack=0.0)
     read_on = ("Tensor.to", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html")
     plain = _CODE
     gpu = (
-        "On a GPU the same mistakes give the error 'Expected all tensors to be on the same device' with both names. "
-        "An optimizer made before the move is harmless on a GPU today, because PyTorch moves the same weights; on "
-        "'meta' it trains weights that nobody uses. Make the optimizer after the move, and both are right."
+        "On a GPU the error is 'Expected all tensors to be on the same device', with the names of both devices. An "
+        "optimizer made before the move still works on a GPU, because PyTorch keeps the weights when moving them; on "
+        "'meta' PyTorch makes new weights. Make the optimizer after the move: both cases then work."
     )
     exercise = Exercise(
-        task="This step works on the CPU alone. Correct its mistakes, so that it trains on any device.",
+        task="This step works only on the CPU. Correct the mistakes: the step should train on every device.",
         starter=_STARTER,
         answer=_ANSWER,
         check=_check,
@@ -194,19 +196,19 @@ class Moving(Lesson):
 
     def explain(self, figures: Figures, answer: Answer | None) -> Sequence[str]:
         sentences = [
-            "An error is the better case: it names both devices, and you move the tensor that lies on the wrong one.",
-            "x.to(device) without 'x =' is silent: the copy on the device is thrown away, and x stays on the CPU. The "
-            "error comes later, in another line.",
+            "An error helps: the message names both devices, and you move one of the tensors.",
+            "x.to(device) without 'x =' is silent: PyTorch makes a copy on the device, Python throws the copy away, "
+            "and x stays on the CPU. The error comes later, in another line.",
         ]
         if figures["same_weights"] == "False":
             sentences.append(
-                f"The optimizer made before the move to '{figures['device']}' is silent too: it holds the old weights, "
-                "so its step changes nothing that the network uses."
+                f"The optimizer made before the move to '{figures['device']}' is silent too: the optimizer holds the "
+                "old weights, and the network uses new weights."
             )
         else:
             sentences.append(f"The optimizer made before the move to '{figures['device']}' kept the same weights.")
         if answer == figures["mistakes"]:
-            sentences.append("Many expect that PyTorch reports every mistake. It reports what it can't compute.")
+            sentences.append("PyTorch reports only operations that can't be computed, not every mistake.")
         return sentences
 
     def card_text(self, figures: Figures) -> str:

@@ -23,6 +23,7 @@ _ONLY_NUMBERS, _FAIL, _ANYTHING = (
 _TRAP = "I was here"  # the folder that the harmless pickle makes
 _LONGEST = 90  # characters of an error in the table
 _STARTER = IMPORTS + """\
+
 def save(network, path):
     torch.save(network, path)  # saves the Python object itself
 
@@ -70,7 +71,7 @@ print("same output:", torch.allclose(again(x), network.cpu()(x)))
 
 
 class _Trap:
-    """An object whose pickle makes a folder when it is loaded: as harmless as a command can be."""
+    """An object with a harmless pickle: loading the pickle makes an empty folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = str(folder)
@@ -112,24 +113,24 @@ class Saving(Lesson):
     order = 70
     seconds = 2.0
     intro = (
-        "The state_dict of a network is a list of its weights: a tensor for each name. Saving the state_dict keeps the "
-        "numbers and leaves out the program. To load it, you make the network again and fill the numbers in.",
-        "A weight remembers its device. A file saved on a GPU can't be loaded on a computer without one, unless "
-        "map_location says where the weights go.",
-        "PyTorch's files are pickles: a pickle is a list of instructions to build Python objects. With "
-        "weights_only=True PyTorch follows only instructions that make tensors, with weights_only=False all of them. "
-        "This lesson makes such a file itself, in a temporary folder, and loads it both ways.",
+        "The state_dict of a network is the list of weights: a tensor for each name. A file of the state_dict holds "
+        "the numbers without the program. To load the file, make the network again and fill in the numbers.",
+        "The file also holds the device of each weight. A file from a GPU can't be loaded on a computer without a GPU, "
+        "unless map_location names another device.",
+        "PyTorch's files are pickles. A pickle is a list of instructions for building Python objects. With "
+        "weights_only=True PyTorch follows only instructions for tensors; with weights_only=False, all instructions. "
+        "This lesson makes a file with another instruction, in a temporary folder, and loads the file both ways.",
     )
     prediction = Prediction(choices=(_ONLY_NUMBERS, _FAIL, _ANYTHING))
     read_on = ("Saving and loading models", "https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html")
     plain = _CODE
     gpu = (
-        "On a GPU the file remembers 'cuda:0'. On a computer without one, torch.load(path) then stops with "
-        "'Attempting to deserialize object on a CUDA device'; map_location='cpu' is the answer."
+        "A file from a GPU holds the device 'cuda:0'. On a computer without a GPU, torch.load(path) stops with the "
+        "error 'Attempting to deserialize object on a CUDA device'. map_location='cpu' solves the problem."
     )
     exercise = Exercise(
-        task="These two functions save and load the Python object, which is unsafe and breaks when the program "
-        "changes. Save the state_dict, and load it with weights_only=True on any device.",
+        task="save() and load() use the Python object: loading is unsafe, and the file breaks when the program "
+        "changes. Save the state_dict, and load the weights with weights_only=True on every device.",
         starter=_STARTER,
         answer=_ANSWER,
         check=_check,
@@ -165,7 +166,7 @@ class Saving(Lesson):
             ("weights_only=False", f"a folder '{_TRAP}' was made" if ran else "nothing happened"),
         )
         tables = (
-            Table(("name in the state_dict", ">shape", "dtype", "device"), tuple(rows)),
+            Table(("name in the state_dict", "shape", "dtype", "device"), tuple(rows)),
             Table(("loading a stranger's file with", "what happened"), tries),
         )
         sentence = f"The state_dict of {count(number, 'weight')} takes {memory(size_bytes)}."
@@ -177,10 +178,10 @@ class Saving(Lesson):
     def explain(self, figures: Figures, answer: Answer | None) -> Sequence[str]:
         weights, size_bytes = float(figures["weights"]), float(figures["bytes"])
         return [
-            "The file asked Python to make a folder, and with weights_only=False Python did. It could as well have "
-            "deleted your files: load such files only from people whom you would let run programs on your computer.",
-            "With weights_only=True, the default since PyTorch 2.6, the same file was refused before anything ran. "
-            "The studio loads nothing but numbers.",
+            "The file told Python to make a folder, and with weights_only=False Python obeyed. A file can also tell "
+            "Python to delete your files. Load files from strangers only with weights_only=True.",
+            "With weights_only=True, the default since PyTorch 2.6, PyTorch refused the file and ran nothing. The "
+            "studio loads only numbers.",
             f"{weights:,.0f} weights of 4 bytes are {memory(round(4 * weights))}; the file has "
             f"{memory(round(size_bytes))}, with the names. Loaded from '{figures['saved_on']}' to 'cpu', the network "
             + ("gives exactly the same output." if figures["difference"] == 0 else

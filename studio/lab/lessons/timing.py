@@ -111,28 +111,28 @@ class Timing(Lesson):
     order = 80
     seconds = 15.0
     intro = (
-        "Three things make a measured time wrong. The first steps are slower: memory is claimed, and parts of PyTorch "
-        "are loaded; so a few warm-up steps come first. A GPU works on while Python goes ahead; so "
-        "torch.accelerator.synchronize() waits before the clock is read. Other programs disturb; so one measures often "
-        "and takes the median, the value in the middle.",
-        "Then comes the question why a step takes its time. A device can do a number of operations per second "
-        "(compute), move a number of bytes per second (memory), and Python needs some microseconds to start each "
-        "operation. The largest of the three times limits the step.",
-        "The roofline is a picture of that: from left to right, operations per byte; upwards, operations per second. "
-        "Under the sloped part of the roof memory limits, under the flat part compute. Which of the three limits your "
-        "step?",
+        "Three things spoil a measured time. First, PyTorch prepares itself in the first steps; take some warm-up "
+        "steps before you measure. Second, Python goes on while a GPU still computes; wait with "
+        "torch.accelerator.synchronize() before you read the clock. Third, other programs disturb; measure often, and "
+        "take the median, the value in the middle.",
+        "Why does a step take its time? A device computes a certain number of operations per second (compute) and "
+        "moves a certain number of bytes per second (memory). Python needs some microseconds to start each operation. "
+        "The largest of the three times limits the step.",
+        "The roofline is a plot of the limits: operations per byte from left to right, operations per second upwards. "
+        "Memory limits steps below the sloped part of the roof, compute limits steps below the flat part. Which of "
+        "the three limits your step?",
     )
     prediction = Prediction(choices=_LIMITS)
     read_on = ("PyTorch Benchmark", "https://docs.pytorch.org/tutorials/recipes/recipes/benchmark.html")
     plain = _CODE
     gpu = (
-        "A GPU computes so fast that with small networks and batches Python's calls limit the step; with larger ones "
-        "memory, then compute. Without synchronize() a GPU seems many times as fast as it is, because the clock "
-        "measures only how long Python takes to hand over the work."
+        "On a GPU, Python limits the steps of small networks and batches; memory or compute limits the steps of large "
+        "networks. Without synchronize() a GPU seems faster than in truth: the clock then measures only how long "
+        "Python takes to start the operations."
     )
     exercise = Exercise(
-        task="time_step() measures only the first step, and does not wait for the device. Complete it as the comment "
-        "says.",
+        task="time_step() measures only the first step, and does not wait for the device. Follow the comment to "
+        "complete time_step().",
         starter=_STARTER,
         answer=_ANSWER,
         check=_check,
@@ -156,7 +156,7 @@ class Timing(Lesson):
         first_s, later_s, handed_s = (float(figures[name]) for name in ("first_s", "median_s", "unsynchronized_s"))
         low_s, high_s = float(figures["low_s"]), float(figures["high_s"])
         waited = (
-            "Without waiting for the device the time is the same here: a CPU has finished when the line returns."
+            "Waiting for the device changes nothing on a CPU: a CPU has finished when the line returns."
             if figures["device_kind"] == "cpu"
             else f"Without waiting for the device the step seems to take {milliseconds(handed_s)}, "
             f"{percent(handed_s / later_s)} of its real time."
@@ -210,4 +210,4 @@ def _limit_sentences(figures: Figures, answer: Answer | None) -> Iterator[str]:
     )
     if isinstance(answer, str) and answer != limit:
         share = alone_s[answer] / alone_s[limit]
-        yield f"If {answer} cost nothing, little would change: it is {percent(share)} of {limit}."
+        yield f"{answer[:1].upper()}{answer[1:]} alone would take only {percent(share)} of the time of {limit}."

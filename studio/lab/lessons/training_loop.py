@@ -19,6 +19,7 @@ _BACKWARD, _STEP = "loss.backward()", "optimizer.step()"
 _LINES = (_FORWARD, _LOSS, _ZERO, _BACKWARD, _STEP)
 _MORE_STEPS = 40
 _STARTER = IMPORTS + """\
+
 def train(network, optimizer, x, y, steps):
     criterion = nn.CrossEntropyLoss()
     for step in range(steps):
@@ -84,12 +85,12 @@ class TrainingLoop(Lesson):
     order = 30
     seconds = 3.0
     intro = (
-        "A network is a function with many numbers that can be changed: its weights. Training changes the weights in "
-        "small steps until the output is good.",
-        "Each step takes a batch: some sprites (x) and their classes (y). The loss is one number that says how wrong "
-        "the network is on the batch. A gradient says for each weight how the loss changes if the weight grows. The "
-        "optimizer is the part that changes the weights.",
-        "A step has five lines. You will see one step on a batch of your sprites, and each tensor after each line. A "
+        "A network computes an answer from a sprite, with many numbers: its weights. Training changes the weights in "
+        "small steps until the answers are good.",
+        "Each step takes a batch: some sprites (x) and their classes (y). The loss is a number for the errors on the "
+        "batch: the smaller, the better. The gradient of a weight tells how the loss changes if the weight grows a "
+        "little. The optimizer uses the gradients to improve the weights.",
+        "A step has five lines. You will see one step with a batch of your sprites, and the tensor of each line. A "
         "tensor is a block of numbers with a shape, a number type (dtype) and a device.",
     )
     prediction = Prediction(choices=_LINES)
@@ -99,16 +100,16 @@ class TrainingLoop(Lesson):
     )
     plain = _CODE
     gpu = (
-        "On a GPU the five lines are the same; only the column 'device' says 'cuda:0'. The lines return before the GPU "
-        "has finished: loss.item() waits for the GPU."
+        "The five lines stay the same on a GPU; the column 'device' shows 'cuda:0'. Python goes on before the GPU has "
+        "finished, and loss.item() waits for the GPU."
     )
     exercise = Exercise(
-        task="This loop has only four of the five lines. Add the missing line, so that each step starts with fresh "
+        task="This loop has only four of the five lines. Add the missing line: each step should start without old "
         "gradients.",
         starter=_STARTER,
         answer=_STARTER.replace(
             "        loss.backward()\n", "        optimizer.zero_grad()\n        loss.backward()\n"
-        ),
+        ).replace("        # one line is missing: gradients of earlier steps are still there\n", ""),
         check=_check,
     )
 
@@ -144,7 +145,7 @@ class TrainingLoop(Lesson):
             "weights": float(sum(weight.numel() for weight in network.parameters())), "batch": float(len(y)),
         }  # fmt: skip
         tables = (
-            Table(("line", "makes", ">shape", "dtype", "device"), tuple(tensors)),
+            Table(("line", "makes", "shape", "dtype", "device"), tuple(tensors)),
             Table(("after the line", ">weights changed by", ">size of the gradients"), tuple(effects)),
         )
         steps = tuple(float(step) for step in range(len(losses)))

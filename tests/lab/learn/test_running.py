@@ -69,6 +69,7 @@ def _events(code: str, limit_s: float = 60.0) -> list[Event]:
 
 @pytest.mark.slow
 def test_code_runs_in_a_process_of_its_own_for_a_limited_time() -> None:
+    assert len(_events("open('here.txt', 'w').close()")) == 1 and not Path("here.txt").exists()
     *printed, done = _events("for number in range(100_000): print('x' * 99)")
     assert isinstance(done, CodeDone) and not done.error
     text = "".join(event.text for event in printed if isinstance(event, CodePrinted))
