@@ -94,7 +94,7 @@ def test_predict_measure_and_go_on(
     assert view.measure.text().strip() == "Measure again"
     assert view.verdict.text() == "You predicted 'the first'. Measured: 'the second'."
     assert view.explanation.text() == "The second way is shorter."
-    assert view.program.editor.toPlainText() == "print(64)\n"
+    assert view.program.editor.toPlainText() == "print(16)\n"
     assert page.list.item(0).text() == "1. Toy\nMeasured, exercise open"
     assert page.progress.text() == "Of 2 lessons, 1 measured and 0 solved"
     target = tmp_path / "page.html"
