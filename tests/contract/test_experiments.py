@@ -34,7 +34,7 @@ Outcomes = Callable[[Experiment], list[tuple[ExperimentContext, list[Event]]]]
 
 _SECONDS = 0.6  # for what may last: fewer, and one of them might end without being told
 SLOW = {  # they take long, however small the network is; or another default test takes the same way
-    "compile", "cuda-graph", "program-classifier", "program-regression",
+    "compile", "cuda-graph", "program-classifier", "program-generator", "program-regression",
 }  # fmt: skip
 EXPERIMENTS = [
     pytest.param(experiment, marks=[pytest.mark.slow] * (name in SLOW), id=name)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from studio.core import files, paths
 from studio.core.config import TrainingConfig, Value
@@ -24,11 +25,11 @@ from studio.core.formatting import count, decimal, duration, number
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.devices import detection
-from studio.engine.steps.batches import device_examples
+from studio.engine.steps.batches import device_examples, to_rgba
 from studio.engine.steps.benchmark import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S
 from studio.lab.experiments.base import Experiment, ExperimentContext
-from studio.lab.outcome import Outcome, Table
+from studio.lab.outcome import Outcome, Picture, Table
 from studio.recipes.base import Recipe
 
 BATCH = 64
@@ -48,7 +49,7 @@ class Program(Experiment):
     """Base class: runs a tutorial's program on files of the sprites, then trains the studio's model for the same job.
 
     The program trains for `epochs` with batches of 64, and defines `seconds`, the time of its training loop, and
-    `figure`, its result on the test set.
+    `figure`, its result on the test set. A program that draws sprites defines `drawn`, float32 [N, 4, S, S].
     """
 
     subject = "sprites"
@@ -57,7 +58,7 @@ class Program(Experiment):
     most_sprites: ClassVar[int] = 1024
     # Of the studio's training: without what the program lacks.
     settings: ClassVar[Mapping[str, Value]] = {"shift_px": 0, "dropout": 0.0}
-    metric: ClassVar[str]  # of the recipe, the same as `figure`
+    metric: ClassVar[str] = ""  # of the recipe, the same as `figure`
     figure_name: ClassVar[str]
 
     @abstractmethod
@@ -77,6 +78,10 @@ class Program(Experiment):
         config: TrainingConfig = recipe.Config().replace(batch_size=BATCH, epochs=self.epochs, **self.settings)
         return config
 
+    def judge(self, training: BenchmarkTrainer, test: Sprites) -> tuple[float, Tensor | None]:
+        """Return the studio's figure on the test set, and the sprites that the network drew: float32 [N, 4, S, S]."""
+        return _evaluate(training, test, self.metric), None
+
     def run(self, context: ExperimentContext) -> Events:
         yield Progress(0, 2, "trainings; now the tutorial's program")
         names: dict[str, Any] = {"__name__": "__main__"}
@@ -95,8 +100,11 @@ class Program(Experiment):
         training.wait()
         seconds = time.perf_counter() - start_s
         yield Progress(2, 2, "trainings")
-        figure = _evaluate(training, recipe, examples.test, self.metric)
-        yield self._outcome(context, examples, (names["seconds"], names["figure"]), (seconds, figure), steps)
+        figure, drawn = self.judge(training, examples.test)
+        outcome = self._outcome(context, examples, (names["seconds"], names["figure"]), (seconds, figure), steps)
+        made = (("by the program", names.get("drawn")), ("by the studio", drawn))
+        pictures = tuple(_strip(f"Drawn {who}", part) for who, part in made if part is not None)
+        yield dataclasses.replace(outcome, pictures=pictures)
 
     def template_values(self, context: ExperimentContext) -> dict[str, object]:
         folder = paths.lab() / "programs" / self.name
@@ -137,13 +145,19 @@ class Program(Experiment):
 
 
 @torch.no_grad()
-def _evaluate(training: BenchmarkTrainer, recipe: Recipe, test: Sprites, metric: str) -> float:
+def _evaluate(training: BenchmarkTrainer, test: Sprites, metric: str) -> float:
     """Return a metric of the trained network on the test set."""
-    data = device_examples(recipe, test, training.device)
+    recipe, data = training.recipe, device_examples(training.recipe, test, training.device)
     network = training.network.eval()
     evaluation = recipe.evaluate(network, data.plain_batches(BATCH, len(test)), training.config, training.spec)
     detection.synchronize(training.device)
     return evaluation.metrics[metric]
+
+
+def _strip(title: str, drawn: Tensor) -> Picture:
+    """Return a picture of drawn sprites side by side. drawn: float32 [N, 4, S, S] in [-1, 1], premultiplied."""
+    rgba = to_rgba(drawn.clamp(-1, 1)).numpy()
+    return Picture.of(title, np.concatenate(list(rgba), axis=1), f"{count(len(rgba), 'sprite')} after this training.")
 
 
 def save_arrays(path: Path, examples: Examples, **values: tuple[Any, Any]) -> None:
