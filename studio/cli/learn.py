@@ -176,8 +176,8 @@ def _exercise(
 
 
 def _printed(events: Events, reporter: Reporter) -> Events:
-    """Print the output of a learner's code by lines while it runs, and pass all events on."""
-    from studio.lab.learn.code_child import CodeDone, CodePrinted
+    """Print the output of a learner's code by lines while it runs, and pass on the other events."""
+    from studio.lab.learn.code_child import CodeDone, CodePrinted, CodeStarted
 
     line = ""
     with closing(events):
@@ -188,7 +188,8 @@ def _printed(events: Events, reporter: Reporter) -> Events:
                     reporter.print(each)
             if isinstance(event, CodeDone) and line:
                 reporter.print(line)
-            yield event
+            if not isinstance(event, CodeStarted):
+                yield event
 
 
 def _read_code(path: Path) -> str:
