@@ -1,4 +1,4 @@
-"""Tiles that an artist has drawn: put them into their places, check their terrains, and give borders to other tiles."""
+"""Tiles of an artist: fill the places of a set, check terrains, and copy borders to the missing tiles."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from studio.core.errors import UsageError
 from studio.data.tiles.layout import TRANSPARENT, TileLayout, TileSetSpec
 from studio.data.tiles.tile_set import ANY, CORNERS
 
-FREE = -1  # target that stands for the free places
-_NOISE, _FARTHER = 32.0, 2.0  # levels by which equal terrains differ; how much nearer another terrain must be
+FREE = -1  # target: the free places
+_NOISE, _FARTHER = 32.0, 2.0  # difference between corners of equal terrain in levels; factor of a wrong terrain
 _FAR = 1e6  # levels; a distance beyond all others
 _CORNER_SHARE = 8  # a corner is an eighth of a tile wide
 _WHERE = ("upper left", "upper right", "lower left", "lower right")
 
 
 def fix_given(spec: TileSetSpec, tiles: Rgba) -> tuple[Rgba, Mask]:
-    """Copy the borders of given tiles to the other tiles: uint8 [N, S, S, 4] and bool [N, S, S], the fixed pixels.
+    """Copy the borders of given tiles to missing tiles: uint8 [N, S, S, 4] and bool [N, S, S], the fixed pixels.
 
-    tiles: uint8 [N, S, S, 4], fully transparent where missing. Given tiles stay as they are; where their borders
-    differ, the missing tiles get the border of the tile with the fewest terrains. Raises UsageError for a wrong number
-    or size of tiles, and for a tile that shows another terrain than its place in the set.
+    tiles: uint8 [N, S, S, 4], fully transparent where missing. Given tiles stay unchanged. If their borders differ, the
+    missing tiles get the border of the tile with the fewest terrains. Raises UsageError for a wrong number of tiles and
+    for a tile with a wrong terrain.
     """
     layout = spec.layout(tiles.shape[1])
     if len(tiles) != len(layout.places):
@@ -61,7 +61,7 @@ def place_tiles(spec: TileSetSpec, given: Rgba, images: Sequence[tuple[str, Rgba
 
 
 def sketch_tiles(spec: TileSetSpec, size: int, colours: NDArray[np.uint8]) -> Rgba:
-    """Return tiles that show their terrains as areas of plain colour: uint8 [N, S, S, 4]. colours: uint8 [K, 4]."""
+    """Sketch the terrains of tiles as areas of plain colour: uint8 [N, S, S, 4]. colours: uint8 [K, 4]."""
     layout = spec.layout(size)
     return np.asarray(colours[layout.split(layout.shares.transpose(1, 2, 0)[None]).argmax(-1)])
 
@@ -77,7 +77,7 @@ def name_places(spec: TileSetSpec, size: int) -> list[str]:
 
 
 def _spread_borders(layout: TileLayout, tiles: Rgba, is_given: NDArray[np.bool_]) -> tuple[Rgba, Mask]:
-    """Copy pixels of the given tiles, bool [N], to tied pixels of other tiles; return all tiles and these pixels."""
+    """Copy pixels of given tiles, bool [N], to tied pixels of missing tiles; return the tiles and the fixed pixels."""
     each_pixel = (len(tiles), 1, 1), tiles.shape[:3]
     terrain_counts = np.array([len(set(row)) for row in layout.corners.tolist()])
     rank = np.where(is_given, terrain_counts, terrain_counts.max() + 1).reshape(each_pixel[0])
@@ -92,10 +92,10 @@ def _spread_borders(layout: TileLayout, tiles: Rgba, is_given: NDArray[np.bool_]
 
 
 def _check_terrains(spec: TileSetSpec, layout: TileLayout, tiles: Rgba, is_given: NDArray[np.bool_]) -> None:
-    """Raise UsageError for a tile whose corner looks like another terrain than the one of its place in the set.
+    """Raise UsageError for a tile with the colours of a wrong terrain at a corner.
 
-    Compares the mean colours of all corners: a corner is wrong if the nearest corner of another terrain is much nearer
-    than all corners of its own terrain in other tiles.
+    Compares the mean colours of corners. A wrong corner is much nearer to a corner of a different terrain than to the
+    corners of its terrain in further tiles.
     """
     numbers = np.flatnonzero(is_given)
     wide = max(1, tiles.shape[1] // _CORNER_SHARE)
@@ -125,7 +125,7 @@ def _check_terrains(spec: TileSetSpec, layout: TileLayout, tiles: Rgba, is_given
 
 
 def _terrains_at_corners(spec: TileSetSpec, layout: TileLayout) -> NDArray[np.int64]:
-    """Return the terrain at the corners of each tile, int64 [N, 4]; ANY at the outline of a blob."""
+    """Return the terrains at the corners of tiles, int64 [N, 4]; ANY at the outline of a blob."""
     if spec.kind != "blob":
         return layout.corners
     return np.array([1, 0, ANY, ANY])[layout.corners]

@@ -1,7 +1,7 @@
 """The layout of a tile set in one picture: a model draws the tiles together, with equal borders.
 
-The picture repeats and contains every tile beside fitting neighbours. Pixels near a tile border are tied across all
-tiles that may meet at this border: tied pixels get the same colour. All copies of a tile are tied as well.
+The picture repeats and contains every tile beside fitting neighbours. Pixels near a border are tied across the tiles
+with this border: tied pixels get equal colours. Copies of a tile are tied, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_TERRAINS = 4
 MOST_VARIANTS, MOST_TILES = 8, 1024
 TRANSPARENT = "transparent"  # name of the empty terrain where users type terrains
 _BLOB_COUNT, _BLOB_COLUMNS = 48, 8  # 47 blob tiles and the ground, in a sheet
-_SIDES = {1: (0, 2), 3: (0, 6), 5: (2, 8), 7: (6, 8)}  # index of a side in the places of a tile: its two corners
+_SIDES = {1: (0, 2), 3: (0, 6), 5: (2, 8), 7: (6, 8)}  # index of a side in the places of a tile: two corners
 _STEEPNESS = 4  # the terrain changes over a quarter of a tile
 _BLOB_EDGE = 0.25  # share of the blob's terrain at its outline, before the change is made steeper
 
@@ -81,7 +81,7 @@ class TileLayout:
 
     cells: NDArray[np.int64]  # [R, C], the tile in each cell; contains every tile
     places: NDArray[np.int8]  # [N, 9], see TileSet
-    shares: NDArray[np.float32]  # [K, H, W], share of each terrain per pixel; the sum is 1
+    shares: NDArray[np.float32]  # [K, H, W], shares of the terrains per pixel, with sum 1
     ties: NDArray[np.int64]  # [H, W], group number per pixel; pixels in a group must be equal
     corners: NDArray[np.int64]  # [N, 4], terrains at the corners; of a blob, see `_blob_corners`
     columns: int  # of a sheet of the tiles
@@ -100,9 +100,9 @@ class TileLayout:
         return every.reshape(-1, size, size, *picture.shape[3:])[first]
 
     def apply_ties(self, tiles: Rgba, keep: Mask | None = None) -> Rgba:
-        """Return tiles, uint8 [N, S, S, 4], with tied pixels equal to the first, so that the tiles fit together.
+        """Make tiles, uint8 [N, S, S, 4], fit together: give tied pixels the colour of the first pixel of the group.
 
-        keep: bool [N, S, S], pixels that stay as they are, with all tied pixels.
+        keep: bool [N, S, S], unchanged pixels, with all tied pixels.
         """
         pixels = self.join(tiles).reshape(-1, 4)
         _, first = np.unique(self.ties, return_index=True)
@@ -112,7 +112,7 @@ class TileLayout:
     def cut_sheet(self, sheet: Rgba, name: str) -> Rgba:
         """Cut a sheet of the set, uint8 [H', W', 4], into its tiles: [N, S, S, 4]. Raises UsageError for other sizes.
 
-        The sheet may end after any variant; the missing tiles are transparent. name: of the sheet's file, for errors.
+        The sheet may end after a variant; missing tiles are transparent. name: of the sheet's file, for errors.
         """
         size, rows = self.ties.shape[0] // len(self.cells), len(self.places) // self.columns
         height, width, step = rows * size, self.columns * size, rows * size // self.variants
@@ -124,7 +124,7 @@ class TileLayout:
         return whole.reshape(rows, size, self.columns, size, 4).swapaxes(1, 2).reshape(-1, size, size, 4)
 
     def fits(self, tiles: Rgba, keep: Mask | None = None) -> bool:
-        """Return whether the tiles, uint8 [N, S, S, 4], fit together: tied pixels are equal. keep: see `apply_ties`."""
+        """Check whether tiles, uint8 [N, S, S, 4], fit together: tied pixels are equal. keep: see `apply_ties`."""
         return bool((self.apply_ties(tiles, keep) == tiles).all())
 
 
@@ -150,7 +150,7 @@ def _join(cells: NDArray[np.int64], tiles: NDArray[T]) -> NDArray[T]:
 
 
 def _corner_tiles(terrain_count: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Return the tile in each cell of the picture, [R, C], and the places of all corner tiles, [N, 9]."""
+    """Return the picture's tile numbers, [R, C], and the places of all corner tiles, [N, 9]."""
     torus = corner_torus(terrain_count)
     around = np.pad(torus, ((0, 1), (0, 1)), mode="wrap")
     corners = np.lib.stride_tricks.sliding_window_view(around, (2, 2)).reshape(-1, 4)
@@ -162,7 +162,7 @@ def _corner_tiles(terrain_count: int) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 def _blob_tiles() -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Return the tile in each cell of the picture, [R, C], and the places of 47 blob tiles and the ground, [48, 9]."""
+    """Return the picture's tile numbers, [R, C], and the places of 47 blob tiles and the ground, [48, 9]."""
     around = np.pad(blob_torus(), 1, mode="wrap")
     windows = np.lib.stride_tricks.sliding_window_view(around, (3, 3))
     seen = windows.reshape(-1, 9).copy()
@@ -184,10 +184,10 @@ def _blob_corners(places: NDArray[np.int8]) -> NDArray[np.int64]:
 def _ties(
     corners: NDArray[np.int64], places: NDArray[np.int8], cells: NDArray[np.int64], size: int
 ) -> NDArray[np.int64]:
-    """Return a group number for each pixel of the picture, int64 [H, W]; a group has one colour in all tiles.
+    """Return a group number per pixel of the picture, int64 [H, W]; a group has a single colour.
 
-    Groups pixels near a corner by what the tile shows at the corner; pixels near a side by both ends and the neighbour.
-    Other pixels are tied to the copies of their tile alone. corners: int64 [N, 4], what tiles show at their corners.
+    Groups pixels near a corner by the terrain at the corner; pixels near a side by both ends and the neighbour. Inner
+    pixels are tied to copies of the tile alone. corners: int64 [N, 4], terrains at the corners of tiles.
     """
     count = len(corners)
     shown = np.zeros((count, 9), np.int64)  # [N, 9], numbers of the nine parts of a tile
@@ -204,7 +204,7 @@ def _ties(
 
 
 def _corner_control(places: NDArray[np.int8], terrain_count: int) -> NDArray[np.float64]:
-    """Return the share of each terrain at 3 x 3 points of a tile, its corners, sides' middles and centre: [N, K, 9]."""
+    """Return the terrains' shares at 3 x 3 points of a tile, corners, middles of sides and centre: [N, K, 9]."""
     at_corners = places[:, None, CORNERS] == np.arange(terrain_count)[:, None]
     half = np.array([[1, 0], [0.5, 0.5], [0, 1]])
     return np.asarray(at_corners.astype(np.float64) @ np.kron(half, half).T)

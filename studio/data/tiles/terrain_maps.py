@@ -1,4 +1,4 @@
-"""Maps of terrains: small repeating maps that contain every tile of a set, and random maps."""
+"""Maps of terrains: small repeating maps with every tile of a set, and random maps."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ _SMOOTHINGS = 2  # of random maps; more give larger areas
 
 
 def corner_torus(terrain_count: int) -> Terrains:
-    """Return a repeating map of corners that contains every combination of four corners.
+    """Return a repeating map of corners with every combination of four corners.
 
-    For 2 and 3 terrains, each combination occurs once. For 4 terrains, the map has one more row than needed.
+    For 2 and 3 terrains, a combination occurs once. For 4 terrains, the map has a surplus row.
     """
     if terrain_count == 2:
         return _TWO_TERRAINS
     sequence = _pair_sequence(terrain_count)
-    # Shift each row further than the row above: all shifts together put every pair of corners above every other pair
-    # (Cock 1988).
+    # Shift rows further and further: the shifts put every pair of corners above every pair (Cock 1988).
     shifts = list(range(len(sequence)))
     if terrain_count % 2 == 0:
         shifts.append(len(sequence) // 2)  # the sum of all shifts must lead back to the first row
@@ -36,12 +35,12 @@ def corner_torus(terrain_count: int) -> Terrains:
 
 
 def blob_torus() -> Terrains:
-    """Return a repeating map of cells, 0 on a ground of 1, with each blob tile."""
+    """Return a repeating map of cells, 0 on a ground of 1, with every blob tile."""
     return np.array([[0 if cell == "#" else 1 for cell in row] for row in _BLOB_ROWS], np.int8)
 
 
 def random_map(terrain_count: int, rows: int, columns: int, seed: int) -> Terrains:
-    """Return a random map with connected areas of each terrain: int8 [rows, columns]."""
+    """Return a random map with connected areas of terrain: int8 [rows, columns]."""
     heights = np.random.default_rng(seed).normal(size=(terrain_count, rows, columns))
     for _, axis in itertools.product(range(_SMOOTHINGS), (1, 2)):
         heights = heights + np.roll(heights, 1, axis) + np.roll(heights, -1, axis)
@@ -49,7 +48,7 @@ def random_map(terrain_count: int, rows: int, columns: int, seed: int) -> Terrai
 
 
 def _pair_sequence(count: int) -> Terrains:
-    """Return a repeating sequence of terrains with each ordered pair of neighbours once: int8 [count ** 2]."""
+    """Return a repeating sequence of terrains with every ordered pair of neighbours: int8 [count ** 2]."""
     found, edges = list[int](), {terrain: list(range(count)) for terrain in range(count)}
     path = [0]
     while path:  # an Euler circuit (Hierholzer)

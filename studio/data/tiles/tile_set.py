@@ -15,17 +15,17 @@ TileKind = Literal["corner", "blob", "dual-grid", "edge"]
 CORNERS = (0, 2, 6, 8)  # indices in the places of a tile: upper left, upper right, lower left, lower right
 CENTRE = 4
 ANY = -1  # place that may show any terrain
-_COLUMNS = 8  # of a sheet that is no square
+_COLUMNS = 8  # in a sheet of 48 blob tiles
 NO_TILE = -1  # index for a cell without a fitting tile
 
 
 @dataclass(frozen=True, eq=False)
 class TileSet:
-    """Tiles of one size with the terrains that each tile shows and its neighbours must show."""
+    """Tiles of equal size, with the terrains of tiles and their neighbours."""
 
     tiles: Rgba  # uint8 [N, S, S, 4], straight alpha
     terrains: tuple[str, ...]  # at most four; '' stands for transparency
-    kind: TileKind  # which places of `places` count
+    kind: TileKind  # chooses the places that count
     # [N, 9], terrain at the upper left, upper, upper right, left, centre, right, lower left, lower, lower right
     # place. At the four corners for 'corner' and 'dual-grid'; of the cell and its eight neighbours for 'blob', of the
     # cell and its four nearest neighbours for 'edge'.

@@ -45,7 +45,7 @@ class GivenTilesDialog(Dialog):
         self._sketches, self._names = sketch_tiles(spec, size, colours), name_places(spec, size)
         given = session.given_tiles.of(spec, size)
         self.tiles: Rgba = np.zeros_like(self._sketches) if given is None else given
-        self._target = FREE  # of the files that are being read
+        self._target = FREE  # place of the first tile in the files
         self.table = GivenTable("")
         factory.set_name_and_tip(self.table, "Given tiles", _TABLE)
         self.error = factory.FieldError(self.table, _TABLE)
