@@ -45,7 +45,7 @@ def test_the_wheel_holds_the_studio_and_what_it_shows(wheel: zipfile.ZipFile) ->
     shown |= {*paths.assets().glob("guide/*.md"), *paths.assets().glob("screenshots/*.png")}
     starter = paths.assets() / "starter"
     shown |= {paths.assets() / name for name in ("devices.json", "features.safetensors", "web/engine.wasm")}
-    shown.add(paths.assets() / "icons/example.png")
+    shown |= {paths.assets() / "icons/example.png", paths.assets() / "lessons/cards.json"}
     shown |= {*starter.glob("*.safetensors"), starter / "sources.json", starter / "LICENSE"}
     package = {path for path in (ROOT / "studio").rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert names == {f"studio/{path.relative_to(ROOT).as_posix()}" for path in shown} | {

@@ -75,7 +75,8 @@ def _list(settings: ClassSettings, learner: str, reporter: Reporter) -> int:
         rows.append((str(number), item.name, item.question, done, "solved" if record.passed else ""))
     reporter.print_table((">", "lesson", "question", "done", "exercise"), rows)
     minutes = sum(item.minutes for _, item in settings.lessons())
-    reporter.print(f"\n{count(len(rows), 'lesson')}, about {minutes} minutes. Begin:  studio learn 1")
+    begin = command_line("studio", "learn", "1", *(["--class", str(settings.path)] if settings.path else []))
+    reporter.print(f"\n{count(len(rows), 'lesson')}, about {minutes} minutes. Begin:  {begin}")
     reporter.print(f"Answers are kept for {learner}; --name chooses another name.")
     return DONE
 

@@ -8,6 +8,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -72,7 +73,8 @@ def test_it_measures_what_was_predicted(lesson: Lesson, outcome_of: Callable[[Le
     assert records.parse(json.dumps(dataclasses.asdict(outcome)), Outcome) == outcome  # as it is kept
 
 
-def test_its_exercise_is_checked(lesson: Lesson) -> None:
+def test_its_exercise_is_checked(lesson: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # programs may write files
     solved, unedited = (run(code, lesson, io.StringIO()) for code in (lesson.exercise.answer, lesson.exercise.starter))
     assert solved.passed, solved
     assert not unedited.passed and not unedited.error and unedited.problem.endswith((".", "?")), unedited

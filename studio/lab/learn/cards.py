@@ -22,9 +22,8 @@ class Card:
 
 @cache
 def cards() -> tuple[Card, ...]:
-    """Return the measured cards; none if the file is missing."""
-    path = paths.assets() / "lessons" / "cards.json"
-    return records.parse(path.read_bytes(), tuple[Card, ...]) if path.is_file() else ()
+    """Return the measured cards."""
+    return records.parse((paths.assets() / "lessons" / "cards.json").read_bytes(), tuple[Card, ...])
 
 
 def card_sentences(lesson: Lesson) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ class ClassSettings:
     sprites: Path | None = None  # None: the demo sprites
     seconds: float | None = None  # of each measurement; None: the lesson's own
     hand_in: Path | None = None  # folder for the pages; None: pages are written on request only
+    path: Path | None = None  # of the class file
 
     def lessons(self) -> list[tuple[int, Lesson]]:
         """Return the lessons of the class, with their numbers from 1."""
@@ -79,4 +80,4 @@ def read_class(path: Path | None) -> ClassSettings:
     names = tuple(dict.fromkeys(catalog.lesson(name).name for name in found.lessons))
     folder = path.resolve().parent
     sprites, hand_in = (folder / text if text else None for text in (found.sprites, found.hand_in))
-    return ClassSettings(found.title, names, sprites, found.seconds, hand_in)
+    return ClassSettings(found.title, names, sprites, found.seconds, hand_in, path)
