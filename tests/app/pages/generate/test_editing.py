@@ -25,6 +25,7 @@ from studio.app.window import Window
 from studio.core import paths
 from studio.core.events import SpritesGenerated
 from studio.data.pixels.editing import NamedSprite, SavedEdit, rectangle_mask
+from studio.data.tiles.layout import TileSetSpec
 from studio.engine.sampling.settings import GenerateSettings
 from studio.exports.sprites.base import SpriteExport
 from studio.exports.sprites.formats import sprite_exports
@@ -586,5 +587,15 @@ def test_draw_a_tile_set(qtbot: QtBot, page: GeneratePage) -> None:
     request.save_state()
     stored = GenerateSettings.from_json(page.session.settings.values("generate"))
     assert (stored.tiles, stored.terrains) == ("blob", "class0,transparent")
+    tiles.kinds.setCurrentIndex(tiles.kinds.findData("corner"))
+    tiles.variants.setValue(2)
+    spec = TileSetSpec("corner", ("class0", "transparent"), 2)
+    (whole_tile, _) = np.flatnonzero((spec.layout(SIZE).corners == 0).all(1))
+    given = np.zeros((32, SIZE, SIZE, 4), np.uint8)
+    given[whole_tile] = (10, 200, 30, 255)
+    page.session.given_tiles.give(spec, given)
+    assert "32 tiles" in count.toolTip() and tiles._given_text.text() == "1 of 32 tiles are given."
+    made = drawn(qtbot, page, page.generate.click)
+    assert len(made.sprites) == 32 and (made.sprites[whole_tile] == given[whole_tile]).all()
     tiles.kinds.setCurrentIndex(0)
     assert count.isEnabled() and request.classes.isVisible() and request.next_settings().tiles == "none"
