@@ -18,6 +18,7 @@ from studio.cli import main
 from studio.cli.messages import DONE
 from studio.core import former_names
 from studio.core.events import Events
+from studio.data.reading.read import all_sources
 from studio.engine import catalog
 from studio.exports.sprites.formats import sprite_exports
 from studio.lab.catalog import experiments
@@ -63,7 +64,7 @@ print(*outcome.sentences)
 
 @pytest.fixture
 def older_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The toy plug-ins of version 0.1, found in the place of the present ones. `all_sources` looks for them itself."""
+    """The toy plug-ins of version 0.1, found in the place of the present ones."""
     catalogs: list[dict[str, Any]] = [catalog.recipes(), catalog.model_exports(), sprite_exports(), experiments()]
     finders: list[Any] = [catalog.recipes, catalog.model_exports, sprite_exports, experiments]
     before = [dict(plugins) for plugins in catalogs]
@@ -81,8 +82,10 @@ def older_plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             DeprecationWarning, match="Bench is now ExperimentContext; version 0.3 drops the former name."
         ):
             replace_all([find.__wrapped__() for find in finders])
+        all_sources.cache_clear()
         yield
         replace_all(before)
+        all_sources.cache_clear()
         for name in [name for name in sys.modules if name.partition(".")[0] == "toy_plugins"]:
             del sys.modules[name]
 

@@ -35,14 +35,12 @@ from tests.data.atlases import test_godot_tiles, test_ldtk, test_texture_atlas, 
 from tests.data.making import MAGIC, frame, imported, png, png_of, sprite, zipped
 from tests.fuzz.mutating import mutated, with_right_checksums
 
-_sources = functools.cache(all_sources)  # looking for plugins takes longer than reading
-
 
 def read_pictures(folder: Path) -> bool:
     """Return whether the source yields an image; fails for anything but images and plain reasons."""
     listed, came = list(walk_files(*resolve_roots([folder]))), False
     _check(item for item in listed if isinstance(item, ImportIssue))
-    for reading in read_all([item for item in listed if isinstance(item, SourceFile)], _sources(), ImportOptions()):
+    for reading in read_all([item for item in listed if isinstance(item, SourceFile)], all_sources(), ImportOptions()):
         for sprite_read in reading.sprites:
             rgba = sprite_read.rgba
             assert rgba is None or (rgba.dtype == np.uint8 and rgba.ndim == 3 and rgba.shape[2] == 4 and rgba.size)

@@ -212,7 +212,7 @@ def _find_splits(files: FoundFiles) -> Generator[Event, None, list[SplitFolders]
 
 def _load_cached(
     cache_dir: Path | None, roots: Sequence[Root], files: FoundFiles, problems: list[ImportIssue],
-    options: ImportOptions, sources: list[Source],
+    options: ImportOptions, sources: Sequence[Source],
 ) -> Generator[Event, None, tuple[Path | None, ImportResult | None]]:  # fmt: skip
     """Return the cache path for an import of `files`, None without a cache, and the cached result, None if missing."""
     if cache_dir is None:
@@ -224,7 +224,7 @@ def _load_cached(
 
 
 def _read_and_assemble(
-    files: FoundFiles, problems: list[ImportIssue], sources: list[Source], options: ImportOptions, title: str,
+    files: FoundFiles, problems: list[ImportIssue], sources: Sequence[Source], options: ImportOptions, title: str,
     folder: Path | None,
 ) -> Generator[Event, None, ImportResult]:  # fmt: skip
     """Read the files, slice the sheets and build the sprites. Raises OSError if the disk of `folder` is full."""

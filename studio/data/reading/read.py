@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import zip_longest
 
 import numpy as np
@@ -61,9 +62,10 @@ class ReadResult:
     sheet_size: tuple[int, int] = (0, 0)  # (width, height) of the possible sheet
 
 
-def all_sources() -> list[Source]:
+@cache
+def all_sources() -> tuple[Source, ...]:
     """Return an instance of every source, sorted by `Source.order`."""
-    return list(discover(studio.data.sources, Source).values())  # type: ignore[type-abstract]
+    return tuple(discover(studio.data.sources, Source).values())  # type: ignore[type-abstract]
 
 
 def class_names_of(sources: Sequence[Source]) -> list[str]:

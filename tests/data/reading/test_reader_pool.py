@@ -99,7 +99,9 @@ def odd_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.syspath_prepend(str(about.parent))
     monkeypatch.setenv("TEST_PID", str(os.getpid()))
     monkeypatch.setenv("TEST_MARK", str(tmp_path / "mark"))
+    all_sources.cache_clear()
     yield tmp_path / "mark"
+    all_sources.cache_clear()
     sys.modules.pop("odd_source", None)
 
 
