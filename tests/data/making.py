@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from studio.core.events import Event
 from studio.data.files.source_files import SourceFile
 from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.sheets.recognising import SheetCandidate, sheet_candidates
 
 Pixels = NDArray[np.uint8]
 MAGIC = b"\x89PNG\r\n\x1a\n"
@@ -139,3 +142,19 @@ def reasons(event: SpritesImported, group: str = "") -> dict[str, str]:
 def notes(event: SpritesImported, group: str = "") -> dict[str, str]:
     """Reason by name of what was kept and noted."""
     return {item.name: item.reason for item in event.notes if group in ("", item.group)}
+
+
+@contextlib.contextmanager
+def sheets_recognised_once() -> Iterator[None]:
+    """While it is entered, imports look for a sheet only once in equal pictures: that takes most of their time."""
+    known: dict[bytes, tuple[SheetCandidate, ...]] = {}
+
+    def once(rgba: Pixels) -> tuple[SheetCandidate, ...]:
+        pixels = repr(rgba.shape).encode() + rgba.tobytes()
+        if pixels not in known:
+            known[pixels] = sheet_candidates(rgba)
+        return known[pixels]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("studio.data.reading.read.sheet_candidates", once)
+        yield

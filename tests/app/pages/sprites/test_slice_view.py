@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from studio.data.sheets.cells import GridCells
 from studio.data.sprites import Sprites
 from tests.app.conftest import click, endless, sprites_of
 from tests.data.composing import animated, demo_sprites, laid, trimmed
-from tests.data.making import Pixels, frame, png_of, sprite, write, write_sheet, zipped
+from tests.data.making import Pixels, frame, png_of, sheets_recognised_once, sprite, write, write_sheet, zipped
 from tests.data.sheets.test_grids import drawn
 
 RED, GREEN = (200, 0, 0, 255), (0, 160, 0, 255)
@@ -89,6 +90,13 @@ def numbers(view: SliceView, *names: str) -> list[int]:
 
 def colour_at(image: QImage, place: QPoint) -> tuple[int, int, int, int]:
     return QColor(image.pixel(place)).getRgb()  # type: ignore[return-value]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _equal_sheets_recognised_once() -> Iterator[None]:
+    """Each test opens its sheets and slices them, and most tests write the same sheets."""
+    with sheets_recognised_once():
+        yield
 
 
 @pytest.fixture
