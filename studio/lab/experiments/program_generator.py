@@ -31,7 +31,7 @@ arrays = np.load(folder / "sprites.npz")
 
 def load(part):
     x = torch.from_numpy(arrays[f"x_{{part}}"]).permute(0, 3, 1, 2).to(device) / 255  # [N, 4, S, S]
-    return torch.cat([x[:, :3] * x[:, 3:], x[:, 3:]], 1) * 2 - 1  # transparent pixels have no colour
+    return torch.cat([x[:, :3] * x[:, 3:], x[:, 3:]], 1) * 2 - 1  # no colour where transparent
 
 
 def velocity(z, t):
