@@ -138,7 +138,8 @@ def _at_size_of(rgba: Rgba, atlas: Atlas) -> tuple[Sequence[Region], str]:
     """Return the regions scaled to the picture's size, and a remark if the sizes differ. Raises UnreadableFile."""
     height, width = rgba.shape[:2]
     size, boxes = atlas.size, [region.box for region in atlas.regions if region.box is not None]
-    if size is None or size == (width, height) or not all(box.inside(*size) for box in boxes):
+    is_known = size is not None and min(size) > 0 and size != (width, height)
+    if size is None or not is_known or not all(box.inside(*size) for box in boxes):
         return atlas.regions, ""
     words = f"is {width} x {height} pixels, but {_source(atlas)} describes {size[0]} x {size[1]}"
     factor = Fraction(width, size[0])

@@ -300,3 +300,10 @@ def test_cached_sibling_lists_compare_by_identity(tmp_path: Path) -> None:
         answers = {tuple(siblings_with_suffix(file, ".atlas")) for _ in range(20)}
         assert [len(answer) for answer in answers] == [100]
     assert Name.asked < 1000
+
+
+def test_an_empty_size_in_a_description_is_no_size(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "gems.png", sprite(0))
+    (tmp_path / "set" / "gems.atlas").write_text("gems.png\nsize: 16, 0\nruby\n ")
+    event = imported(tmp_path / "set", size=16)
+    assert event.sprites.names == ("gems.png",) and "no usable sprite" in notes(event, "description")["gems.png"]
