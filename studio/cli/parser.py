@@ -56,8 +56,11 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--version", action=_Version, nargs=0, help="show the versions of the studio and of torch")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=_import_late(_RUN_WINDOW), paths=[])
-    _add_commands(parser, "commands", "COMMAND", COMMANDS, words)
-    if words and words[0] not in _names(COMMANDS) and existing_path(words[0]).exists():
+    first = words[0] if words else ""
+    typed = {name: command for name, command in COMMANDS.items() if first in (name, *command.aliases)}
+    # After a command, no help lists the other commands: their parsers would take 5 ms.
+    _add_commands(parser, "commands", "COMMAND", typed or COMMANDS, words)
+    if words and not typed and existing_path(first).exists():
         return _window_arguments(words)
     args, unknown = parser.parse_known_args(words)
     if unknown:
@@ -104,10 +107,6 @@ def _usage(path: Sequence[str], command: Command) -> str:
     positional = [item for item in command.flags if isinstance(item, Flag) and not item.names[0].startswith("-")]
     words = [forms.get(item.options.get("nargs", ""), "{}").format(item.options["metavar"]) for item in positional]
     return " ".join(["studio", *path, *([command.usage] if command.usage else words), "[options]"])
-
-
-def _names(commands: Mapping[str, Command]) -> set[str]:
-    return {*commands} | {alias for command in commands.values() for alias in command.aliases}
 
 
 def _add_commands(
