@@ -169,9 +169,10 @@ class LessonView(QWidget):
         for label in (self.intro, self.explanation, self.gpu, self.task, self.verdict):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.read_on.setOpenExternalLinks(True)
+        self.read_on.setWordWrap(True)  # else a long title makes the lesson wider than a small window
         factory.set_name_and_tip(self.read_on, "Read more", "PyTorch documentation on this topic.")
         buttons = factory.row(self.measure, self.cancel, self.skip, self.state, grows=3)
-        end = factory.row(self.read_on, 1, self.next)
+        end = factory.row(self.read_on, self.next, grows=0)
         head = factory.column(self.title, self.about, spacing=factory.GRID // 2)
         ask = factory.column(self.question, self.prediction, buttons, self.progress)
         parts = (head, self.intro, ask, self._measured, self._exercise, end, 1)
