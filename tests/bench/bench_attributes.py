@@ -1,6 +1,7 @@
 """Whether a generator draws combinations of attributes that it never saw: 'a shield of ice' where nobody drew one.
 
-    python -m tests.bench.bench_attributes [FOLDER] [--minutes 10] [--judge-minutes 3] [--seeds 0 1 2]
+    python -m tests.bench.bench_attributes [FOLDER] [--minutes 10 | --steps N] [--judge-minutes 3 | --judge-steps N]
+        [--seeds 0 1 2] [--guidance 1.5]
 
 Demo art: six kinds in the colours of five elements; the sprites of five combinations are left out. With a FOLDER: kinds
 are its largest folders, and the second attribute is the colour that most of a sprite has; left out are the five most
@@ -139,11 +140,13 @@ def places_of(sprites: Sprites, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def trained(
-    sprites: Sprites, recipe_name: str, minutes: float, seed: int, device: Device, folder: Path, width: int = 0
-) -> TrainedModel:
-    """Train a model as the studio would in this time. width: 0 for the usual one."""
+    sprites: Sprites, recipe_name: str, minutes: float, steps: int, seed: int, device: Device, folder: Path,
+    width: int = 0,
+) -> TrainedModel:  # fmt: skip
+    """Train a model as the studio would in this time, or for these steps. steps, width: 0 for the usual ones."""
     recipe = catalog.recipe(recipe_name)
-    config = recipe.Config().replace(minutes=minutes, seed=seed, **({"width": width} if width else {}))
+    changes = {name: value for name, value in (("steps", steps), ("width", width)) if value}
+    config = recipe.Config().replace(minutes=minutes, seed=seed, **changes)
     for _ in train_new(folder, sprites, recipe, config, device, Control()):
         pass
     return load_model(folder, "best", device)
@@ -156,21 +159,26 @@ def right_in_both(judge: TrainedModel, rgba: NDArray[np.uint8], wanted: NDArray[
     return float((values == wanted).all(1).mean())
 
 
-def drawn(model: TrainedModel, sprites: Sprites, pair: NDArray[np.int64], count: int) -> NDArray[np.uint8]:
+def drawn(
+    model: TrainedModel, sprites: Sprites, pair: NDArray[np.int64], count: int, guidance: float
+) -> NDArray[np.uint8]:
     """Draw sprites of a combination."""
     names, values = sprites.attributes.names, sprites.attributes.values
     text = attributes_text({name: values[axis][pair[axis]] for axis, name in enumerate(names)})
-    made = of_kind(list(generate(model, GenerateSettings(count=count, attributes=text))), SpritesGenerated)
+    settings = GenerateSettings(count=count, attributes=text, guidance=guidance)
+    made = of_kind(list(generate(model, settings)), SpritesGenerated)
     return made[0].sprites
 
 
-def judged(title: str, model: TrainedModel, judge: TrainedModel, sprites: Sprites, pairs: NDArray[np.int64]) -> float:
+def judged(
+    title: str, model: TrainedModel, judge: TrainedModel, sprites: Sprites, pairs: NDArray[np.int64], guidance: float
+) -> float:
     """Draw as many sprites of each combination as there are, say what is right, and return the KID."""
     real, new, wanted = [], [], []
     for pair in pairs:
         places = places_of(sprites, pair[None])
         real.append(sprites.rgba[places])
-        new.append(drawn(model, sprites, pair, len(places)))
+        new.append(drawn(model, sprites, pair, len(places), guidance))
         wanted.append(np.repeat(pair[None], len(places), 0))
         names = "/".join(values[index] for values, index in zip(sprites.attributes.values, pair, strict=True))
         share = right_in_both(judge, new[-1], wanted[-1])
@@ -193,13 +201,15 @@ def follow(sprites: Sprites, chosen: argparse.Namespace, seed: int) -> None:
     kept = sprites.take(np.setdiff1d(np.arange(len(sprites)), places))
     say(f"seed {seed}: {len(kept)} sprites learnt from, {len(places)} left out")
     with tempfile.TemporaryDirectory() as scratch:
-        judge = trained(sprites, "classifier", chosen.judge_minutes, seed, device, Path(scratch) / "judge")
-        model = trained(kept, "generator", chosen.minutes, seed, device, Path(scratch) / "run", chosen.width)
-        of_left_out = judged("left out", model, judge, sprites, left_out)
-        of_seen = judged("seen", model, judge, sprites, seen)
+        of_judge = chosen.judge_minutes, chosen.judge_steps, seed, device, Path(scratch) / "judge"
+        judge = trained(sprites, "classifier", *of_judge)
+        of_run = chosen.minutes, chosen.steps, seed, device, Path(scratch) / "run", chosen.width
+        model = trained(kept, "generator", *of_run)
+        of_left_out = judged("left out", model, judge, sprites, left_out, chosen.guidance)
+        of_seen = judged("seen", model, judge, sprites, seen, chosen.guidance)
         say(f"{model.step} steps; KID of left out / seen: {of_left_out / of_seen:.2f}")
         if chosen.sheet:
-            rows = [np.hstack([*drawn(model, sprites, pair, 12)]) for pair in left_out]
+            rows = [np.hstack([*drawn(model, sprites, pair, 12, chosen.guidance)]) for pair in left_out]
             Image.fromarray(np.vstack(rows)).resize((12 * 3 * sprites.size, len(rows) * 3 * sprites.size), 0).save(
                 chosen.sheet.with_stem(f"{chosen.sheet.stem}-{seed}")
             )
@@ -210,9 +220,12 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--minutes", type=float, default=10.0, help="for the generator")
+    parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--judge-minutes", type=float, default=3.0, help="for the classifier")
+    parser.add_argument("--judge-steps", type=int, default=0)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--width", type=int, default=0, help="of the generator; the usual one by default")
+    parser.add_argument("--guidance", type=float, default=GenerateSettings().guidance)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--sheet", type=Path, help="PNG file for twelve sprites of each combination that was left out")
     chosen = parser.parse_args()
