@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QHelpEvent, QWheelEvent
+from PySide6.QtGui import QHelpEvent, QImage, QWheelEvent
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -26,6 +26,12 @@ def shown(qtbot: QtBot, widget: W, width: int, height: int) -> W:
     with qtbot.waitExposed(widget):
         widget.show()
     return widget
+
+
+def colours_in(image: QImage) -> set[str]:
+    """Return the names of an image's colours, without alpha: '#1f77b4'."""
+    pixels = np.frombuffer(image.convertToFormat(QImage.Format.Format_RGB32).constBits(), np.uint32) & 0xFFFFFF
+    return {f"#{colour:06x}" for colour in np.unique(pixels).tolist()}
 
 
 def child(parent: QWidget, kind: type[W]) -> W:

@@ -265,9 +265,9 @@ def test_rubber_band_selection(many: SpriteGrid, qtbot: QtBot, offset: int) -> N
         qtbot.mouseMove(area, place)
     bare = area.grab().toImage()
     qtbot.mouseRelease(area, LEFT, NO_KEY, end)
-    touched = {
-        view.indexAt(QPoint(x, y)).row() for x in range(end.x(), start.x() + 1) for y in range(start.y(), end.y() + 1)
-    }
+    across = [*range(end.x(), start.x(), 4), start.x()]  # every cell is wider, and higher
+    down = [*range(start.y(), end.y(), 4), end.y()]
+    touched = {view.indexAt(QPoint(x, y)).row() for x in across for y in down}
     assert many.selected() == sorted(touched - {-1})
     assert len(many.selected()) > 20
     gap = QPoint(view.cell.width() * (area.width() // view.cell.width()) + 1, 40)
