@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from studio.app import theme
 from studio.app.widgets.plot.xy_plot import XYPlot
 from studio.lab.outcome import Axis, Line, Mark, Plot
-from tests.app.widgets.tools import SCHEMES, shown
+from tests.app.widgets.tools import SCHEMES, colours_in, shown
 
 LINE = Line("a", (1.0, 2.0, 1024.0), (10.0, 20.0, 40.0))
 MARK = Mark(2.0, "here")
@@ -49,9 +49,7 @@ def test_the_legend_lies_above_the_curves_in_colours_of_the_theme(
     assert set(made.legend.values()) == {"a", "b"}
     qapp.processEvents()
     assert made.legend.geometry().bottom() < made.widget.geometry().top()
-    image = made.widget.grab().toImage()
-    drawn = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
-    assert set(SCHEMES[scheme].curves[:2]) <= drawn
+    assert set(SCHEMES[scheme].curves[:2]) <= colours_in(made.widget.grab().toImage())
 
 
 def test_ticks_at_few_points_and_at_powers_of_ten(qtbot: QtBot) -> None:
