@@ -11,7 +11,7 @@ from studio.lab.outcome import Outcome, Plot, Table
 
 _WARM_UP_STEPS, _LEAST_ROUNDS = 3, 6
 _FASTER = 1.05  # a smaller speed-up is noise
-_SAME = 0.03  # losses that differ by less differ only in rounding
+SAME_LOSS = 0.03  # losses that differ by less differ only in rounding
 _CODE = TIMED_IMPORTS + """\
 device = "{kind}"
 x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
@@ -91,7 +91,7 @@ def _conclusion(trainings: Mapping[str, PrecisionTraining], context: ExperimentC
     ends = {line.name: line.y[-1] if line.y else math.nan for line in plot.lines}
     sentences = [text for name in trainings if name != "fp32" for text in _compared(name, trainings, ends)]
     fp32_s = trainings["fp32"].step_s
-    same = [name for name in trainings if abs(ends[name] / ends["fp32"] - 1) <= _SAME]
+    same = [name for name in trainings if abs(ends[name] / ends["fp32"] - 1) <= SAME_LOSS]
     best = min(same, key=lambda name: trainings[name].step_s, default="fp32")
     best = best if fp32_s >= _FASTER * trainings[best].step_s else "fp32"
     used = context.precision()
@@ -126,5 +126,5 @@ def _compared(name: str, trainings: Mapping[str, PrecisionTraining], ends: Mappi
     yield (
         f"After {count(len(training.losses), 'step')} from the same seed the losses are {decimal(ends[name])} and "
         f"{decimal(ends['fp32'])}. They differ by {'less than 0.1 %' if difference < 0.001 else percent(difference)}"
-        f"{': both learn equally well' if difference <= _SAME else ''}."
+        f"{': both learn equally well' if difference <= SAME_LOSS else ''}."
     )

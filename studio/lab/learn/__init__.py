@@ -1,1 +1,1 @@
-"""What a learner does with lessons: run them, keep the answers, hand them in. Start with running.py."""
+"""A learner's work with lessons: measure, keep answers, hand in a page. Start with running.py."""

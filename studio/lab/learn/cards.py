@@ -12,7 +12,7 @@ from studio.lab.lessons.base import Lesson
 
 @dataclass(frozen=True)
 class Card:
-    """A graphics card. lessons: the figures of each lesson by its name."""
+    """A graphics card. lessons: figures by lesson name."""
 
     name: str
     date: str  # of the measurement: '2026-11-28'
@@ -27,7 +27,7 @@ def cards() -> tuple[Card, ...]:
 
 
 def card_sentences(lesson: Lesson) -> tuple[str, ...]:
-    """Return a sentence for each card on which the lesson was measured."""
+    """Return a sentence per card with figures of the lesson."""
     return tuple(
         f"{card.name}, measured on {card.date} with PyTorch {card.torch}: {lesson.card_text(card.lessons[lesson.name])}"
         for card in cards()

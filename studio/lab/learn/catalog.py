@@ -1,4 +1,4 @@
-"""All lessons by name, in the order of the path."""
+"""Lessons by name, sorted as on the path."""
 
 from functools import cache
 
@@ -9,12 +9,12 @@ from studio.lab.lessons.base import Lesson
 
 @cache
 def lessons() -> dict[str, Lesson]:
-    """Return all lessons by name, sorted by their attribute `order`."""
+    """Return all lessons by name, sorted by `order`."""
     return discover(studio.lab.lessons, Lesson)  # type: ignore[type-abstract]
 
 
 def lesson(name: str) -> Lesson:
-    """Return a lesson by its name, or by its number on the path, from 1. Raises UsageError if there is none."""
+    """Return a lesson by name, or by number on the path, from 1. Raises UsageError for an unknown lesson."""
     known = list(lessons().values())
     if name.isdecimal() and 1 <= int(name) <= len(known):
         return known[int(name) - 1]

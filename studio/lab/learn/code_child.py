@@ -1,4 +1,4 @@
-"""The child process of a learner's code: it runs the code, sends what it prints, and checks an exercise."""
+"""The child process of a learner's code: runs the code, sends its output, and checks an exercise."""
 
 import contextlib
 import io
@@ -39,7 +39,7 @@ class CodeDone(Event):
     error: str = ""
     problem: str = ""
     took_s: float = 0.0
-    is_checked: bool = False  # whether the code was checked as a solution of an exercise
+    is_checked: bool = False  # the code was checked as a solution of an exercise
 
     @property
     def passed(self) -> bool:
@@ -54,7 +54,10 @@ def main() -> None:
     try:
         code, lesson = receive(requests)
         exit_with_parent(requests)
-        import torch  # noqa: F401 - before the clock starts
+        import torch  # before the clock starts
+
+        if "optim" in code:
+            import torch._dynamo  # noqa: F401 - torch.optim imports its compiler late, which takes seconds
 
         os.chdir(tempfile.gettempdir())  # the parent deletes this process's temporary folder
         send(answers, CodeStarted())
@@ -64,7 +67,7 @@ def main() -> None:
 
 
 def run(code: str, lesson: Lesson | None, output: io.TextIOBase) -> CodeDone:
-    """Run code and return how it ended. lesson: checks the code as a solution of its exercise."""
+    """Run code and return its end. lesson: checks the code as a solution of the exercise."""
     start_s, names = time.perf_counter(), {"__name__": "__main__"}
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         error = _error_of(code, names)
@@ -93,7 +96,7 @@ def _describe(error: BaseException) -> str:
 
 
 def _problem_of(lesson: Lesson, names: dict[str, Any]) -> str:
-    """Return what is wrong with a solution, in a sentence; '' if nothing is."""
+    """Return a sentence about the error in a solution; '' for a right solution."""
     try:
         return lesson.exercise.check(names)
     except KeyError as error:
@@ -103,7 +106,7 @@ def _problem_of(lesson: Lesson, names: dict[str, Any]) -> str:
 
 
 class _Output(io.TextIOBase):
-    """A text stream that sends each text as CodePrinted, up to 20,000 characters."""
+    """A text stream: sends each text as CodePrinted, up to 20,000 characters."""
 
     def __init__(self, answers: BinaryIO) -> None:
         self._answers, self._left = answers, _MOST_CHARACTERS

@@ -1,4 +1,4 @@
-"""The table of a class: what the hand-in pages in a folder say. Pages are read as data, never run or shown."""
+"""The table of a class, from the hand-in pages in a folder. Pages are read as data, never run or shown."""
 
 import csv
 import html

@@ -1,6 +1,6 @@
 """The page that a learner hands in: one HTML file with predictions, measurements, exercises and plots.
 
-The page holds the same as JSON, for `collect`. It has no script, and every text in it is escaped.
+The page holds the same data as JSON, for `collect`. The page has no script, and every text is escaped.
 """
 
 import dataclasses
@@ -43,7 +43,7 @@ class HandedLesson:
     measurements: records.Count
     device: _Text
     created: _Text  # of the measurement, ISO 8601; '' without
-    passed: bool  # whether the exercise was solved
+    passed: bool  # the exercise was solved
     tries: records.Count
 
 
@@ -78,7 +78,7 @@ def save_page(out: Path, learner: str) -> Path:
 
 
 def read_page(path: Path) -> HandIn:
-    """Return the data of a hand-in page. Raises ValueError if it is none, and OSError."""
+    """Return the data of a hand-in page. Raises ValueError for another file, and OSError."""
     with path.open("rb") as file:
         text = file.read(LARGEST_PAGE_BYTES + 1)
     if len(text) > LARGEST_PAGE_BYTES:
@@ -102,7 +102,7 @@ def _learner_id(learner: str) -> str:
 
 
 def _is_own(path: Path, hand_in: HandIn) -> bool:
-    """Return whether a path is free, or holds an earlier page of the same learner."""
+    """Return whether a path is free, or holds an earlier page of the learner."""
     try:
         return read_page(path).learner_id == hand_in.learner_id
     except FileNotFoundError:

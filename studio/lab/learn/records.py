@@ -1,4 +1,4 @@
-"""What a learner has done in each lesson, stored as one JSON file per learner and lesson."""
+"""Records of learners: a JSON file per learner and lesson."""
 
 import dataclasses
 import getpass
@@ -22,17 +22,17 @@ class LessonRecord:
     result: Result | None = None  # None before the first measurement
     answer: Answer | None = None  # the prediction; None if skipped
     measured: Answer | None = None
-    is_right: bool = False  # whether the prediction was good
+    is_right: bool = False  # the prediction was good
     explanation: tuple[str, ...] = ()
     measurements: records.Count = 0  # how often the lesson was measured
-    passed: bool = False  # whether the exercise was solved
+    passed: bool = False  # the exercise was solved
     tries: records.Count = 0  # how often the exercise was checked
     code: str = ""  # the newest code of the exercise
     format: int = FORMAT
 
 
 def default_learner() -> str:
-    """Return the name of the user's account, the learner's name unless another is given."""
+    """Return the name of the user's account: the learner's default name."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
@@ -45,7 +45,7 @@ def learner_folder(learner: str) -> Path:
 
 
 def load_record(learner: str, lesson: str) -> LessonRecord:
-    """Return a learner's record of a lesson; an empty record if there is none or the file is damaged."""
+    """Load a learner's record of a lesson; return an empty record if the file is missing or damaged."""
     path = learner_folder(learner) / f"{lesson}.json"
     try:
         if path.stat().st_size > _LARGEST_BYTES:

@@ -37,7 +37,8 @@ _ANSWER = _STARTER.replace(
 )
 _CODE = IMPORTS + """\
 device = "{device}"
-network = nn.Sequential(nn.Flatten(), nn.LazyLinear(64), nn.ReLU(), nn.Dropout(0.3), nn.LazyLinear(3)).to(device)
+network = nn.Sequential(nn.Flatten(), nn.LazyLinear(64), nn.ReLU(), nn.Dropout(0.3), nn.LazyLinear(3))
+network.to(device)
 x = torch.rand(64, 4, {size}, {size}, device=device)  # made-up sprites
 y = torch.randint(3, (64,), device=device)  # their classes
 
@@ -45,7 +46,8 @@ network.eval()  # switches dropout off
 with torch.no_grad():  # keeps nothing for gradients
     scores = network(x)
 right = (scores.argmax(1) == y).sum().item()  # argmax: the class with the highest score
-print(f"{{right}} of {{len(y)}} are right: accuracy {{right / len(y):.1%}}; needs gradients: {{scores.requires_grad}}")
+print(f"{{right}} of {{len(y)}} are right: accuracy {{right / len(y):.1%}}")
+print("needs gradients:", scores.requires_grad)
 network.train()  # dropout is on again, for the next training step
 """  # fmt: skip
 
@@ -89,9 +91,9 @@ class Evaluation(Lesson):
         "your sprites is a validation sprite.",
         "The network gives a score to each class. The answer is the class with the highest score. Accuracy is the "
         "share of right answers.",
-        "Two switches belong to an evaluation. In training, dropout sets random numbers of the network to zero, "
-        "against learning by heart; network.eval() switches dropout off. For gradients, PyTorch keeps the results of "
-        "each layer in memory; torch.no_grad() saves the memory.",
+        "Two switches belong to an evaluation. In training, dropout sets some numbers of the network to zero by "
+        "chance, against learning by heart; network.eval() switches dropout off. For gradients, PyTorch keeps the "
+        "results of each layer in memory; torch.no_grad() saves the memory.",
     )
     prediction = Prediction(unit="%", high=100.0, slack=0.15)
     read_on = ("torch.no_grad", "https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html")
@@ -147,6 +149,8 @@ class Evaluation(Lesson):
         chance, found = 100 / float(figures["classes"]), float(figures["accuracy"])
         gap = float(figures["training_accuracy"]) - found
         overfit = "The gap is what it has learned by heart." if gap >= 1 else "It has learned little by heart."
+        if found <= chance:
+            overfit = "It has learned nothing useful yet: it needs more steps, or more sprites."
         return [
             f"Guessing among {figures['classes']:.0f} classes gives {chance:.1f} %. The network found {found:.1f} % of "
             f"the validation sprites and {found + gap:.1f} % of the training sprites. {overfit}",

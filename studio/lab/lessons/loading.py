@@ -157,7 +157,12 @@ class Loading(Lesson):
             f"With workers an epoch took {percent(alone / helped)} of the time. {why} The first batch came "
             f"{float(figures['first_batch_s']):.2f} s after the start, because the processes had to start.",
             f"Batches of {figures['largest']:.0f} sprites gave {largest / smallest:.2g} times the speed of batches of "
-            f"{figures['smallest']:.0f}: starting the operations of a step takes as long for few sprites as for many.",
+            f"{figures['smallest']:.0f}. "
+            + (
+                "Starting the operations of a step takes as long for few sprites as for many."
+                if largest > _MORE * smallest
+                else "Larger batches gain nothing here: the step itself takes the time, or other programs compute."
+            ),
         ]
         if "pinned_per_s" in figures:
             times = float(figures["pinned_per_s"]) / alone

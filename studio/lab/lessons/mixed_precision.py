@@ -11,6 +11,7 @@ from studio.core.events import Events
 from studio.core.formatting import decimal, memory, percent
 from studio.lab.catalog import experiment
 from studio.lab.experiments.base import ExperimentContext
+from studio.lab.experiments.precision import SAME_LOSS
 from studio.lab.experiments.sweep import milliseconds
 from studio.lab.lessons.base import Answer, Exercise, Figures, Lesson, Prediction
 from studio.lab.outcome import Outcome
@@ -119,20 +120,32 @@ class MixedPrecision(Lesson):
         fp32_bytes, bf16_bytes = float(figures["fp32_kept_bytes"]), float(figures["bf16_kept_bytes"])
         why = {
             _FASTER: "Your device has units for 16-bit numbers, or the step mostly waits for memory.",
-            _SAME: "The size of the numbers does not limit the step.",
-            _SLOWER: "Your device has no fast units for bfloat16 and converts the numbers of each product first.",
+            _SAME: "The size of the numbers does not limit the step, or gain and conversion cancel out.",
+            _SLOWER: "Your device probably has no units for bfloat16, and converts the numbers of each product first.",
         }[str(self.measured(figures))]
         return [
             f"A step takes {milliseconds(fp32_s)} in float32 and {milliseconds(bf16_s)} in bfloat16. {why}",
             f"For the backward pass, bfloat16 keeps {memory(round(bf16_bytes))} and float32 "
-            f"{memory(round(fp32_bytes))}: {percent(bf16_bytes / fp32_bytes)}. Some parts stay in float32, "
-            "so bfloat16 keeps a little more than half.",
-            f"The losses at the end were {decimal(float(figures['bf16_loss']))} and "
-            f"{decimal(float(figures['fp32_loss']))}: 3 digits are enough for the products, as long as the weights "
-            "keep all theirs.",
+            f"{memory(round(fp32_bytes))}: {percent(bf16_bytes / fp32_bytes)}. More than half, "
+            "because some parts stay in float32.",
+            _compare_losses(figures["bf16_loss"], figures["fp32_loss"]),
         ]
 
     def card_text(self, figures: Figures) -> str:
         times = float(figures["fp32_step_s"]) / float(figures["bf16_step_s"])
         kept = float(figures["bf16_kept_bytes"]) / float(figures["fp32_kept_bytes"])
         return f"bfloat16 was {times:.2g} times as fast as float32 and kept {percent(kept)} of the memory."
+
+
+def _compare_losses(bf16: float | str, fp32: float | str) -> str:
+    """Return a sentence about the losses at the end. bf16, fp32: 'not finite' for a loss of NaN or infinity."""
+    told = f"The losses at the end were {_shown(bf16)} in bfloat16 and {_shown(fp32)} in float32"
+    if isinstance(bf16, str) or isinstance(fp32, str):
+        return f"{told}. The training failed where the loss is not finite."
+    if abs(bf16 - fp32) <= SAME_LOSS * abs(fp32):
+        return f"{told}: 3 digits are enough for the products, as long as the weights keep all theirs."
+    return f"{told}. They differ by more than rounding: compare more steps before you use bfloat16."
+
+
+def _shown(loss: float | str) -> str:
+    return loss if isinstance(loss, str) else decimal(loss)

@@ -151,7 +151,8 @@ class Moving(Lesson):
         "and leaves x on the old device.",
         "This lesson makes seven usual mistakes with copies of a few sprites. Without a GPU, PyTorch's device 'meta' "
         "stands in for a GPU: tensors on 'meta' have a shape but no numbers.",
-        "Some mistakes stop with an error. The others go unnoticed. How many of the seven stop?",
+        f"The mistakes: {'; '.join(mistake.title for mistake in _MISTAKES)}. Some mistakes stop with an error, and the "
+        "others go unnoticed.",
     )
     prediction = Prediction(unit="mistakes", high=7.0, slack=0.0)
     read_on = ("Tensor.to", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html")
@@ -169,22 +170,20 @@ class Moving(Lesson):
     )
 
     def run(self, context: ExperimentContext) -> Events:
-        rows, errors = list[tuple[str, ...]](), 0
+        rows, errors = list[tuple[str, str]](), 0
         for done, mistake in enumerate(_MISTAKES, 1):
             error, seen = _try(mistake, context)
             errors += bool(error)
-            lines = mistake.code.splitlines()
-            said = error or f"no error; {mistake.look[0]} {seen}"
-            for index, line in enumerate(lines):
-                rows.append((mistake.title, line, said) if index == 0 else ("", line, ""))
-            rows += [("    better", line, "") for line in mistake.fixed.splitlines()]
+            rows += _labelled(mistake.title, mistake.code)
+            rows += _labelled("    PyTorch says", error or f"no error; {mistake.look[0]} {seen}")
+            rows += _labelled("    better", mistake.fixed)
             yield Progress(done, len(_MISTAKES), "mistakes made")
         silent = len(_MISTAKES) - errors
         figures: dict[str, float | str] = {
             "errors": float(errors), "mistakes": float(len(_MISTAKES)), "device": _elsewhere(context),
             "same_weights": _try(_OPTIMIZER, context)[1],
         }  # fmt: skip
-        table = Table(("mistake", "code", "what happens"), tuple(rows))
+        table = Table(("mistake", "code"), tuple(rows))
         sentence = f"{errors} of {count(len(_MISTAKES), 'mistake')} stopped with an error, {silent} went unnoticed."
         yield Outcome(tables=(table,), sentences=(sentence,), figures=figures)
 
@@ -196,7 +195,7 @@ class Moving(Lesson):
 
     def explain(self, figures: Figures, answer: Answer | None) -> Sequence[str]:
         sentences = [
-            "An error helps: the message names both devices, and you move one of the tensors.",
+            "An error helps: the message names the device, and you see which tensor to move.",
             "x.to(device) without 'x =' is silent: PyTorch makes a copy on the device, Python throws the copy away, "
             "and x stays on the CPU. The error comes later, in another line.",
         ]
@@ -213,6 +212,11 @@ class Moving(Lesson):
 
     def card_text(self, figures: Figures) -> str:
         return f"{figures['errors']:.0f} of {figures['mistakes']:.0f} mistakes stopped with an error."
+
+
+def _labelled(label: str, text: str) -> list[tuple[str, str]]:
+    """Return a row of the table for each line of a text, the first with a label."""
+    return [(label if row == 0 else "", line) for row, line in enumerate(text.splitlines())]
 
 
 def _elsewhere(context: ExperimentContext) -> str:

@@ -11,6 +11,7 @@ from studio.core.formatting import percent
 from studio.engine.devices import detection
 from studio.lab.catalog import experiment
 from studio.lab.experiments.base import TIMED_IMPORTS, ExperimentContext
+from studio.lab.experiments.roofline import ADVICE, CLOSE, EXPLAINED
 from studio.lab.experiments.sweep import milliseconds
 from studio.lab.lessons.base import Answer, Exercise, Figures, Lesson, Prediction
 from studio.lab.lessons.task import make_step, time_each
@@ -24,7 +25,8 @@ import time
 
 
 def time_step(step, synchronize):
-    # call step() and synchronize() a few times first, then return the median of at least 5 durations in seconds
+    # 1. call step() and synchronize() a few times first
+    # 2. then measure at least 5 times, and return the median in seconds
     start = time.perf_counter()
     step()
     return time.perf_counter() - start
@@ -41,7 +43,8 @@ _ANSWER = _STARTER.replace(
 _CODE = f"import statistics\n{TIMED_IMPORTS}" + """\
 device = "{device}"
 x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
-network = nn.Sequential(nn.Conv2d(4, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 4, 3, padding=1)).to(device)
+network = nn.Sequential(nn.Conv2d(4, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 4, 3, padding=1))
+network.to(device)
 optimizer = torch.optim.AdamW(network.parameters())
 
 
@@ -65,7 +68,8 @@ for _ in range(12):
     durations.append(1000 * (time.perf_counter() - start))
 first, later = durations[0], durations[3:]
 low, *_, high = statistics.quantiles(later, n=10)
-print(f"first step {{first:.1f}} ms, later {{statistics.median(later):.1f}} ms, spread {{low:.1f}} to {{high:.1f}} ms")
+print(f"first step {{first:.1f}} ms, later {{statistics.median(later):.1f}} ms")
+print(f"8 of 10 later steps: {{low:.1f}} to {{high:.1f}} ms")
 """  # fmt: skip
 
 
@@ -131,7 +135,7 @@ class Timing(Lesson):
         "Python takes to start the operations."
     )
     exercise = Exercise(
-        task="time_step() measures only the first step, and does not wait for the device. Follow the comment to "
+        task="time_step() measures only the first step, and does not wait for the device. Follow the comments to "
         "complete time_step().",
         starter=_STARTER,
         answer=_ANSWER,
@@ -145,7 +149,8 @@ class Timing(Lesson):
         for event in experiment("roofline").run(rest):
             if isinstance(event, Outcome):
                 figures = {**times, **event.figures}
-                yield dataclasses.replace(event, tables=(table, *event.tables), figures=figures)
+                tables, sentences = (table, *event.tables), event.sentences[:1]  # `explain` says the rest
+                yield dataclasses.replace(event, tables=tables, sentences=sentences, figures=figures)
             else:
                 yield event
 
@@ -206,8 +211,17 @@ def _limit_sentences(figures: Figures, answer: Answer | None) -> Iterator[str]:
     told = ", ".join(f"{name} {milliseconds(seconds)}" for name, seconds in alone_s.items())
     yield (
         f"A step of the studio's model takes {milliseconds(float(figures['step_s']))}. Each part alone would take: "
-        f"{told}. The largest is {limit}."
+        f"{told}. The largest is {limit}. {ADVICE[limit]}"
     )
-    if isinstance(answer, str) and answer != limit:
+    explained = sum(alone_s.values()) / float(figures["step_s"])
+    if explained < EXPLAINED:
+        yield (
+            f"The three together are only {percent(explained)} of the step. The rest is small or uneven operations, or "
+            "other programs that compute at the same time; close the programs and measure again."
+        )
+    second = sorted(alone_s, key=alone_s.__getitem__)[-2]
+    if alone_s[limit] < CLOSE * alone_s[second]:
+        yield f"{second[:1].upper()}{second[1:]} is close behind: another measurement may name it instead."
+    elif isinstance(answer, str) and answer != limit:
         share = alone_s[answer] / alone_s[limit]
         yield f"{answer[:1].upper()}{answer[1:]} alone would take only {percent(share)} of the time of {limit}."

@@ -151,7 +151,7 @@ class TrainingLoop(Lesson):
         steps = tuple(float(step) for step in range(len(losses)))
         plot = Plot(
             "Loss on the same batch", Axis("step"), Axis("loss"), (Line("loss", steps, tuple(losses), dots=False),),
-            (Mark(1.0, "the step above"),),
+            (Mark(1.0, "the step in the tables"),),
         )  # fmt: skip
         sentences = (f"The loss was {decimal(losses[0])} before the step and {decimal(losses[1])} after it.",)
         yield Outcome((plot,), tables, sentences, figures=figures)

@@ -16,7 +16,7 @@ _LEAST_LINES, _MOST_LINES, _OUTPUT_LINES = 4, 24, 12
 
 
 class CodeEditor(QPlainTextEdit):
-    """A field for Python code. Enter keeps the indentation; Tab leaves the field."""
+    """A field for Python code. Enter keeps the indentation, Backspace removes a level of it, Tab leaves the field."""
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__()
@@ -26,13 +26,17 @@ class CodeEditor(QPlainTextEdit):
         factory.set_name_and_tip(self, name, tip)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Indent a new line as the line before, and deeper after a colon."""
+        """Indent a new line as the line before, deeper after a colon; Backspace removes a level of indentation."""
+        cursor = self.textCursor()
+        before = cursor.block().text()[: cursor.positionInBlock()]
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not event.modifiers():
-            cursor = self.textCursor()
-            before = cursor.block().text()[: cursor.positionInBlock()]
             indent = before[: len(before) - len(before.lstrip())]
             self.insertPlainText("\n" + indent + (_INDENT if before.rstrip().endswith(":") else ""))
             self.ensureCursorVisible()
+        elif event.key() == Qt.Key.Key_Backspace and before.endswith(_INDENT) and before.isspace():
+            if not cursor.hasSelection():
+                cursor.movePosition(QTextCursor.MoveOperation.Left, QTextCursor.MoveMode.KeepAnchor, len(_INDENT))
+            cursor.removeSelectedText()
         else:
             super().keyPressEvent(event)
 
@@ -58,6 +62,7 @@ class CodeRunner(QWidget):
         self.setLayout(factory.column(self.editor, buttons, self.output))
         keys.fixed_shortcut("Ctrl+Return", self.editor, self._on_start_clicked)
         self.editor.textChanged.connect(self._refresh)
+        self.editor.blockCountChanged.connect(self._fit_editor)
         run.changed.connect(self._refresh)
         self._refresh()
 
@@ -66,8 +71,7 @@ class CodeRunner(QWidget):
         self.run.clear()
         self._original = original
         self.editor.setPlainText(code or original)
-        lines = min(_MOST_LINES, max(_LEAST_LINES, (code or original).count("\n") + 1))
-        self._fit(self.editor, lines)
+        self._fit_editor()
 
     def original(self) -> str:
         """Return the code that Reset restores."""
@@ -81,7 +85,11 @@ class CodeRunner(QWidget):
 
     def _fit(self, field: QPlainTextEdit, lines: int) -> None:
         bar = field.horizontalScrollBar().sizeHint().height()
-        field.setFixedHeight(lines * field.fontMetrics().lineSpacing() + 2 * factory.GRID + bar)
+        field.setFixedHeight(lines * field.fontMetrics().lineSpacing() + 3 * factory.GRID + bar)
+
+    @Slot()
+    def _fit_editor(self) -> None:
+        self._fit(self.editor, min(_MOST_LINES, max(_LEAST_LINES, self.editor.blockCount())))
 
     @Slot()
     def _on_start_clicked(self) -> None:

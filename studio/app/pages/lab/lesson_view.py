@@ -122,6 +122,7 @@ class LessonView(QWidget):
         self._measured, self._exercise = self._measured_part(), self._exercise_part()
         self._lay_out()
         self.prediction.changed.connect(self._refresh)
+        self.prediction.number.returnPressed.connect(self.measure.click)
         self._lessons.changed.connect(self._on_records_changed)
         session.lab.changed.connect(self._refresh)
         session.lab.progressed.connect(self._on_progressed)
@@ -197,6 +198,8 @@ class LessonView(QWidget):
         is_measured = record is not None and record.result is not None
         problem = "" if is_running else self._lessons.problem(lesson)
         self.measure.setVisible(not is_running)
+        if self.cancel.hasFocus() and not is_running:
+            self.measure.setFocus()
         self.cancel.setVisible(is_running)
         self.progress.setVisible(is_running)
         factory.set_button_text(self.measure, "Measure again" if is_measured else "Measure")
@@ -220,6 +223,7 @@ class LessonView(QWidget):
     def _on_measure_clicked(self) -> None:
         if self.lesson is not None:
             self._lessons.measure(self.lesson, self.prediction.answer())
+            self.cancel.setFocus()
 
     @Slot()
     def _on_skip_clicked(self) -> None:

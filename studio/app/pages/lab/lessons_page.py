@@ -71,7 +71,7 @@ class LessonsPage(QWidget):
             item = QListWidgetItem(self.list)
             item.setTextAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
             item.setSizeHint(QSize(0, 2 * factory.GRID + _LINES * self.fontMetrics().lineSpacing()))
-        self._scroll.setVisible(self.list.count() > 0)
+        self.view.setVisible(self.list.count() > 0)
         self._refresh()
         self.list.setCurrentRow(0)
 

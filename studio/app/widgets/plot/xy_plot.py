@@ -67,6 +67,7 @@ class XYPlot(ThemedPlot):
         self._item.setMouseEnabled(x=False, y=False)
         self._item.getViewBox().disableAutoRange()
         self.widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)  # the wheel scrolls the page
         self.widget.setFixedHeight(_HEIGHT)
         self.setMinimumWidth(_LEAST_WIDTH)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)

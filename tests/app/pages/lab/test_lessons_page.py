@@ -61,7 +61,8 @@ class Toy2(Toy):
 def lab(qtbot: QtBot, session: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch) -> LabPage:
     """The Lab page with two toy lessons and open sprites."""
     monkeypatch.setattr(running, "_Process", InProcess)
-    monkeypatch.setattr("studio.lab.learn.catalog.lessons", lambda: {each.name: each for each in (Toy(), Toy2())})
+    for module in ("catalog", "hand_in"):
+        monkeypatch.setattr(f"studio.lab.learn.{module}.lessons", lambda: {each.name: each for each in (Toy(), Toy2())})
     lab = show_alone(qtbot, session, LabPage)
     open_sprites(qtbot, session, sprite_folder)
     qtbot.waitUntil(lambda: session.lessons.record(session.lessons.known()[0]) is not None, timeout=LONG_MS)
@@ -148,10 +149,12 @@ def test_prediction_of_a_number(qtbot: QtBot) -> None:
     assert box.answer() is None
 
 
-def test_enter_keeps_the_indentation(qtbot: QtBot) -> None:
+def test_enter_keeps_the_indentation_and_backspace_removes_a_level(qtbot: QtBot) -> None:
     editor: Any = CodeEditor("Code", "A tip.")
     qtbot.addWidget(editor)
     for text in ("for x in y:", "if x:", "work()"):
         QTest.keyClicks(editor, text)
         QTest.keyClick(editor, Qt.Key.Key_Return)
     assert editor.toPlainText() == "for x in y:\n    if x:\n        work()\n        "
+    QTest.keyClick(editor, Qt.Key.Key_Backspace)  # removes a level
+    assert editor.toPlainText().endswith("work()\n    ")
