@@ -11,7 +11,7 @@ from studio.lab.outcome import Outcome, Plot, Table
 
 _WARM_UP_STEPS, _LEAST_ROUNDS = 3, 6
 _FASTER = 1.05  # a smaller speed-up is noise
-SAME_LOSS = 0.03  # losses that differ by less differ only in rounding
+_SAME = 0.03  # losses that differ by less differ only in rounding
 _CODE = TIMED_IMPORTS + """\
 device = "{kind}"
 x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
@@ -91,7 +91,7 @@ def _conclusion(trainings: Mapping[str, PrecisionTraining], context: ExperimentC
     ends = {line.name: line.y[-1] if line.y else math.nan for line in plot.lines}
     sentences = [text for name in trainings if name != "fp32" for text in _compared(name, trainings, ends)]
     fp32_s = trainings["fp32"].step_s
-    same = [name for name in trainings if abs(ends[name] / ends["fp32"] - 1) <= SAME_LOSS]
+    same = [name for name in trainings if abs(ends[name] / ends["fp32"] - 1) <= _SAME]
     best = min(same, key=lambda name: trainings[name].step_s, default="fp32")
     best = best if fp32_s >= _FASTER * trainings[best].step_s else "fp32"
     used = context.precision()
@@ -102,11 +102,12 @@ def _conclusion(trainings: Mapping[str, PrecisionTraining], context: ExperimentC
 
 
 def _figures(trainings: Mapping[str, PrecisionTraining], ends: Mapping[str, float]) -> dict[str, float | str]:
-    """Return step time, kept memory and last loss of each precision, for the lesson on mixed precision."""
+    """Return step time, kept memory and last loss of each precision, and whether it learns as fp32 does."""
     figures: dict[str, float | str] = {}
     for name, training in trainings.items():
         figures |= {f"{name}_step_s": training.step_s, f"{name}_kept_bytes": float(training.kept_bytes)}
         figures[f"{name}_loss"] = ends[name] if math.isfinite(ends[name]) else "not finite"
+        figures[f"{name}_learns"] = "equally" if abs(ends[name] / ends["fp32"] - 1) <= _SAME else "otherwise"
     return figures
 
 
@@ -126,5 +127,5 @@ def _compared(name: str, trainings: Mapping[str, PrecisionTraining], ends: Mappi
     yield (
         f"After {count(len(training.losses), 'step')} from the same seed the losses are {decimal(ends[name])} and "
         f"{decimal(ends['fp32'])}. They differ by {'less than 0.1 %' if difference < 0.001 else percent(difference)}"
-        f"{': both learn equally well' if difference <= SAME_LOSS else ''}."
+        f"{': both learn equally well' if difference <= _SAME else ''}."
     )

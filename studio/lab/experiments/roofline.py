@@ -24,8 +24,8 @@ _LARGE_MATRIX = 8192
 _LEAST_COPIED = 1 << 18  # bytes: the copy of a smaller tensor measures calls
 _TINY_LAYERS = 60  # with one weight each: their time is all calls
 _LEAST_TIMES = 3
-CLOSE = 1.5  # a second limit this near to the first counts too
-EXPLAINED = 0.7  # share of the step; a smaller one is mentioned
+_CLOSE = 1.5  # a second limit this near to the first counts too
+_EXPLAINED = 0.7  # share of the step; a smaller one is mentioned
 _PARTS = 4  # of the measurement, in equal shares of the time
 _CODE = """\
 import time
@@ -152,7 +152,12 @@ class Roofline(Experiment):
         cost = costs[context.config.batch_size]
         alone_s = cost.limits_s(limits)
         figures: dict[str, float | str] = {f"{name.lower()}_s": seconds for name, seconds in alone_s.items()}
-        figures |= {"limit": max(alone_s, key=alone_s.__getitem__), "step_s": cost.step_s}
+        second, limit = sorted(alone_s, key=alone_s.__getitem__)[-2:]
+        figures |= {
+            "limit": limit, "step_s": cost.step_s, "advice": _ADVICE[limit],
+            "close": second if alone_s[limit] < _CLOSE * alone_s[second] else "",
+            "unexplained": "yes" if sum(alone_s.values()) < _EXPLAINED * cost.step_s else "no",
+        }  # fmt: skip
         plots, tables = (_plot(costs, limits, context),), (_table(costs, limits, context),)
         yield Outcome(plots, tables, sentences, figures=figures)
 
@@ -255,7 +260,7 @@ def _table(costs: Mapping[int, StepCost], limits: DeviceLimits, context: Experim
 
 
 _NAMES = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "thousand"))
-ADVICE = {
+_ADVICE = {
     "compute": "A smaller network, 16-bit precision or a faster device make the step faster; larger batches don't.",
     "memory": "16-bit precision halves the bytes, and torch.compile joins operations; a faster processor helps little.",
     "Python": "Larger batches give each call more work; torch.compile and CUDA graphs save calls.",
@@ -282,13 +287,13 @@ def _sentences(costs: Mapping[int, StepCost], limits: DeviceLimits, context: Exp
         f"{count(cost.calls, 'call')} {milliseconds(alone_s['Python'])}."
     )
     first, second, _ = sorted(alone_s, key=alone_s.__getitem__, reverse=True)
-    close = f", with {second} close behind" if alone_s[first] < CLOSE * alone_s[second] else ""
-    yield f"So {first} limits the step{close}. {ADVICE[first]}"
+    close = f", with {second} close behind" if alone_s[first] < _CLOSE * alone_s[second] else ""
+    yield f"So {first} limits the step{close}. {_ADVICE[first]}"
     share = cost.flops / cost.step_s / limits.roof(cost.intensity)
     cached = " More than 100 % is possible where a cache holds the tensors." if share > 1 else ""
     yield f"At {cost.intensity:.3g} operations per byte, the step reaches {percent(share)} of the roof.{cached}"
     explained = sum(alone_s.values()) / cost.step_s
-    if explained < EXPLAINED:
+    if explained < _EXPLAINED:
         yield (
             f"The three together explain {percent(explained)} of the step. Small or uneven operations don't reach the "
             "device's best rates, and other programs may have slowed the step."

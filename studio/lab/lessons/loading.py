@@ -155,7 +155,8 @@ class Loading(Lesson):
         }[str(self.measured(figures))]
         sentences = [
             f"With workers an epoch took {percent(alone / helped)} of the time. {why} The first batch came "
-            f"{float(figures['first_batch_s']):.2f} s after the start, because the processes had to start.",
+            f"{float(figures['first_batch_s']):.2f} s after the start, because the processes had to start. The "
+            "loaders ran one after another: measure again if other programs were busy.",
             f"Batches of {figures['largest']:.0f} sprites gave {largest / smallest:.2g} times the speed of batches of "
             f"{figures['smallest']:.0f}. "
             + (

@@ -11,7 +11,6 @@ from studio.core.events import Events
 from studio.core.formatting import decimal, memory, percent
 from studio.lab.catalog import experiment
 from studio.lab.experiments.base import ExperimentContext
-from studio.lab.experiments.precision import SAME_LOSS
 from studio.lab.experiments.sweep import milliseconds
 from studio.lab.lessons.base import Answer, Exercise, Figures, Lesson, Prediction
 from studio.lab.outcome import Outcome
@@ -85,7 +84,8 @@ class MixedPrecision(Lesson):
         "A number in float32 takes 4 bytes, in bfloat16 2 bytes. Half the bytes are moved in half the time, and some "
         "devices compute with small numbers much faster. But bfloat16 keeps only about 3 digits.",
         "Mixed precision uses both: the weights, the loss and the optimizer stay in float32, and the large products of "
-        "the network run in 16 bits. In PyTorch, torch.autocast does that.",
+        "the network run in 16 bits. In PyTorch, torch.autocast does that. The tables call float32 'fp32' and "
+        "bfloat16 'bf16'.",
         "float16 is another type of 2 bytes. Small gradients become zero in float16; a GradScaler prevents this by "
         "multiplying the loss. bfloat16 needs no scaler. In this lesson the studio trains a generator of sprites in "
         "each precision in turns.",
@@ -128,7 +128,7 @@ class MixedPrecision(Lesson):
             f"For the backward pass, bfloat16 keeps {memory(round(bf16_bytes))} and float32 "
             f"{memory(round(fp32_bytes))}: {percent(bf16_bytes / fp32_bytes)}. More than half, "
             "because some parts stay in float32.",
-            _compare_losses(figures["bf16_loss"], figures["fp32_loss"]),
+            _compare_losses(figures),
         ]
 
     def card_text(self, figures: Figures) -> str:
@@ -137,15 +137,13 @@ class MixedPrecision(Lesson):
         return f"bfloat16 was {times:.2g} times as fast as float32 and kept {percent(kept)} of the memory."
 
 
-def _compare_losses(bf16: float | str, fp32: float | str) -> str:
-    """Return a sentence about the losses at the end. bf16, fp32: 'not finite' for a loss of NaN or infinity."""
-    told = f"The losses at the end were {_shown(bf16)} in bfloat16 and {_shown(fp32)} in float32"
-    if isinstance(bf16, str) or isinstance(fp32, str):
+def _compare_losses(figures: Figures) -> str:
+    """Return a sentence about the losses at the end."""
+    losses = [figures["bf16_loss"], figures["fp32_loss"]]
+    bf16, fp32 = (loss if isinstance(loss, str) else decimal(loss) for loss in losses)
+    told = f"The losses at the end were {bf16} in bfloat16 and {fp32} in float32"
+    if any(isinstance(loss, str) for loss in losses):
         return f"{told}. The training failed where the loss is not finite."
-    if abs(bf16 - fp32) <= SAME_LOSS * abs(fp32):
+    if figures["bf16_learns"] == "equally":
         return f"{told}: 3 digits are enough for the products, as long as the weights keep all theirs."
     return f"{told}. They differ by more than rounding: compare more steps before you use bfloat16."
-
-
-def _shown(loss: float | str) -> str:
-    return loss if isinstance(loss, str) else decimal(loss)

@@ -11,7 +11,6 @@ from studio.core.formatting import percent
 from studio.engine.devices import detection
 from studio.lab.catalog import experiment
 from studio.lab.experiments.base import TIMED_IMPORTS, ExperimentContext
-from studio.lab.experiments.roofline import ADVICE, CLOSE, EXPLAINED
 from studio.lab.experiments.sweep import milliseconds
 from studio.lab.lessons.base import Answer, Exercise, Figures, Lesson, Prediction
 from studio.lab.lessons.task import make_step, time_each
@@ -211,16 +210,15 @@ def _limit_sentences(figures: Figures, answer: Answer | None) -> Iterator[str]:
     told = ", ".join(f"{name} {milliseconds(seconds)}" for name, seconds in alone_s.items())
     yield (
         f"A step of the studio's model takes {milliseconds(float(figures['step_s']))}. Each part alone would take: "
-        f"{told}. The largest is {limit}. {ADVICE[limit]}"
+        f"{told}. The largest is {limit}. {figures['advice']}"
     )
-    explained = sum(alone_s.values()) / float(figures["step_s"])
-    if explained < EXPLAINED:
+    if figures["unexplained"] == "yes":
+        explained = percent(sum(alone_s.values()) / float(figures["step_s"]))
         yield (
-            f"The three together are only {percent(explained)} of the step. The rest is small or uneven operations, or "
+            f"The three together are only {explained} of the step. The rest is small or uneven operations, or "
             "other programs that compute at the same time; close the programs and measure again."
         )
-    second = sorted(alone_s, key=alone_s.__getitem__)[-2]
-    if alone_s[limit] < CLOSE * alone_s[second]:
+    if second := str(figures["close"]):
         yield f"{second[:1].upper()}{second[1:]} is close behind: another measurement may name it instead."
     elif isinstance(answer, str) and answer != limit:
         share = alone_s[answer] / alone_s[limit]
