@@ -160,7 +160,8 @@ class Timing(Lesson):
         first_s, later_s, handed_s = (float(figures[name]) for name in ("first_s", "median_s", "unsynchronized_s"))
         low_s, high_s = float(figures["low_s"]), float(figures["high_s"])
         waited = (
-            "Waiting for the device changes nothing on a CPU: a CPU has finished when the line returns."
+            "Waiting for the device changes nothing on a CPU: a CPU has finished when the line returns. Other "
+            "programs may make the last time of the table differ from the median."
             if figures["device_kind"] == "cpu"
             else f"Without waiting for the device the step seems to take {milliseconds(handed_s)}, "
             f"{percent(handed_s / later_s)} of its real time."
@@ -210,7 +211,7 @@ def _limit_sentences(figures: Figures, answer: Answer | None) -> Iterator[str]:
     told = ", ".join(f"{name} {milliseconds(seconds)}" for name, seconds in alone_s.items())
     yield (
         f"A step of the studio's model takes {milliseconds(float(figures['step_s']))}. Each part alone would take: "
-        f"{told}. The largest is {limit}. {figures['advice']}"
+        f"{told}. The largest is {limit}."
     )
     if figures["unexplained"] == "yes":
         explained = percent(sum(alone_s.values()) / float(figures["step_s"]))
@@ -218,6 +219,8 @@ def _limit_sentences(figures: Figures, answer: Answer | None) -> Iterator[str]:
             f"The three together are only {explained} of the step. The rest is small or uneven operations, or "
             "other programs that compute at the same time; close the programs and measure again."
         )
+    else:
+        yield str(figures["advice"])
     if second := str(figures["close"]):
         yield f"{second[:1].upper()}{second[1:]} is close behind: another measurement may name it instead."
     elif isinstance(answer, str) and answer != limit:

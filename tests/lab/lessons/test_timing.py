@@ -12,7 +12,12 @@ def test_small_parts_and_near_limits_are_admitted() -> None:
         "advice": "Use 16 bits.", "close": "compute", "unexplained": "yes",
     }  # fmt: skip
     said = " ".join(Timing().explain(figures, "compute"))
-    assert "only 20 % of the step" in said and "Compute is close behind" in said
+    assert "only 20 % of the step" in said and "16 bits" not in said and "Compute is close behind" in said
     clear: dict[str, float | str] = {"compute_s": 0.02, "step_s": 0.12, "close": "", "unexplained": "no"}
     said = " ".join(Timing().explain({**figures, **clear}, "compute"))
-    assert "of the step." not in said and "of the time of memory" in said and "close behind" not in said
+    assert (
+        "of the step." not in said
+        and "Use 16 bits." in said
+        and "of the time of memory" in said
+        and "close behind" not in said
+    )
