@@ -183,7 +183,7 @@ def test_failed_start_is_reported(qtbot: QtBot, ready: Session) -> None:
 def test_second_start_is_ignored(qtbot: QtBot, ready: Session) -> None:
     start_tiny(ready)
     start_tiny(ready)
-    assert sum(job.background for job in ready.job_queue.running()) == 1
+    assert sum(job.title.startswith("Training") for job in ready.job_queue.running()) == 1
     wait_idle(qtbot, ready)
 
 
