@@ -33,6 +33,12 @@ def names_on_disk() -> list[str]:
     return [kept.name for kept in KeptSprites().of_size(SIZE)]
 
 
+def _is_selected(window: Window) -> bool:
+    """Select the first run; return whether its notes can be edited."""
+    window.runs.table.selectRow(0)
+    return window.runs.notes.note.isEnabled()
+
+
 def test_work_and_choices_are_on_disk_without_closing(qtbot: QtBot, own_run: Path, opened: Window) -> None:
     qtbot.waitUntil(lambda: bool(opened.session.runs.runs), timeout=LONG_MS)
     opened.session.kept_sprites.add([sprite(1), sprite(2)])
@@ -44,7 +50,7 @@ def test_work_and_choices_are_on_disk_without_closing(qtbot: QtBot, own_run: Pat
     opened.session.editing.close()
     qtbot.waitUntil(lambda: not (paths.home() / "edit.json").exists(), timeout=LONG_MS)
     opened.show_page("runs")
-    opened.runs.table.selectRow(0)
+    qtbot.waitUntil(lambda: _is_selected(opened), timeout=LONG_MS)
     opened.runs.notes.note.setPlainText("half a sen")
     qtbot.waitUntil(lambda: read_notes(own_run).note == "half a sen", timeout=LONG_MS)
     opened.runs.notes.tags.setText("boss, ")
