@@ -170,7 +170,7 @@ def _training_code(model: TrainedModel, source: ModelSource | None) -> TrainingC
     recipe, config = model.recipe, model.config
     loss_of_batch = recipe.loss_of(model.spec)
     own = [recipe.arguments, loss_of_batch]
-    if type(recipe).statistics is not Recipe.statistics:  # the recipe overrides it, so its code uses it
+    if type(recipe).statistics is not Recipe.statistics:  # an overridden method belongs to the recipe
         is_sampled = source is None or source.data_count > batches.max_sampled(model.spec.size)
         own += [recipe.statistics, *([batches.subsample] if is_sampled else [])]
     shared = (

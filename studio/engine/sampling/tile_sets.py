@@ -1,4 +1,4 @@
-"""Draw tile sets as parts of one picture, so that borders are equal."""
+"""Draw tile sets as parts of a large picture: neighbouring tiles get equal borders."""
 
 from collections.abc import Iterator
 

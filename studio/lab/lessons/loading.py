@@ -20,7 +20,7 @@ _SIZES = (4, 16, 64, 256)
 _SIZE = 64  # of the batches for workers and pinned memory
 _EPOCH = 2048  # sprites; fewer repeat
 _WORKERS = 2
-_LEAST, _MORE = 0.9, 1.1  # shares of the time; between them, times are about the same
+_LEAST, _MORE = 0.9, 1.1  # shares of the time; times between these shares count as equal
 _LESS_TIME, _SAME_TIME, _MORE_TIME = "less time", "about the same time", "more time"
 _STARTER = """\
 import torch
