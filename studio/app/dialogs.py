@@ -56,6 +56,13 @@ def choose_palette(parent: QWidget, settings: Settings) -> Path | None:
     return _remember_folder(chosen, settings)
 
 
+def choose_class_file(parent: QWidget, settings: Settings) -> Path | None:
+    """Let the user choose a class file of lessons; return None if cancelled."""
+    start = settings.text(_LAST, str(Path.home()))
+    chosen, _ = QFileDialog.getOpenFileName(parent, "Open a class file", start, "Class files (*.toml);;All files (*)")
+    return _remember_folder(chosen, settings)
+
+
 def choose_save_palette(parent: QWidget, settings: Settings, name: str) -> Path | None:
     """Let the user choose a palette file to write; return None if cancelled."""
     kinds = ";;".join(f"{title} (*{suffix})" for suffix, title in _palette_suffixes().items())

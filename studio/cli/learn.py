@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from studio.lab.learn.records import LessonRecord
     from studio.lab.lessons.base import Answer, Lesson
 
-_LARGEST_CODE_BYTES = 1 << 20
 _TRIES_BEFORE_ANSWER = 3  # then the solution is shown
 
 
@@ -179,6 +178,7 @@ def _exercise(
 def _printed(events: Events, reporter: Reporter) -> Events:
     """Print the output of a learner's code by lines while it runs, and pass on the other events."""
     from studio.lab.learn.code_child import CodeDone, CodePrinted, CodeStarted
+    from studio.lab.learn.running import ExerciseChecked
 
     line = ""
     with closing(events):
@@ -189,14 +189,16 @@ def _printed(events: Events, reporter: Reporter) -> Events:
                     reporter.print(each)
             if isinstance(event, CodeDone) and line:
                 reporter.print(line)
-            if not isinstance(event, CodeStarted):
+            if not isinstance(event, CodeStarted | ExerciseChecked):
                 yield event
 
 
 def _read_code(path: Path) -> str:
     """Return a learner's program. Raises BadInputError if it can't be read."""
+    from studio.lab.learn.records import LARGEST_CODE_BYTES
+
     try:
-        if path.stat().st_size > _LARGEST_CODE_BYTES:
+        if path.stat().st_size > LARGEST_CODE_BYTES:
             raise BadInputError(f"{path} is too large for a program.", "Programs may have 1 MB.")
         return path.read_text(encoding="utf-8")
     except OSError as error:

@@ -81,15 +81,15 @@ def find_plugins() -> Plugins:
     return Plugins(catalog.recipes(), catalog.model_exports(), experiments(), lessons())
 
 
-def demo_sprites() -> Generator[Event, None, Sprites]:
-    """Import the demo sprites; yields Progress."""
+def read_folder(folder: Path) -> Generator[Event, None, Sprites]:
+    """Import the sprites of a folder with the default options; yields Progress. Raises BadInputError."""
     from studio.data.importing.importing import import_sprites
 
-    for event in import_sprites([paths.demo_sprites()], ImportOptions(), paths.cache()):
+    for event in import_sprites([folder], ImportOptions(), paths.cache()):
         if isinstance(event, SpritesImported):
             return event.sprites
         yield event
-    raise BadInputError("The demo sprites are missing.", "Install the studio again.")
+    raise BadInputError(f"The sprites of {folder} could not be imported.")
 
 
 def find_devices() -> Events:

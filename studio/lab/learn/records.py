@@ -11,6 +11,7 @@ from studio.lab.lessons.base import Answer
 from studio.lab.results import Result
 
 FORMAT = 1
+LARGEST_CODE_BYTES = 1 << 20  # of a learner's program
 _LARGEST_BYTES = 16 << 20
 
 
@@ -61,3 +62,21 @@ def save_record(learner: str, record: LessonRecord) -> Path:
     path = learner_folder(learner) / f"{record.lesson}.json"
     files.write_atomic(path, (json.dumps(dataclasses.asdict(record), indent=1) + "\n").encode())
     return path
+
+
+def load_draft(learner: str, lesson: str) -> str | None:
+    """Load the learner's edited code of an exercise; return None without a readable file."""
+    path = _draft_path(learner, lesson)
+    try:
+        return path.read_text(encoding="utf-8") if path.stat().st_size <= LARGEST_CODE_BYTES else None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def save_draft(learner: str, lesson: str, code: str) -> None:
+    """Write the learner's edited code of an exercise, atomically. Raises OSError."""
+    files.write_atomic(_draft_path(learner, lesson), code.encode("utf-8", "replace"))
+
+
+def _draft_path(learner: str, lesson: str) -> Path:
+    return learner_folder(learner) / f"{lesson}.py"

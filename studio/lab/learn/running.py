@@ -34,6 +34,13 @@ class LessonDone(Event):
     is_saved: bool
 
 
+@dataclass(frozen=True)
+class ExerciseChecked(Event):
+    """Event after the check of an exercise. record: with the code and whether the exercise is solved."""
+
+    record: LessonRecord
+
+
 def lesson_context(sprites: Sprites, device: Device, seconds: float) -> ExperimentContext:
     """Return the inputs of a lesson: the default kind of model, and sprites. Raises TrainingError if too few suit."""
     recipe = catalog.recipe("")
@@ -67,7 +74,8 @@ def run_lesson(lesson: Lesson, context: ExperimentContext, answer: Answer | None
 def check_exercise(lesson: Lesson, code: str, learner: str, limit_s: float = CODE_LIMIT_S) -> Events:
     """Run a learner's solution in a child process, check it, and keep the record.
 
-    Yields CodeStarted, CodePrinted, and CodeDone at the end. Raises StudioError if the process can't be started.
+    Yields CodeStarted, CodePrinted, and at the end ExerciseChecked and CodeDone. Raises StudioError if the process
+    can't be started.
     """
     with closing(run_code(code, limit_s, lesson)) as events:
         for event in events:
@@ -76,6 +84,7 @@ def check_exercise(lesson: Lesson, code: str, learner: str, limit_s: float = COD
                 passed = before.passed or event.passed
                 record = dataclasses.replace(before, passed=passed, tries=before.tries + 1, code=code)
                 yield from _saved(learner, record)
+                yield ExerciseChecked(record)
             yield event
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from studio.app import keys
-from studio.app.state.lessons import CodeRun
+from studio.app.state.code_run import CodeRun
 from studio.app.widgets import factory
 from studio.core.formatting import duration
 
@@ -49,10 +49,10 @@ class CodeRunner(QWidget):
     def __init__(self, run: CodeRun, name: str, verb: str, tip: str) -> None:
         super().__init__()
         self.run = run
-        self._original = ""
+        self._original, self._obstacle = "", ""
         self.editor = CodeEditor(name, f"{name}; Ctrl+Enter runs the code, Tab leaves the field.")
         self.start = factory.button(verb, tip, "play", slot=self._on_start_clicked)
-        self.stop = factory.button("Stop", "Stop the program.", "stop", slot=run.stop)
+        self.stop = factory.button("Stop", "Stop the program.", "stop", slot=self._on_stop_clicked)
         self.reset = factory.button("Reset", "Restore the original code.", "undo", slot=self._on_reset_clicked)
         self.state = factory.text()
         self.output = factory.code_view("Output", "Text that the program has printed.")
@@ -61,17 +61,33 @@ class CodeRunner(QWidget):
         buttons = factory.row(self.start, self.stop, self.reset, self.state, grows=3)
         self.setLayout(factory.column(self.editor, buttons, self.output))
         keys.fixed_shortcut("Ctrl+Return", self.editor, self._on_start_clicked)
-        self.editor.textChanged.connect(self._refresh)
+        self.editor.textChanged.connect(self._on_edited)
         self.editor.blockCountChanged.connect(self._fit_editor)
         run.changed.connect(self._refresh)
         self._refresh()
 
-    def show_code(self, original: str, code: str = "") -> None:
-        """Show a program. original: what Reset restores. code: the edited program; '' for the original."""
+    def show_code(self, original: str) -> None:
+        """Show another program in place of the shown program, which stops. original: what Reset restores."""
         self.run.clear()
-        self._original = original
-        self.editor.setPlainText(code or original)
+        self.show_run(self.run, original)
+
+    def show_run(self, run: CodeRun, original: str, code: str = "") -> None:
+        """Show a run's program and output; the run that was shown goes on.
+
+        original: what Reset restores. code: the program unless the user has edited the run's; '' for the original.
+        """
+        self.run.changed.disconnect(self._refresh)
+        self.run, self._original = run, original
+        run.changed.connect(self._refresh)
+        with QSignalBlocker(self.editor):  # no edit by the user
+            self.editor.setPlainText(code or original if run.code is None else run.code)
         self._fit_editor()
+        self._refresh()
+
+    def set_obstacle(self, reason: str) -> None:
+        """Disable the start button for a reason, a sentence; '' enables it."""
+        self._obstacle = reason
+        self._refresh()
 
     def original(self) -> str:
         """Return the code that Reset restores."""
@@ -97,6 +113,15 @@ class CodeRunner(QWidget):
             self.start_requested.emit(self.editor.toPlainText())
 
     @Slot()
+    def _on_stop_clicked(self) -> None:
+        self.run.stop()
+
+    @Slot()
+    def _on_edited(self) -> None:
+        self.run.code = self.editor.toPlainText()
+        self._refresh()
+
+    @Slot()
     def _on_reset_clicked(self) -> None:
         self.replace_code(self._original)
 
@@ -104,7 +129,8 @@ class CodeRunner(QWidget):
     def _refresh(self) -> None:
         run, code = self.run, self.editor.toPlainText()
         is_running = run.is_running()
-        factory.set_enabled(self.start, "The program is running." if is_running else "" if code.strip() else _NO_CODE)
+        reason = "The program is running." if is_running else self._obstacle or ("" if code.strip() else _NO_CODE)
+        factory.set_enabled(self.start, reason)
         factory.set_enabled(self.stop, "" if is_running else "No program is running.")
         factory.set_enabled(self.reset, "" if code != self._original else "The code is unchanged.")
         self.state.setText(self._state())

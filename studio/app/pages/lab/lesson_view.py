@@ -15,6 +15,7 @@ from studio.app.widgets import factory
 from studio.core import formatting
 from studio.core.errors import UsageError
 from studio.core.events import Progress
+from studio.lab.results import Result
 
 _MEASURE = "Measure with your prediction, on the Train page's device."
 _SKIP = "Measure without a prediction."
@@ -101,6 +102,8 @@ class LessonView(QWidget):
         self._session, self._lessons = session, session.lessons
         self.lesson: lesson_base.Lesson | None = None
         self._is_last = False
+        self._answers: dict[str, lesson_base.Answer | None] = {}  # this session's predictions by lesson
+        self._shown: Result | None = None
         self.title, self.about = factory.text("", "title"), factory.caption("")
         self.intro, self.question = factory.text(), factory.text("", "heading")
         self.prediction = PredictionBox()
@@ -121,9 +124,9 @@ class LessonView(QWidget):
         self.next = factory.button("Next lesson", "Show the next lesson.", "arrow-right", slot=self.next_requested)
         self._measured, self._exercise = self._measured_part(), self._exercise_part()
         self._lay_out()
-        self.prediction.changed.connect(self._refresh)
+        self.prediction.changed.connect(self._on_predicted)
         self.prediction.number.returnPressed.connect(self.measure.click)
-        self._lessons.changed.connect(self._on_records_changed)
+        self._lessons.changed.connect(self._show_record)
         session.lab.changed.connect(self._refresh)
         session.lab.progressed.connect(self._on_progressed)
         session.device_choice.changed.connect(self._refresh)
@@ -141,15 +144,19 @@ class LessonView(QWidget):
         self.gpu.setText("\n\n".join(filter(None, (lesson.gpu, *lesson_cards.card_sentences(lesson)))))
         self.task.setText(lesson.exercise.task)
         record = self._lessons.record(lesson)
-        self.prediction.ask(lesson.prediction, record.answer if record is not None else None)
-        self.exercise.show_code(lesson.exercise.starter, record.code if record is not None else "")
-        self.program.show_code(record.result.code if record is not None and record.result is not None else "")
+        answer = self._answers.get(lesson.name, record.answer if record is not None else None)
+        self.prediction.ask(lesson.prediction, answer)
+        checked = record.code if record is not None else ""
+        self.exercise.show_run(self._lessons.exercise(lesson), lesson.exercise.starter, checked)
         self._show_record()
+
+    def forget_predictions(self) -> None:
+        """Forget the predictions of another learner."""
+        self._answers.clear()
 
     def _runner(self, name: str, verb: str, tip: str) -> CodeRunner:
         made = CodeRunner(self._lessons.code_run(), name, verb, tip)
         made.start_requested.connect(self._on_check_requested if verb == "Check" else self._on_run_requested)
-        made.run.changed.connect(self._on_code_changed)
         return made
 
     def _measured_part(self) -> QWidget:
@@ -179,14 +186,20 @@ class LessonView(QWidget):
         parts = (head, self.intro, ask, self._measured, self._exercise, end, 1)
         self.setLayout(factory.column(*parts, spacing=2 * factory.GRID, margin=2 * factory.GRID))
 
+    @Slot()
     def _show_record(self) -> None:
-        """Show the learner's measurement, if there is one."""
+        """Show the learner's measurement, if there is one, and the program with its device and batch size."""
         record = self._lessons.record(self.lesson) if self.lesson is not None else None
         result = record.result if record is not None else None
-        if record is not None and result is not None:
-            self.verdict.setText(record.explanation[0] if record.explanation else "")
-            self.explanation.setText("\n\n".join(record.explanation[1:]))
-            self.findings.show_outcome(result.outcome)
+        if self.lesson is not None and record is not None and result is not None:
+            run = self._lessons.program(self.lesson)
+            if run is not self.program.run or result.code != self.program.original():
+                self.program.show_run(run, result.code)
+            if result != self._shown:  # else the tables would lose focus and scroll position
+                self._shown = result
+                self.verdict.setText(record.explanation[0] if record.explanation else "")
+                self.explanation.setText("\n\n".join(record.explanation[1:]))
+                self.findings.show_outcome(result.outcome)
         self._refresh()
 
     @Slot()
@@ -209,6 +222,7 @@ class LessonView(QWidget):
         self._measured.setVisible(is_measured and not is_running)
         if not is_running:
             self.state.setText(problem or ("" if self.prediction.answer() is not None else _PREDICT))
+        self.exercise.set_obstacle(self._lessons.name_problem())
         self._refresh_exercise()
         factory.set_enabled(self.next, "This is the last lesson." if self._is_last else "")
 
@@ -218,6 +232,12 @@ class LessonView(QWidget):
         has_passed = record is not None and record.passed
         reason = "" if has_passed or tries >= _TRIES else f"Try {formatting.count(_TRIES - tries, 'time')} first."
         factory.set_enabled(self.solution, reason)
+
+    @Slot()
+    def _on_predicted(self) -> None:
+        if self.lesson is not None:
+            self._answers[self.lesson.name] = self.prediction.answer()
+        self._refresh()
 
     @Slot()
     def _on_measure_clicked(self) -> None:
@@ -239,14 +259,6 @@ class LessonView(QWidget):
             self.progress.show_progress(progress)
             self.state.setText(progress.text() if progress.total else progress.what)
 
-    @Slot()
-    def _on_records_changed(self) -> None:
-        """Show a new measurement, and the program with its device and batch size."""
-        record = self._lessons.record(self.lesson) if self.lesson is not None else None
-        if record is not None and record.result is not None and record.result.code != self.program.original():
-            self.program.show_code(record.result.code)
-        self._show_record()
-
     @Slot(str)
     def _on_run_requested(self, code: str) -> None:
         self._lessons.run_code(self.program.run, code)
@@ -254,13 +266,7 @@ class LessonView(QWidget):
     @Slot(str)
     def _on_check_requested(self, code: str) -> None:
         if self.lesson is not None:
-            self._lessons.check(self.exercise.run, self.lesson, code)
-
-    @Slot()
-    def _on_code_changed(self) -> None:
-        """Load the record that a check has changed."""
-        if self.exercise.run.done is not None and not self.exercise.run.is_running():
-            self._lessons.load_records()
+            self._lessons.check(self.lesson, code)
 
     @Slot()
     def _on_solution_clicked(self) -> None:

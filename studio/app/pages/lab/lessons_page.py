@@ -7,14 +7,17 @@ from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QSplitter
 
 from studio.app import dialogs, theme
 from studio.app.pages.lab.lesson_view import LessonView
-from studio.app.state.late import lesson_records
+from studio.app.state.late import class_files, lesson_records
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import files, formatting
 
 _ABOUT = "Learn training by doing: predict, measure on your device, and solve an exercise."
 _NAME = "Your name on the page to hand in. Each name has answers of its own."
+_OPEN = "Open a teacher's class file: it chooses the lessons, the sprites and the time."
+_LEAVE = "Leave the class and show all lessons."
 _SAVE = "Save your predictions, measurements and exercises as a single HTML page."
+_LOADING = "Loading PyTorch…"
 _LINES = 2  # of each lesson in the list: its title and the progress
 
 
@@ -24,21 +27,24 @@ class LessonsPage(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
+        self.title, self.about = factory.elided_title("Lessons"), factory.caption(_ABOUT)
         self.list = QListWidget()
         self.progress = factory.caption("")
         self.name = QLineEdit()
         self.save = factory.button("Save page…", _SAVE, "save", slot=self._on_save_clicked)
+        self.open_class = factory.button("Open class…", _OPEN, "folder", slot=self._on_open_class_clicked)
+        self.leave_class = factory.button("Leave class", _LEAVE, "close", slot=session.lessons.leave_class)
         self.view = LessonView(session)
         self._scroll = factory.scroll_area(self.view)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
-        session.catalog.ready.connect(self._on_catalog_ready)
+        session.lessons.listed.connect(self._on_listed)
         session.lessons.changed.connect(self._refresh)
-        session.lessons.switched.connect(self._show_lesson)
+        session.lessons.switched.connect(self._on_switched)
         self.list.currentRowChanged.connect(self._show_lesson)
         self.name.editingFinished.connect(self._on_name_edited)
         self.view.next_requested.connect(self._on_next_requested)
-        self._on_catalog_ready()
+        self._on_listed()
 
     def before_show(self) -> None:
         """Load the answers again, since the command line may have added some."""
@@ -46,6 +52,8 @@ class LessonsPage(QWidget):
             self.session.lessons.load_records()
 
     def save_state(self) -> None:
+        """Store the layout and the edited code of exercises. Raises OSError."""
+        self.session.lessons.save_drafts()
         self.session.settings.set_layout("lessons", self._splitter.saveState())
 
     def _lay_out(self) -> None:
@@ -56,16 +64,17 @@ class LessonsPage(QWidget):
         self.list.setSpacing(2)
         factory.set_name_and_tip(self.name, "Your name", _NAME)
         name = factory.labelled("Your name", self.name)
-        title = factory.title("Lessons")
+        buttons = factory.column(self.save, factory.row(self.open_class, self.leave_class, spacing=4), spacing=4)
         left = factory.column(
-            title, factory.caption(_ABOUT), self.list, self.progress, name, self.save, margin=2 * factory.GRID, grows=2
+            self.title, self.about, self.list, self.progress, name, buttons, margin=2 * factory.GRID, grows=2
         )
         parts = factory.panel(left), self._scroll
         factory.fill_splitter(self._splitter, parts, (300, 900), self.session.settings.layout("lessons"), stretch=1)
         self.setLayout(factory.column(self._splitter))
 
     @Slot()
-    def _on_catalog_ready(self) -> None:
+    def _on_listed(self) -> None:
+        """List the lessons of the class, or all lessons."""
         self.list.clear()
         for _ in self.session.lessons.known():
             item = QListWidgetItem(self.list)
@@ -75,8 +84,19 @@ class LessonsPage(QWidget):
         self._refresh()
         self.list.setCurrentRow(0)
 
+    def _refresh_class(self) -> None:
+        """Show the title of the class, and where its learners' pages go."""
+        lessons, settings = self.session.lessons, self.session.lessons.in_class
+        self.title.show_text((settings.title if settings is not None else "") or "Lessons")
+        self.about.setText(lessons.class_problem or (_about(settings) if settings is not None else _ABOUT))
+        factory.set_enabled(self.open_class, "" if settings is not None else _LOADING)
+        self.leave_class.setVisible(bool(lessons.class_file()))
+        is_handed_in = settings is not None and settings.hand_in is not None
+        self.name.setPlaceholderText("" if settings is None or is_handed_in else lessons.learner())
+
     @Slot()
     def _refresh(self) -> None:
+        self._refresh_class()
         lessons = self.session.lessons
         records = [lessons.record(lesson) for lesson in lessons.known()]
         for row, (lesson, record) in enumerate(zip(lessons.known(), records, strict=True)):
@@ -87,8 +107,7 @@ class LessonsPage(QWidget):
         measured = sum(record is not None and record.result is not None for record in records)
         solved = sum(record is not None and record.passed for record in records)
         total = formatting.count(len(records), "lesson")
-        self.progress.setText(f"Of {total}, {measured} measured and {solved} solved" if records else "Loading PyTorch…")
-        self.name.setPlaceholderText(lessons.learner() if records else "")
+        self.progress.setText(f"Of {total}, {measured} measured and {solved} solved" if records else _LOADING)
         if not self.name.hasFocus():
             self.name.setText(self.session.settings.text("learner"))
         done = any(record is not None and (record.result is not None or record.tries) for record in records)
@@ -102,12 +121,23 @@ class LessonsPage(QWidget):
             self._scroll.verticalScrollBar().setValue(0)
 
     @Slot()
+    def _on_switched(self) -> None:
+        self.view.forget_predictions()
+        self._show_lesson()
+
+    @Slot()
     def _on_next_requested(self) -> None:
         self.list.setCurrentRow(self.list.currentRow() + 1)
 
     @Slot()
     def _on_name_edited(self) -> None:
         self.session.lessons.set_learner(self.name.text().strip())
+
+    @Slot()
+    def _on_open_class_clicked(self) -> None:
+        path = dialogs.choose_class_file(self, self.session.settings)
+        if path is not None:
+            self.session.lessons.open_class(path)
 
     @Slot()
     def _on_save_clicked(self) -> None:
@@ -124,3 +154,17 @@ def _progress(record: lesson_records.LessonRecord | None) -> str:
         return "Not started"
     exercise = "exercise solved" if record.passed else "exercise open"
     return f"{'Measured' if record.result is not None else 'Not measured'}, {exercise}"
+
+
+def _about(settings: class_files.ClassSettings) -> str:
+    """Return what a class has chosen, in sentences; without a class, what lessons are."""
+    if settings.path is None:
+        return _ABOUT
+    parts = [f"Class file {settings.path.name}."]
+    if settings.sprites is not None:
+        parts.append(f"Sprites: {settings.sprites.name}.")
+    if settings.seconds is not None:
+        parts.append(f"Each measurement takes about {formatting.duration(settings.seconds)}.")
+    if settings.hand_in is not None:
+        parts.append(f"Your page goes to {settings.hand_in}.")
+    return " ".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from studio.lab import running
 from studio.lab.experiments.base import ExperimentContext
 from studio.lab.learn import running as learning
 from studio.lab.learn.code_child import CodeDone, CodePrinted, CodeStarted
+from studio.lab.learn.records import load_draft
 from studio.lab.lessons.base import Answer, Exercise, Figures, Lesson, Prediction
 from studio.lab.outcome import Outcome, Table
 from tests.app.conftest import LONG_MS, click, open_sprites, show_alone
@@ -132,6 +134,110 @@ def test_run_stop_reset_and_check_code(qtbot: QtBot, page: LessonsPage, monkeypa
     assert exercise.state.text() == "Solved."
     click(page.view.solution)
     assert exercise.editor.toPlainText() == "print('answer')\n"
+
+
+def test_a_check_goes_on_while_another_lesson_is_shown(
+    qtbot: QtBot, page: LessonsPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_over = threading.Event()
+
+    def check(code: str, limit_s: float = 1.0, lesson: Lesson | None = None) -> Events:
+        yield CodeStarted()
+        while not is_over.is_set():
+            yield CodeStarted()
+        yield CodePrinted("printed later")
+        yield CodeDone(is_checked=True)
+
+    monkeypatch.setattr(learning, "run_code", check)
+    exercise = page.view.exercise
+    exercise.editor.setPlainText("print('mine')")
+    click(exercise.start)
+    qtbot.waitUntil(lambda: exercise.state.text() == "Running…", timeout=LONG_MS)
+    page.list.setCurrentRow(1)
+    assert exercise.state.text() == "" and exercise.editor.toPlainText() == "print('start')\n"
+    is_over.set()
+    qtbot.waitUntil(lambda: "exercise solved" in page.list.item(0).text(), timeout=LONG_MS)
+    assert not exercise.output.isVisible() and exercise.state.text() == ""
+    page.list.setCurrentRow(0)
+    assert exercise.editor.toPlainText() == "print('mine')"
+    assert (exercise.output.toPlainText(), exercise.state.text()) == ("printed later", "Solved.")
+
+
+def test_edited_code_is_kept(qtbot: QtBot, page: LessonsPage) -> None:
+    page.view.exercise.editor.setPlainText("print('half")
+    page.save_state()
+    learner, toy = page.session.lessons.learner(), page.session.lessons.known()[0]
+    assert load_draft(learner, "toy") == "print('half" and load_draft(learner, "toy-two") is None
+    page.session.lessons.set_learner("Ada")
+    qtbot.waitUntil(lambda: page.view.exercise.editor.toPlainText() == "print('start')\n", timeout=LONG_MS)
+    page.session.lessons.set_learner("")
+    qtbot.waitUntil(lambda: page.view.exercise.editor.toPlainText() == "print('half", timeout=LONG_MS)
+    later = Session(page.session.settings)
+    later.lessons.in_class = page.session.lessons.in_class
+    with qtbot.waitSignal(later.lessons.switched, timeout=LONG_MS):
+        later.lessons.load_records()
+    assert later.lessons.exercise(toy).code == "print('half"
+    assert later.close()
+
+
+def test_a_class_file_chooses_lessons_sprites_and_the_folder(
+    qtbot: QtBot, page: LessonsPage, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "class.toml"
+    path.write_text(
+        f'title = "Class 10b"\nlessons = ["toy-two"]\nsprites = "{sprite_folder / "class0"}"\n'
+        'seconds = 5\nhand_in = "pages"\n'
+    )
+    monkeypatch.setattr(dialogs, "choose_class_file", lambda *_: path)
+    assert not page.leave_class.isVisible()
+    click(page.open_class)
+    qtbot.waitUntil(lambda: page.list.count() == 1, timeout=LONG_MS)
+    assert page.title.text() == "Class 10b" and page.list.item(0).text().startswith("1. Second toy")
+    assert "class.toml" in page.about.text() and "5 s" in page.about.text() and "pages" in page.about.text()
+    view = page.view
+    assert view.lesson is not None and view.lesson.name == "toy-two"
+    qtbot.waitUntil(lambda: view.measure.toolTip() == "Measure: type your name first.", timeout=LONG_MS)
+    assert not view.exercise.start.isEnabled() and not view.skip.isEnabled()
+    page.name.setText("Ada")
+    page.name.editingFinished.emit()
+    qtbot.waitUntil(view.skip.isEnabled, timeout=LONG_MS)
+    used = list[tuple[str, float]]()
+    context = learning.lesson_context
+    monkeypatch.setattr(
+        learning, "lesson_context", lambda *args: used.append((args[0].title, args[2])) or context(*args)
+    )
+    click(view.skip)
+    qtbot.waitUntil(view.findings.isVisible, timeout=LONG_MS)
+    qtbot.waitUntil((tmp_path / "pages" / "Ada.html").exists, timeout=LONG_MS)
+    assert used == [("class0", 5.0)]
+    later = Session(page.session.settings)
+    later.catalog.open()
+    qtbot.waitUntil(lambda: [each.name for each in later.lessons.known()] == ["toy-two"], timeout=LONG_MS)
+    assert later.close()
+    click(page.leave_class)
+    assert page.list.count() == 2 and page.title.text() == "Lessons" and not page.leave_class.isVisible()
+
+
+@pytest.mark.parametrize("is_remembered", [False, True])
+def test_a_wrong_class_file_is_told_in_a_sentence(
+    qtbot: QtBot, page: LessonsPage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_remembered: bool
+) -> None:
+    path, settings = tmp_path / "class.toml", page.session.settings
+    path.write_text("code = 'import os'")
+    if is_remembered:
+        settings.set_text("class_file", str(path))
+        later = Session(settings)
+        with qtbot.waitSignal(later.failed, timeout=LONG_MS) as failed:
+            later.catalog.open()
+        assert later.lessons.class_file() == str(path) and "is not a class file." in later.lessons.class_problem
+        assert len(later.lessons.known()) == 2
+        assert later.close()
+    else:
+        monkeypatch.setattr(dialogs, "choose_class_file", lambda *_: path)
+        with qtbot.waitSignal(page.session.failed, timeout=LONG_MS) as failed:
+            click(page.open_class)
+        assert page.list.count() == 2 and page.session.lessons.class_file() == ""
+    assert failed.args[0].title == f"{path} is not a class file." and "code" in failed.args[0].hint
 
 
 def test_prediction_of_a_number(qtbot: QtBot) -> None:
