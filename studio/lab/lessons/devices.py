@@ -130,7 +130,7 @@ class Devices(Lesson):
         devices = [context.device, *(device for device in working if device.id != context.device.id)]
         proofs, failures = list[_Proof](), list[str]()
         for done, device in enumerate(devices):
-            yield Progress(done, len(devices), f"devices; now {device.name}")
+            yield _progress(done, len(devices), device)
             try:
                 with detection.wrap_device_errors(device.torch):
                     proofs.append(_prove(context, device, context.seconds / len(devices)))
@@ -138,7 +138,6 @@ class Devices(Lesson):
                 if device is context.device:
                     raise
                 failures.append(f"{device.name}: {error.title}")
-            yield Progress(done + 1, len(devices), f"devices; now {device.name}")
         own = proofs[0]
         step = make_step(context, context.target)
         figures: dict[str, float | str] = {
@@ -178,6 +177,13 @@ class Devices(Lesson):
     def card_text(self, figures: Figures) -> str:
         speed = rate(float(figures["steps_per_s"]), "steps")
         return f"{speed} with the same network and {figures['batch']:.0f} sprites."
+
+
+def _progress(done: int, total: int, device: Device) -> Progress:
+    """Return the progress before a device is measured; the progress of a single device is unknown."""
+    if total == 1:
+        return Progress(0, 0, f"measuring {device.name}")
+    return Progress(done, total, f"devices measured, now {device.name}")
 
 
 def _prove(context: ExperimentContext, device: Device, seconds: float) -> _Proof:

@@ -119,14 +119,13 @@ class Loading(Lesson):
         step = Step(make_network(len(found.class_names)).to(context.target), *first)
         step()  # warm-up
         speeds, started_s = dict[tuple[int, int, bool], float](), 0.0
-        for done, (size, workers, pinned) in enumerate(settings, 1):
+        for done, (size, workers, pinned) in enumerate(settings):
             loader = DataLoader(
                 data, size, shuffle=True, num_workers=workers, pin_memory=pinned, persistent_workers=workers > 0
             )
-            seconds = context.seconds / len(settings)
-            speeds[size, workers, pinned], first_s = yield from _speed(step, loader, context.target, seconds)
+            seconds, progress = context.seconds / len(settings), Progress(done, len(settings), "loaders measured")
+            speeds[size, workers, pinned], first_s = yield from _speed(step, loader, context.target, seconds, progress)
             started_s = max(started_s, first_s if workers else 0.0)
-            yield Progress(done, len(settings), "loaders measured")
         alone, helped = speeds[_SIZE, 0, False], speeds[_SIZE, _WORKERS, False]
         figures: dict[str, float | str] = {
             "alone_per_s": alone, "workers_per_s": helped, "workers": float(_WORKERS), "first_batch_s": started_s,
@@ -190,9 +189,12 @@ def _table(speeds: Mapping[tuple[int, int, bool], float]) -> Table:
 
 
 def _speed(
-    step: Step, loader: DataLoader[Any], target: torch.device, seconds: float
+    step: Step, loader: DataLoader[Any], target: torch.device, seconds: float, progress: Progress
 ) -> Generator[Progress, None, tuple[float, float]]:
-    """Train for at least an epoch and `seconds`; return sprites per second, and the seconds before the first batch."""
+    """Train for at least an epoch and `seconds`; return sprites per second, and the seconds before the first batch.
+
+    Yields `progress` after each epoch.
+    """
     begun_s = time.perf_counter()
     batches = iter(loader)
     next(batches)
@@ -206,7 +208,7 @@ def _speed(
             sprites += len(y)
         detection.synchronize(target)
         passed_s = time.perf_counter() - start_s
-        yield Progress(0, 0, "sprites loaded")
+        yield progress
         if passed_s > seconds:
             return sprites / passed_s, first_s
         batches = iter(loader)

@@ -142,8 +142,8 @@ class Timing(Lesson):
     )
 
     def run(self, context: ExperimentContext) -> Events:
+        yield Progress(0, 0, "timing steps of the small network")
         times, table = _timing(context, _SHARE * context.seconds)
-        yield Progress(0, 0, "steps timed")
         rest = dataclasses.replace(context, seconds=(1 - _SHARE) * context.seconds)
         for event in experiment("roofline").run(rest):
             if isinstance(event, Outcome):

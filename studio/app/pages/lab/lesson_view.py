@@ -132,6 +132,10 @@ class LessonView(QWidget):
         session.device_choice.changed.connect(self._refresh)
         session.catalog.plots_ready.connect(self.findings.make_plots)
 
+    def before_show(self) -> None:
+        """Make the buttons equally high, else the page jumps when one replaces the other."""
+        self.cancel.setMinimumHeight(self.measure.sizeHint().height())
+
     def show_lesson(self, lesson: lesson_base.Lesson, number: int, total: int) -> None:
         """Show a lesson with the learner's earlier answers. number: on the path, from 1."""
         self.lesson, self._is_last = lesson, number == total

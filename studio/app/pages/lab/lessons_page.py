@@ -31,9 +31,9 @@ class LessonsPage(QWidget):
         self.list = QListWidget()
         self.progress = factory.caption("")
         self.name = QLineEdit()
-        self.save = factory.button("Save page…", _SAVE, "save", slot=self._on_save_clicked)
-        self.open_class = factory.button("Open class…", _OPEN, "folder", slot=self._on_open_class_clicked)
-        self.leave_class = factory.button("Leave class", _LEAVE, "close", slot=session.lessons.leave_class)
+        self.save = factory.button("Save page…", _SAVE, slot=self._on_save_clicked)
+        self.open_class = factory.button("Open class…", _OPEN, slot=self._on_open_class_clicked)
+        self.leave_class = factory.button("Leave class", _LEAVE, slot=session.lessons.leave_class)
         self.view = LessonView(session)
         self._scroll = factory.scroll_area(self.view)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
@@ -48,6 +48,7 @@ class LessonsPage(QWidget):
 
     def before_show(self) -> None:
         """Load the answers again, since the command line may have added some."""
+        self.view.before_show()
         if self.session.lessons.known():
             self.session.lessons.load_records()
 
@@ -64,7 +65,7 @@ class LessonsPage(QWidget):
         self.list.setSpacing(2)
         factory.set_name_and_tip(self.name, "Your name", _NAME)
         name = factory.labelled("Your name", self.name)
-        buttons = factory.column(self.save, factory.row(self.open_class, self.leave_class, spacing=4), spacing=4)
+        buttons = factory.row(self.save, self.open_class, self.leave_class, spacing=4)
         left = factory.column(
             self.title, self.about, self.list, self.progress, name, buttons, margin=2 * factory.GRID, grows=2
         )
@@ -90,7 +91,13 @@ class LessonsPage(QWidget):
         self.title.show_text((settings.title if settings is not None else "") or "Lessons")
         self.about.setText(lessons.class_problem or (_about(settings) if settings is not None else _ABOUT))
         factory.set_enabled(self.open_class, "" if settings is not None else _LOADING)
-        self.leave_class.setVisible(bool(lessons.class_file()))
+        shown, hidden = self.open_class, self.leave_class
+        if lessons.class_file():
+            shown, hidden = hidden, shown
+        shown.show()
+        if hidden.hasFocus():
+            shown.setFocus()
+        hidden.hide()
         is_handed_in = settings is not None and settings.hand_in is not None
         self.name.setPlaceholderText("" if settings is None or is_handed_in else lessons.learner())
 
