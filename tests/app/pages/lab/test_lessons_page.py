@@ -20,6 +20,8 @@ from studio.app.pages.lab.lessons_page import LessonsPage
 from studio.app.pages.lab.page import LabPage
 from studio.app.state.session import Session
 from studio.core.events import Events, Progress
+from studio.data.sprites import Sprites
+from studio.engine.devices.types import Device
 from studio.lab import running
 from studio.lab.experiments.base import ExperimentContext
 from studio.lab.learn import running as learning
@@ -202,10 +204,13 @@ def test_a_class_file_chooses_lessons_sprites_and_the_folder(
     page.name.editingFinished.emit()
     qtbot.waitUntil(view.skip.isEnabled, timeout=LONG_MS)
     used = list[tuple[str, float]]()
-    context = learning.lesson_context
-    monkeypatch.setattr(
-        learning, "lesson_context", lambda *args: used.append((args[0].title, args[2])) or context(*args)
-    )
+    lesson_context = learning.lesson_context
+
+    def record_context(sprites: Sprites, device: Device, seconds: float) -> ExperimentContext:
+        used.append((sprites.title, seconds))
+        return lesson_context(sprites, device, seconds)
+
+    monkeypatch.setattr(learning, "lesson_context", record_context)
     click(view.skip)
     qtbot.waitUntil(view.findings.isVisible, timeout=LONG_MS)
     qtbot.waitUntil((tmp_path / "pages" / "Ada.html").exists, timeout=LONG_MS)
