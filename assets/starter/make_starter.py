@@ -1,17 +1,18 @@
 """Trains the network that a training may start from, on sprites that are in the public domain (CC0) only.
 
-    python assets/starter/make_starter.py TILES
+    python assets/starter/make_starter.py SPRITES [--width 64]
 
-TILES: the folder of the generator's first source in `sources.json`, as it was published; `tiles.sha256` says which of
-its files are learnt from. The others are drawn by assets/demo/demo_art. The same machine makes the same bytes, in some
-twenty minutes on one core. --without art or --without tiles makes one that has never seen that source, to be judged by
-it.
+SPRITES: a folder with 'dcss' and 'characters'; sources.json says where from, tiles.sha256 and characters.sha256 list the
+files. The scripts of assets/demo/demo_art draw the other collections: see collecting.py. The same machine makes the same
+bytes, in two hours on one core. --without NAME leaves out the collections whose titles begin with NAME, such as dcss,
+ninja-adventure or drawn. The collection then judges the starter: see tests/bench/bench_small_data.py.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
+import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from studio.core.process import prepare_for_training
@@ -19,77 +20,45 @@ from studio.core.process import prepare_for_training
 if __name__ == "__main__":
     prepare_for_training()  # before torch comes in
 
-import numpy as np
-from building import HERE, check_files, save, train
+from building import HERE, save
+from collecting import collect
+from pretraining import pretrain
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "demo"))
-from make_demo_sprites import CLASSES, draw_on_canvases
-
-from studio.data.importing.importing import SpritesImported, import_sprites
-from studio.data.options import ImportOptions
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.training.parents import StarterInfo
-from studio.recipes.base import Spec
 
-OUT = HERE / "starter.safetensors"
-SEED = 20261123
-SIZE = 32
-PER_CLASS = 300  # drawn sprites: as many, in all, as there are tiles
-STEPS = 4000
-WIDTH = 32  # of twice that, sixty sprites take twice the time; they come out a little nearer, with more copies
-CLASS_DROP = 0.3  # the classes are not those that it will be used for
+SEED = 20261128
+SIZE = 32  # sprites up to twice this size may start from the starter
+STEPS = {32: 24_000, 64: 12_000}  # by width: two hours on one core
+OUT = {32: HERE / "starter.safetensors", 64: HERE / "starter-64.safetensors"}
+CLASS_DROP = 0.3  # users have other classes
 
 
-def drawn_sprites() -> Sprites:
-    """Sprites by the demo's artists, each somewhere on its canvas."""
-    rgba = draw_on_canvases(SEED, PER_CLASS, SIZE)
-    labels = np.arange(len(CLASSES)).repeat(PER_CLASS)
-    names = tuple(f"drawn {number}" for number in range(len(rgba)))
-    return Sprites(rgba, labels, tuple(f"drawn/{name}" for name in CLASSES), names, "drawn sprites")
-
-
-def published_tiles(folder: Path) -> Sprites:
-    """The tiles that the manifest names. Raises BadInputError when one is missing or another than it was."""
-    check_files(folder, "tiles.sha256")
-    *_, read = import_sprites([folder], ImportOptions(size=SIZE))
-    assert isinstance(read, SpritesImported)
-    return read.sprites
-
-
-def together(parts: list[Sprites]) -> Sprites:
-    """All of them as one set."""
-    first = np.cumsum([0, *(len(part.class_names) for part in parts)])
-    return Sprites(
-        np.concatenate([part.rgba for part in parts]),
-        np.concatenate([part.labels + start for part, start in zip(parts, first[:-1], strict=True)]),
-        tuple(name for part in parts for name in part.class_names),
-        tuple(name for part in parts for name in part.names),
-        " and ".join(part.title for part in parts),
-    )
+def fingerprint(collections: Sequence[Sprites]) -> str:
+    """Return a hash of all collections, 32 hex digits."""
+    return hashlib.sha256(" ".join(sprites.fingerprint for sprites in collections).encode()).hexdigest()[:32]
 
 
 def main() -> None:
-    """Train it, and write its averaged weights in half precision, those of single classes left out."""
+    """Train the starter and write its averaged weights in half precision, without the classes of single collections."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tiles", type=Path)
-    parser.add_argument("--without", choices=["art", "tiles"])
-    parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("sprites", type=Path)
+    parser.add_argument("--width", type=int, choices=sorted(STEPS), default=32)
+    parser.add_argument("--without", nargs="+", default=[], metavar="NAME")
+    parser.add_argument("--steps", type=int, help="of the training")
+    parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
-    parts = [] if chosen.without == "tiles" else [published_tiles(chosen.tiles)]
-    sprites = together(parts if chosen.without == "art" else [*parts, drawn_sprites()])
-    recipe = catalog.recipe("generator")
-    # One thread: with another number of them, the last bits are others.
-    config = recipe.Config(
-        steps=chosen.steps, width=WIDTH, class_dropout=CLASS_DROP, flip=True, seed=SEED, holdout=0.02, threads=1
-    )
-    weights = train(sprites, recipe, config)
-    for name in recipe.rows(Spec.of(sprites)):
-        weights[name] = weights[name][-1:]  # the row that stands for any class
+    steps = chosen.steps or STEPS[chosen.width]
+    collections, recipe = collect(chosen.sprites, chosen.without, SEED), catalog.recipe("generator")
+    # Another number of threads changes the last bits.
+    config = recipe.Config(steps=steps, width=chosen.width, class_dropout=CLASS_DROP, flip=True, seed=SEED, threads=1)
+    weights = pretrain(collections, recipe, config)
+    weights["label.weight"] = weights["label.weight"][-1:]  # the row that stands for any class
     settings = {name: getattr(config, name) for name in recipe.fixed_by_weights}
-    about = StarterInfo(recipe.name, settings, SIZE, chosen.steps, sprites.title, sprites.fingerprint)
-    save(chosen.out, weights, about)
+    title = f"{sum(map(len, collections))} published and drawn sprites"
+    about = StarterInfo(recipe.name, settings, SIZE, steps, title, fingerprint(collections))
+    save(chosen.out or OUT[chosen.width], weights, about)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..palette import COLOURS
 from .cells import BACK, FRONT, SIDE, coloured
 from .creatures import Creature
 from .people import Person
@@ -26,14 +27,17 @@ class Role:
     recolours: tuple[tuple[str, str], ...] = ()
 
 
-def characters() -> dict[str, NDArray[np.uint8]]:
-    """The sheets of all figures and recolours by name: a row a direction, a column a frame of the walk."""
+def characters(table: NDArray[np.uint8] = COLOURS) -> dict[str, NDArray[np.uint8]]:
+    """Return the sheets of all figures and recolours by name: a row for each direction, a column for each frame.
+
+    table: uint8 [ramps, tones, 3], the colours.
+    """
     sheets: dict[str, NDArray[np.uint8]] = {}
     for name, role in (PEOPLE | FOLK | BEASTS).items():
         sheet = np.block([[role.figure.cell(view, step, left) for step in COLUMNS] for view, left in ROWS])
-        sheets[name] = coloured(sheet, _dyes(role.dyes))
+        sheets[name] = coloured(sheet, _dyes(role.dyes), table)
         for colour, dyes in role.recolours:
-            sheets[f"{name}-{colour}"] = coloured(sheet, _dyes(role.dyes) | _dyes(dyes))
+            sheets[f"{name}-{colour}"] = coloured(sheet, _dyes(role.dyes) | _dyes(dyes), table)
     return sheets
 
 

@@ -121,12 +121,15 @@ def colours(dyes: Dyes) -> dict[str, tuple[Ramp, int]]:
     return key
 
 
-def coloured(grid: Grid, dyes: Dyes) -> NDArray[np.uint8]:
-    """The pixels of a grid: alpha 0 or 255, and no colour where there is no alpha."""
+def coloured(grid: Grid, dyes: Dyes, table: NDArray[np.uint8] = COLOURS) -> NDArray[np.uint8]:
+    """Return the pixels of a grid: alpha 0 or 255, and no colour where there is no alpha.
+
+    table: uint8 [ramps, tones, 3], the colours.
+    """
     key = colours(dyes)
     out = np.zeros((*grid.shape, 4), dtype=np.uint8)
     for y, x in zip(*np.nonzero(grid != EMPTY), strict=True):
-        out[y, x, :3] = COLOURS[key[str(grid[y, x])]]
+        out[y, x, :3] = table[key[str(grid[y, x])]]
         out[y, x, 3] = 255
     return out
 
