@@ -2,10 +2,10 @@
 
     python assets/starter/make_starter.py SPRITES [--width 64]
 
-SPRITES: a folder with 'dcss' and 'characters'; sources.json says where from, tiles.sha256 and characters.sha256 list the
-files. The scripts of assets/demo/demo_art draw the other collections: see collecting.py. The same machine makes the same
-bytes, in two hours on one core. --without NAME leaves out the collections whose titles begin with NAME, such as dcss,
-ninja-adventure or drawn. The collection then judges the starter: see tests/bench/bench_small_data.py.
+SPRITES: a folder with 'dcss' and 'characters'; sources.json says where from, tiles.sha256 and characters.sha256 list
+the files. The scripts of assets/demo/demo_art draw the other collections: see collecting.py. The same machine makes the
+same bytes, in two hours on one core. --without NAME leaves out the collections whose titles begin with NAME, such as
+dcss, ninja-adventure or drawn. The collection then judges the starter: see tests/bench/bench_small_data.py.
 """
 
 from __future__ import annotations

@@ -23,9 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-STARTER = Path(__file__).resolve().parents[2] / "assets" / "starter"
-sys.path.append(str(STARTER))
-
+sys.path.append(str(Path(__file__).resolve().parents[2] / "assets" / "starter"))
 from pretraining import CPU, PALETTE, pretrain
 from recolouring import NATURAL, Recolouring, random_recolouring, recolour
 
@@ -90,10 +88,9 @@ def main() -> None:
             network.eval()
             natural = loss_on(heldout, network, recipe, config, NATURAL)
             turned = np.mean([loss_on(heldout, network, recipe, config, how) for how in others])
-            say(
-                f"seed {seed}, {'recoloured' if recolours else 'own colours'}: {1000 * took_s / chosen.steps:.0f} ms of one core a "
-                f"step, loss on held-out sprites {natural:.3f}, in other hues {turned:.3f}"
-            )
+            how, step_ms = "recoloured" if recolours else "own colours", 1000 * took_s / chosen.steps
+            say(f"seed {seed}, {how}: {step_ms:.0f} ms of a core for a step, loss on held-out sprites {natural:.3f}, "
+                f"in other hues {turned:.3f}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
-"""What becomes of few sprites: the quality of new ones, and how many are copies, as a training goes on and at its end.
+"""What becomes of few sprites, from nothing or from a starter: the quality of new sprites, and the share of copies.
 
-    python -m tests.bench.bench_small_data SPRITES --counts 60 200 800 [--from starter] [--every 60] [--with flip=true]
+    python -m tests.bench.bench_small_data SPRITES --counts 60 200 800 [--from nothing starter FILE RUN] [--steps 400]
+        [--choices 0 1 2] [--seeds 0 1 2] [--every 60] [--with flip=true] [--sets sheets]
 
-Takes so many sprites at random from the largest classes, about twenty of each class, and trains on them alone as the
-preset 'Standard' would; then judges new sprites of the model that is kept as the best against those of the same classes
-that it never saw, in features learnt from all and in fixed ones. --every: judges the live model, too, after so many
-steps; the time of that is not the training's. 'nearer': new ones that are nearer to those learnt from than unseen ones.
+Takes that many sprites at random from the largest classes, about twenty of each class, at most nine tenths of them, and
+trains on them alone as the preset 'Standard' would, or for --steps. Then judges new sprites of the best checkpoint by
+the unseen sprites of these classes, in features learnt from all sprites and in fixed features. A summary compares the
+starts. FILE: a starter of assets/starter/make_starter.py that never saw SPRITES; '--with width=32' gives a training
+from nothing the width of the starter. --every: also judges the live model after that many steps, outside the training's
+time. 'nearer': new sprites that are nearer to the training sprites than unseen sprites. --sets: how characters are cut
+out of sheets, as in `studio train`.
 """
 
 from __future__ import annotations
@@ -15,10 +19,14 @@ from studio.core.process import prepare_for_training
 if __name__ == "__main__":
     prepare_for_training()  # before torch comes in
 
+import itertools
+import math
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -31,7 +39,7 @@ from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control.control import Control
 from studio.engine.devices.detection import choose_device, find_device, probe_devices, resolve_precision
-from studio.engine.devices.types import STARTER
+from studio.engine.devices.types import NOTHING, STARTER
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.evaluate import loss_gap, sample_classes
@@ -42,7 +50,7 @@ from studio.engine.sampling.generate import draw
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.benchmark import training_budget
 from studio.engine.training.loop import train_new
-from studio.engine.training.parents import Parent, load_parent
+from studio.engine.training.parents import Parent, load_parent, parse_starter
 from studio.recipes.base import Recipe
 from tests.bench.tools import command_line, say
 from tests.data.making import imported
@@ -50,14 +58,47 @@ from tests.engine.tools import nearest_training_sprites
 
 CPU = torch.device("cpu")
 A_CLASS = 20  # sprites, on average
+MOST_LEARNT = 0.9  # of the sprites; the others judge
+
+
+class Scores(NamedTuple):
+    """How near sprites are to unseen sprites, and how many are copies; a share is in [0, 1]."""
+
+    kid: float
+    kid_error: float
+    fixed_kid: float  # in the fixed features
+    surprisal: float
+    copies: float
+    nearer: float = math.nan
+    loss_gap: float = math.nan
+
+    def __str__(self) -> str:
+        text = (
+            f"KID {self.kid:.3f} +- {self.kid_error:.3f}  fixed {self.fixed_kid:.3f}  surprisal {self.surprisal:.2f}  "
+            f"copies {self.copies:.1%}"
+        )
+        return text if math.isnan(self.nearer) else f"{text}  nearer {self.nearer:.0%}  loss gap {self.loss_gap:.0%}"
+
+
+class Setup(NamedTuple):
+    """The settings that the compared trainings share."""
+
+    sprites: int
+    steps: int  # 0: as the preset says
+    choice: int
+    seed: int
 
 
 def some_of(sprites: Sprites, count: int, choice: int) -> tuple[Sprites, Sprites]:
-    """So many sprites of the largest classes, chosen by that seed, and the others of these classes."""
+    """Return that many sprites of the largest classes, chosen by the seed `choice`, and the others of these classes.
+
+    Takes at most MOST_LEARNT of the sprites of these classes.
+    """
     rng = np.random.default_rng(choice)
     largest = np.argsort(-sprites.class_counts(), kind="stable")[: max(1, count // A_CLASS)]
     order = rng.permutation(np.flatnonzero(np.isin(sprites.labels, largest)))
     names = tuple(sprites.class_names[i] for i in np.sort(largest))
+    count = min(count, int(MOST_LEARNT * len(order)))
 
     def part(places: NDArray[np.int64]) -> Sprites:
         taken = sprites.take(np.sort(places))
@@ -81,30 +122,28 @@ class Judge:
         self._patches = PatchSurprisal(self.unseen.rgba, self.unseen.groups, self.few.rgba)
         self._near_unseen = nearest_training_sprites(self.unseen.rgba, self.few, None, CPU)
 
-    def of_real_sprites(self) -> str:
-        """What the sprites that are learnt from get, and how many of the unseen ones are copies of them."""
-        return f"{self._distances(self.few.rgba)}  copies {self._near_unseen.is_copy.mean():.1%}"
+    def of_real_sprites(self) -> Scores:
+        """Return the scores of the training sprites, with the share of unseen sprites that are copies of them."""
+        return self._scores(self.few.rgba, float(self._near_unseen.is_copy.mean()))
 
-    def of(self, model: TrainedModel, count: int) -> str:
-        """What so many new sprites get."""
+    def of(self, model: TrainedModel, count: int) -> Scores:
+        """Return the scores of `count` new sprites."""
         new = run_to_end(draw(model, sample_classes(self.few, count, seed=1), GenerateSettings()))
         near = nearest_training_sprites(new, self.few, None, CPU)
-        return (
-            f"{self._distances(new)}  copies {near.is_copy.mean():.1%}  "
-            f"nearer {probability_below(near.distance, self._near_unseen.distance):.0%}  "
-            f"loss gap {loss_gap(model, self.few, self.unseen):.0%}"
+        return self._scores(new, float(near.is_copy.mean()))._replace(
+            nearer=probability_below(near.distance, self._near_unseen.distance),
+            loss_gap=loss_gap(model, self.few, self.unseen),
         )
 
-    def _distances(self, rgba: NDArray[np.uint8]) -> str:
+    def _scores(self, rgba: NDArray[np.uint8], copies: float) -> Scores:
         distance, fixed = kid(self._real, self.features.of(rgba)), kid(self._real_fixed, self._fixed.of(rgba))
-        return (
-            f"KID {distance.value:.3f} +- {distance.error:.3f}  fixed {fixed.value:.3f}  "
-            f"surprisal {self._patches.distance(rgba):.2f}"
-        )
+        return Scores(distance.value, distance.error, fixed.value, self._patches.distance(rgba), copies)
 
 
-def follow(judge: Judge, recipe: Recipe, config: TrainingConfig, parent: Parent | None, every: int, count: int) -> None:
-    """Train on the few, and print a line for each time of judging."""
+def follow(
+    judge: Judge, recipe: Recipe, config: TrainingConfig, parent: Parent | None, every: int, count: int
+) -> Scores:
+    """Train on the few, print a line for each time of judging, and return the scores of the best checkpoint."""
     device, control, judging_s, next_step = choose_device(probe_devices(), "cpu"), Control(), 0.0, every
     with tempfile.TemporaryDirectory() as scratch:
         run, start_s = Path(scratch) / "run", time.perf_counter()
@@ -118,41 +157,85 @@ def follow(judge: Judge, recipe: Recipe, config: TrainingConfig, parent: Parent 
                 judging_s += time.perf_counter() - before_s
         took_s = time.perf_counter() - start_s - judging_s
         best = load_model(run, "best", device)
-        say(f"   best: {best.step} steps, the run took {took_s:.0f} s  {judge.of(best, count)}")
+        scores = judge.of(best, count)
+        say(f"   best: {best.step} steps, the run took {took_s:.0f} s  {scores}")
+    return scores
+
+
+def parent_from(source: str, recipe: Recipe) -> Parent | None:
+    """Return the start that a word of --from names: 'nothing', 'starter', a starter's file or a run's folder."""
+    if source == NOTHING:
+        return None
+    if source == STARTER:
+        return load_parent(STARTER, recipe)
+    path = Path(source)
+    return parse_starter(path.read_bytes(), "CC0-1.0") if path.is_file() else load_parent(path, recipe)
+
+
+def comparison(results: Mapping[str, Mapping[Setup, Scores]], own: Mapping[tuple[int, int], Scores]) -> list[str]:
+    """Return a line for each start, number of sprites and number of steps.
+
+    results: by start. own: scores of the training sprites themselves, by number and choice.
+    """
+    lines = []
+    for start, found in results.items():
+        for count, steps in sorted({(setup.sprites, setup.steps) for setup in found}):
+            here = {setup: scores for setup, scores in found.items() if (setup.sprites, setup.steps) == (count, steps)}
+            others = results.get(NOTHING, {})
+            apart = [scores.kid - others[setup].kid for setup, scores in here.items() if setup in others]
+            by_choice = [
+                f"{np.mean([scores.kid for setup, scores in here.items() if setup.choice == choice]):.3f} "
+                f"(its sprites {own[count, choice].kid:.3f})"
+                for choice in sorted({setup.choice for setup in here})
+            ]
+            copies = max(scores.copies for scores in here.values())
+            line = f"{count} sprites, {steps or 'usual'} steps, from {start}: KID {', '.join(by_choice)}"
+            line += f", copies up to {copies:.1%}"
+            if start != NOTHING and apart:
+                error = np.std(apart, ddof=1) / len(apart) ** 0.5 if len(apart) > 1 else math.nan
+                line += f", KID against nothing {np.mean(apart):+.3f} +- {error:.3f}"
+            lines.append(line)
+    return lines
 
 
 def main() -> None:
-    """Follow a training for each number, choice and seed."""
+    """Follow a training for each number, choice, start, number of steps and seed, and compare the starts."""
     parser = command_line(__doc__)
     parser.add_argument("sprites", type=Path)
     parser.add_argument("--counts", type=int, nargs="+", default=[60, 200, 800])
     parser.add_argument("--choices", type=int, nargs="+", default=[0], help="seeds by which the sprites are chosen")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of the trainings")
-    parser.add_argument("--from", dest="parent", type=lambda text: text if text == STARTER else Path(text))
+    parser.add_argument("--from", dest="starts", nargs="+", default=[NOTHING])
+    parser.add_argument("--steps", type=int, nargs="+", default=[0], help="0: as many as the preset 'Standard'")
     parser.add_argument("--every", type=int, default=0, metavar="STEPS")
     parser.add_argument("--drawn", type=int, default=1024)
     parser.add_argument("--with", nargs="*", default=[], dest="settings", metavar="NAME=VALUE")
+    parser.add_argument("--sets", default="auto")
     chosen = parser.parse_args()
-    sprites, recipe, device = (
-        imported(chosen.sprites).sprites,
-        catalog.recipe("generator"),
-        find_device("cpu", probe=True),
-    )
-    parent = load_parent(chosen.parent, recipe) if chosen.parent else None
+    sprites, recipe = imported(chosen.sprites, sets=chosen.sets).sprites, catalog.recipe("generator")
+    device = find_device("cpu", probe=True)
+    parents = {start: parent_from(start, recipe) for start in chosen.starts}
     features = run_to_end(learn_features(sprites, CPU, resolve_precision(device, "auto")))
     known = {item.name: item for item in settings_of(recipe.Config)}
     changes = {name: known[name].parse(text) for name, _, text in (word.partition("=") for word in chosen.settings)}
-    for count in chosen.counts:
-        for choice in chosen.choices:
-            few, unseen = some_of(sprites, count, choice)
-            judge = Judge(few, unseen, features)
+    results: dict[str, dict[Setup, Scores]] = {start: {} for start in parents}
+    own: dict[tuple[int, int], Scores] = {}
+    for count, choice in itertools.product(chosen.counts, chosen.choices):
+        few, unseen = some_of(sprites, count, choice)
+        judge = Judge(few, unseen, features)
+        own[count, choice] = judge.of_real_sprites()
+        say(f"{count} sprites, choice {choice}: {len(few)} to learn from, {len(unseen)} unseen. {own[count, choice]}")
+        for steps, seed, (start, parent) in itertools.product(chosen.steps, chosen.seeds, parents.items()):
             budget = training_budget(recipe, few, device, parent.settings if parent else None)
-            preset = next(preset for preset in recipe.presets(budget) if preset.title == "Standard")
-            for seed in chosen.seeds:
-                config = recipe.defaults(budget).replace(**{**preset.changes, **changes, "seed": seed})
-                say(f"{count} sprites, choice {choice}, seed {seed}, from {chosen.parent or 'nothing'}, "
-                    f"{config.changed()}: those learnt from {judge.of_real_sprites()}")  # fmt: skip
-                follow(judge, recipe, config, parent, chosen.every, chosen.drawn)
+            length = {"steps": steps, "epochs": 0} if steps else {}
+            settings = {**recipe.usual_changes(budget), **changes, **length, "seed": seed}
+            config = recipe.defaults(budget).replace(**settings)
+            say(f"{count} sprites, choice {choice}, seed {seed}, from {start}, {config.changed()}")
+            results[start][Setup(count, steps, choice, seed)] = follow(
+                judge, recipe, config, parent, chosen.every, chosen.drawn
+            )
+    for line in comparison(results, own):
+        say(line)
 
 
 if __name__ == "__main__":
