@@ -195,6 +195,7 @@ class Session(QObject):
         self.settings.sync()
         self.editing.release()
         self.characters.release()
+        self.given_tiles.release()
         self.drag_files.close()
         return self.job_queue.shut_down(_SHUT_DOWN_TIMEOUT_MS)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass, replace
-from zipfile import BadZipFile
 
 import numpy as np
 
 from studio.core import records
+from studio.core.npz import load_arrays
 from studio.data.sets.drafts import Candidate, Draft
 from studio.data.sets.placing import CellGrid
 
@@ -53,9 +53,9 @@ def draft_to_bytes(draft: Draft) -> bytes:
 def draft_from_bytes(data: bytes) -> Draft:
     """Create a draft from the output of `draft_to_bytes`. Raises ValueError for damaged data."""
     try:
-        with np.load(io.BytesIO(data)) as stored:
-            about, cells, drawn, marks = (stored[name] for name in ("about", "cells", "drawn", "marks"))
-    except (OSError, EOFError, KeyError, BadZipFile) as error:
+        arrays = load_arrays(data)
+        about, cells, drawn, marks = (arrays[name] for name in ("about", "cells", "drawn", "marks"))
+    except KeyError as error:
         raise ValueError("no npz file of a draft") from error
     told = records.parse(about.tobytes(), _DraftRecord)
     size, count = cells.shape[1:2], len(told.candidates)

@@ -12,7 +12,6 @@ import os
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from studio.core import files
 from studio.core.arrays import Rgba
 from studio.core.events import Event, Progress
+from studio.core.npz import load_arrays
 from studio.data.images.canvas import as_uint32
 from studio.data.similarity.near_duplicates import SimilarPairs, find_similar
 from studio.data.sprites import Sprites
@@ -87,9 +87,9 @@ def find_near_duplicates(sprites: Sprites, cache_dir: Path | None) -> Generator[
     for done in sprites.compute_fingerprint():
         yield Progress(done, len(sprites), "sprites looked up")
     kept = cache_dir / _NAME.replace("*", f"{_VERSION}-{sprites.fingerprint}")
-    unreadable = contextlib.suppress(OSError, ValueError, EOFError, KeyError, BadZipFile)
-    with unreadable, kept.open("rb") as data, np.load(data) as file:  # numpy would leave a damaged file open
-        return _unpacked(file["copies"], file["similar"], len(sprites))
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        arrays = load_arrays(kept.read_bytes())
+        return _unpacked(arrays["copies"], arrays["similar"], len(sprites))
     found = yield from _search(sprites)
     similar = found.similar
     with contextlib.suppress(OSError):

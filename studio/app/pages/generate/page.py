@@ -83,6 +83,7 @@ class GeneratePage(Page):
         self.sets.save_state()
         self.session.editing.store()
         self.session.characters.store()
+        self.session.given_tiles.store()
         self.session.kept_sprites.store()
 
     def before_show(self) -> None:

@@ -1,24 +1,29 @@
-"""The tiles that the user gives for a tile set, for each kind of set."""
+"""The tiles that the user gives for tile sets, and their file between sessions."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import set_jobs
 from studio.app.background.job_queue import JobQueue
+from studio.app.state.window_file import WindowFile
+from studio.core import paths
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
+from studio.data.tiles.given_file import GivenSets, given_from_bytes, given_to_bytes
 from studio.data.tiles.layout import TileSetSpec
 
-_Kind = tuple[bool, int, int, int]  # is a blob, terrains, variants, side of a tile in pixels
+_MOST_SETS = 20  # with given tiles; the longest unchanged set is forgotten first
 
 
 class GivenTiles(QObject):
-    """Holds the given tiles until the window closes, and reads files of tiles."""
+    """Holds the given tiles of each tile set, and reads files of tiles."""
 
     changed = Signal()  # the given tiles of a set
     read = Signal(object)  # list of (name, uint8 [H, W, 4]): images in files
@@ -27,20 +32,33 @@ class GivenTiles(QObject):
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
-        self._sets: dict[_Kind, Rgba] = {}
+        self._file = WindowFile(paths.home() / "given-tiles.npz", given_from_bytes, given_to_bytes)
+        self._sets: GivenSets = self._file.stored or {}
 
     def of(self, spec: TileSetSpec, size: int) -> Rgba | None:
         """Return the given tiles of a set, uint8 [N, S, S, 4], transparent where missing; None without given tiles."""
-        return self._sets.get(_kind(spec, size))
+        given = self._sets.get(_key(spec, size))
+        if given is None or not given[: spec.tile_count, ..., 3].any():
+            return None
+        more = max(0, spec.tile_count - len(given))  # tiles of further variants
+        return np.pad(given[: spec.tile_count], ((0, more), (0, 0), (0, 0), (0, 0)))
 
     def give(self, spec: TileSetSpec, tiles: Rgba) -> None:
-        """Replace the given tiles of a set by uint8 [N, S, S, 4], transparent where missing."""
-        kind = _kind(spec, tiles.shape[1])
-        if tiles[..., 3].any():
-            self._sets[kind] = tiles
-        else:
-            self._sets.pop(kind, None)
+        """Replace the given tiles of a set by uint8 [N, S, S, 4], transparent where missing. Further variants stay."""
+        key = _key(spec, tiles.shape[1])
+        further = self._sets.get(key, tiles)[len(tiles) :]
+        sets = {other: given for other, given in self._sets.items() if other != key}
+        sets[key] = np.concatenate([tiles, further])
+        self._sets = {other: given for other, given in [*sets.items()][-_MOST_SETS:] if given[..., 3].any()}
         self.changed.emit()
+
+    def store(self) -> None:
+        """Store the given tiles for the next session. Raises OSError."""
+        self._file.store(self._sets or None)
+
+    def release(self) -> None:
+        """Unlock the file of the given tiles for other windows."""
+        self._file.release()
 
     def read_files(self, chosen: Sequence[Path]) -> None:
         """Read image files; emit `read` or `refused`."""
@@ -55,5 +73,6 @@ class GivenTiles(QObject):
             self.read.emit([(file.name, rgba) for file in files for _, rgba in file.frames])
 
 
-def _kind(spec: TileSetSpec, size: int) -> _Kind:
-    return spec.kind == "blob", len(spec.terrains), spec.variants, size
+def _key(spec: TileSetSpec, size: int) -> tuple[TileSetSpec, int]:
+    """Return the key of a set, equal for corner and dual-grid tiles and all variants. size: side of a tile."""
+    return dataclasses.replace(spec, kind="blob" if spec.kind == "blob" else "corner", variants=1), size
