@@ -121,10 +121,13 @@ def evaluate_constraints(
     """Check sprites, uint8 [N, S, S, 4], against the constraints, a palette and alpha levels.
 
     palette: uint8 [K, 3], the allowed opaque colours; None: any. keep: bool [N, S, S], pixels kept
-    unchanged. alphas: bool [N, 256], allowed alpha values of each sprite, used without a silhouette; None: any.
+    unchanged. alphas: bool [N, 256], allowed alpha values of each sprite, used without a silhouette; None: any. The
+    given tiles of a tile set are not judged, and the drawn tiles may have their colours.
     """
+    given = keep if keep is not None and constraints.tiles is not None else np.zeros(sprites.shape[:3], np.bool_)
     if palette is not None:
-        numbers, known = _numbers(sprites), np.unique(_numbers(palette))
+        numbers = _numbers(sprites)
+        known = np.union1d(_numbers(palette), numbers[given])
         off = (sprites[..., 3] > 0) & ~np.isin(numbers, known)
         own = keep
         if keep is not None:
@@ -137,7 +140,7 @@ def evaluate_constraints(
     elif alphas is not None:
         is_known = np.take_along_axis(alphas, sprites[..., 3].reshape(len(sprites), -1).astype(np.intp), 1)
         title = "Transparency OK" if alphas[:, 1:255].any() else "No semi-transparency"
-        yield _check(title, ~is_known.reshape(sprites.shape[:3]), keep)
+        yield _check(title, ~is_known.reshape(sprites.shape[:3]) & ~given, keep)
     titles = ("Mirrored left-right", "Mirrored top-bottom")
     for holds, axis, title in zip(constraints.mirror_axes, (2, 1), titles, strict=True):
         if holds:

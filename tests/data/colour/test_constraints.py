@@ -15,6 +15,7 @@ from studio.data.colour.constraints import (
     outline_mask,
     seam_differences,
 )
+from studio.data.tiles.layout import TileSetSpec
 
 
 def _noise(size: int = 9, count: int = 4) -> Rgba:
@@ -110,6 +111,22 @@ def test_colours_are_from_the_palette_except_kept_pixels() -> None:
     assert _found(sprites, Constraints(), palette=palette, keep=keep)["Palette OK"].but_kept == 1
     sprites[1, 3, 3] = [8, 9, 9, 255]
     assert _found(sprites, Constraints(), palette=palette, keep=keep)["Palette OK"].but_kept == 0
+
+
+def test_given_tiles_are_not_judged_and_lend_their_colours() -> None:
+    how = Constraints(tiles=TileSetSpec("corner", ("grass", "water")))
+    palette, alphas = np.array([[1, 2, 3]], np.uint8), np.isin(np.arange(256), (0, 255))[None].repeat(16, 0)
+    tiles = np.full((16, 8, 8, 4), (1, 2, 3, 255), np.uint8)
+    tiles[5] = (90, 80, 70, 130)
+    keep = np.zeros(tiles.shape[:3], bool)
+    keep[5] = True
+    tiles[9, 4, 4] = (90, 80, 70, 255)  # a drawn pixel
+    titles = ("Palette OK", "No semi-transparency")
+    found = _found(tiles, how, palette=palette, alphas=alphas, keep=keep)
+    assert [found[title] for title in titles] == [ConstraintCheck(title, 16, 16) for title in titles]
+    tiles[9, 4, 5] = (90, 80, 71, 254)
+    found = _found(tiles, how, palette=palette, alphas=alphas, keep=keep)
+    assert [found[title] for title in titles] == [ConstraintCheck(title, 15, 16) for title in titles]
 
 
 def test_pixels_have_the_alpha_of_the_silhouette() -> None:
