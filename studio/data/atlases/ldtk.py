@@ -1,5 +1,6 @@
 """Read the tile sets of LDtk projects (.ldtk, JSON). Enum tags of a tile become its class: 'grass + water'.
 
+The sprites are the tiles in the picture of a tile set; levels, which may flip tiles (`f`), are not read.
 https://ldtk.io/json/
 """
 

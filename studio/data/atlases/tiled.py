@@ -1,7 +1,9 @@
 """Read tile sets of Tiled: .tsx files, and .tmx maps with embedded tile sets.
 
 A tile's class is its class in Tiled, else the terrains that it shows: 'grass + water'. Image collections give a class
-to each image. Properties of a tile are attributes. https://doc.mapeditor.org/en/stable/reference/tmx-map-format/
+to each image. Properties of a tile are attributes. The sprites are the tiles in the picture of a tile set; the cells of
+maps, which may flip tiles, and the probabilities of tiles are not read.
+https://doc.mapeditor.org/en/stable/reference/tmx-map-format/
 """
 
 from __future__ import annotations

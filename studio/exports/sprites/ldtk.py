@@ -1,6 +1,7 @@
 """Save a tile set as an LDtk project: the tileset, a layer of terrains with a rule for each tile, and a sample level.
 
-See ldtk.io/json. Tiles with terrains at their corners lie between the cells of the layer, half a tile up and left.
+See ldtk.io/json. Tiles with terrains at their corners lie between the cells of the layer, half a tile up and left. An
+enum tags each tile with its terrains.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from studio.exports.sprites.cells import free_label
 from studio.exports.sprites.tile_sheet import COUNTED, TileSheet
 
 _VERSION = "1.5.3"  # of the format
-_TILESET, _LAYER, _RULES, _LEVEL, _FIRST_RULE = 1, 2, 3, 4, 5  # numbers of the project's parts
+_TILESET, _LAYER, _RULES, _LEVEL, _ENUM, _FIRST_RULE = range(1, 7)  # numbers of the project's parts
 _NOTHING = -1_000_001  # in a rule: the cell must be empty
 _BACKGROUND = "#40465B"
 _CORNER_CELLS = (0, 1, 3, 4)  # cells of a 3 x 3 rule around the corner tile of its last cell
@@ -55,6 +56,12 @@ class _Project:
         # The value of each terrain in the layer; 0, an empty cell, for transparency.
         self._values = [plan.terrains.index(name) + 1 if name else 0 for name in self._tiles.terrains]
         self._rules = self._number_rules()  # rule of each tile
+        used = set[str]()
+        self._labels = list[str]()  # identifier of each terrain
+        for name in plan.terrains:
+            label = free_label(re.sub(r"\W", "_", name, flags=re.ASCII).lstrip("0123456789") or "terrain", used)
+            used.add(label)
+            self._labels.append(label)
 
     def json(self) -> dict[str, Any]:
         terrain_map, index = self._plan.sample()
@@ -72,30 +79,44 @@ class _Project:
             "pngFilePattern": None, "backupOnSave": False, "backupLimit": 10, "backupRelPath": None,
             "levelNamePattern": "Level_%idx", "tutorialDesc": None, "customCommands": [], "flags": [],
             "defs": {
-                "layers": [self._layer()], "entities": [], "tilesets": [self._tileset()], "enums": [],
-                "externalEnums": [], "levelFields": [],
+                "layers": [self._layer()], "entities": [], "tilesets": [self._tileset()],
+                "enums": [self._enum()], "externalEnums": [], "levelFields": [],
             },
             "levels": [self._level(terrain_map, index)], "worlds": [], "dummyWorldIid": self._iid("world"),
         }  # fmt: skip
 
     def _tileset(self) -> dict[str, Any]:
         grid = self._plan.grid
-        rows = -(-grid.count // grid.columns)
+        rows, shown = -(-grid.count // grid.columns), self._plan.points
+        tags = [
+            {"enumValueId": label, "tileIds": np.flatnonzero((shown == number).any(1)).tolist()}
+            for number, label in enumerate(self._labels)
+        ]
         return {
             "identifier": "Tiles", "uid": _TILESET, "relPath": self._sheet, "embedAtlas": None,
             "__cWid": grid.columns, "__cHei": rows, "pxWid": grid.columns * self._size, "pxHei": rows * self._size,
-            "tileGridSize": self._size, "spacing": 0, "padding": 0, "tags": [], "tagsSourceEnumUid": None,
-            "enumTags": [], "customData": [], "savedSelections": [], "cachedPixelData": None,
+            "tileGridSize": self._size, "spacing": 0, "padding": 0, "tags": [], "tagsSourceEnumUid": _ENUM,
+            "enumTags": tags, "customData": [], "savedSelections": [], "cachedPixelData": None,
+        }  # fmt: skip
+
+    def _enum(self) -> dict[str, Any]:
+        """Return the enum whose values tag the tiles with their terrains."""
+        numbers = [int.from_bytes(bytes(colour)) for colour in self._plan.colours]
+        values = [
+            {"id": label, "tileRect": None, "tileId": None, "color": number, "__tileSrcRect": None}
+            for label, number in zip(self._labels, numbers, strict=True)
+        ]
+        return {
+            "identifier": "Terrain", "uid": _ENUM, "values": values, "iconTilesetUid": None, "externalRelPath": None,
+            "externalFileChecksum": None, "tags": [],
         }  # fmt: skip
 
     def _layer(self) -> dict[str, Any]:
-        used = set[str]()
-        values = []
-        for number, name in enumerate(self._plan.terrains):
-            label = free_label(re.sub(r"\W", "_", name, flags=re.ASCII).lstrip("0123456789") or "terrain", used)
-            used.add(label)
-            colour = "#{:02X}{:02X}{:02X}".format(*self._plan.colours[number])
-            values.append({"value": number + 1, "identifier": label, "color": colour, "tile": None, "groupUid": 0})
+        values = [
+            {"value": number, "identifier": label, "color": "#{:02X}{:02X}{:02X}".format(*colour), "tile": None,
+             "groupUid": 0}
+            for number, (label, colour) in enumerate(zip(self._labels, self._plan.colours, strict=True), 1)
+        ]  # fmt: skip
         group = {
             "uid": _RULES, "name": "Tiles", "color": None, "icon": None, "active": True, "isOptional": False,
             "rules": [self._rule(tile, chance) for tile, chance in self._chances()], "usesWizard": False,

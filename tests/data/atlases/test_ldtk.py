@@ -45,6 +45,26 @@ def test_tiles_with_padding_spacing_and_enum_tags(tmp_path: Path, name: str) -> 
     assert (event.sprites.rgba[1:] == [sprite(number) for number in range(5)]).all() and not event.quarantine
 
 
+def test_levels_that_flip_tiles_change_no_sprite(tmp_path: Path) -> None:
+    placed = [{"px": [8 * f, 0], "src": [2, 2], "f": f, "t": f % 2, "d": [f], "a": 1} for f in range(4)]
+    layers = [
+        {"__type": "Tiles", "__tilesetDefUid": 1, "gridTiles": placed, "autoLayerTiles": []},
+        {"__type": "AutoLayer", "__tilesetDefUid": 1, "gridTiles": [], "autoLayerTiles": placed},
+    ]
+    level: dict[str, object] = {"identifier": "Flips", "layerInstances": layers}
+    elsewhere = {"identifier": "Elsewhere", "layerInstances": None, "externalRelPath": "world/Elsewhere.ldtkl"}
+    folders = tmp_path / "flat", tmp_path / "flipped"
+    for folder in folders:
+        write_project(folder, TILES)
+    values = json.loads(project(TILES)) | {"levels": [level, elsewhere], "externalLevels": True}
+    (folders[1] / "world.ldtk").write_text(json.dumps(values))
+    (folders[1] / "world").mkdir()
+    (folders[1] / "world" / "Elsewhere.ldtkl").write_text(json.dumps(level))
+    flat, flipped = (imported(folder) for folder in folders)
+    assert flipped.sprites.names == flat.sprites.names and not flipped.quarantine and not flipped.notes
+    np.testing.assert_array_equal(flipped.sprites.rgba, flat.sprites.rgba)
+
+
 def test_ldtkpy_reads_the_same_tiles(tmp_path: Path) -> None:
     write_project(tmp_path / "set", TILES)
     theirs, sprites = TilesetDefinition.from_dict(TILES), imported(tmp_path / "set").sprites

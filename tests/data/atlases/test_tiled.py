@@ -61,6 +61,24 @@ def test_tiles_with_margin_spacing_classes_and_terrains(tmp_path: Path, name: st
     assert [event.sprites.class_names[label] for label in event.sprites.labels[1:]] == CLASSES
 
 
+def test_flips_in_a_map_and_probabilities_change_no_sprite(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "s.png", sheet())
+    path = tmp_path / "set" / "map.tmx"
+    flags = (0, 0x80000000, 0x40000000, 0x20000000, 0xE0000000)  # across, down, diagonally
+    cells = ",".join(str(flag | 2) for flag in flags)
+    tiles = tile_set().removeprefix(HEAD).replace("<tileset", '<tileset firstgid="1"')
+    for old, new in (('id="1" type', 'id="1" probability="0.25" type'), ('id="2">', 'id="2" probability="0">')):
+        tiles = tiles.replace(old, new)
+    tiles = tiles.replace('probability="1"/>', 'probability="0.5"/>')
+    layer = f'<layer id="1" name="l" width="5" height="1"><data encoding="csv">{cells}</data></layer>'
+    head = '<map version="1.10" orientation="orthogonal" width="5" height="1" tilewidth="8" tileheight="8" infinite="0"'
+    path.write_text(f"{HEAD}{head}>{tiles}{layer}</map>")
+    event = imported(path.parent)
+    assert event.sprites.names == NAMES and not event.quarantine and not event.notes
+    assert (event.sprites.rgba == [sprite(number) for number in range(5)]).all()
+    assert [event.sprites.class_names[label] for label in event.sprites.labels] == CLASSES
+
+
 def test_pytiled_parser_reads_the_same_tiles(tmp_path: Path) -> None:
     path = tmp_path / "set" / "s.tsx"
     pixels = sheet()

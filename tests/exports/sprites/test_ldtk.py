@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.data.tiles.tile_set import TileSet
+from tests.data.making import imported
 from tests.exports.sprites.tile_sets import SETS, SIZE, cut, sample, save
 
 each_set = pytest.mark.parametrize("tiles", SETS.values(), ids=SETS.keys())
@@ -65,6 +66,29 @@ def test_the_level_and_the_rules_draw_the_same_map(tiles: TileSet, tmp_path: Pat
         ]
         assert chosen.get((y, x)) in (fitting or [None])
         assert len(fitting) <= (3 if tiles is SETS["variants"] else 1)
+
+
+@each_set
+def test_the_import_names_the_terrains_of_each_tile(tiles: TileSet, tmp_path: Path) -> None:
+    """The classes are those that the import reads from the terrains of Tiled, where Tiled has terrains."""
+    save("ldtk", tiles, tmp_path / "ldtk")
+    save("tiled", tiles, tmp_path / "tiled")
+    ours, theirs = ({
+        name.rpartition("tile ")[2]: sprites.class_names[label]
+        for name, label in zip(sprites.names, sprites.labels.tolist(), strict=True)
+    } for sprites in (imported(tmp_path / folder).sprites for folder in ("ldtk", "tiled")))  # fmt: skip
+    assert len(ours) == len(theirs) == int(tiles.tiles[..., 3].any((1, 2)).sum()) and "art" not in ours.values()
+    known = {number: name for number, name in theirs.items() if name != "art"}
+    assert known.items() <= ours.items() and len(known) >= len(ours) - 1
+    names = [name for name in tiles.terrains if name]
+    assert {part for name in ours.values() for part in name.split(" + ")} == {*names}
+
+
+def test_the_enum_of_the_tags_is_defined(tmp_path: Path) -> None:
+    definitions = loaded(save("ldtk", SETS["corners of three"], tmp_path)).defs
+    (enum,), (sheet,) = definitions.enums, definitions.tilesets
+    assert sheet.tags_source_enum_uid == enum.uid and enum.uid not in {definitions.layers[0].uid, sheet.uid}
+    assert [value.id for value in enum.values] == [tag.enum_value_id for tag in sheet.enum_tags]
 
 
 def test_variants_have_chances(tmp_path: Path) -> None:
