@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from studio.core.npz import load_arrays
 from tests.fuzz.mutating import mutated
 
 
-def packed(**arrays: np.ndarray) -> bytes:
+def packed(**arrays: Any) -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return buffer.getvalue()

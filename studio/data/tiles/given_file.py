@@ -6,6 +6,7 @@ import dataclasses
 import io
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +24,10 @@ _ABOUT = "about"  # array with the sets as JSON; the tiles of set n are in the a
 def given_to_bytes(sets: GivenSets) -> bytes:
     """Return the given tiles of several sets as an npz file."""
     about = json.dumps([dataclasses.asdict(spec) for spec, _ in sets]).encode()
-    tiles = {str(number): given for number, given in enumerate(sets.values())}
+    arrays: dict[str, Any] = {str(number): given for number, given in enumerate(sets.values())}
+    arrays[_ABOUT] = np.frombuffer(about, np.uint8)
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **{_ABOUT: np.frombuffer(about, np.uint8)}, **tiles)
+    np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()
 
 

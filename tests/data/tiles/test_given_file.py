@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,8 +35,8 @@ def test_given_tiles_are_stored_whole() -> None:
 def packed(about: object, *tiles: np.ndarray) -> bytes:
     """Return an npz file in the format of given tiles."""
     buffer = io.BytesIO()
-    text = np.frombuffer(json.dumps(about).encode(), np.uint8)
-    np.savez(buffer, **{"about": text, **{str(number): each for number, each in enumerate(tiles)}})
+    arrays: dict[str, Any] = {str(number): each for number, each in enumerate(tiles)}
+    np.savez(buffer, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)
     return buffer.getvalue()
 
 
