@@ -85,10 +85,10 @@ def _walk(statements: Iterable[ast.AST], *, late: bool, typing: bool) -> Iterato
             yield from (("." * node.level + (node.module or ""), alias.name, late, typing) for alias in node.names)
         else:
             inside = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            for_checkers = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            for_checkers = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
             for part in ("body", "handlers", "cases", "orelse", "finalbody"):
-                is_typing = typing or (for_checkers and part == "body")
-                yield from _walk(getattr(node, part, ()), late=inside, typing=is_typing)
+                if inner := getattr(node, part, ()):
+                    yield from _walk(inner, late=inside, typing=typing or (for_checkers and part == "body"))
 
 
 def breaches(modules: Mapping[str, str]) -> list[str]:
@@ -150,12 +150,18 @@ def plugin_modules(modules: Mapping[str, str]) -> set[str]:
     found = set()
     for module, source in modules.items():
         base = PLUGIN_BASES.get(module.removeprefix("studio.").rpartition(".")[0])
-        for node in _parsed(source).body:
-            if not isinstance(node, ast.ClassDef) or "@abstractmethod" in ast.unparse(node):
+        for node in _parsed(source).body if base else ():
+            if not isinstance(node, ast.ClassDef) or _is_abstract(node):
                 continue
             if base in {ast.unparse(kind).partition("[")[0] for kind in node.bases}:
                 found.add(module)
     return found
+
+
+def _is_abstract(node: ast.ClassDef) -> bool:
+    """Return whether a method of the class is decorated as abstract."""
+    decorators = (decorator for part in node.body for decorator in getattr(part, "decorator_list", ()))
+    return any(ast.unparse(decorator) == "abstractmethod" for decorator in decorators)
 
 
 def _problems(module: str, item: Import, plugins: set[str]) -> Iterator[str]:
@@ -182,6 +188,7 @@ def _problems(module: str, item: Import, plugins: set[str]) -> Iterator[str]:
         yield f"imports {item.name}: nobody names a concrete plug-in"
 
 
+@functools.cache
 def sources(package: str = "studio") -> dict[str, str]:
     """Every module of the studio, or of the tests."""
     found = {}
