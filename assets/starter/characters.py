@@ -1,4 +1,4 @@
-"""Characters in sheets, a row for each view and a column for each frame, that the starters learn from."""
+"""Read the characters for the starters from sheets with a row for each view and a column for each frame."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_FRAME = 99
 
 
 class Collection(NamedTuple):
-    """How the sheets of a collection are laid out. columns: the column of each of FRAMES."""
+    """The layout of a collection's sheets. columns: for each of FRAMES, its column."""
 
     rows: tuple[str, ...] = ROWS
     columns: tuple[int, ...] = (0, 1, 2, 3)
@@ -47,7 +47,7 @@ class Characters(NamedTuple):
 
 
 def characters_in(folder: Path, collection: Collection) -> Characters:
-    """Return the characters of a folder of sheets that fit the canvas."""
+    """Read the characters in a folder of sheets, without characters larger than the canvas."""
     options = ImportOptions(sets="sheets", rows=",".join(collection.rows))
     *_, read = import_sprites([folder], options)
     assert isinstance(read, SpritesImported)

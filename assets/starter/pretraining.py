@@ -1,7 +1,7 @@
-"""The training of the generator's starter: many collections of 16, 32 and 64 pixels, each with its own palette.
+"""Train the generator's starter on many collections of 16, 32 and 64 pixels, with a palette for each collection.
 
-A user's sprites have one palette, and the starter has to fit any of them. A step therefore adds up the gradients of
-several parts. Each part comes from one collection; a random recolouring changes its sprites and its palette.
+A user's sprites have one palette, and the starter must fit every palette. A step therefore adds up the gradients of
+several parts. Each part comes from one collection; a random recolouring changes sprites and palette.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from studio.recipes.base import Batch, BatchRng, Recipe, Spec
 
 PALETTE = "head.palette"  # the buffer of the network
 PARTS = 4  # of a step
-PART_PIXELS = 16_384  # 64 sprites of 16 pixels, 16 of 32, or 4 of 64, which take equally long
+PART_PIXELS = 16_384  # 64 sprites with 16 pixels, 16 with 32 or 4 with 64 take equally long
 CPU = torch.device("cpu")
 
 
 class Source:
-    """A collection as a source of batches, in a new order each epoch.
+    """Yields batches from a collection, in a new order each epoch.
 
     first_label: the number of its first class among the classes of all collections.
     """
@@ -40,7 +40,7 @@ class Source:
         self._batch_size, self._flip, self._taken = max(1, PART_PIXELS // sprites.size**2), config.flip, 0
 
     def next_batch(self, rng: torch.Generator, progress: float) -> Batch:
-        """Return the next batch, some of its sprites mirrored."""
+        """Return the next batch, with some sprites mirrored."""
         rgba, labels, targets = self._sprites.raw_batch(self._taken, self._batch_size, slice(0, self._batch_size))
         self._taken += 1
         raw = rgba, labels + self._first_label, targets
@@ -56,7 +56,7 @@ def as_sources(collections: Sequence[Sprites], recipe: Recipe, config: TrainingC
 
 
 def build_networks(collections: Sequence[Sprites], recipe: Recipe, config: TrainingConfig) -> dict[int, Any]:
-    """Return a network for each size of sprites, by size; the networks share all weights and buffers."""
+    """Return a network for each sprite size, by size; the networks share weights and buffers."""
     names = tuple(f"{sprites.title}/{name}" for sprites in collections for name in sprites.class_names)
     sizes = sorted({sprites.size for sprites in collections})
     torch.manual_seed(config.seed)
@@ -68,14 +68,14 @@ def build_networks(collections: Sequence[Sprites], recipe: Recipe, config: Train
 
 
 def _share_tensors(network: nn.Module, other: nn.Module) -> None:
-    """Put the weights and buffers of `network` into `other`, a network of equal structure."""
+    """Put the tensors of `network` into `other`, a network with an equal structure."""
     for own, shared in zip(other.modules(), network.modules(), strict=True):
         for name, tensor in (*shared.named_parameters(recurse=False), *shared.named_buffers(recurse=False)):
             setattr(own, name, tensor)
 
 
 def recoloured(batch: Batch, palette: Tensor, rng: np.random.Generator, *, is_on: bool = True) -> tuple[Batch, Tensor]:
-    """Return a batch and its palette, both changed by one random recolouring; unchanged if not `is_on`."""
+    """Recolour a batch and its palette with a random recolouring; change nothing if not `is_on`."""
     how = random_recolouring(rng) if is_on else NATURAL
     x = recolour(batch.x.permute(0, 2, 3, 1), how).permute(0, 3, 1, 2)
     return replace(batch, x=x), recolour(palette, how)
@@ -93,7 +93,7 @@ def pretrain(
     networks, sources = build_networks(collections, recipe, config), as_sources(collections, recipe, config)
     network = next(iter(networks.values()))
     optimizers, ema = make_optimizers(network, config, "fp32"), EMA(network, config.ema_halflife_sprites)
-    # Odds by the number of sprites: every sprite counts equally.
+    # Odds in proportion to sprites: every sprite counts equally.
     odds = np.array([len(sprites) for sprites in collections], np.float64)
     odds /= odds.sum()
     losses, generator = list[float](), torch.Generator()

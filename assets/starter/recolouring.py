@@ -1,4 +1,4 @@
-"""Random recolourings of sprites: other hues in place of the own hues, with the own light and shade.
+"""Recolour sprites at random: change hues, keep light and shade.
 
 The palette of the network changes along with the sprites, so that the starter learns to read colours from a palette.
 """
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 NATURAL_SHARE = 0.25  # of recolourings without a change: grass is more often green than violet
-_MOST_BEND = 0.8  # below 1, so that different hues stay different
+_MOST_BEND = 0.8  # below 1: different hues stay different
 _CHROMA = 0.5, 1.5
 _U, _V = math.sqrt(2 / 3), math.sqrt(1 / 2)  # lengths of the two directions at right angles to grey
 
@@ -35,7 +35,7 @@ NATURAL = Recolouring()
 
 
 def random_recolouring(rng: np.random.Generator) -> Recolouring:
-    """Return a random recolouring; NATURAL_SHARE of them keep all colours."""
+    """Return a random recolouring, or NATURAL with the odds NATURAL_SHARE."""
     turn, phase = rng.uniform(0, 2 * math.pi, 2).tolist()
     bend, chroma, chance = rng.uniform(0, _MOST_BEND), rng.uniform(*_CHROMA), rng.uniform()
     direction = float(rng.choice((-1.0, 1.0)))

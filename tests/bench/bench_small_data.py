@@ -1,10 +1,10 @@
-"""What becomes of few sprites, from nothing or from a starter: the quality of new sprites, and the share of copies.
+"""Train on few sprites, from nothing or from a starter: quality of new sprites and share of copies.
 
     python -m tests.bench.bench_small_data SPRITES --counts 60 200 800 [--from nothing starter FILE RUN] [--steps 400]
         [--choices 0 1 2] [--seeds 0 1 2] [--every 60] [--with flip=true] [--sets sheets]
 
-Takes that many sprites at random from the largest classes, about twenty of each class, at most nine tenths of them, and
-trains on them alone as the preset 'Standard' would, or for --steps. Then judges new sprites of the best checkpoint by
+Takes --counts sprites at random from the largest classes, about twenty per class and at most nine tenths, and trains
+on them alone as the preset 'Standard' would, or for --steps. Then judges new sprites of the best checkpoint by
 the unseen sprites of these classes, in features learnt from all sprites and in fixed features. A summary compares the
 starts. FILE: a starter of assets/starter/make_starter.py that never saw SPRITES; '--with width=32' gives a training
 from nothing the width of the starter. --every: also judges the live model after that many steps, outside the training's
@@ -58,11 +58,11 @@ from tests.engine.tools import nearest_training_sprites
 
 CPU = torch.device("cpu")
 A_CLASS = 20  # sprites, on average
-MOST_LEARNT = 0.9  # of the sprites; the others judge
+MOST_LEARNT = 0.9  # share of the sprites; the rest judges
 
 
 class Scores(NamedTuple):
-    """How near sprites are to unseen sprites, and how many are copies; a share is in [0, 1]."""
+    """Distances from unseen sprites, and shares in [0, 1]."""
 
     kid: float
     kid_error: float
@@ -81,7 +81,7 @@ class Scores(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """The settings that the compared trainings share."""
+    """The settings that compared trainings share."""
 
     sprites: int
     steps: int  # 0: as the preset says
@@ -90,9 +90,9 @@ class Setup(NamedTuple):
 
 
 def some_of(sprites: Sprites, count: int, choice: int) -> tuple[Sprites, Sprites]:
-    """Return that many sprites of the largest classes, chosen by the seed `choice`, and the others of these classes.
+    """Split the largest classes into `count` sprites, chosen by the seed `choice`, and the rest.
 
-    Takes at most MOST_LEARNT of the sprites of these classes.
+    At most MOST_LEARNT of the sprites are chosen.
     """
     rng = np.random.default_rng(choice)
     largest = np.argsort(-sprites.class_counts(), kind="stable")[: max(1, count // A_CLASS)]
@@ -110,7 +110,7 @@ def some_of(sprites: Sprites, count: int, choice: int) -> tuple[Sprites, Sprites
 
 @dataclass(eq=False)
 class Judge:
-    """Judges models by sprites that they never saw."""
+    """Judges models by unseen sprites."""
 
     few: Sprites
     unseen: Sprites
@@ -123,7 +123,7 @@ class Judge:
         self._near_unseen = nearest_training_sprites(self.unseen.rgba, self.few, None, CPU)
 
     def of_real_sprites(self) -> Scores:
-        """Return the scores of the training sprites, with the share of unseen sprites that are copies of them."""
+        """Return the scores of the training sprites; copies: of the unseen sprites, the share of copies."""
         return self._scores(self.few.rgba, float(self._near_unseen.is_copy.mean()))
 
     def of(self, model: TrainedModel, count: int) -> Scores:
@@ -143,7 +143,7 @@ class Judge:
 def follow(
     judge: Judge, recipe: Recipe, config: TrainingConfig, parent: Parent | None, every: int, count: int
 ) -> Scores:
-    """Train on the few, print a line for each time of judging, and return the scores of the best checkpoint."""
+    """Train on the few sprites, print scores on the way, and return the scores of the best checkpoint."""
     device, control, judging_s, next_step = choose_device(probe_devices(), "cpu"), Control(), 0.0, every
     with tempfile.TemporaryDirectory() as scratch:
         run, start_s = Path(scratch) / "run", time.perf_counter()
@@ -163,7 +163,7 @@ def follow(
 
 
 def parent_from(source: str, recipe: Recipe) -> Parent | None:
-    """Return the start that a word of --from names: 'nothing', 'starter', a starter's file or a run's folder."""
+    """Load a start: 'nothing', 'starter', a starter's file or a run's folder."""
     if source == NOTHING:
         return None
     if source == STARTER:
@@ -173,7 +173,7 @@ def parent_from(source: str, recipe: Recipe) -> Parent | None:
 
 
 def comparison(results: Mapping[str, Mapping[Setup, Scores]], own: Mapping[tuple[int, int], Scores]) -> list[str]:
-    """Return a line for each start, number of sprites and number of steps.
+    """Compare the starts: a line per start, number of sprites and number of steps.
 
     results: by start. own: scores of the training sprites themselves, by number and choice.
     """
@@ -199,11 +199,11 @@ def comparison(results: Mapping[str, Mapping[Setup, Scores]], own: Mapping[tuple
 
 
 def main() -> None:
-    """Follow a training for each number, choice, start, number of steps and seed, and compare the starts."""
+    """Train for every combination of the flags, and compare the starts."""
     parser = command_line(__doc__)
     parser.add_argument("sprites", type=Path)
     parser.add_argument("--counts", type=int, nargs="+", default=[60, 200, 800])
-    parser.add_argument("--choices", type=int, nargs="+", default=[0], help="seeds by which the sprites are chosen")
+    parser.add_argument("--choices", type=int, nargs="+", default=[0], help="seeds for choosing the sprites")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of the trainings")
     parser.add_argument("--from", dest="starts", nargs="+", default=[NOTHING])
     parser.add_argument("--steps", type=int, nargs="+", default=[0], help="0: as many as the preset 'Standard'")
