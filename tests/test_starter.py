@@ -13,7 +13,7 @@ import pytest
 import torch
 from collecting import LAYERS, composed_figures, drawn_collection, kinds_of
 from demo_art.canvas import Canvas
-from demo_art.characters.cast import characters
+from demo_art.characters import cast
 from demo_art.palette import COLOURS, Ramp
 from demo_art.sized import KINDS
 from demo_art.styles import Style, random_style
@@ -139,7 +139,7 @@ def test_training_is_repeatable_and_its_file_starts_a_network(tmp_path: Path, mo
 @pytest.mark.parametrize("size", [16, 32, 64])
 def test_every_kind_draws_at_every_size(size: int) -> None:
     for draw in KINDS.values():
-        for seed in range(4):
+        for seed in range(3):
             canvas = draw(np.random.default_rng(seed), size)
             assert canvas.size == size and canvas.painted.mean() > 0.05
             assert len(np.unique(canvas.tone[canvas.painted])) > 1
@@ -170,8 +170,10 @@ def test_random_styles_have_ramps_from_dark_to_light() -> None:
     assert {len(np.unique(style.colours[:, 2], axis=0)) < len(Ramp) for style in styles} == {False, True}
 
 
-def test_characters_in_other_colours_keep_their_shapes() -> None:
-    own, other = characters(), characters(COLOURS[::-1])
+def test_characters_in_other_colours_keep_their_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cast, "PEOPLE", {})
+    monkeypatch.setattr(cast, "FOLK", {})
+    own, other = cast.characters(), cast.characters(COLOURS[::-1])
     assert own.keys() == other.keys()
     assert all(np.array_equal(own[name][..., 3], other[name][..., 3]) for name in own)
     assert any(not np.array_equal(own[name], other[name]) for name in own)
@@ -195,7 +197,8 @@ def test_small_demo_kinds_are_placed_on_larger_canvases() -> None:
     assert isinstance(canvas, Canvas) and canvas.size == 24
 
 
-def test_figures_have_a_body_and_random_layers(tmp_path: Path) -> None:
+def test_figures_have_a_body_and_random_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "DOLLS", 100)
     for number, layer in enumerate(LAYERS):
         (tmp_path / layer).mkdir()
         pixels = np.zeros((32, 32, 4), np.uint8)
@@ -205,7 +208,7 @@ def test_figures_have_a_body_and_random_layers(tmp_path: Path) -> None:
     has_layer = figures.rgba[:, ::3, 0, 3][:, : len(LAYERS)] > 0
     assert has_layer[:, LAYERS.index("base")].all()
     others = has_layer[:, [number for number, layer in enumerate(LAYERS) if layer != "base"]]
-    assert abs(others.mean() - collecting.LAYER_SHARE) < 0.05
+    assert abs(others.mean() - collecting.LAYER_SHARE) < 0.1
 
 
 def test_collections_are_left_out_by_the_start_of_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
