@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QMimeData, QSize, Slot
-from PySide6.QtGui import QColor, QGuiApplication, QPixmap
+from PySide6.QtGui import QGuiApplication, QPainter, QPixmap
 from PySide6.QtWidgets import QWidget
 
 from studio.app import dialogs, keys
@@ -16,6 +16,7 @@ from studio.app.widgets.dialog import Dialog
 from studio.app.widgets.input import KeyCommands
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.cell_table import CellContent, GivenTable
+from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.formatting import count
@@ -28,6 +29,7 @@ _HELP = "Drop or paste your tiles, or a sheet of the set. The studio draws the o
 _TABLE = "The tiles of the set. Drop or paste images, press Enter to open a file, Del to clear."
 _OPEN = "Open images: tiles, which start at the selected place, or a sheet of the set."
 _WIDTH, _HEIGHT, _SMALLEST, _LARGEST = 600, 380, 16, 64  # logical pixels: of the table, and of a tile
+_SWATCH = QSize(12, 12)  # pixels of a terrain's colour
 _MARGIN = 8  # logical pixels around a tile
 _ROOM = QSize(100, 56)  # logical pixels for an error
 
@@ -153,7 +155,8 @@ class GivenTilesDialog(Dialog):
 
 def _legend(name: str, colour: Sequence[int]) -> QWidget:
     """Return a terrain's colour and name."""
-    mark, picture = factory.text(), QPixmap(12, 12)
-    picture.fill(QColor(*colour))
+    mark, picture = factory.text(), QPixmap(_SWATCH)
+    with QPainter(picture) as painter:
+        draw_sprite(painter, picture.rect(), np.array([[colour]], np.uint8))
     mark.setPixmap(picture)
     return factory.panel(factory.row(mark, factory.text(name, "muted"), spacing=4))

@@ -46,7 +46,7 @@ class TileMap(QWidget):
     def open_large(self) -> None:
         """Show the map in a large view."""
         if self._tile_set is not None:
-            LargeView(self, self).open()
+            LargeView(self, self, "Map").open()
 
     def visible_count(self) -> int:
         return 1

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QDragMoveEvent,
     QDropEvent,
     QFocusEvent,
+    QKeyEvent,
     QPainter,
     QPaintEvent,
     QPen,
@@ -261,6 +262,11 @@ class CellTable(QTableView):
         if not self.currentIndex().isValid() and self._cells.rowCount():
             self.setCurrentIndex(self._cells.index(0, 0))
         self.focused.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        super().keyPressEvent(event)
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            event.accept()  # Enter opens the cell; it must not press the default button of a dialog as well
 
     def keyboardSearch(self, search: str) -> None:
         """Ignore typed letters, which are keys of commands."""

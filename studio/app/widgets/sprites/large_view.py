@@ -56,9 +56,9 @@ class LargeView(Dialog):
     The context menu and the keys of the grid work here too, on the shown sprite.
     """
 
-    def __init__(self, source: SpriteSource, parent: QWidget) -> None:
+    def __init__(self, source: SpriteSource, parent: QWidget, title: str = "Sprite") -> None:
         """Create a view that shows the current sprite of `source`. parent: a widget in the window."""
-        super().__init__("Sprite", parent)
+        super().__init__(title, parent)
         self._source = source
         self.canvas = _Canvas()
         self.name = factory.ElidedLabel("heading", Qt.TextElideMode.ElideMiddle)
@@ -140,10 +140,12 @@ class LargeView(Dialog):
         shown = self._source.shown_sprite(row)
         size = f"{shown.rgba.shape[1]} × {shown.rgba.shape[0]} pixels"
         self.name.show_text(shown.name)
-        parts = (shown.about, size, f"{number(row + 1)} of {number(count)}")
+        parts = (shown.about, size, f"{number(row + 1)} of {number(count)}" if count > 1 else "")
         self.about.show_text(" · ".join(part for part in parts if part))
         self.canvas.setAccessibleDescription(f"{shown.name}, {size}")
         self.canvas.set_sprite(shown.rgba)
+        for button in (self.previous, self.next):
+            button.setVisible(count > 1)
         factory.set_enabled(self.previous, "" if row else "This is the first sprite.")
         factory.set_enabled(self.next, "" if row < count - 1 else "This is the last sprite.")
         self._refresh_zoom()

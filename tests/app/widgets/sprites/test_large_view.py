@@ -57,6 +57,14 @@ def test_arrow_keys_go_through_the_shown_sprites(qtbot: QtBot, grid: SpriteGrid)
     assert not view.isVisible()
 
 
+def test_a_sprite_alone_has_no_neighbours(qtbot: QtBot, grid: SpriteGrid) -> None:
+    grid.set_visible([3])
+    view = opened(qtbot, grid, 0)
+    assert "of 1" not in view.about.text() and view.previous.isHidden() and view.next.isHidden()
+    QTest.keyClick(view, KEY.Key_Right)
+    assert view.name.text() == SPRITES.names[3]
+
+
 def test_a_picture_larger_than_the_view_is_shrunk(qtbot: QtBot, grid: SpriteGrid) -> None:
     view = opened(qtbot, grid, 0)
     view.canvas.set_sprite(np.full((3000, 4000, 4), 255, np.uint8))
