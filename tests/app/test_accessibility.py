@@ -96,6 +96,7 @@ def test_every_control_is_named_and_reached_by_tab_in_visible_order(opened: Wind
         stops = list(tab_stops(opened))
         assert len(stops) > 4 and stops[0].accessibleName() == name.capitalize(), name
         assert tab_problems(opened, opened.page()) == [], name
+    opened.generate.sets.show_kind(("down/stand",), 8)
     assert nameless(opened) == []
 
 

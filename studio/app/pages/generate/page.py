@@ -30,7 +30,7 @@ from studio.app.widgets.menu import set_keys
 _ROOM_FOR_ALL = 1400  # logical pixels; a narrower page hides its form while the editor is open
 _THUMBNAIL = "generate_thumbnail"  # settings key: side of a thumbnail in logical pixels
 _TIP = "Generate sprites with these settings."
-_VIEWS = {"sprites": 0, "sets": 2}  # part of the page's right side for models that make this; 1 for predictions
+_VIEWS = {"sprites": 0, "sets": 2}  # view on the page's right side for models that make this; 1 for predictions
 _MODEL = "generate_model"  # settings key: the last used run
 
 
@@ -49,7 +49,7 @@ class GeneratePage(Page):
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
         self.drawing = DrawController(session, self.choice, self.request, self.results, self.editing)
-        self.sets = SetsPanel(session, self.choice, self.request, self.drawing)
+        self._sets: SetsPanel | None = None
         self.generate = factory.button("Generate", _TIP, "generate", "primary", self._on_generate_clicked)
         self.cancel = factory.button("Cancel", "Stop generating.", slot=session.inference.cancel)
         self._reason = factory.text("", "muted")
@@ -67,10 +67,21 @@ class GeneratePage(Page):
         self.saver = ResultSaver(self, session, self.results)
         self.recolourer = ResultRecolourer(self, session, self.results)
         self._editor_keys = _editor_keys(self, self.editing.editor)
-        self._cell_keys = _editor_keys(self, self.sets.editing.editor)
+        self._cell_keys: list[QShortcut] = []
         self._lay_out()
         self._connect()
         self._refresh()
+
+    @property
+    def sets(self) -> SetsPanel:
+        """The panel for a model of sets, created when first needed: it would take a twentieth of the window's start."""
+        if self._sets is None:
+            self._sets = SetsPanel(self.session, self.choice, self.request, self.drawing)
+            self._cell_keys = _editor_keys(self, self._sets.editing.editor)
+            self._add_view(self._sets.area)
+            self._sets.editing.show_form.toggled.connect(self._fold_form)
+            self._sets.editing.changed.connect(self._refresh)
+        return self._sets
 
     def save_state(self) -> None:
         self.request.save_state()
@@ -80,7 +91,8 @@ class GeneratePage(Page):
         self.session.settings.set_text(_THUMBNAIL, str(self.results.grid.zoom.thumbnail))
         self.session.settings.set_layout("generate", self._splitter.saveState())
         self._drawn.save_state()
-        self.sets.save_state()
+        if self._sets is not None:
+            self._sets.save_state()
         self.session.editing.store()
         self.session.characters.store()
         self.session.given_tiles.store()
@@ -116,8 +128,6 @@ class GeneratePage(Page):
         self.editing.draw.clicked.connect(self.drawing.draw_from_sprite)
         self.editing.changed.connect(self._refresh)
         self.editing.show_form.toggled.connect(self._fold_form)
-        self.sets.editing.show_form.toggled.connect(self._fold_form)
-        self.sets.editing.changed.connect(self._refresh)
         self.session.characters.changed.connect(self._refresh_busy)
         self.session.editing.closed.connect(self.results.grid.setFocus)  # the focused widget is hidden
         self.request.colours.changed.connect(self.drawing.recolour)
@@ -159,10 +169,15 @@ class GeneratePage(Page):
         for box in self._form.findChildren(QComboBox):
             ListSearch(box)
         layout = self.session.settings.layout
-        for view in (self._drawn.area, self.predict, self.sets.area):
-            self._right.addWidget(factory.panel(factory.column(view, margin=(2 * step, step, 3 * step, step))))
+        self._add_view(self._drawn.area)
+        self._add_view(self.predict)
         factory.fill_splitter(self._splitter, (self._form, self._right), (320, 900), layout("generate"), stretch=1)
         self.setLayout(factory.column(self._splitter))
+
+    def _add_view(self, view: QWidget) -> None:
+        """Add a view to the right side."""
+        step = factory.GRID
+        self._right.addWidget(factory.panel(factory.column(view, margin=(2 * step, step, 3 * step, step))))
 
     def _makes(self) -> str:
         """Return what the chosen model makes: 'sprites', 'sets', 'labels' or 'numbers'; 'sprites' if unknown."""
@@ -195,13 +210,13 @@ class GeneratePage(Page):
         record, capabilities, predicts = self.choice.record(), self.choice.capabilities(), self._predicts()
         size, is_editing = record.size if record else 0, self.editing.is_open()
         makes = self._makes()
+        if makes == "sets" and record is not None:
+            self.sets.show_kind(record.cells, record.size)
         self._right.setCurrentIndex(_VIEWS.get(makes, 1))
         self.topic = "sets" if makes == "sets" else "generate"
         self._share_keys(makes == "sprites")
         self.request.setVisible(not predicts)
         self.request.show_sets(makes == "sets")
-        if makes == "sets" and record is not None:
-            self.sets.show_kind(record.cells, record.size)
         self.request.show_classes(record.class_names if record else (), capabilities, size)
         attributes = record.attributes if record is not None and "attributes" in capabilities else {}
         self.request.attributes.show_attributes(attributes)
