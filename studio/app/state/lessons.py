@@ -41,6 +41,7 @@ class Lessons(QObject):
         self._open_sprites, self._devices, self._lab = open_sprites, devices, lab
         self.in_class: class_files.ClassSettings | None = None  # None before the catalog is loaded
         self.class_problem = ""  # why the remembered class file can't be used, as a sentence
+        self._known: list[lesson_base.Lesson] = []
         self._records: dict[str, lesson_records.LessonRecord] = {}
         self._drafts: dict[tuple[str, str], str] = {}  # stored code of exercises, by learner and lesson
         self._exercises: dict[tuple[str, str], CodeRun] = {}  # by learner and lesson
@@ -52,7 +53,7 @@ class Lessons(QObject):
 
     def known(self) -> list[lesson_base.Lesson]:
         """Return the lessons in the order of the path; none before the catalog and the class file are loaded."""
-        return [lesson for _, lesson in self.in_class.lessons()] if self.in_class is not None else []
+        return self._known
 
     def class_file(self) -> str:
         """Return the path of the remembered class file, '' without a class."""
@@ -93,6 +94,7 @@ class Lessons(QObject):
 
     def _set_class(self, found: class_files.ClassSettings, problem: str = "") -> None:
         self.in_class, self.class_problem = found, problem
+        self._known = [lesson for _, lesson in found.lessons()]
         self.listed.emit()
         self.load_records()
 

@@ -97,13 +97,14 @@ class Devices(Lesson):
     order = 10
     seconds = 5.0
     intro = (
-        "A device is the part of the computer that computes: the processor (CPU), or a graphics card (GPU). PyTorch "
-        "names them 'cpu', 'cuda' (a card by NVIDIA or AMD), 'mps' (Apple) or 'xpu' (Intel).",
-        "A name in a list proves little. A training step on the device proves more: the weights change, and the loss "
-        "gets smaller. The loss is a number for the network's errors.",
-        "A network has many numbers, its weights. A training step shows a batch of 32 sprites to the network and "
-        "improves the weights a little. The network of this lesson is small and recognises the class of a sprite. "
-        "Guess how many steps your device takes in one second: ten, a hundred, or thousands?",
+        "A device is the part of the computer that computes: the processor (CPU) or a graphics card (GPU). PyTorch's "
+        "names for devices are 'cpu', 'cuda' (a card by NVIDIA or AMD), 'mps' (Apple) and 'xpu' (Intel).",
+        "A network computes its answer with many numbers, its weights. The network of this lesson is small and "
+        "recognises the class of a sprite. A training step shows a batch of 32 sprites to the network, measures the "
+        "errors as one number, the loss, and improves the weights a little.",
+        "Some devices are listed, but can't train. This lesson takes a training step on your device as a proof: the "
+        "weights and the loss must change. Guess how many steps your device takes in one second: ten, a hundred, or "
+        "thousands?",
     )
     prediction = Prediction(unit="steps/s", low=0.01, high=1e6, slack=0.5)
     read_on = ("torch.accelerator", "https://docs.pytorch.org/docs/stable/accelerator.html")

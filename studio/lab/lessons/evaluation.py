@@ -17,6 +17,7 @@ from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
 _STEPS, _LEAST_STEPS, _EVERY = 200, 60, 20
 _DROPOUT = 0.3
 _HELD_OUT = 5  # every fifth sprite
+_LITTLE = "The network has learned little by heart."
 _STARTER = IMPORTS + """\
 
 def accuracy(network, x, y):
@@ -91,9 +92,9 @@ class Evaluation(Lesson):
         "your sprites is a validation sprite.",
         "The network gives a score to each class. The answer is the class with the highest score. Accuracy is the "
         "share of right answers.",
-        "Two switches belong to an evaluation. In training, dropout sets some numbers of the network to zero by "
-        "chance, against learning by heart; network.eval() switches dropout off. For gradients, PyTorch keeps the "
-        "results of each layer in memory; torch.no_grad() saves the memory.",
+        "An evaluation switches off two parts of training. The first is dropout: random values in the network become "
+        "zero, which makes learning by heart harder. network.eval() switches dropout off. The second is memory for "
+        "gradients: PyTorch keeps the results of each layer. torch.no_grad() keeps nothing.",
     )
     prediction = Prediction(unit="%", high=100.0, slack=0.15)
     read_on = ("torch.no_grad", "https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html")
@@ -148,9 +149,9 @@ class Evaluation(Lesson):
     def explain(self, figures: Figures, answer: Answer | None) -> Sequence[str]:
         chance, found = 100 / float(figures["classes"]), float(figures["accuracy"])
         gap = float(figures["training_accuracy"]) - found
-        overfit = "The gap is what it has learned by heart." if gap >= 1 else "It has learned little by heart."
+        overfit = "The gap is what the network has learned by heart." if gap >= 1 else _LITTLE
         if found <= chance:
-            overfit = "It has learned nothing useful yet: it needs more steps, or more sprites."
+            overfit = "The network has learned nothing useful yet: train more steps, or with more sprites."
         return [
             f"Guessing among {figures['classes']:.0f} classes gives {chance:.1f} %. The network found {found:.1f} % of "
             f"the validation sprites and {found + gap:.1f} % of the training sprites. {overfit}",

@@ -153,9 +153,9 @@ class Loading(Lesson):
             "process to process cost time.",
         }[str(self.measured(figures))]
         sentences = [
-            f"With workers an epoch took {percent(alone / helped)} of the time. {why} The first batch came "
-            f"{float(figures['first_batch_s']):.2f} s after the start, because the processes had to start. The "
-            "loaders ran one after another: measure again if other programs were busy.",
+            f"With workers an epoch took {percent(alone / helped)} of the time without workers. {why} The first "
+            f"batch came {float(figures['first_batch_s']):.2f} s after the start, because the processes had to start. "
+            "The loaders ran one after another: measure again if other programs were busy.",
             f"Batches of {figures['largest']:.0f} sprites gave {largest / smallest:.2g} times the speed of batches of "
             f"{figures['smallest']:.0f}. "
             + (

@@ -83,12 +83,12 @@ class MixedPrecision(Lesson):
     intro = (
         "A number in float32 takes 4 bytes, in bfloat16 2 bytes. Half the bytes are moved in half the time, and some "
         "devices compute with small numbers much faster. But bfloat16 keeps only about 3 digits.",
-        "Mixed precision uses both: the weights, the loss and the optimizer stay in float32, and the large products of "
-        "the network run in 16 bits. In PyTorch, torch.autocast does that. The tables call float32 'fp32' and "
-        "bfloat16 'bf16'.",
+        "Mixed precision uses both: the weights, the loss and the optimizer stay in float32, and the large matrix "
+        "products of the network run in 16 bits. In PyTorch, torch.autocast does that. The tables call float32 "
+        "'fp32' and bfloat16 'bf16'.",
         "float16 is another type of 2 bytes. Small gradients become zero in float16; a GradScaler prevents this by "
         "multiplying the loss. bfloat16 needs no scaler. In this lesson the studio trains a generator of sprites in "
-        "each precision in turns.",
+        "each precision, in turns.",
     )
     prediction = Prediction(choices=(_FASTER, _SAME, _SLOWER))
     read_on = ("Automatic mixed precision", "https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html")
@@ -120,14 +120,14 @@ class MixedPrecision(Lesson):
         fp32_bytes, bf16_bytes = float(figures["fp32_kept_bytes"]), float(figures["bf16_kept_bytes"])
         why = {
             _FASTER: "Your device has units for 16-bit numbers, or the step mostly waits for memory.",
-            _SAME: "The size of the numbers does not limit the step, or gain and conversion cancel out.",
+            _SAME: "The size of the numbers does not limit the step, or converting them takes as long as 16 bits save.",
             _SLOWER: "Your device probably has no units for bfloat16, and converts the numbers of each product first.",
         }[str(self.measured(figures))]
         return [
             f"A step takes {milliseconds(fp32_s)} in float32 and {milliseconds(bf16_s)} in bfloat16. {why}",
             f"For the backward pass, bfloat16 keeps {memory(round(bf16_bytes))} and float32 "
-            f"{memory(round(fp32_bytes))}: {percent(bf16_bytes / fp32_bytes)}. More than half, "
-            "because some parts stay in float32.",
+            f"{memory(round(fp32_bytes))}: {percent(bf16_bytes / fp32_bytes)}. That is more "
+            "than half, because some parts stay in float32.",
             _compare_losses(figures),
         ]
 
@@ -145,5 +145,5 @@ def _compare_losses(figures: Figures) -> str:
     if any(isinstance(loss, str) for loss in losses):
         return f"{told}. The training failed where the loss is not finite."
     if figures["bf16_learns"] == "equally":
-        return f"{told}: 3 digits are enough for the products, as long as the weights keep all theirs."
+        return f"{told}: 3 digits are enough for the products if the weights keep all their digits."
     return f"{told}. They differ by more than rounding: compare more steps before you use bfloat16."

@@ -1,5 +1,6 @@
 """Moving to a device: each mistake of the tutorials, made safely, and what PyTorch says."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -151,8 +152,8 @@ class Moving(Lesson):
         "and leaves x on the old device.",
         "This lesson makes seven usual mistakes with copies of a few sprites. Without a GPU, PyTorch's device 'meta' "
         "stands in for a GPU: tensors on 'meta' have a shape but no numbers.",
-        f"The mistakes: {'; '.join(mistake.title for mistake in _MISTAKES)}. Some mistakes stop with an error, and the "
-        "others go unnoticed.",
+        "\n".join(f"{number}. {mistake.title}" for number, mistake in enumerate(_MISTAKES, 1)) + ".",
+        "Some of these mistakes stop with an error, and the others go unnoticed.",
     )
     prediction = Prediction(unit="mistakes", high=7.0, slack=0.0)
     read_on = ("Tensor.to", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html")
@@ -235,5 +236,6 @@ def _try(mistake: _Mistake, context: ExperimentContext) -> tuple[str, str]:
     try:
         exec(mistake.code, names)  # runs exactly the code in the table
     except (RuntimeError, TypeError, NotImplementedError) as error:
-        return f"{type(error).__name__}: {str(error).splitlines()[0]}"[:_LONGEST], ""
+        said = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        return textwrap.shorten(said, _LONGEST, placeholder=" …"), ""
     return "", str(eval(mistake.look[1], names))

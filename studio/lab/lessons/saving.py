@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -197,5 +198,6 @@ def _error_of(path: Path) -> str:
     try:
         torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # noqa: BLE001 - PyTorch raises pickle's error, which no module may import
-        return f"{type(error).__name__}: {str(error).partition('. ')[0]}."[:_LONGEST]
+        said = f"{type(error).__name__}: {str(error).partition('. ')[0]}."
+        return textwrap.shorten(said, _LONGEST, placeholder=" …")
     return "nothing"

@@ -118,7 +118,7 @@ class Timing(Lesson):
         "steps before you measure. Second, Python goes on while a GPU still computes; wait with "
         "torch.accelerator.synchronize() before you read the clock. Third, other programs disturb; measure often, and "
         "take the median, the value in the middle.",
-        "Why does a step take its time? A device computes a certain number of operations per second (compute) and "
+        "What decides how long a step takes? A device computes a certain number of operations per second (compute) and "
         "moves a certain number of bytes per second (memory). Python needs some microseconds to start each operation. "
         "The largest of the three times limits the step.",
         "The roofline is a plot of the limits: operations per byte from left to right, operations per second upwards. "

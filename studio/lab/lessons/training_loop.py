@@ -172,8 +172,8 @@ class TrainingLoop(Lesson):
             sentences.append("The forward pass and the loss only read the weights.")
         sentences.append(
             f"A network that only guesses among {figures['classes']:.0f} classes has a loss of {decimal(guess)}, the "
-            f"logarithm of {figures['classes']:.0f}. Yours began at {decimal(float(figures['loss_before']))}, because "
-            "its weights were random. After "
+            f"logarithm of {figures['classes']:.0f}. Your network began at {decimal(float(figures['loss_before']))}, "
+            "because its weights were random. After "
             f"{count(1 + round(float(figures['steps'])), 'step')} on the same batch the loss was "
             f"{decimal(float(figures['loss_last']))}."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QTextCursor
+from PySide6.QtGui import QKeyEvent, QTextCursor, QTextOption
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from studio.app import keys
@@ -20,7 +20,7 @@ class CodeEditor(QPlainTextEdit):
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__()
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setFont(factory.code_font())
         self.setTabChangesFocus(True)
         factory.set_name_and_tip(self, name, tip)
@@ -62,7 +62,7 @@ class CodeRunner(QWidget):
         self.setLayout(factory.column(self.editor, buttons, self.output))
         keys.fixed_shortcut("Ctrl+Return", self.editor, self._on_start_clicked)
         self.editor.textChanged.connect(self._on_edited)
-        self.editor.blockCountChanged.connect(self._fit_editor)
+        self.editor.document().documentLayout().documentSizeChanged.connect(self._fit_editor)
         run.changed.connect(self._refresh)
         self._refresh()
 
@@ -99,13 +99,16 @@ class CodeRunner(QWidget):
         cursor.select(QTextCursor.SelectionType.Document)
         cursor.insertText(code)
 
-    def _fit(self, field: QPlainTextEdit, lines: int) -> None:
-        bar = field.horizontalScrollBar().sizeHint().height()
-        field.setFixedHeight(lines * field.fontMetrics().lineSpacing() + 3 * factory.GRID + bar)
-
     @Slot()
     def _fit_editor(self) -> None:
-        self._fit(self.editor, min(_MOST_LINES, max(_LEAST_LINES, self.editor.blockCount())))
+        """Make the editor as high as its lines, wrapped lines included."""
+        lines = round(self.editor.document().size().height())
+        self._fit(self.editor, min(_MOST_LINES, max(_LEAST_LINES, lines)))
+
+    def _fit(self, field: QPlainTextEdit, lines: int) -> None:
+        bar = field.horizontalScrollBar()
+        room = bar.sizeHint().height() if field.lineWrapMode() == QPlainTextEdit.LineWrapMode.NoWrap else 0
+        field.setFixedHeight(lines * field.fontMetrics().lineSpacing() + 3 * factory.GRID + room)
 
     @Slot()
     def _on_start_clicked(self) -> None:

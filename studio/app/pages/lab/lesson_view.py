@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import html
-
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QLabel, QLineEdit, QRadioButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QLineEdit, QRadioButton, QWidget
 
 from studio.app.pages.lab.code_runner import CodeRunner
-from studio.app.pages.lab.result_view import ResultView
+from studio.app.pages.lab.result_view import READ_MORE, READ_MORE_TIP, ResultView
 from studio.app.state.late import lesson_base, lesson_cards
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.link import LinkLabel
 from studio.core import formatting
 from studio.core.errors import UsageError
 from studio.core.events import Progress
@@ -59,6 +58,7 @@ class PredictionBox(QWidget):
             radio.setChecked(choice == answer)
         self._typed.setVisible(not prediction.choices)
         self.unit.setText(prediction.unit)
+        self.number.setAccessibleName(f"Your prediction in {prediction.unit}")
         self.number.setText(formatting.decimal(answer) if isinstance(answer, float) else "")
         self.error.show_reason("")
 
@@ -120,7 +120,7 @@ class LessonView(QWidget):
         self.exercise = self._runner("Code of the exercise", "Check", "Run your code and check the result.")
         tip = "Show a solution in place of your code."
         self.solution = factory.button("Show solution", tip, "check", slot=self._on_solution_clicked)
-        self.read_on = QLabel()
+        self.read_on = LinkLabel(READ_MORE, READ_MORE_TIP)
         self.next = factory.button("Next lesson", "Show the next lesson.", "arrow-right", slot=self.next_requested)
         self._measured, self._exercise = self._measured_part(), self._exercise_part()
         self._lay_out()
@@ -143,8 +143,7 @@ class LessonView(QWidget):
         self.about.setText(f"Lesson {number} of {total}, about {lesson.minutes} minutes")
         self.intro.setText("\n\n".join(lesson.intro))
         self.question.setText(lesson.question)
-        name, address = lesson.read_on
-        self.read_on.setText(f'Read more: <a href="{html.escape(address)}">{html.escape(name)}</a>')
+        self.read_on.show_link(*lesson.read_on)
         self.gpu.setText("\n\n".join(filter(None, (lesson.gpu, *lesson_cards.card_sentences(lesson)))))
         self.task.setText(lesson.exercise.task)
         record = self._lessons.record(lesson)
@@ -180,9 +179,6 @@ class LessonView(QWidget):
         factory.retain_size_when_hidden(self.progress)
         for label in (self.intro, self.explanation, self.gpu, self.task, self.verdict):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.read_on.setOpenExternalLinks(True)
-        self.read_on.setWordWrap(True)  # else a long title makes the lesson wider than a small window
-        factory.set_name_and_tip(self.read_on, "Read more", "PyTorch documentation on this topic.")
         buttons = factory.row(self.measure, self.cancel, self.skip, self.state, grows=3)
         end = factory.row(self.read_on, self.next, grows=0)
         head = factory.column(self.title, self.about, spacing=factory.GRID // 2)
@@ -214,14 +210,15 @@ class LessonView(QWidget):
         record, is_running = self._lessons.record(lesson), lab.running is lesson
         is_measured = record is not None and record.result is not None
         problem = "" if is_running else self._lessons.problem(lesson)
+        had_focus = self.cancel.hasFocus()
         self.measure.setVisible(not is_running)
-        if self.cancel.hasFocus() and not is_running:
-            self.measure.setFocus()
         self.cancel.setVisible(is_running)
         self.progress.setVisible(is_running)
         factory.set_button_text(self.measure, "Measure again" if is_measured else "Measure")
         factory.set_enabled(self.measure, problem or ("" if self.prediction.answer() is not None else _PREDICT))
         factory.set_enabled(self.skip, "The measurement is running." if is_running else problem)
+        if had_focus and not is_running:
+            (self.measure if self.measure.isEnabled() else self.skip).setFocus()
         self.prediction.setEnabled(not is_running)
         self._measured.setVisible(is_measured and not is_running)
         if not is_running:
@@ -254,6 +251,7 @@ class LessonView(QWidget):
         if self.lesson is not None:
             self.prediction.clear()
             self._lessons.measure(self.lesson, None)
+            self.cancel.setFocus()
 
     @Slot()
     def _on_progressed(self) -> None:

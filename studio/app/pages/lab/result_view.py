@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
 from studio.app.pages.lab.code_runner import CodeRunner
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Collapsible
+from studio.app.widgets.link import LinkLabel
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.formatting import local_time
 from studio.lab.outcome import Line, Outcome, Picture, Plot, Table
@@ -21,6 +21,7 @@ from studio.lab.results import Result
 if TYPE_CHECKING:
     from studio.app.widgets.plot.xy_plot import XYPlot
 
+READ_MORE, READ_MORE_TIP = "Read more", "PyTorch documentation on this topic."
 _STRIP_WIDTH, _STRIP_HEIGHT = 640, 256  # largest size in pixels
 
 
@@ -52,7 +53,7 @@ class ResultView(QWidget):
         tip = "Apply the suggestion to the settings on the Train page."
         self.use = factory.button("Use this", tip, "check", slot=self.use_requested)
         self.suggestion = factory.text()
-        self.read_on = QLabel()
+        self.read_on = LinkLabel(READ_MORE, READ_MORE_TIP)
         self.plots: list[XYPlot] = []
         self._can_plot = False
         # The shown outcome, the compared result's outcome, and its name.
@@ -88,14 +89,10 @@ class ResultView(QWidget):
         if self.program is not None and self.program.original() != result.code:
             self.program.show_code(result.code)
         self._plain.setVisible(bool(result.code) and self.program is not None)
-        name, address = result.read_on
-        self.read_on.setText(f'Read more: <a href="{html.escape(address)}">{html.escape(name)}</a>' if address else "")
-        self.read_on.setVisible(bool(address))
+        self.read_on.show_link(*result.read_on)
 
     def _lay_out(self) -> None:
         self.sentences.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        factory.set_name_and_tip(self.read_on, "Read more", "PyTorch documentation on this topic.")
-        self.read_on.setOpenExternalLinks(True)
         suggested = factory.row(self.use, self.suggestion, grows=1)
         parts = (self.sentences, suggested, self._plot_box, self._parts, self._plain, self.read_on, 1)
         self.setLayout(factory.column(*parts, spacing=2 * factory.GRID))

@@ -1,0 +1,25 @@
+"""A link is reached by Tab and opened by Enter."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from studio.app.widgets.link import LinkLabel
+
+
+def test_tab_selects_the_link_and_enter_opens_it(qtbot: QtBot) -> None:
+    label = LinkLabel("Read more", "A page on the topic.")
+    qtbot.addWidget(label)
+    label.setOpenExternalLinks(False)  # emits linkActivated instead
+    label.show_link("Tensors & more", "https://pytorch.org/docs?a=1&b=2")
+    label.show()
+    assert label.accessibleName() == "Read more: Tensors & more"
+    label.setFocus(Qt.FocusReason.TabFocusReason)
+    assert label.selectedText() == "Tensors & more"
+    with qtbot.waitSignal(label.linkActivated) as activated:
+        QTest.keyClick(label, Qt.Key.Key_Return)
+    assert activated.args == ["https://pytorch.org/docs?a=1&b=2"]
+    label.show_link("", "")
+    assert not label.isVisible()
