@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import building
 import collecting
@@ -22,6 +23,7 @@ from pretraining import PALETTE, Source, build_networks, pretrain, recoloured
 from recolouring import NATURAL, NATURAL_SHARE, Recolouring, random_recolouring, recolour
 from torch import Tensor
 
+from studio.core.errors import BadInputError
 from studio.data.sprites import Sprites
 from studio.engine.training.parents import StarterInfo, parse_starter
 from studio.recipes.base import Spec
@@ -134,6 +136,29 @@ def test_training_is_repeatable_and_its_file_starts_a_network(tmp_path: Path, mo
     network = GENERATOR.build(CONFIG, spec)
     assert parent.copy_weights(network, GENERATOR, spec) == 0
     assert network.enter.weight.allclose(weights["enter.weight"], atol=1e-3)
+
+
+def test_interrupted_training_continues_with_an_equal_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pretraining, "PART_PIXELS", 1024)
+    monkeypatch.setattr(pretraining, "STATE_STEPS", 2)
+    config, state, calls = replace(CONFIG, steps=4), tmp_path / "state", list[int]()
+
+    def interrupted(*args: Any, **kwargs: Any) -> Any:
+        calls.append(0)
+        if len(calls) > 2 * pretraining.PARTS:
+            raise KeyboardInterrupt
+        return recoloured(*args, **kwargs)
+
+    with torch.random.fork_rng():
+        whole = pretrain(collections(), GENERATOR, config)
+        with monkeypatch.context() as patch:
+            patch.setattr(pretraining, "recoloured", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                pretrain(collections(), GENERATOR, config, state=state)
+        continued = pretrain(collections(), GENERATOR, config, state=state)
+        assert all(whole[name].equal(continued[name]) for name in whole)
+        with pytest.raises(BadInputError, match="another training"):
+            pretrain(collections(), GENERATOR, replace(config, seed=4), state=state)
 
 
 @pytest.mark.parametrize("size", [16, 32, 64])

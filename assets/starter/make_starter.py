@@ -1,11 +1,12 @@
-"""Trains the network that a training may start from, on sprites that are in the public domain (CC0) only.
+"""Train the generator's starter, from whose weights a training may start, on public-domain (CC0) sprites only.
 
-    python assets/starter/make_starter.py SPRITES [--width 64]
+    python assets/starter/make_starter.py SPRITES [--width 64] [--state FILE]
 
 SPRITES: a folder with 'dcss' and 'characters'; sources.json says where from, tiles.sha256 and characters.sha256 list
 the files. The scripts of assets/demo/demo_art draw the other collections: see collecting.py. The same machine makes the
-same bytes, in two hours on one core. --without NAME leaves out the collections whose titles begin with NAME, such as
-dcss, ninja-adventure or drawn. The collection then judges the starter: see tests/bench/bench_small_data.py.
+same bytes, in two hours on one core; --state FILE lets a second call continue an interrupted training. --without NAME
+leaves out the collections whose titles begin with NAME, such as dcss, ninja-adventure or drawn. The collection then
+judges the starter: see tests/bench/bench_small_data.py.
 """
 
 from __future__ import annotations
@@ -48,12 +49,13 @@ def main() -> None:
     parser.add_argument("--without", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--steps", type=int, help="of the training")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--state", type=Path, help="file to continue from after an interruption")
     chosen = parser.parse_args()
     steps = chosen.steps or STEPS[chosen.width]
     collections, recipe = collect(chosen.sprites, chosen.without, SEED), catalog.recipe("generator")
     # Another number of threads changes the last bits.
     config = recipe.Config(steps=steps, width=chosen.width, class_dropout=CLASS_DROP, flip=True, seed=SEED, threads=1)
-    weights = pretrain(collections, recipe, config)
+    weights = pretrain(collections, recipe, config, state=chosen.state)
     weights["label.weight"] = weights["label.weight"][-1:]  # the row that stands for any class
     settings = {name: getattr(config, name) for name in recipe.fixed_by_weights}
     title = f"{sum(map(len, collections))} published and drawn sprites"

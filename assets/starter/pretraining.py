@@ -6,18 +6,24 @@ several parts. Each part comes from one collection; a random recolouring changes
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from recolouring import NATURAL, random_recolouring, recolour
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig
+from studio.core.errors import BadInputError
 from studio.data.sprites import Sprites
+from studio.engine.runs import checkpoints
 from studio.engine.steps.batches import DeviceSprites, augment, step_seed
 from studio.engine.steps.optim import EMA, learning_rate, make_optimizers, set_learning_rate
 from studio.recipes.base import Batch, BatchRng, Recipe, Spec
@@ -25,6 +31,7 @@ from studio.recipes.base import Batch, BatchRng, Recipe, Spec
 PALETTE = "head.palette"  # the buffer of the network
 PARTS = 4  # of a step
 PART_PIXELS = 16_384  # 64 sprites with 16 pixels, 16 with 32 or 4 with 64 take equally long
+STATE_STEPS = 500  # between two writings of the state
 CPU = torch.device("cpu")
 
 
@@ -38,6 +45,10 @@ class Source:
         self.size, self.palette = sprites.size, recipe.statistics(sprites, config)[PALETTE]
         self._sprites, self._first_label = DeviceSprites(sprites, CPU, config.seed), first_label
         self._batch_size, self._flip, self._taken = max(1, PART_PIXELS // sprites.size**2), config.flip, 0
+
+    def skip_batch(self) -> None:
+        """Leave out the next batch."""
+        self._taken += 1
 
     def next_batch(self, rng: torch.Generator, progress: float) -> Batch:
         """Return the next batch, with some sprites mirrored."""
@@ -82,42 +93,101 @@ def recoloured(batch: Batch, palette: Tensor, rng: np.random.Generator, *, is_on
 
 
 def pretrain(
-    collections: Sequence[Sprites], recipe: Recipe, config: TrainingConfig, *, recolours: bool = True
-) -> dict[str, Tensor]:
+    collections: Sequence[Sprites], recipe: Recipe, config: TrainingConfig, *, recolours: bool = True,
+    state: Path | None = None,
+) -> dict[str, Tensor]:  # fmt: skip
     """Train on the CPU and return the averaged weights, without buffers. Prints the loss every 100 steps.
 
-    recolours: whether sprites and palettes are recoloured at random. The result depends on the seed and, in the last
-    bits, on the number of threads.
+    recolours: whether to recolour sprites and palettes at random. state: a file for the state, written every
+    STATE_STEPS steps; an existing file continues an interrupted training, with an equal result. The result depends on
+    the seed and, in the last bits, on the number of threads. Raises BadInputError if `state` is of another training.
     """
     torch.set_num_threads(config.threads or torch.get_num_threads())
-    networks, sources = build_networks(collections, recipe, config), as_sources(collections, recipe, config)
-    network = next(iter(networks.values()))
-    optimizers, ema = make_optimizers(network, config, "fp32"), EMA(network, config.ema_halflife_sprites)
-    # Odds in proportion to sprites: every sprite counts equally.
-    odds = np.array([len(sprites) for sprites in collections], np.float64)
-    odds /= odds.sum()
-    losses, generator = list[float](), torch.Generator()
-    for step in range(config.steps):
-        progress, seed = step / config.steps, step_seed(config.seed, step)
-        rng = np.random.default_rng(seed)
-        generator.manual_seed(seed)
-        set_learning_rate(optimizers, learning_rate(config, step, progress))
-        ema.begin_step((step + 1) * config.batch_size, config.batch_size)
+    training, losses = Pretraining(collections, recipe, config, recolours=recolours), list[float]()
+    if state is not None and state.exists():
+        training.load(state)
+    while training.step < config.steps:
+        losses.append(training.run_step())
+        if training.step % 100 == 0:
+            sys.stdout.write(f"step {training.step} of {config.steps}: loss {np.mean(losses[-100:]):.3f}\n")
+            sys.stdout.flush()
+        if state is not None and training.step % STATE_STEPS == 0:
+            training.save(state)
+    return {name: weight.detach() for name, weight in training.ema.network.named_parameters()}
+
+
+class Pretraining:
+    """The training of a starter; `step` is the number of finished steps."""
+
+    def __init__(
+        self, collections: Sequence[Sprites], recipe: Recipe, config: TrainingConfig, *, recolours: bool
+    ) -> None:
+        self.step, self._recipe, self._config, self._recolours = 0, recipe, config, recolours
+        self._networks = build_networks(collections, recipe, config)
+        self._network = next(iter(self._networks.values()))
+        self._sources = as_sources(collections, recipe, config)
+        self._optimizers = make_optimizers(self._network, config, "fp32")
+        self.ema = EMA(self._network, config.ema_halflife_sprites)
+        counts = np.array([len(sprites) for sprites in collections], np.float64)
+        self._odds = counts / counts.sum()  # every sprite counts equally
+        fingerprints = [sprites.fingerprint for sprites in collections]
+        self._about = json.dumps([config.to_json(), recolours, fingerprints])
+
+    def run_step(self) -> float:
+        """Run a step; return the loss, averaged over the parts."""
+        config, recipe, network = self._config, self._recipe, self._network
+        progress, seed = self.step / config.steps, step_seed(config.seed, self.step)
+        generator, rng = torch.Generator().manual_seed(seed), np.random.default_rng([seed, 1])
+        set_learning_rate(self._optimizers, learning_rate(config, self.step, progress))
+        self.ema.begin_step((self.step + 1) * config.batch_size, config.batch_size)
         total = 0.0
-        for number in rng.choice(len(sources), PARTS, p=odds):
-            source = sources[number]
-            batch, palette = recoloured(source.next_batch(generator, progress), source.palette, rng, is_on=recolours)
+        for source in self._chosen(self.step):
+            batch = source.next_batch(generator, progress)
+            batch, palette = recoloured(batch, source.palette, rng, is_on=self._recolours)
             network.get_buffer(PALETTE).copy_(palette)
-            loss = recipe.loss(networks[source.size], batch, config, BatchRng(generator, batch)) / PARTS
+            loss = recipe.loss(self._networks[source.size], batch, config, BatchRng(generator, batch)) / PARTS
             loss.backward()
             total += loss.item()
         torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
-        for optimizer in optimizers:
+        for optimizer in self._optimizers:
             optimizer.step()
             optimizer.zero_grad()
-        ema.update()
-        losses.append(total)
-        if (step + 1) % 100 == 0:
-            sys.stdout.write(f"step {step + 1} of {config.steps}: loss {np.mean(losses[-100:]):.3f}\n")
-            sys.stdout.flush()
-    return {name: weight.detach() for name, weight in ema.network.named_parameters()}
+        self.ema.update()
+        self.step += 1
+        return total
+
+    def _chosen(self, step: int) -> list[Source]:
+        """Return the sources of a step's parts."""
+        rng = np.random.default_rng(step_seed(self._config.seed, step))
+        return [self._sources[number] for number in rng.choice(len(self._sources), PARTS, p=self._odds)]
+
+    def save(self, path: Path) -> None:
+        """Write the state of the training to a file."""
+        parts = {
+            "network": self._network.state_dict(),
+            "average": self.ema.network.state_dict(),
+            "optimizer": checkpoints.optimizer_tensors(self._optimizers),
+        }
+        tensors = {f"{part}:{name}": tensor for part, found in parts.items() for name, tensor in found.items()}
+        copies = {name: tensor.contiguous() for name, tensor in tensors.items()}
+        new = path.with_name(path.name + ".new")
+        save_file(copies, new, metadata={"step": str(self.step), "about": self._about})
+        new.replace(path)
+
+    def load(self, path: Path) -> None:
+        """Load the state of an interrupted training. Raises BadInputError if the file is of another training."""
+        with safe_open(path, "pt") as file:
+            about, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if about["about"] != self._about:
+            raise BadInputError(f"{path} belongs to another training.", "Remove the file, or name another.")
+        parts: dict[str, dict[str, Tensor]] = {"network": {}, "average": {}, "optimizer": {}}
+        for key, tensor in tensors.items():
+            part, _, name = key.partition(":")
+            parts[part][name] = tensor
+        self._network.load_state_dict(parts["network"])
+        self.ema.network.load_state_dict(parts["average"])
+        checkpoints.load_optimizers(self._optimizers, parts["optimizer"])
+        self.step = int(about["step"])
+        for step in range(self.step):
+            for source in self._chosen(step):
+                source.skip_batch()
