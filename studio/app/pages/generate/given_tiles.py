@@ -23,7 +23,7 @@ from studio.core.formatting import count
 from studio.data.tiles.given import FREE, fix_given, name_places, place_tiles, sketch_tiles
 from studio.data.tiles.layout import TRANSPARENT, TileSetSpec
 
-_COLOURS = ((150, 110, 200), (240, 150, 60), (80, 190, 190), (130, 130, 140))  # RGB of the terrains in sketches
+_COLOURS = ((150, 110, 200), (240, 150, 60), (80, 190, 190), (215, 75, 110))  # RGB of the terrains in sketches
 _ALPHA = 110  # of a sketch
 _HELP = "Drop or paste your tiles, or a sheet of the set. The studio draws the other tiles to fit."
 _TABLE = "The tiles of the set. Drop or paste images, press Enter to open a file, Del to clear."
@@ -68,7 +68,7 @@ class GivenTilesDialog(Dialog):
         session.given_tiles.read.connect(self._on_read)
         session.given_tiles.refused.connect(self.error.show_reason)
         self._show()
-        self.resize(self.sizeHint() + _ROOM)
+        self.resize((self.sizeHint() + _ROOM).boundedTo(parent.window().size()))
         self.table.setFocus()
 
     def take(self, data: QMimeData, target: int) -> bool:

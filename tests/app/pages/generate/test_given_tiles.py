@@ -81,6 +81,15 @@ def test_tiles_are_pasted_opened_cleared_and_kept(
     assert session.given_tiles.of(TileSetSpec("corner", ("a", "b")), _SIZE) is None
 
 
+def test_the_largest_set_fits_a_small_window(parent: QWidget, session: Session) -> None:
+    parent.resize(790, 550)
+    made = GivenTilesDialog(parent, session, TileSetSpec("corner", ("a", "b", "c", "d")), _SIZE)
+    made.open()
+    bottom = made.use.mapTo(made, made.use.rect().bottomLeft()).y()
+    assert made.height() <= 550 and bottom < made.height() and made.table.height() > 250
+    made.close()
+
+
 def test_images_that_fit_no_place_are_refused(dialog: GivenTilesDialog) -> None:
     dialog.take(_image_data(5, 7), 0)
     assert "5 x 7 pixels" in dialog.error.text() and not dialog.tiles.any()
