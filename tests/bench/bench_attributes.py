@@ -1,14 +1,20 @@
-"""Whether a generator draws combinations of attributes that it never saw: 'a shield of ice' where nobody drew one.
+"""Measure how well a generator draws combinations of attributes that no sprite has, such as a shield of ice.
 
     python -m tests.bench.bench_attributes [FOLDER] [--minutes 10 | --steps N] [--judge-minutes 3 | --judge-steps N]
-        [--seeds 0 1 2] [--guidance 1.5]
+        [--seeds 0 1 2] [--guidance 1.5 2.5] [--runs FOLDER] [--sheet PNG]
 
-Demo art: six kinds in the colours of five elements; the sprites of five combinations are left out. With a FOLDER: kinds
-are its largest folders, and the second attribute is the colour that most of a sprite has; left out are the five most
-frequent combinations whose kind and colour are also seen apart. A generator trains on the others and draws the missing
-combinations. A classifier that saw all sprites judges: the share that is right in both attributes, 70 % or more. KID in
-fixed features to the real sprites of these combinations: at most 1.5 times the KID of as many combinations that were
-seen. 'real': what the classifier says to the real sprites.
+Demo art: six kinds in the colours of five elements. A FOLDER of character sheets whose names end with a team's colour
+('AxemanRed.png'): kinds and teams; copies of cells are removed. Any other FOLDER: kinds are its largest folders, and
+the second attribute is the hue of most of a sprite's pixels.
+
+The training lacks all sprites of five combinations, whose kinds and colours occur in other combinations, and half of
+the sprites of five seen combinations of the same kinds. The generator draws all ten combinations from the attributes
+alone. A classifier that trained on all sprites judges the drawings: 70 % or more should be right in both attributes.
+KID uses fixed features. Drawings of unseen combinations are compared with the sprites left out, drawings of seen
+combinations with the held-out half: a comparison with training sprites would reward copies with a KID of nearly 0. The
+first KID should be at most 1.5 times the second. 'real' is the classifier's accuracy on real sprites.
+
+--runs FOLDER stores the trained models. A second call loads them, to try other values of --guidance.
 """
 
 from __future__ import annotations
@@ -61,10 +67,12 @@ RAMPS = {  # from dark to light
 }
 HUES = ("red", "yellow", "green", "cyan", "blue", "magenta")
 MOST_KINDS = 12
+TEAMS = ("Cyan", "Lime", "Purple", "Red")
+CELL = 16  # pixels of a cell in a sheet of a team
 
 
 def demo_set() -> Sprites:
-    """The demo sprites of six kinds, each in the colours of one element by chance. A class is a combination."""
+    """Return the demo sprites of six kinds, each in the colours of a random element. A class is a combination."""
     sprites = imported(paths.demo_sprites()).sprites
     kinds = [sprites.class_names.index(name) for name in KINDS]
     sprites = sprites.take(np.flatnonzero(np.isin(sprites.labels, kinds)))
@@ -88,7 +96,7 @@ def recoloured(sprite: NDArray[np.uint8], element: int) -> NDArray[np.uint8]:
 
 
 def real_set(folder: Path) -> Sprites:
-    """The sprites of the largest folders that have a colour, with the folder and the colour as attributes."""
+    """Return the colourful sprites of the largest folders, with the folder and the main hue as attributes."""
     sprites = imported(folder).sprites
     colour = np.array([main_hue(sprite) for sprite in sprites.rgba])
     largest = np.sort(np.argsort(-sprites.class_counts(), kind="stable")[:MOST_KINDS])
@@ -99,8 +107,33 @@ def real_set(folder: Path) -> Sprites:
     return with_values(sprites, {"kind": (names, kind), "colour": (HUES, colour)})
 
 
+def team_sheets(folder: Path) -> list[tuple[str, str, Path]]:
+    """Return kind, team and path of each sheet whose file name is a kind and a team."""
+    pairs = ((path.stem, team, path) for path in sorted(folder.glob("*.png")) for team in TEAMS)
+    return [(name.removesuffix(team), team, path) for name, team, path in pairs if name.endswith(team)]
+
+
+def team_set(folder: Path) -> Sprites:
+    """Return the distinct cells of the kinds that every team has. Attributes: kind and team."""
+    sheets = team_sheets(folder)
+    kinds = sorted({kind for kind, _, _ in sheets if {team for other, team, _ in sheets if other == kind} == {*TEAMS}})
+    cells: dict[bytes, tuple[int, int, str]] = {}
+    for kind, team, path in sheets:
+        pixels = np.asarray(Image.open(path).convert("RGBA"))
+        places = [(row, column) for row in range(0, len(pixels), CELL) for column in range(0, pixels.shape[1], CELL)]
+        for row, column in places if kind in kinds else ():
+            cell = pixels[row : row + CELL, column : column + CELL].tobytes()
+            cells.setdefault(cell, (kinds.index(kind), TEAMS.index(team), f"{path.stem}-{row}-{column}"))
+    kind_of, team_of, names = zip(*cells.values(), strict=True)
+    rgba = np.frombuffer(b"".join(cells), np.uint8).reshape(-1, CELL, CELL, 4).copy()
+    rgba[rgba[..., 3] == 0] = 0
+    labels = np.array(kind_of)
+    sprites = Sprites(rgba, labels, tuple(kinds), names, folder.name)
+    return with_values(sprites, {"kind": (kinds, labels), "team": (TEAMS, np.array(team_of))})
+
+
 def main_hue(sprite: NDArray[np.uint8]) -> int:
-    """Return the hue, one of six, that most of the colourful pixels of a sprite have; -1 for a grey sprite."""
+    """Return the most frequent hue, 0 to 5, of a sprite's colourful pixels; -1 for a grey sprite."""
     pixels = sprite[sprite[..., 3] > 128][:, :3]
     hue, saturation, value = np.asarray(Image.fromarray(pixels[None]).convert("HSV"))[0].T if len(pixels) else [[0]] * 3
     is_colourful = (np.asarray(saturation) > 80) & (np.asarray(value) > 60)
@@ -110,7 +143,7 @@ def main_hue(sprite: NDArray[np.uint8]) -> int:
 
 
 def with_values(sprites: Sprites, known: dict[str, tuple[Sequence[str], NDArray[np.int64]]]) -> Sprites:
-    """The sprites with these attributes: for each, its values and the value of each sprite."""
+    """Return the sprites with attributes. known: for each attribute, its values and the value of each sprite."""
     table = np.stack([values for _, values in known.values()], 1).astype(np.int16)
     return dataclasses.replace(
         sprites, attributes=Attributes(tuple(known), tuple(tuple(names) for names, _ in known.values()), table)
@@ -118,11 +151,15 @@ def with_values(sprites: Sprites, known: dict[str, tuple[Sequence[str], NDArray[
 
 
 def chosen_combinations(sprites: Sprites) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return combinations to leave out, int64 [5, 2], and as many of those that stay: each value stays elsewhere."""
+    """Return five combinations to leave out and five that stay, int64 [5, 2] each.
+
+    Each value of a combination to leave out stays in other combinations. The combinations that stay have the same
+    kinds and are the most frequent of their kind.
+    """
     pairs, counts = np.unique(sprites.attributes.table, axis=0, return_counts=True)
     in_order = pairs[np.argsort(-counts, kind="stable")].astype(np.int64)
     found: list[NDArray[np.int64]] = []
-    for pair in in_order:  # no kind twice, no colour twice as long as there are others
+    for pair in in_order:  # different kinds, and colours in equal numbers
         others = in_order[~np.isin(np.arange(len(in_order)), np.flatnonzero((in_order == pair).all(1)))]
         stays = all((others[:, axis] == pair[axis]).sum() > 1 for axis in (0, 1))
         used = [(one[0] == pair[0], one[1] == pair[1]) for one in found]
@@ -130,23 +167,24 @@ def chosen_combinations(sprites: Sprites) -> tuple[NDArray[np.int64], NDArray[np
         if stays and not any(kind for kind, _ in used) and sum(colour for _, colour in used) < most:
             found.append(pair)
     left_out = np.stack(found[:LEFT_OUT])
-    seen = [pair for pair in in_order if not (left_out == pair).all(1).any()]
-    return left_out, np.stack(seen[:LEFT_OUT])
+    stay = [pair for pair in in_order if not (left_out == pair).all(1).any()]
+    return left_out, np.stack([next(pair for pair in stay if pair[0] == kind) for kind in left_out[:, 0]])
 
 
 def places_of(sprites: Sprites, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the indices of the sprites that have one of these combinations."""
+    """Return the indices of all sprites of some combinations, int64 [K, 2]."""
     return np.flatnonzero((sprites.attributes.table[:, None] == pairs).all(2).any(1))
 
 
 def trained(
-    sprites: Sprites, recipe_name: str, minutes: float, steps: int, seed: int, device: Device, folder: Path,
-    width: int = 0,
-) -> TrainedModel:  # fmt: skip
-    """Train a model as the studio would in this time, or for these steps. steps, width: 0 for the usual ones."""
+    sprites: Sprites, recipe_name: str, minutes: float, device: Device, folder: Path, **settings: int
+) -> TrainedModel:
+    """Train a model, or load its run if the folder exists. settings: of the recipe; 0 for the default."""
+    if folder.exists():
+        return load_model(folder, "best", device)
     recipe = catalog.recipe(recipe_name)
-    changes = {name: value for name, value in (("steps", steps), ("width", width)) if value}
-    config = recipe.Config().replace(minutes=minutes, seed=seed, **changes)
+    changes = {name: value for name, value in settings.items() if value}
+    config = recipe.Config().replace(minutes=minutes, **changes)
     for _ in train_new(folder, sprites, recipe, config, device, Control()):
         pass
     return load_model(folder, "best", device)
@@ -170,49 +208,65 @@ def drawn(
     return made[0].sprites
 
 
-def judged(
-    title: str, model: TrainedModel, judge: TrainedModel, sprites: Sprites, pairs: NDArray[np.int64], guidance: float
-) -> float:
-    """Draw as many sprites of each combination as there are, say what is right, and return the KID."""
-    real, new, wanted = [], [], []
-    for pair in pairs:
-        places = places_of(sprites, pair[None])
-        real.append(sprites.rgba[places])
-        new.append(drawn(model, sprites, pair, len(places), guidance))
-        wanted.append(np.repeat(pair[None], len(places), 0))
+def split(
+    sprites: Sprites, left_out: NDArray[np.int64], seen: NDArray[np.int64]
+) -> tuple[Sprites, list[Sprites], list[Sprites]]:
+    """Return the training sprites, the sprites left out and held-out halves of the seen combinations."""
+    of_left_out = [places_of(sprites, pair[None]) for pair in left_out]
+    rng = np.random.default_rng(0)
+    of_seen = [rng.permutation(places_of(sprites, pair[None])) for pair in seen]
+    halves = [np.sort(places[: len(places) // 2]) for places in of_seen]
+    learnt = np.setdiff1d(np.arange(len(sprites)), np.concatenate([*of_left_out, *halves]))
+    return sprites.take(learnt), [sprites.take(places) for places in of_left_out], [sprites.take(h) for h in halves]
+
+
+def judged(title: str, model: TrainedModel, judge: TrainedModel, real: Sequence[Sprites], guidance: float) -> float:
+    """Draw as many sprites of each combination as are real, print the judgement and return the KID."""
+    new, wanted, shares = [], [], []
+    for sprites in real:
+        pair = sprites.attributes.table[0].astype(np.int64)
+        new.append(drawn(model, sprites, pair, len(sprites), guidance))
+        wanted.append(np.repeat(pair[None], len(sprites), 0))
         names = "/".join(values[index] for values, index in zip(sprites.attributes.values, pair, strict=True))
-        share = right_in_both(judge, new[-1], wanted[-1])
-        say(f"   {names:24} {len(places):4} sprites  right {share:4.0%}")
-    all_real, all_new, labels = np.concatenate(real), np.concatenate(new), np.concatenate(wanted)
+        shares.append(f"{names} {right_in_both(judge, new[-1], wanted[-1]):.0%}")
+    all_real, all_new, labels = np.concatenate([one.rgba for one in real]), np.concatenate(new), np.concatenate(wanted)
     features = fixed_features(CPU)
     distance = kid(features.of(all_real), features.of(all_new))
     say(
         f"{title:9} right in both {right_in_both(judge, all_new, labels):.1%}, "
-        f"real {right_in_both(judge, all_real, labels):.1%}, KID {distance.value:.3f} +- {distance.error:.3f}"
+        f"real {right_in_both(judge, all_real, labels):.1%}, KID {distance.value:.3f} +- {distance.error:.3f}, "
+        f"{len(all_real)} sprites: {', '.join(shares)}"
     )
     return distance.value
 
 
-def follow(sprites: Sprites, chosen: argparse.Namespace, seed: int) -> None:
+def follow(sprites: Sprites, chosen: argparse.Namespace, seed: int, runs: Path) -> None:
     """Train and judge once."""
     device = choose_device(probe_devices(), chosen.device)
-    left_out, seen = chosen_combinations(sprites)
-    places = places_of(sprites, left_out)
-    kept = sprites.take(np.setdiff1d(np.arange(len(sprites)), places))
-    say(f"seed {seed}: {len(kept)} sprites learnt from, {len(places)} left out")
-    with tempfile.TemporaryDirectory() as scratch:
-        of_judge = chosen.judge_minutes, chosen.judge_steps, seed, device, Path(scratch) / "judge"
-        judge = trained(sprites, "classifier", *of_judge)
-        of_run = chosen.minutes, chosen.steps, seed, device, Path(scratch) / "run", chosen.width
-        model = trained(kept, "generator", *of_run)
-        of_left_out = judged("left out", model, judge, sprites, left_out, chosen.guidance)
-        of_seen = judged("seen", model, judge, sprites, seen, chosen.guidance)
-        say(f"{model.step} steps; KID of left out / seen: {of_left_out / of_seen:.2f}")
+    learnt, left_out, seen = split(sprites, *chosen_combinations(sprites))
+    say(f"seed {seed}: {len(learnt)} sprites learnt from, {sum(map(len, left_out))} left out")
+    both = {"seed": seed, "threads": chosen.threads}
+    judge = trained(
+        sprites, "classifier", chosen.judge_minutes, device, runs / f"judge-{seed}", steps=chosen.judge_steps, **both
+    )
+    own = {"steps": chosen.steps, "width": chosen.width}
+    model = trained(learnt, "generator", chosen.minutes, device, runs / f"run-{seed}", **own, **both)
+    for guidance in chosen.guidance:
+        of_left_out = judged("left out", model, judge, left_out, guidance)
+        of_seen = judged("seen", model, judge, seen, guidance)
+        say(f"{model.step} steps, guidance {guidance:g}; KID of left out / seen: {of_left_out / of_seen:.2f}")
         if chosen.sheet:
-            rows = [np.hstack([*drawn(model, sprites, pair, 12, chosen.guidance)]) for pair in left_out]
-            Image.fromarray(np.vstack(rows)).resize((12 * 3 * sprites.size, len(rows) * 3 * sprites.size), 0).save(
-                chosen.sheet.with_stem(f"{chosen.sheet.stem}-{seed}")
-            )
+            save_sheet(model, left_out, guidance, chosen.sheet.with_stem(f"{chosen.sheet.stem}-{seed}-{guidance:g}"))
+
+
+def save_sheet(model: TrainedModel, real: Sequence[Sprites], guidance: float, path: Path) -> None:
+    """Save a PNG file with a row for each combination: twelve drawings, then six real sprites."""
+    rows = []
+    for sprites in real:
+        new = drawn(model, sprites, sprites.attributes.table[0].astype(np.int64), 12, guidance)
+        rows.append(np.hstack([*new, *sprites.rgba[np.linspace(0, len(sprites) - 1, 6).astype(int)]]))
+    sheet = Image.fromarray(np.vstack(rows))
+    sheet.resize((4 * sheet.width, 4 * sheet.height), 0).save(path)
 
 
 def main() -> None:
@@ -224,14 +278,24 @@ def main() -> None:
     parser.add_argument("--judge-minutes", type=float, default=3.0, help="for the classifier")
     parser.add_argument("--judge-steps", type=int, default=0)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--width", type=int, default=0, help="of the generator; the usual one by default")
-    parser.add_argument("--guidance", type=float, default=GenerateSettings().guidance)
+    parser.add_argument("--width", type=int, default=0, help="width of the generator; 0: default")
+    parser.add_argument("--guidance", type=float, nargs="+", default=[GenerateSettings().guidance])
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0: default")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--sheet", type=Path, help="PNG file for twelve sprites of each combination that was left out")
+    parser.add_argument("--sheet", type=Path, help="PNG file for drawn and real sprites of combinations left out")
+    parser.add_argument("--runs", type=Path, help="folder that keeps the trained models")
     chosen = parser.parse_args()
-    sprites = real_set(chosen.folder) if chosen.folder else demo_set()
-    for seed in chosen.seeds:
-        follow(sprites, chosen, seed)
+    sprites = chosen_set(chosen.folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        for seed in chosen.seeds:
+            follow(sprites, chosen, seed, chosen.runs or Path(scratch))
+
+
+def chosen_set(folder: Path | None) -> Sprites:
+    """Return the set of a folder, or the demo set."""
+    if folder is None:
+        return demo_set()
+    return team_set(folder) if team_sheets(folder) else real_set(folder)
 
 
 if __name__ == "__main__":
