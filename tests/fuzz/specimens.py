@@ -272,7 +272,7 @@ SPECIMENS: dict[str, Callable[[], Specimen]] = {
     "sheet, list": lambda: _sheet("art.json", named=False),
     "sheet, object": lambda: _sheet("art.json", named=True),
     "tile set of tiled": lambda: _tile_set("s.tsx", test_tiled.tile_set(size='width="30" height="21"')),
-    "tile set of ldtk": lambda: _tile_set("s.ldtk", test_ldtk.project(test_ldtk.TILES)),
+    "tile set of ldtk": lambda: _tile_set("s.ldtk", test_ldtk.project(test_ldtk.TILES, layers=test_ldtk.LAYERS)),
     "tile set of godot": lambda: _tile_set("s.tres", test_godot_tiles.TILES),
     "xml atlas": lambda: _tile_set("s.xml", test_texture_atlas.ATLAS.format("s.png")),
 }

@@ -1,13 +1,16 @@
-"""Read the tile sets of LDtk projects (.ldtk, JSON). Enum tags of a tile become its class: 'grass + water'.
+"""Read the tile sets of LDtk projects (.ldtk, JSON).
 
-The sprites are the tiles in the picture of a tile set; levels, which may flip tiles (`f`), are not read.
+Enum tags of a tile become its class: 'grass + water'. A tile without tags has the values of the IntGrid layer for which
+a rule draws the tile. The sprites are the tiles in the picture of a tile set; levels, which may flip tiles (`f`), are
+not read.
 https://ldtk.io/json/
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -29,12 +32,43 @@ class _EnumTag(msgspec.Struct, frozen=True):
     tileIds: list[records.Count]  # noqa: N815
 
 
+class _Value(msgspec.Struct, frozen=True):
+    """A value of an IntGrid layer. identifier: its name."""
+
+    value: int = 0  # missing in old projects
+    identifier: str | None = None
+
+
+class _Rule(msgspec.Struct, frozen=True):
+    """A rule that draws tiles. pattern: the wanted value at each of size x size cells; 0 or negative for others."""
+
+    pattern: list[int] = []
+    size: records.Count = 0
+    tileIds: list[records.Count] | None = None  # noqa: N815 - until LDtk 1.5
+    tileRectsIds: list[list[records.Count]] | None = None  # noqa: N815
+
+
+class _RuleGroup(msgspec.Struct, frozen=True):
+    rules: list[_Rule] = []
+
+
+class _Layer(msgspec.Struct, frozen=True):
+    """A layer of a project. autoSourceLayerDefUid: the layer with the values for the rules; None for this layer."""
+
+    uid: int | None = None
+    tilesetDefUid: int | None = None  # noqa: N815
+    autoSourceLayerDefUid: int | None = None  # noqa: N815
+    intGridValues: list[_Value] = []  # noqa: N815
+    autoRuleGroups: list[_RuleGroup] = []  # noqa: N815
+
+
 class _TileSet(msgspec.Struct, frozen=True):
     """A tile set. relPath: path of the picture; None for LDtk's own icons. columns: counted by LDtk."""
 
     pxWid: records.Count  # noqa: N815
     pxHei: records.Count  # noqa: N815
     tileGridSize: records.Count  # noqa: N815
+    uid: int | None = None
     relPath: str | None = None  # noqa: N815
     spacing: records.Count = 0
     padding: records.Count = 0
@@ -44,6 +78,7 @@ class _TileSet(msgspec.Struct, frozen=True):
 
 class _Definitions(msgspec.Struct, frozen=True):
     tilesets: list[_TileSet]
+    layers: list[_Layer] = []
 
 
 class _Version(msgspec.Struct, frozen=True):
@@ -61,10 +96,11 @@ class LdtkProject(PictureList, AtlasFormat):
     suffixes: ClassVar = (".ldtk",)
 
     def pictures(self, data: bytes, name: str) -> Iterator[DescribedPicture]:
-        for tile_set in _tile_sets(data, escape_unprintable(name)):
+        definitions = _definitions(data, escape_unprintable(name))
+        for tile_set in definitions.tilesets:
             if tile_set.relPath and tile_set.tileGridSize:
                 size, gap, margin = tile_set.tileGridSize, tile_set.spacing, tile_set.padding
-                names = _tile_names(tile_set)
+                names = _tile_names(tile_set, definitions.layers)
                 grid = TileGrid(name, (size, size), (margin, margin), (gap, gap), tile_set.columns, names)
                 yield DescribedPicture(tile_set.relPath, grid, size=(tile_set.pxWid, tile_set.pxHei))
 
@@ -74,24 +110,52 @@ class LdtkProject(PictureList, AtlasFormat):
         return write_example_sheet(folder)
 
 
-def _tile_sets(data: bytes, name: str) -> list[_TileSet]:
-    """Return the tile sets of a project. Raises UnreadableFile for an unknown version and a damaged file."""
+def _definitions(data: bytes, name: str) -> _Definitions:
+    """Return the tile sets and layers of a project. Raises UnreadableFile for unknown versions and damaged files."""
     try:
         values = json.loads(data)
         if not isinstance(values, dict):
-            return []
+            return _Definitions([])
         version = records.convert(values, _Version).jsonVersion
         if version.partition(".")[0] not in _KNOWN:
             words = f"{name} is from LDtk {escape_unprintable(version)[:20]}: the studio knows the versions up to 1"
             raise UnreadableFile("unsupported", words)
-        return records.convert(values, _Project).defs.tilesets
+        return records.convert(values, _Project).defs
     except (ValueError, RecursionError):
         raise UnreadableFile("unreadable", f"{name} is not a valid LDtk project") from None
 
 
-def _tile_names(tile_set: _TileSet) -> dict[int, str]:
-    classes: dict[int, list[str]] = {}
+def _tile_names(tile_set: _TileSet, layers: Sequence[_Layer]) -> dict[int, str]:
+    """Return the names of tiles with a class, by index: 'grass + water/tile 3'."""
+    tags: dict[int, list[str]] = {}
     for tag in tile_set.enumTags:
         for index in tag.tileIds:
-            classes.setdefault(index, []).append(tag.enumValueId)
+            tags.setdefault(index, []).append(tag.enumValueId)
+    classes = _drawn_values(tile_set, layers) | tags
     return {index: class_path(values, f"tile {index}") for index, values in classes.items()}
+
+
+def _drawn_values(tile_set: _TileSet, layers: Sequence[_Layer]) -> dict[int, list[str]]:
+    """Return the values for which rules draw each tile, by index; the first rule of a tile decides."""
+    by_uid: dict[int | None, _Layer] = {layer.uid: layer for layer in layers if layer.uid is not None}
+    found: dict[int, list[str]] = {}
+    for layer in layers:
+        if tile_set.uid is None or layer.tilesetDefUid != tile_set.uid:
+            continue
+        source = by_uid.get(layer.autoSourceLayerDefUid, layer)
+        names = {each.value: each.identifier for each in source.intGridValues if each.identifier and each.value > 0}
+        for rule in (each for group in layer.autoRuleGroups for each in group.rules):
+            if values := _values_in(rule, names):
+                for index in itertools.chain(rule.tileIds or (), *(rule.tileRectsIds or ())):
+                    found.setdefault(index, values)
+    return found
+
+
+def _values_in(rule: _Rule, names: Mapping[int, str]) -> list[str]:
+    """Return the names of the values that a rule wants in its cell and the eight cells around; [] without its cell."""
+    side, middle = rule.size, rule.size // 2
+    if side % 2 == 0 or len(rule.pattern) != side**2 or rule.pattern[middle * side + middle] not in names:
+        return []
+    near = range(max(0, middle - 1), min(side, middle + 2))
+    wanted = {rule.pattern[row * side + column] for row in near for column in near}
+    return [names[value] for value in sorted(wanted) if value in names]

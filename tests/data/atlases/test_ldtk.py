@@ -21,8 +21,8 @@ TILES: dict[str, Any] = {
 ICONS = {**TILES, "relPath": None, "embedAtlas": "LdtkIcons"}
 
 
-def project(*tile_sets: object, version: str = "1.5.3") -> str:
-    return json.dumps({"jsonVersion": version, "defs": {"tilesets": tile_sets}, "levels": []})
+def project(*tile_sets: object, layers: object = ()) -> str:
+    return json.dumps({"jsonVersion": "1.5.3", "defs": {"tilesets": tile_sets, "layers": layers}, "levels": []})
 
 
 def write_project(folder: Path, *tile_sets: object, name: str = "world.ldtk") -> None:
@@ -43,6 +43,47 @@ def test_tiles_with_padding_spacing_and_enum_tags(tmp_path: Path, name: str) -> 
     assert event.sprites.names == ("plain.png", *(f"s.png#{name}" for name in names))
     assert event.sprites.class_names == ("grass", "grass + water", "s", "set", "water")
     assert (event.sprites.rgba[1:] == [sprite(number) for number in range(5)]).all() and not event.quarantine
+
+
+def rule(pattern: list[int], *tiles: int) -> dict[str, Any]:
+    return {"size": int(len(pattern) ** 0.5), "pattern": pattern, "tileRectsIds": [[tile] for tile in tiles]}
+
+
+LAYERS: list[dict[str, Any]] = [
+    {
+        "uid": 8, "type": "IntGrid", "tilesetDefUid": None, "autoRuleGroups": [], "autoSourceLayerDefUid": None,
+        "intGridValues": [
+            {"value": 1, "identifier": "lava", "color": "#FF0000"}, {"value": 2, "identifier": None},
+            {"value": 7, "identifier": "rock"}, {"identifier": "old"},
+        ],
+    },
+    {
+        "uid": 9, "type": "AutoLayer", "tilesetDefUid": 1, "autoSourceLayerDefUid": 8,
+        "intGridValues": [{"value": 7, "identifier": "unused"}],
+        "autoRuleGroups": [{"rules": [
+            rule([0, 7, 0, 0, -7, 0, 0, 0, 0], 0),  # a plant below a rock is no rock
+            rule([0], 0), rule([2], 0), rule([-1_000_001], 0), rule([7, 7], 0), rule([], 0), rule([7] * 4, 0),
+            rule([0, 1, 0, 0, 7, 0, 0, 2, 0], 3, 4),
+        ]}, {"rules": [
+            {"size": 5, "pattern": [*[1] * 6, 0, 0, 0, 1, 1, 0, 7, -1, 1, 1, 7, 0, 0, *[1] * 6], "tileIds": [2],
+             "tileRectsIds": None},
+            rule([1], 2, 3),
+        ]}],
+    },
+    {
+        "uid": 10, "type": "IntGrid", "tilesetDefUid": 5, "intGridValues": [{"value": 1, "identifier": "else"}],
+        "autoRuleGroups": [{"rules": [rule([1], 0)]}],
+    },
+]  # fmt: skip
+
+
+def test_rules_of_layers_name_the_tiles_without_tags(tmp_path: Path) -> None:
+    write_project(tmp_path / "set")
+    tiles = {**TILES, "enumTags": [{"enumValueId": "grass", "tileIds": [1, 4]}]}
+    (tmp_path / "set" / "world.ldtk").write_text(project(tiles, layers=LAYERS))
+    event = imported(tmp_path / "set")
+    names = ("tile 0", "grass/tile 1", "rock/tile 2", "lava + rock/tile 3", "grass/tile 4")
+    assert event.sprites.names == ("plain.png", *(f"s.png#{name}" for name in names)) and not event.quarantine
 
 
 def test_levels_that_flip_tiles_change_no_sprite(tmp_path: Path) -> None:
