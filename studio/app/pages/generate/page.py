@@ -247,8 +247,9 @@ class GeneratePage(Page):
         if hidden.hasFocus():
             shown.setFocus()
         hidden.setVisible(False)
+        if self._bar.isHidden():  # else a change of the form would hide the progress
+            self._bar.show_busy()
         self._bar.setVisible(busy)
-        self._bar.show_busy()
         factory.set_enabled(self.generate, problem, tip)
         self.editing.set_problem(problem)
         self._reason.setText(problem)

@@ -185,9 +185,9 @@ class MapPage(QWidget):
         factory.set_enabled(self.show_map, problem)
         self.show_map.setVisible(not busy)
         self.cancel.setVisible(busy)
-        self.progress.setVisible(busy)
-        if busy:
+        if self.progress.isHidden():  # else another choice would hide the progress
             self.progress.show_busy()
+        self.progress.setVisible(busy)
 
     @Slot()
     def _on_show_clicked(self) -> None:

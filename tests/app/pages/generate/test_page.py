@@ -19,10 +19,11 @@ from studio.app.pages.generate.batches import origin_of
 from studio.app.pages.generate.page import GeneratePage
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
+from studio.app.widgets.factory import ProgressBar
 from studio.app.widgets.sprites.large_view import LargeView
 from studio.app.widgets.tab_order import tab_stops
 from studio.core import paths
-from studio.core.events import Notice
+from studio.core.events import Notice, Progress
 from studio.data.pixels.editing import NamedSprite
 from tests.app.conftest import LONG_MS, click, show_alone
 from tests.app.widgets.tools import turn_wheel
@@ -54,6 +55,20 @@ def test_page_says_loading_before_models_are_listed(qtbot: QtBot, session: Sessi
     assert page._reason.text() == "Loading models…" and not page.generate.isEnabled()
     session.open()
     qtbot.waitUntil(lambda: page._reason.text().startswith("No model yet."), timeout=LONG_MS)
+
+
+def test_a_changed_setting_keeps_the_progress(page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
+    bar, inference = page.findChild(ProgressBar), page.session.inference
+    assert bar is not None
+    monkeypatch.setattr(inference, "is_busy", lambda: True)
+    inference.busy_changed.emit()
+    assert bar.isVisible() and bar.maximum() == 0
+    inference.progressed.emit(Progress(1, 4, "sprites drawn"))
+    page.request.edited.emit()
+    assert (bar.value(), bar.maximum()) == (1, 4)
+    monkeypatch.setattr(inference, "is_busy", lambda: False)
+    inference.busy_changed.emit()
+    assert not bar.isVisible()
 
 
 def test_last_used_model_is_restored(qtbot: QtBot, page: GeneratePage) -> None:
