@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import functools
 import gc
 import importlib
 import itertools
@@ -24,6 +25,7 @@ from tests.environment import THREADS  # the environment is read when numpy is i
 import numpy as np
 import psutil
 import pytest
+from numpy.typing import NDArray
 
 from studio.data.attributes.attributes import Attributes
 from studio.data.sets.layout import SetLayout
@@ -34,7 +36,12 @@ pytest_plugins = ["tests.exports.once"]
 # To walk all that torch brings takes longer than many a test, and little of what tests leave behind goes in circles.
 gc.set_threshold(100_000)
 
-_TRACING = ("exports/", "contract/test_exports.py", "contract/test_scripts.py", "engine/devices/test_adam.py")
+# Tests that import PyTorch's compiler, torchvision or distributed tensors, which takes a process up to 1.5 s.
+_IMPORTING = (
+    "exports/", "recipes/", "lab/", "cli/test_lab.py", "cli/test_learn.py", "engine/devices/test_adam.py",
+    *(f"contract/test_{kind}.py" for kind in ("exports", "scripts", "recipes", "experiments", "lessons")),
+    *(f"engine/{part}/" for part in ("distributed", "models", "sampling", "steps", "training")),
+)  # fmt: skip
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes, and links for administrators alone")
 
@@ -53,13 +60,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis looks for constants
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what traces networks: then one process imports PyTorch's compiler, and traces each network once."""
+    """Begin with `_IMPORTING`: then one process imports PyTorch's compiler, and traces each network once."""
     if providers := sys.modules.get("hypothesis.internal.conjecture.providers"):
         # To draw constants from the studio's code, Hypothesis parses all imported modules: each process would take
         # seconds in a fresh clone, and equal seeds would give other examples after an import.
         providers.__dict__["_get_local_constants"] = lambda: providers.__dict__["_local_constants"]
     folder = Path(__file__).parent
-    items.sort(key=lambda item: not item.path.relative_to(folder).as_posix().startswith(_TRACING))
+    items.sort(key=lambda item: not item.path.relative_to(folder).as_posix().startswith(_IMPORTING))
 
 
 def pytest_collection_finish() -> None:
@@ -155,9 +162,17 @@ def _refuse_networks(patch: pytest.MonkeyPatch) -> None:
 
 def make_sprites(per_class: int = 12, size: int = 8, classes: int = 2, seed: int = 0) -> Sprites:
     """Discs on a transparent ground, mottled so that no two are near twins: class k has its own hue and radius."""
+    rgba, names = _discs(per_class, size, classes, seed)
+    labels = np.repeat(np.arange(classes, dtype=np.int64), per_class)
+    return Sprites(rgba.copy(), labels, tuple(f"class{label}" for label in range(classes)), names, "discs")
+
+
+@functools.cache
+def _discs(per_class: int, size: int, classes: int, seed: int) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
+    """Draw the pixels uint8 [N, S, S, 4] and the names of `make_sprites`, once per process."""
     rng = np.random.default_rng(seed)
     grid = np.mgrid[:size, :size] + 0.5
-    rgba, labels, names = [], [], []
+    rgba, names = [], []
     for label in range(classes):
         for number in range(per_class):
             centre = rng.uniform(0.35, 0.65, 2) * size
@@ -169,10 +184,8 @@ def make_sprites(per_class: int = 12, size: int = 8, classes: int = 2, seed: int
             mottled = inside & (rng.random((size, size)) < 0.5)
             sprite[mottled, :3] = sprite[mottled, :3] * 0.8
             rgba.append(sprite)
-            labels.append(label)
             names.append(f"class{label}/{number:03d}.png")
-    class_names = tuple(f"class{label}" for label in range(classes))
-    return Sprites(np.stack(rgba), np.array(labels, dtype=np.int64), class_names, tuple(names), "discs")
+    return np.stack(rgba), tuple(names)
 
 
 def with_numbers(sprites: Sprites) -> Sprites:
