@@ -13,6 +13,7 @@ figure { margin: 1rem 0; }
 table { margin: .5rem 0; }
 .right { text-align: right; }
 .figures { font-variant-numeric: tabular-nums; }
+.figures td { white-space: pre-wrap; }
 """  # for the elements made by the functions below
 _PAGE = """<!doctype html>
 <html lang="en">

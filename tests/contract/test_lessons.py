@@ -52,6 +52,8 @@ def outcome_of() -> Callable[[Lesson], Outcome]:
 def test_it_introduces_itself(lesson: Lesson) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", lesson.name) and lesson.title and lesson.intro and lesson.gpu
     assert lesson.question.endswith("?") and 0 < lesson.minutes <= 15 and 0 < lesson.seconds <= 30
+    texts = (*lesson.intro, lesson.question, lesson.gpu, lesson.exercise.task, lesson.exercise.starter, lesson.plain)
+    assert len(" ".join(texts).split()) / 200 < lesson.minutes / 2  # time to read, at 200 words a minute
     assert re.match(r"https://(docs\.)?pytorch\.org/", lesson.read_on[1]) and lesson.read_on[0]
     assert lesson_called(lesson.name) is lesson is lesson_called(str(number_of(lesson)))
     assert all(text.endswith((".", "?")) for text in (*lesson.intro, lesson.gpu, lesson.exercise.task))
