@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QTextCursor, QTextOption
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QTextCursor, QTextOption
+from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QWidget
 
 from studio.app import keys
 from studio.app.state.code_run import CodeRun
@@ -24,6 +24,30 @@ class CodeEditor(QPlainTextEdit):
         self.setFont(factory.code_font())
         self.setTabChangesFocus(True)
         factory.set_name_and_tip(self, name, tip)
+        self.cursorPositionChanged.connect(self._follow_cursor)
+
+    @Slot()
+    def _follow_cursor(self) -> None:
+        """Scroll the page to the cursor, since the field is as high as its lines."""
+        if self.hasFocus():
+            self._scroll_page(self.cursorRect().top(), self.cursorRect().bottom())
+
+    def _scroll_page(self, top: int, bottom: int) -> None:
+        """Show these rows of the field, the top first if there is no room for all."""
+        area = self.parentWidget()
+        while area is not None and not isinstance(area, QScrollArea):
+            area = area.parentWidget()
+        content = area.widget() if area is not None else None
+        if area is not None and content is not None:
+            for y in (bottom, top):
+                place = self.mapTo(content, QPoint(0, y))
+                area.ensureVisible(place.x(), place.y(), 0, factory.GRID)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Show the whole field when Tab moves the focus here."""
+        super().focusInEvent(event)
+        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
+            self._scroll_page(0, self.height())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Indent a new line as the line before, deeper after a colon; Backspace removes a level of indentation."""

@@ -10,6 +10,7 @@ from studio.app.pages.lab.lesson_view import LessonView
 from studio.app.state.late import class_files, lesson_records
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.tab_order import focus_part
 from studio.core import files, formatting
 
 _ABOUT = "Learn training by doing: predict, measure on your device, and solve an exercise."
@@ -135,6 +136,7 @@ class LessonsPage(QWidget):
     @Slot()
     def _on_next_requested(self) -> None:
         self.list.setCurrentRow(self.list.currentRow() + 1)
+        focus_part(self.view.prediction)
 
     @Slot()
     def _on_name_edited(self) -> None:

@@ -151,5 +151,6 @@ def _grid(table: Table) -> QScrollArea:
     area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     factory.set_name_and_tip(area, "Table of results", "Scroll sideways with Left and Right.")
-    area.setFixedHeight(grid.sizeHint().height() + area.horizontalScrollBar().sizeHint().height())
+    area.setObjectName("table")  # shows the focus
+    area.setFixedHeight(grid.sizeHint().height() + area.horizontalScrollBar().sizeHint().height() + 2)
     return area
