@@ -33,9 +33,9 @@ class _EnumTag(msgspec.Struct, frozen=True):
 
 
 class _Value(msgspec.Struct, frozen=True):
-    """A value of an IntGrid layer. identifier: its name."""
+    """A value of an IntGrid layer. identifier: its name. value: 0 in old projects, which count the values from 1."""
 
-    value: int = 0  # missing in old projects
+    value: records.Count = 0
     identifier: str | None = None
 
 
@@ -57,6 +57,7 @@ class _Layer(msgspec.Struct, frozen=True):
 
     uid: int | None = None
     tilesetDefUid: int | None = None  # noqa: N815
+    autoTilesetDefUid: int | None = None  # noqa: N815 - until LDtk 1.2
     autoSourceLayerDefUid: int | None = None  # noqa: N815
     intGridValues: list[_Value] = []  # noqa: N815
     autoRuleGroups: list[_RuleGroup] = []  # noqa: N815
@@ -140,10 +141,11 @@ def _drawn_values(tile_set: _TileSet, layers: Sequence[_Layer]) -> dict[int, lis
     by_uid: dict[int | None, _Layer] = {layer.uid: layer for layer in layers if layer.uid is not None}
     found: dict[int, list[str]] = {}
     for layer in layers:
-        if tile_set.uid is None or layer.tilesetDefUid != tile_set.uid:
+        if tile_set.uid is None or tile_set.uid not in (layer.tilesetDefUid, layer.autoTilesetDefUid):
             continue
         source = by_uid.get(layer.autoSourceLayerDefUid, layer)
-        names = {each.value: each.identifier for each in source.intGridValues if each.identifier and each.value > 0}
+        numbered = enumerate(source.intGridValues, 1)
+        names = {each.value or number: each.identifier for number, each in numbered if each.identifier}
         for rule in (each for group in layer.autoRuleGroups for each in group.rules):
             if values := _values_in(rule, names):
                 for index in itertools.chain(rule.tileIds or (), *(rule.tileRectsIds or ())):

@@ -54,7 +54,7 @@ LAYERS: list[dict[str, Any]] = [
         "uid": 8, "type": "IntGrid", "tilesetDefUid": None, "autoRuleGroups": [], "autoSourceLayerDefUid": None,
         "intGridValues": [
             {"value": 1, "identifier": "lava", "color": "#FF0000"}, {"value": 2, "identifier": None},
-            {"value": 7, "identifier": "rock"}, {"identifier": "old"},
+            {"value": 7, "identifier": "rock"},
         ],
     },
     {
@@ -84,6 +84,21 @@ def test_rules_of_layers_name_the_tiles_without_tags(tmp_path: Path) -> None:
     event = imported(tmp_path / "set")
     names = ("tile 0", "grass/tile 1", "rock/tile 2", "lava + rock/tile 3", "grass/tile 4")
     assert event.sprites.names == ("plain.png", *(f"s.png#{name}" for name in names)) and not event.quarantine
+
+
+def test_rules_of_old_projects(tmp_path: Path) -> None:
+    """LDtk 0.6 numbers the values by their order, and names the tile set of the rules apart from others."""
+    write_project(tmp_path / "set")
+    layer = {
+        "uid": 2, "tilesetDefUid": None, "autoTilesetDefUid": 1, "autoSourceLayerDefUid": None,
+        "intGridValues": [{"identifier": None, "color": "#000000"}, {"identifier": "walls", "color": "#7A7FA0"}],
+        "autoRuleGroups": [{"rules": [
+            {"size": 1, "tileIds": [3], "pattern": [1]}, {"size": 1, "tileIds": [0], "pattern": [2]},
+        ]}],
+    }  # fmt: skip
+    (tmp_path / "set" / "world.ldtk").write_text(project({**TILES, "enumTags": []}, layers=[layer]))
+    names = imported(tmp_path / "set").sprites.names
+    assert names[1:5] == ("s.png#walls/tile 0", "s.png#tile 1", "s.png#tile 2", "s.png#tile 3")
 
 
 def test_levels_that_flip_tiles_change_no_sprite(tmp_path: Path) -> None:
