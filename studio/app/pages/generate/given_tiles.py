@@ -67,7 +67,9 @@ class GivenTilesDialog(Dialog):
         self.table.opened.connect(self._on_opened)
         session.given_tiles.read.connect(self._on_read)
         session.given_tiles.refused.connect(self.error.show_reason)
+        session.given_tiles.reading_changed.connect(self._on_reading_changed)
         self._show()
+        self._on_reading_changed()
         self.resize((self.sizeHint() + _ROOM).boundedTo(parent.window().size()))
         self.table.setFocus()
 
@@ -133,6 +135,11 @@ class GivenTilesDialog(Dialog):
     @Slot(object)
     def _on_read(self, images: Sequence[tuple[str, Rgba]]) -> None:
         self._place(images, self._target)
+
+    @Slot()
+    def _on_reading_changed(self) -> None:
+        """Wait for the files: the dialog would close without their tiles."""
+        factory.set_enabled(self.use, "Opening the files…" if self._session.given_tiles.is_reading() else "")
 
     @Slot()
     def _on_clear(self) -> None:

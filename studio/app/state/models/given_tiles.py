@@ -12,10 +12,12 @@ from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import set_jobs
 from studio.app.background.job_queue import JobQueue
+from studio.app.background.worker import JobEnded
 from studio.app.state.window_file import WindowFile
 from studio.core import paths
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
+from studio.core.events import Event
 from studio.data.tiles.given_file import GivenSets, given_from_bytes, given_to_bytes
 from studio.data.tiles.layout import TileSetSpec
 
@@ -26,6 +28,7 @@ class GivenTiles(QObject):
     """Holds the given tiles of each tile set, and reads files of tiles."""
 
     changed = Signal()  # the given tiles of a set
+    reading_changed = Signal()  # whether files are being read
     read = Signal(object)  # list of (name, uint8 [H, W, 4]): images in files
     refused = Signal(str)  # why a file can't be read
 
@@ -34,6 +37,7 @@ class GivenTiles(QObject):
         self._job_queue = job_queue
         self._file = WindowFile(paths.home() / "given-tiles.npz", given_from_bytes, given_to_bytes)
         self._sets: GivenSets = self._file.stored or {}
+        self._unread = 0  # calls of `read_files` whose files are being read
 
     def of(self, spec: TileSetSpec, size: int) -> Rgba | None:
         """Return the given tiles of a set, uint8 [N, S, S, 4], transparent where missing; None without given tiles."""
@@ -63,7 +67,20 @@ class GivenTiles(QObject):
     def read_files(self, chosen: Sequence[Path]) -> None:
         """Read image files; emit `read` or `refused`."""
         read = partial(set_jobs.read_cells, chosen)
-        self._job_queue.run("files", f"Opening {chosen[0].name}", read, self._on_read)
+        self._job_queue.run("files", f"Opening {chosen[0].name}", read, self._on_read, self._on_event)
+        self._count_unread(1)
+
+    def is_reading(self) -> bool:
+        """Return whether files are being read."""
+        return self._unread > 0
+
+    def _count_unread(self, change: int) -> None:
+        self._unread += change
+        self.reading_changed.emit()
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, JobEnded):
+            self._count_unread(-1)
 
     def _on_read(self, found: tuple[list[set_jobs.CellFile], BadInputError | None]) -> None:
         files, error = found
