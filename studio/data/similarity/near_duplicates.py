@@ -22,6 +22,7 @@ _CELLS = 8
 _LEAST_STEP = 3  # levels, 0 to 255; cells with larger differences count as different
 _BYTES = 14  # bytes of a hash
 _NEIGHBOURS = 8  # compared in each sorted list
+_HASHES_AT_ONCE = 1 << 14  # of a sorted list, compared with their neighbours in a batch
 _FARTHEST_BITS = 16
 _MOST_CHANGED = 0.04  # share of visible pixels; above, drawings differ
 _LEAST_DIFFERENCE = 12  # least difference of a premultiplied channel; higher, and all dark floors would match
@@ -128,12 +129,13 @@ def _candidates(hashes: NDArray[np.uint8]) -> Generator[Event, None, NDArray[np.
     both = hashes.reshape(2 * count, _BYTES)
     found = np.zeros(0, np.int64)  # pairs encoded as numbers: sorting rows of three is slow and holds the GIL
     bands = range(0, _BYTES, 2)
+    apart = np.arange(1, _NEIGHBOURS + 1)
     for number, start in enumerate(bands, 1):
-        turned = np.ascontiguousarray(np.roll(both, -start, axis=1))
-        order, pairs = _in_order(turned), [found]
-        for apart in range(1, _NEIGHBOURS + 1):
-            one, other = order[:-apart], order[apart:]
-            distance = np.bitwise_count(both[one] ^ both[other]).sum(1)
+        order, pairs = _in_order(np.ascontiguousarray(np.roll(both, -start, axis=1))), [found]
+        for begin in range(0, len(order), _HASHES_AT_ONCE):
+            here = np.arange(begin, min(begin + _HASHES_AT_ONCE, len(order)))[:, None]
+            one, other = np.broadcast_arrays(order[here], order[np.minimum(here + apart, len(order) - 1)])  # [H, 8]
+            distance = np.bitwise_count(both[one] ^ both[other]).sum(2, dtype=np.uint8)
             near = (distance <= _FARTHEST_BITS) & (one % count != other % count) & ((one < count) | (other < count))
             one, other = one[near], other[near]
             low, high = np.minimum(one % count, other % count), np.maximum(one % count, other % count)
@@ -158,8 +160,8 @@ def _worth_comparing(rgba: Rgba, candidates: NDArray[np.int64]) -> Generator[Eve
         first, second, mirrored = part.T
         one = _green(rgba, first, geometry, np.zeros(len(part), np.bool_), rows)[:, :, 1:-1]
         best = np.full(len(part), np.iinfo(np.int64).max)
-        for down in _MOVES:
-            other = _green(rgba, second, geometry, mirrored == 1, rows - down)
+        others = _green(rgba, second, geometry, mirrored == 1, np.concatenate([rows - down for down in _MOVES]))
+        for other in np.split(others, len(_MOVES), axis=1):
             for right in _MOVES:
                 moved = other[:, :, 1 - right : 1 - right + size]
                 best = np.minimum(best, np.count_nonzero(np.abs(one - moved) > _LEAST_DIFFERENCE, axis=(1, 2)))
@@ -221,14 +223,15 @@ def _changed(first: Rgba, second: Rgba, mirrored: NDArray[np.bool_]) -> NDArray[
     first, second: uint8 [P, S, S, 4], the sprites of each pair. mirrored: bool [P], compare the mirrored second sprite.
     """
     second = np.where(mirrored[:, None, None, None], second[:, :, ::-1], second)
-    one, other = (_channels(centred(sprites)) for sprites in (first, second))
+    one, other = _channels(centred(first), border=1), _channels(centred(second), border=2)
+    size = one.shape[2]
     best = np.full(len(first), np.iinfo(np.int64).max)
-    for move in ((down, right) for down in _MOVES for right in _MOVES):
-        differs = np.zeros(one[0].shape, np.bool_)
-        for channel, moved in zip(one, (np.roll(channel, move, (1, 2)) for channel in other), strict=True):
-            differs |= np.abs(channel - moved) > _LEAST_DIFFERENCE
-        best = np.minimum(best, np.count_nonzero(differs, axis=(1, 2)))
-    visible = np.minimum(*(np.count_nonzero(channels[3], axis=(1, 2)) for channels in (one, other)))
+    for down in _MOVES:
+        for right in _MOVES:
+            moved = other[:, :, 1 - down : 1 - down + size, 1 - right : 1 - right + size]
+            differs = (np.abs(one - moved) > _LEAST_DIFFERENCE).any(1)
+            best = np.minimum(best, np.count_nonzero(differs, axis=(1, 2)))
+    visible = np.minimum(*(np.count_nonzero(channels[:, 3], axis=(1, 2)) for channels in (one, other)))
     return np.where(best <= _most_changed(visible), best, -1)
 
 
@@ -240,9 +243,8 @@ def _most_changed(visible: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(np.maximum(1.0, _MOST_CHANGED * visible))
 
 
-def _channels(rgba: Rgba) -> list[NDArray[np.int16]]:
-    """Return premultiplied red, green and blue, and alpha, each int16 [P, S + 2, S + 2] with an empty border."""
-    around = ((0, 0), (1, 1), (1, 1))
-    alpha = np.pad(rgba[..., 3].astype(np.uint16), around)
-    colours = (np.pad(rgba[..., channel].astype(np.uint16), around) * alpha // 255 for channel in range(3))
-    return [channel.astype(np.int16) for channel in (*colours, alpha)]
+def _channels(rgba: Rgba, border: int) -> NDArray[np.int16]:
+    """Return premultiplied red, green and blue, and alpha, with an empty border: int16 [P, 4, S + 2 * border, same]."""
+    channels = np.moveaxis(rgba, 3, 1).astype(np.uint16)
+    channels[:, :3] = channels[:, :3] * channels[:, 3:] // 255
+    return np.pad(channels.astype(np.int16), ((0, 0), (0, 0), (border, border), (border, border)))
