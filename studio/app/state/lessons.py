@@ -221,9 +221,13 @@ class Lessons(QObject):
 
     def _on_event(self, learner: str, event: Event) -> None:
         """Show a new record, unless another learner has typed a name meanwhile."""
-        if isinstance(event, learning.LessonDone | learning.ExerciseChecked) and learner == self._loaded:
+        if not isinstance(event, learning.LessonDone | learning.ExerciseChecked):
+            return
+        if learner == self._loaded:
             self._records[event.record.lesson] = event.record
             self.changed.emit()
+        elif learner == self.learner():  # the records are still being loaded, perhaps without this one
+            self.load_records()
 
     def _on_loaded(self, learner: str, loaded: _Loaded) -> None:
         records, drafts = loaded

@@ -22,6 +22,7 @@ class LinkLabel(QLabel):
         """Create a label without a link. words: before the link."""
         super().__init__()
         self._words, self._tip = words, tip
+        factory.set_name_and_tip(self, words, tip)
         self.setTextInteractionFlags(_BY_MOUSE | _BY_KEYBOARD)
         self.setOpenExternalLinks(True)
         self.setWordWrap(True)  # else a long title makes the page wider than a small window

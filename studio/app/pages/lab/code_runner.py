@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QTextCursor, QTextOption
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextCursor, QTextOption
 from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QWidget
 
 from studio.app import keys
@@ -12,7 +12,7 @@ from studio.app.widgets import factory
 from studio.core.formatting import duration
 
 _INDENT = 4 * " "
-_LEAST_LINES, _MOST_LINES, _OUTPUT_LINES = 4, 24, 12
+_LEAST_LINES, _MOST_LINES, _OUTPUT_LINES = 4, 80, 12
 
 
 class CodeEditor(QPlainTextEdit):
@@ -24,6 +24,7 @@ class CodeEditor(QPlainTextEdit):
         self.setFont(factory.code_font())
         self.setTabChangesFocus(True)
         factory.set_name_and_tip(self, name, tip)
+        self.textChanged.connect(self.fit)
         self.cursorPositionChanged.connect(self._follow_cursor)
 
     @Slot()
@@ -48,6 +49,20 @@ class CodeEditor(QPlainTextEdit):
         super().focusInEvent(event)
         if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
             self._scroll_page(0, self.height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()
+
+    @Slot()
+    def fit(self) -> None:
+        """Make the field as high as its lines, wrapped lines included."""
+        layout, block, height = self.document().documentLayout(), self.document().begin(), 0.0
+        while block.isValid():
+            height += layout.blockBoundingRect(block).height()
+            block = block.next()
+        line = self.fontMetrics().lineSpacing()
+        self.setFixedHeight(round(min(max(height, _LEAST_LINES * line), _MOST_LINES * line)) + 3 * factory.GRID)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Indent a new line as the line before, deeper after a colon; Backspace removes a level of indentation."""
@@ -86,7 +101,6 @@ class CodeRunner(QWidget):
         self.setLayout(factory.column(self.editor, buttons, self.output))
         keys.fixed_shortcut("Ctrl+Return", self.editor, self._on_start_clicked)
         self.editor.textChanged.connect(self._on_edited)
-        self.editor.document().documentLayout().documentSizeChanged.connect(self._fit_editor)
         run.changed.connect(self._refresh)
         self._refresh()
 
@@ -105,7 +119,7 @@ class CodeRunner(QWidget):
         run.changed.connect(self._refresh)
         with QSignalBlocker(self.editor):  # no edit by the user
             self.editor.setPlainText(code or original if run.code is None else run.code)
-        self._fit_editor()
+        self.editor.fit()
         self._refresh()
 
     def set_obstacle(self, reason: str) -> None:
@@ -123,16 +137,10 @@ class CodeRunner(QWidget):
         cursor.select(QTextCursor.SelectionType.Document)
         cursor.insertText(code)
 
-    @Slot()
-    def _fit_editor(self) -> None:
-        """Make the editor as high as its lines, wrapped lines included."""
-        lines = round(self.editor.document().size().height())
-        self._fit(self.editor, min(_MOST_LINES, max(_LEAST_LINES, lines)))
-
-    def _fit(self, field: QPlainTextEdit, lines: int) -> None:
-        bar = field.horizontalScrollBar()
-        room = bar.sizeHint().height() if field.lineWrapMode() == QPlainTextEdit.LineWrapMode.NoWrap else 0
-        field.setFixedHeight(lines * field.fontMetrics().lineSpacing() + 3 * factory.GRID + room)
+    def _fit_output(self) -> None:
+        lines = min(_OUTPUT_LINES, self.run.output.count("\n") + 1)
+        bar = self.output.horizontalScrollBar().sizeHint().height()
+        self.output.setFixedHeight(lines * self.output.fontMetrics().lineSpacing() + 3 * factory.GRID + bar)
 
     @Slot()
     def _on_start_clicked(self) -> None:
@@ -163,7 +171,7 @@ class CodeRunner(QWidget):
         self.state.setText(self._state())
         if run.output != self.output.toPlainText():
             self.output.setPlainText(run.output)
-            self._fit(self.output, min(_OUTPUT_LINES, run.output.count("\n") + 1))
+            self._fit_output()
             self.output.verticalScrollBar().setValue(self.output.verticalScrollBar().maximum())
         self.output.setVisible(bool(run.output))
 

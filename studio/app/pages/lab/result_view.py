@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtGui import QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
 from studio.app.pages.lab.code_runner import CodeRunner
@@ -38,6 +38,16 @@ class PictureStrip(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         draw_sprite(QPainter(self), self.rect(), self._pixels)
+
+
+class PageWheel(QObject):
+    """An event filter for a table that only scrolls sideways: the mouse wheel scrolls the page instead."""
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if not isinstance(event, QWheelEvent) or abs(event.angleDelta().x()) > abs(event.angleDelta().y()):
+            return super().eventFilter(watched, event)
+        event.ignore()  # Qt passes an ignored event on to the parent
+        return True
 
 
 class ResultView(QWidget):
@@ -147,6 +157,8 @@ def _grid(table: Table) -> QScrollArea:
             grid.addWidget(factory.text(texts[column], wrap=False), row, column, side)
     grid.setColumnStretch(len(table.columns), 1)
     area = factory.scroll_area(factory.panel(grid))
+    for part in (area, area.viewport(), area.horizontalScrollBar()):
+        part.installEventFilter(PageWheel(area))
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
     area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

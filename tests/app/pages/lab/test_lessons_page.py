@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QRadioButton
+from PySide6.QtWidgets import QApplication, QRadioButton, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
@@ -18,6 +19,7 @@ from studio.app.pages.lab.code_runner import CodeEditor
 from studio.app.pages.lab.lesson_view import PredictionBox
 from studio.app.pages.lab.lessons_page import LessonsPage
 from studio.app.pages.lab.page import LabPage
+from studio.app.pages.lab.result_view import ResultView
 from studio.app.state.session import Session
 from studio.core.events import Events, Progress
 from studio.data.sprites import Sprites
@@ -268,3 +270,33 @@ def test_enter_keeps_the_indentation_and_backspace_removes_a_level(qtbot: QtBot)
     assert editor.toPlainText() == "for x in y:\n    if x:\n        work()\n        "
     QTest.keyClick(editor, Qt.Key.Key_Backspace)  # removes a level
     assert editor.toPlainText().endswith("work()\n    ")
+
+
+def test_code_is_as_high_as_its_wrapped_lines(qtbot: QtBot) -> None:
+    editor = CodeEditor("Code", "A tip.")
+    qtbot.addWidget(editor)
+    editor.resize(600, 100)
+    editor.show()
+    editor.setPlainText("\n".join(["x = 1  # " + "word " * 8] * 15))
+    wide = editor.height()
+    editor.resize(200, wide)
+    assert editor.height() > 1.8 * wide
+    qtbot.waitUntil(lambda: editor.verticalScrollBar().maximum() == 0)
+
+
+def test_the_wheel_over_a_table_scrolls_the_page(qtbot: QtBot) -> None:
+    view = ResultView()
+    qtbot.addWidget(view)
+    view.show_outcome(Outcome(tables=(Table(("word",), (("long " * 90,),)),)))
+    view.resize(300, 300)
+    view.show()
+    (table,) = (area for area in view.findChildren(QScrollArea) if area.objectName() == "table")
+    bar = table.horizontalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 0)
+    for part in (table, table.viewport(), bar):
+        wheel = QWheelEvent(
+            QPointF(5, 5), QPointF(5, 5), QPoint(), QPoint(0, -120), Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+        )  # fmt: skip
+        QApplication.sendEvent(part, wheel)
+        assert bar.value() == 0
