@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background import jobs
 from studio.app.background.job_queue import JobQueue
-from studio.app.background.worker import JobEnded
+from studio.app.background.worker import Job, JobEnded
 from studio.app.state.catalog import EngineCatalog
 from studio.app.state.code_run import CodeRun
 from studio.app.state.lab import Lab
@@ -41,6 +41,7 @@ class Lessons(QObject):
         self._open_sprites, self._devices, self._lab = open_sprites, devices, lab
         self.in_class: class_files.ClassSettings | None = None  # None before the catalog is loaded
         self.class_problem = ""  # why the remembered class file can't be used, as a sentence
+        self._reading: Job | None = None  # of a class file
         self._known: list[lesson_base.Lesson] = []
         self._records: dict[str, lesson_records.LessonRecord] = {}
         self._drafts: dict[tuple[str, str], str] = {}  # stored code of exercises, by learner and lesson
@@ -66,6 +67,7 @@ class Lessons(QObject):
     def leave_class(self) -> None:
         """Forget the class file and show all lessons."""
         self._settings.set_text(_CLASS, "")
+        self._job_queue.abandon(self._reading)  # a file on a lost drive is read for long
         self._job_queue.withdraw(_KIND)
         self._set_class(class_files.ClassSettings())
 
@@ -81,7 +83,8 @@ class Lessons(QObject):
         def read() -> class_files.ClassSettings:
             return class_files.read_class(path)
 
-        self._job_queue.run("files", "Reading class file", read, self._set_class, receive, kind=_KIND)
+        self._job_queue.abandon(self._reading)
+        self._reading = self._job_queue.run("files", "Reading class file", read, self._set_class, receive, kind=_KIND)
 
     def _on_opened(self, path: Path, event: Event) -> None:
         if isinstance(event, JobEnded) and event.outcome == "done":

@@ -39,6 +39,7 @@ class LessonsPage(QWidget):
         self._scroll = factory.scroll_area(self.view)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
+        session.catalog.ready.connect(self._refresh)
         session.lessons.listed.connect(self._on_listed)
         session.lessons.changed.connect(self._refresh)
         session.lessons.switched.connect(self._on_switched)
@@ -91,7 +92,8 @@ class LessonsPage(QWidget):
         lessons, settings = self.session.lessons, self.session.lessons.in_class
         self.title.show_text((settings.title if settings is not None else "") or "Lessons")
         self.about.setText(lessons.class_problem or (_about(settings) if settings is not None else _ABOUT))
-        factory.set_enabled(self.open_class, "" if settings is not None else _LOADING)
+        for button in (self.open_class, self.leave_class):
+            factory.set_enabled(button, "" if self.session.catalog.lessons else _LOADING)
         shown, hidden = self.open_class, self.leave_class
         if lessons.class_file():
             shown, hidden = hidden, shown
