@@ -34,6 +34,8 @@ from studio.lab.experiments import (
 )
 from studio.lab.experiments.base import ExperimentContext
 from studio.lab.experiments.batch_size import BatchTiming
+from studio.lab.experiments.program import Examples
+from studio.lab.experiments.program_classifier import ProgramClassifier
 from studio.lab.experiments.roofline import StepCost
 from studio.lab.experiments.sweep import TimedTraining
 from studio.lab.outcome import Outcome, Picture
@@ -107,6 +109,17 @@ def test_nan_loss_ends_the_curve() -> None:
     outcome = _ranged([*falling, float("nan")])
     assert "diverged" in outcome.sentences[0]
     assert len(outcome.plots[0].lines[0].x) == 50
+
+
+@pytest.mark.parametrize(
+    ("program_s", "said"),
+    [(2.0, "The studio was 2 times"), (0.5, "The program was 2 times"), (1.03, "Both took equally long.")],
+)
+def test_a_program_is_compared_with_the_studio(program_s: float, said: str) -> None:
+    context = small_context()
+    examples = Examples(context.sprites, context.sprites)
+    outcome = ProgramClassifier()._outcome(context, examples, (program_s, 0.5), (1.0, 0.75), 10)
+    assert outcome.sentences[1].startswith(said) and "50 %, the studio's is 75 %" in outcome.sentences[1]
 
 
 def test_fewest_of_equally_fast_thread_counts_is_suggested() -> None:
