@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextCursor, QTextOption
 from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QWidget
 
@@ -24,6 +24,9 @@ class CodeEditor(QPlainTextEdit):
         self.setFont(factory.code_font())
         self.setTabChangesFocus(True)
         factory.set_name_and_tip(self, name, tip)
+        # Not at once: a new height within a resize event would leave the text's area as high as before.
+        self._refit = QTimer(self, singleShot=True, interval=0)
+        self._refit.timeout.connect(self.fit)
         self.textChanged.connect(self.fit)
         self.cursorPositionChanged.connect(self._follow_cursor)
 
@@ -52,7 +55,8 @@ class CodeEditor(QPlainTextEdit):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.fit()
+        if event.size().width() != event.oldSize().width():
+            self._refit.start()
 
     @Slot()
     def fit(self) -> None:

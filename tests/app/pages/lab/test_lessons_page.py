@@ -280,7 +280,7 @@ def test_code_is_as_high_as_its_wrapped_lines(qtbot: QtBot) -> None:
     editor.setPlainText("\n".join(["x = 1  # " + "word " * 8] * 15))
     wide = editor.height()
     editor.resize(200, wide)
-    assert editor.height() > 1.8 * wide
+    qtbot.waitUntil(lambda: editor.height() > 1.8 * wide)
     qtbot.waitUntil(lambda: editor.verticalScrollBar().maximum() == 0)
 
 
