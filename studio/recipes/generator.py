@@ -93,6 +93,9 @@ _PLANNER = Planner(
 )
 # Of the sprites with attributes: a combination that no class has is drawn from the attributes alone.
 _CLASS_DROPOUT = 0.5
+# Each block of the network loses a class or value this often. Otherwise the network learns pairs of values by heart,
+# and draws an unseen pair like a similar pair.
+_BLOCK_DROPOUT = 0.6
 _VELOCITY_SHARE = 0.5  # weight of the velocity's MSE beside the cross-entropy
 _INPAINT_FROM = 0.8  # progress from which masks are used: earlier, new sprites get up to 10 % worse, fills no better
 # After inpainting, the seam is redrawn: (distance from the kept pixels in pixels, strength) for each pass.
@@ -276,17 +279,18 @@ def _attribute_loss(network: UNet, batch: Batch, config: GeneratorConfig, rng: B
 
 
 def _random_labels(network: UNet, batch: Batch, dropout: float, rng: BatchRng) -> Tensor:
-    """Return the network's label input for training a batch: some sprites lose their class or attributes.
+    """Return labels for training a batch, float32 [B, blocks, classes + 1]: sprites lose their class or attributes.
 
     For classifier-free guidance, a share `dropout` of the sprites gets the label of any class. The other sprites lose
     each attribute with the same probability. Half of them also lose the class, so that the network learns attributes
-    without a class.
+    without a class. Then each block of the network loses more of the class and the attributes.
     """
     is_any = rng.rand() < dropout  # bool [B]
     chances = rng.rand(1 + batch.targets.shape[1])  # [B, 1 + A]
     y = torch.where(is_any | (chances[:, 0] < _CLASS_DROPOUT), -1, batch.y)
     values = torch.where(is_any[:, None] | (chances[:, 1:] < dropout), -1, batch.targets)
-    return _sum_of_labels(network, y[:, None], values)
+    labels = _sum_of_labels(network, y[:, None], values)
+    return labels[:, None] * (rng.rand(network.blocks, labels.shape[1]) >= _BLOCK_DROPOUT)
 
 
 def _sum_of_labels(network: UNet, y: Tensor, values: Tensor) -> Tensor:

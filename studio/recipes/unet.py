@@ -19,8 +19,9 @@ _TIME_SHIFT = 0.05  # in t - shift * t * (1 - t)
 class UNet(nn.Module):
     """U-Net that predicts the velocity [B, 4, S, S] from (x_t [B, 4, S, S], t [B] in [0, 1), label [B]).
 
-    label: class index, `classes` for any class; or float32 [B, classes + 1], shares of classes. The
-    values of attributes count as classes, after the others; a condition adds up the class and the values of a sprite.
+    label: class index, `classes` for any class; or float32 [B, classes + 1], shares of classes; or float32
+    [B, blocks, classes + 1], shares for each residual block. The values of attributes count as classes, after the
+    others; a condition adds up the class and the values of a sprite.
     keep: inpainting mask [B, 1, S, S], 1 where x_t holds pixels of the final sprite; their velocity is meaningless.
     changes: the augmentation [B, 3] as in `Batch.augment_labels`; knowing it, the network draws new sprites without
     augmentation (Karras et al. 2022).
@@ -57,6 +58,7 @@ class UNet(nn.Module):
         self.pool2, self.bottom, self.attend = nn.Conv2d(width, width, 3, 2, 1), blocks(2), Attention(width)
         self.rise2, self.up2 = nn.Conv2d(width, width, 1), blocks(2, joined=width)
         self.rise1, self.up1 = nn.Conv2d(width, width, 1), blocks(3, joined=width)
+        self.blocks = sum(map(len, (self.down1, self.down2, self.bottom, self.up2, self.up1)))
         self.norm, self.leave = group_norm(width), nn.Conv2d(width, features * self.patch**2, 3, 1, 1)
         self.head = PaletteHead(features, colours) if colours else None
         self.keep = nn.Conv2d(self.patch**2, width, 3, 1, 1, bias=False)
@@ -95,28 +97,29 @@ class UNet(nn.Module):
         self, x: Tensor, t: Tensor, label: Tensor, changes: Tensor | None = None, keep: Tensor | None = None
     ) -> Tensor:
         """Run the U-Net; return features [B, channels, S, S] for the palette head, or RGBA without a palette."""
-        condition = self.time(t) + (label @ self.label.weight if label.is_floating_point() else self.label(label))
-        if changes is not None:
-            condition = condition + self.changes(changes)
-        condition = F.silu(condition)  # [B, 4 * width]
+        shared = self.time(t) if changes is None else self.time(t) + self.changes(changes)
+        shared = shared[:, None] if label.ndim == 3 else shared
+        # [B, 4 * width] or, with labels for each block, [B, blocks, 4 * width].
+        condition = F.silu(shared + (label @ self.label.weight if label.is_floating_point() else self.label(label)))
+        conditions = iter(condition.unbind(1) if label.ndim == 3 else [condition] * self.blocks)
         border = (0, self.padding, 0, self.padding)  # right and bottom, up to a multiple of the coarsest level
         fine = self.enter(F.pixel_unshuffle(F.pad(x, border, value=-1.0), self.patch))
         if keep is not None:
             fine = fine + self.keep(F.pixel_unshuffle(F.pad(keep, border), self.patch))
         for block in self.down1:
-            fine = block(fine, condition)
+            fine = block(fine, next(conditions))
         coarse = self.pool1(fine)  # [B, width, R / 2, R / 2]
         for block in self.down2:
-            coarse = block(coarse, condition)
+            coarse = block(coarse, next(conditions))
         h = self.pool2(coarse)  # [B, width, R / 4, R / 4]
-        h = self.bottom[1](self.attend(self.bottom[0](h, condition)), condition)
+        h = self.bottom[1](self.attend(self.bottom[0](h, next(conditions))), next(conditions))
         # Back up: upsample and concatenate the skip connection, [B, 2 * width, R / 2, R / 2], then [.., R, R].
         h = torch.cat([F.interpolate(self.rise2(h), scale_factor=2.0, mode="nearest"), coarse], 1)
         for block in self.up2:
-            h = block(h, condition)
+            h = block(h, next(conditions))
         h = torch.cat([F.interpolate(self.rise1(h), scale_factor=2.0, mode="nearest"), fine], 1)
         for block in self.up1:
-            h = block(h, condition)
+            h = block(h, next(conditions))
         return F.pixel_shuffle(self.leave(F.hardswish(self.norm(h))), self.patch)[:, :, : self.size, : self.size]
 
 

@@ -196,7 +196,7 @@ def test_run_from_before_palettes_has_no_palette() -> None:
 
 def test_attributes_reach_the_network_and_are_dropped_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
     network, recipe = UNet(8, classes=5, width=16), Generator()
-    count, seen = 1200, list[Tensor]()
+    count, seen = 4000, list[Tensor]()
     targets = torch.tensor([[2.0, 4.0], [-1.0, 4.0]]).repeat(count // 2, 1)
     batch = dataclasses.replace(_batch(count, 8), y=torch.ones(count, dtype=torch.int64), targets=targets)
 
@@ -207,7 +207,8 @@ def test_attributes_reach_the_network_and_are_dropped_at_random(monkeypatch: pyt
     monkeypatch.setattr(network, "features", features)
     spec = Spec(8, ("a", "b"), attributes={"hue": ("red",), "tone": ("dark", "light")})
     recipe.loss_of(spec)(network, batch, recipe.small.replace(class_dropout=0.2), _rng(batch))
-    means = seen[0][::2].mean(0), seen[0][1::2].mean(0)
+    assert seen[0].shape == (count, network.blocks, 6)
+    means = [each.mean((0, 1)) / 0.4 for each in (seen[0][::2], seen[0][1::2])]  # blocks lose 0.6 of the rest
     # Class, first and second attribute, and none of them: half of all others lose the class, a fifth an attribute.
     expected = torch.tensor([0, 0.4, 0.64, 0, 0.64, 0.2 + 0.8 * 0.5 * 0.2**2])
     torch.testing.assert_close(means[0], expected, atol=0.06, rtol=0)
@@ -216,6 +217,22 @@ def test_attributes_reach_the_network_and_are_dropped_at_random(monkeypatch: pyt
     recipe.evaluate(network, [dataclasses.replace(batch, x=batch.x[:2], y=batch.y[:2], targets=targets[:2])],
                     recipe.small, spec)  # fmt: skip
     assert seen[1].tolist() == [[0, 1, 1, 0, 1, 0], [0, 1, 0, 0, 1, 0]]
+
+
+def test_blocks_of_the_network_can_have_labels_of_their_own() -> None:
+    network = UNet(8, classes=2, width=16)
+    for weights in network.requires_grad_(False).parameters():
+        torch.nn.init.normal_(weights, std=0.2)  # some are zeros at first
+    x, t = torch.randn(2, 4, 8, 8), torch.tensor([0.2, 0.6])
+    label = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    changes = torch.ones(2, 3)
+    each = label[:, None].repeat(1, network.blocks, 1)
+    alike = network(x, t, label, changes)
+    torch.testing.assert_close(network(x, t, each, changes), alike)
+    for block in range(network.blocks):
+        other = each.clone()
+        other[:, block] = 0
+        assert not torch.allclose(network(x, t, other, changes), alike)
 
 
 def test_targets_of_a_batch_are_the_attributes() -> None:
