@@ -1,11 +1,13 @@
 """The tutorials' training loop against the studio's engine: the same network, batch size and sprites, in one run.
 
     python -m tests.bench.bench_loop [--sprites FOLDER] [--steps 20] [--pairs 3] [--recipe generator] [--width 0]
+        [--against NAME=VALUE] [--precision auto]
 
 The tutorials' loop: ImageFolder, a DataLoader with two workers, `.to(device)` for each batch, fp32, a plain AdamW and
 `loss.item()` at each step. The engine: sprites on the device, AdamW too, its own choice of precision. Both on the CPU,
 in turn, each in a process of its own: the studio prepares its process for training, the tutorials do not. The first
 steps of each, in which workers start and buffers are made, are not counted. Prints sprites/s and their ratio.
+--against precision=fp32: the engine with this setting takes the place of the tutorials' loop.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import sys
 
 from studio.core.process import prepare_for_training
 
-if __name__ == "__main__" and sys.argv[-1] == "engine":
+if __name__ == "__main__" and sys.argv[-1] in ("engine", "other"):
     prepare_for_training()  # before torch comes in
 
 import argparse
@@ -32,7 +34,7 @@ from torchvision.datasets import ImageFolder
 from torchvision.transforms.functional import pil_to_tensor
 
 from studio.core import paths
-from studio.core.config import TrainingConfig
+from studio.core.config import TrainingConfig, settings_of
 from studio.data.sprites import Sprites
 from studio.engine.devices.detection import choose_device, probe_devices
 from studio.engine.devices.types import Device
@@ -114,10 +116,17 @@ def engine_rate(
 def measure(chosen: argparse.Namespace) -> float:
     """Sprites per second of one side, in this process."""
     device = choose_device(probe_devices(), "cpu")
-    recipe, config = configured(chosen, steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, shift_px=0, optimizer="adamw")
+    recipe, config = configured(
+        chosen, steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, shift_px=0, precision=chosen.precision,
+        optimizer="muon" if chosen.against else "adamw",
+    )  # fmt: skip
+    if chosen.side == "other":
+        name, _, value = chosen.against.partition("=")
+        known = {setting.name: setting for setting in settings_of(recipe.Config)}
+        config = config.replace(**{name: known[name].parse(value)})
     sprites, _ = recipe.select(imported(chosen.sprites).sprites, config)
     torch.set_num_threads(device.threads)
-    if chosen.side == "engine":
+    if chosen.side in ("engine", "other"):
         return engine_rate(sprites, recipe, config, device)
     with tempfile.TemporaryDirectory() as folder:
         write_folder(sprites, Path(folder))
@@ -130,16 +139,19 @@ def main() -> None:
     parser.add_argument("--sprites", type=Path, default=paths.demo_sprites())
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--side", choices=("engine", "tutorials"), help=argparse.SUPPRESS)
+    parser.add_argument("--precision", default="auto", help="of the engine")
+    parser.add_argument("--against", metavar="NAME=VALUE", help="compare with the engine with another setting")
+    parser.add_argument("--side", choices=("engine", "tutorials", "other"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.side:
         say(str(measure(chosen)))
         return
+    other, title = ("other", chosen.against) if chosen.against else ("tutorials", "tutorials' loop")
     ratios = []
     for _ in range(chosen.pairs):
-        plain, ours = (told_by(__spec__.name, *sys.argv[1:], "--side", side) for side in ("tutorials", "engine"))
+        plain, ours = (told_by(__spec__.name, *sys.argv[1:], "--side", side) for side in (other, "engine"))
         ratios.append(ours / plain)
-        say(f"tutorials' loop {plain:7.1f} sprites/s   engine {ours:7.1f} sprites/s   x {ratios[-1]:.2f}")
+        say(f"{title} {plain:7.1f} sprites/s   engine {ours:7.1f} sprites/s   x {ratios[-1]:.2f}")
     spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
     say(f"{chosen.recipe}: median ratio {statistics.median(ratios):.2f} ({spread})")
 
