@@ -61,7 +61,8 @@ class FewStepStudent(Student):
 
     def forward(self, x: Tensor, step: int, labels: Tensor) -> Tensor:
         network, t, t_next = self.network, self.times[step], self.times[step + 1]
-        features = network.features(x, network.sampling_times(t.expand(len(x))), known_labels(network, labels))
+        times = network.sampling_times(t.expand(x.shape[0]))  # len(x) would fix the number in an exported model
+        features = network.features(x, times, known_labels(network, labels))
         sprite = self._guess(features, is_last=step == self.steps - 1)
         # An Euler step along the straight line to the predicted sprite.
         return x + (t_next - t) / (1 - t) * (sprite - x)

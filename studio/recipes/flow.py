@@ -85,7 +85,7 @@ def guided_velocity(
         times = torch.cat([times, times if of is None else torch.full(x.shape[:1], t, device=x.device)])
         # A single evaluation of N + M sprites: the first N with the class, the others with any class.
         both = network(torch.cat([own, x]), times, torch.cat([labels, any_class]), **given).float()
-        with_class, without = both.split([len(own), len(x)])
+        with_class, without = both.split([own.shape[0], x.shape[0]])  # len() would fix the number in an exported model
         without = without if of is None else without[of]  # [N, 4, S, S]
         return without + guidance * (with_class - without)  # type: ignore[no-any-return]
 

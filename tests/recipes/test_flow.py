@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from studio.recipes.few_step import FewStepStudent
 from studio.recipes.flow import (
     LATEST,
     CircularPadding,
@@ -75,6 +76,41 @@ def test_guidance_extrapolates_from_a_certain_time_on() -> None:
     assert later == pytest.approx(0.176 + 0.704 * (-2 + 0.352 * -3 / 0.176))
     assert nearly == pytest.approx(later + 0.07 * (1 + 0.035 * 3 / 0.704))  # nor in the last two steps
     assert done == pytest.approx(nearly + 0.05)
+
+
+class _Guided(nn.Module):
+    """A step of guided drawing with a network for two classes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network = UNet(8, classes=2, width=16)
+
+    def forward(self, x: Tensor, label: Tensor) -> Tensor:
+        return guided_velocity(self.network, label, 1.5)(x, 0.5)
+
+
+class _FewSteps(nn.Module):
+    """The last step of a student."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.student = FewStepStudent(UNet(8, classes=2, width=16))
+
+    def forward(self, x: Tensor, label: Tensor) -> Tensor:
+        return self.student(x, 0, label)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("module", [_Guided, _FewSteps])
+def test_traced_drawing_takes_any_number_of_sprites(module: Callable[[], nn.Module]) -> None:
+    torch.manual_seed(0)
+    drawing, batch = module().eval(), torch.export.Dim("batch")
+    shapes = ({0: batch}, {0: batch})
+    with torch.no_grad():
+        traced = torch.export.export(
+            drawing, (torch.randn(4, 4, 8, 8), torch.tensor([0, 1, 2, 0])), dynamic_shapes=shapes
+        )
+        x, label = torch.randn(3, 4, 8, 8), torch.tensor([1, 0, 2])
+        torch.testing.assert_close(traced.module()(x, label), drawing(x, label), rtol=1e-4, atol=1e-4)
 
 
 def test_noise_depends_on_seed_and_index() -> None:
