@@ -9,10 +9,11 @@ the second attribute is the hue of most of a sprite's pixels.
 
 The training lacks all sprites of five combinations, whose kinds and colours occur in other combinations, and half of
 the sprites of five seen combinations of the same kinds. The generator draws all ten combinations from the attributes
-alone. A classifier that trained on all sprites judges the drawings: 70 % or more should be right in both attributes.
-KID uses fixed features. Drawings of unseen combinations are compared with the sprites left out, drawings of seen
-combinations with the held-out half: a comparison with training sprites would reward copies with a KID of nearly 0. The
-first KID should be at most 1.5 times the second. 'real' is the classifier's accuracy on real sprites.
+alone, with its last checkpoint. A classifier that trained on all sprites judges the drawings: 70 % or more should be
+right in both attributes. KID uses fixed features. Drawings of unseen combinations are compared with the sprites left
+out, drawings of seen combinations with the held-out half: a comparison with training sprites would reward copies with a
+KID of nearly 0. The first KID should be at most 1.5 times the second. 'real' is the classifier's accuracy on real
+sprites.
 
 --runs FOLDER stores the trained models. A second call loads them, to try other values of --guidance.
 """
@@ -181,13 +182,13 @@ def trained(
 ) -> TrainedModel:
     """Train a model, or load its run if the folder exists. settings: of the recipe; 0 for the default."""
     if folder.exists():
-        return load_model(folder, "best", device)
+        return load_model(folder, "last", device)
     recipe = catalog.recipe(recipe_name)
     changes = {name: value for name, value in settings.items() if value}
     config = recipe.Config().replace(minutes=minutes, **changes)
     for _ in train_new(folder, sprites, recipe, config, device, Control()):
         pass
-    return load_model(folder, "best", device)
+    return load_model(folder, "last", device)
 
 
 def right_in_both(judge: TrainedModel, rgba: NDArray[np.uint8], wanted: NDArray[np.int64]) -> float:
