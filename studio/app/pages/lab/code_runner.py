@@ -37,7 +37,7 @@ class CodeEditor(QPlainTextEdit):
             self._scroll_page(self.cursorRect().top(), self.cursorRect().bottom())
 
     def _scroll_page(self, top: int, bottom: int) -> None:
-        """Show these rows of the field, the top first if there is no room for all."""
+        """Scroll the page to the rows of pixels from `top` to `bottom`; the top wins if the page is too low."""
         area = self.parentWidget()
         while area is not None and not isinstance(area, QScrollArea):
             area = area.parentWidget()
@@ -109,7 +109,7 @@ class CodeRunner(QWidget):
         self._refresh()
 
     def show_code(self, original: str) -> None:
-        """Show another program in place of the shown program, which stops. original: what Reset restores."""
+        """Stop the shown program and show another program. original: the code that Reset restores."""
         self.run.clear()
         self.show_run(self.run, original)
 

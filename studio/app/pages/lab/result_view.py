@@ -146,7 +146,7 @@ def _others(compared: Outcome | None, plot: Plot, name: str) -> tuple[Line, ...]
 
 
 def _grid(table: Table) -> QScrollArea:
-    """Return a table as a grid of labels, which scrolls sideways where it is too wide."""
+    """Return a table as a grid of labels; a wide table scrolls sideways."""
     grid = QGridLayout()
     grid.setHorizontalSpacing(3 * factory.GRID)
     grid.setVerticalSpacing(factory.GRID // 2)
