@@ -17,8 +17,8 @@ from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.splitting import split_rows
 
 _MAGIC_BYTES = 8
-_AROUND_BYTES = 12  # length, type and CRC of a chunk
-_KEEP, _REPLACE = 0, 0  # disposal after the frame, and blending with the previous frame
+_AROUND_BYTES = 12  # of a chunk, without its data: length, type and CRC
+_KEEP, _REPLACE = 0, 0  # leave the frame in place afterwards; overwrite the previous frame without blending
 
 
 class Apng(SpriteExport):
@@ -35,23 +35,25 @@ class Apng(SpriteExport):
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
         height, width = sprites.sprites.shape[1:3]
         first = encode_without_checksum(sprites.sprites[0], sprites.about)
-        before = [(kind, body) for kind, body in _chunks(first) if kind not in (b"IDAT", b"IEND")]
-        parts = [first[:_MAGIC_BYTES], *(png_chunk(kind, body) for kind, body in before)]
+        header = [(kind, body) for kind, body in _chunks(first) if kind not in (b"IDAT", b"IEND")]
+        parts = [first[:_MAGIC_BYTES], *(png_chunk(kind, body) for kind, body in header)]
         parts.append(png_chunk(b"acTL", struct.pack(">II", len(sprites), 0)))
         numbered = count()
         for index, (rgba, duration_ms) in enumerate(zip(sprites.sprites, sprites.durations_ms(), strict=True)):
-            about = struct.pack(">5IHHBB", next(numbered), width, height, 0, 0, duration_ms, 1000, _KEEP, _REPLACE)
-            parts.append(png_chunk(b"fcTL", about))
+            control = struct.pack(">5IHHBB", next(numbered), width, height, 0, 0, duration_ms, 1000, _KEEP, _REPLACE)
+            parts.append(png_chunk(b"fcTL", control))
             for kind, body in _chunks(encode_without_checksum(rgba)):
                 if kind == b"IDAT":
-                    later = struct.pack(">I", next(numbered)) + body if index else b""
-                    parts.append(png_chunk(b"fdAT", later) if index else png_chunk(kind, body))
-        whole = b"".join([*parts, png_chunk(b"IEND", b"")])
-        return {target: add_checksum(whole) if sprites.about else whole}
+                    # Programs without APNG support show the first frame, which is a plain IDAT chunk.
+                    is_first = index == 0
+                    frame = (kind, body) if is_first else (b"fdAT", struct.pack(">I", next(numbered)) + body)
+                    parts.append(png_chunk(*frame))
+        data = b"".join([*parts, png_chunk(b"IEND", b"")])
+        return {target: add_checksum(data) if sprites.about else data}
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield type and contents of each chunk of a PNG file."""
+    """Yield (type, contents) for each chunk of a PNG file."""
     start = _MAGIC_BYTES
     while start < len(data):
         length, kind = struct.unpack_from(">I4s", data, start)

@@ -1,6 +1,6 @@
 """Save sprites as an Aseprite file: a frame per sprite in one layer, and a tag per class or animation.
 
-Each set of cells has a file of its own, with a tag per row.
+With cells, each set is a separate file with a tag per row.
 
 Follows the specification docs/ase-file-specs.md of github.com/aseprite/aseprite. The colour mode is indexed if the
 sprites have at most 255 opaque colours and no semi-transparency, otherwise RGBA. The palette is included in both modes;
@@ -37,7 +37,7 @@ _HEADER_BYTES, _FRAME_BYTES, _CHUNK_BYTES = 128, 16, 6
 _LAYER_KIND, _CEL, _COLOUR_PROFILE, _TAGS, _PALETTE, _USER_DATA = 0x2004, 0x2005, 0x2007, 0x2018, 0x2019, 0x2020
 _OPACITY_VALID, _VISIBLE, _EDITABLE, _HAS_TEXT = 1, 1, 2, 1
 _SRGB, _PACKED, _FORWARD = 1, 2, 0
-_MOST = 65_535  # limit of frames, and of bytes in a text
+_MOST = 65_535  # frames in a file, and bytes in a text
 
 
 class Aseprite(SpriteExport):
@@ -60,7 +60,13 @@ class Aseprite(SpriteExport):
         found = None if sprites.soft_pixels() else index_colours(sprites.sprites, sprites.palette)
         pixels = sprites.sprites if found is None else found.indices
         table = _swatches(sprites) if found is None else found.table
-        chunks = [_PROFILE, _palette(table), *_about(sprites.about), _LAYER, _tags(sprites)]  # of the first frame
+        chunks = [
+            _PROFILE,
+            _palette(table),
+            *_note_chunk(sprites.about),
+            _LAYER,
+            _tags(sprites),
+        ]  # first frame
         durations, frames = sprites.durations_ms(), []
         for index in order:
             cels = [_cel(pixels[index])] if index != GAP else []
@@ -118,7 +124,7 @@ def _palette(table: Rgba) -> bytes:
     return _chunk(_PALETTE, struct.pack("<III8x", len(table), 0, len(table) - 1) + entries)
 
 
-def _about(about: Mapping[str, object]) -> list[bytes]:
+def _note_chunk(about: Mapping[str, object]) -> list[bytes]:
     """Return the user-data chunk with the note, which must follow the palette; empty without `about`."""
     return [_chunk(_USER_DATA, struct.pack("<I", _HAS_TEXT) + _text(format_note(about)))] if about else []
 
@@ -136,7 +142,7 @@ def _order(sprites: SpriteSet) -> list[int]:
 
 
 def _runs(sprites: SpriteSet) -> Iterator[tuple[str, int, int, int]]:
-    """Yield a tag per row of cells, or the sprites' tags, or else a tag per class.
+    """Yield a tag per row of cells; without cells, the sprites' tags; without tags, a tag per class.
 
     A tag is (name, first frame, last frame, direction).
     """

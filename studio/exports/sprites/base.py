@@ -39,15 +39,15 @@ class SpriteSet:
     names: Sequence[str] = ()  # a name per sprite, or empty
     classes: Sequence[str] = ()  # a class per sprite ('' for none), or empty
     palette: NDArray[np.uint8] | None = None  # [K, 3], the ordered palette of the sprites
-    duration_ms: int = 100  # of each frame; duration_ms + hold_ms is below 65,536
-    hold_ms: int = 0  # the last frame lasts this much longer
-    own_durations_ms: Sequence[int] = ()  # duration of each sprite if the durations differ
+    duration_ms: int = 100  # duration of a frame; duration_ms + hold_ms stays below 65,536
+    hold_ms: int = 0  # additional duration of the last frame
+    own_durations_ms: Sequence[int] = ()  # a duration per sprite, or empty for equal durations
     tags: Sequence[tuple[str, int, int, int]] = ()  # name, first frame, last frame, direction (Aseprite's number)
-    is_animation: bool = False  # whether the sprites are the frames of one animation
+    is_animation: bool = False  # whether the sprites are frames of an animation
     about: Mapping[str, Any] = field(default_factory=dict)  # metadata about the model, the seed and the settings
-    columns: int | None = None  # of a sprite sheet; None: as `sheet_columns` chooses
+    columns: int | None = None  # columns of a sprite sheet; None lets `sheet_columns` choose
     cells: Cells | None = None  # views and frames of characters; formats then ignore names, classes, tags and columns
-    tile_set: TileSet | None = None  # the terrains of the tiles; the sprites are its tiles
+    tile_set: TileSet | None = None  # terrains of the sprites, which are tiles
 
     def __post_init__(self) -> None:
         assert self.sprites.dtype == np.uint8 and self.sprites.ndim == 4 and self.sprites.shape[3] == 4
@@ -64,7 +64,7 @@ class SpriteSet:
     def sheet_columns(self) -> int:
         """Return the chosen columns of a sheet.
 
-        Without a choice, an animation is one row of at most LONGEST_SIDE, and a tile set has its own columns.
+        Without a choice, an animation fills a row of at most LONGEST_SIDE; a tile set has the columns of its tiles.
         """
         if self.columns is not None:
             return self.columns
@@ -80,7 +80,7 @@ class SpriteSet:
             tags=(), cells=None, tile_set=None,
         )  # fmt: skip
 
-    def named(self) -> list[str]:
+    def frame_names(self) -> list[str]:
         """Return a name per sprite. Without `names`, the names are numbered by class: 'sword 001'."""
         return sheets.sprite_names(self.names, self.classes, len(self))
 
@@ -100,7 +100,7 @@ class SpriteSet:
     def by_class(self) -> dict[str, list[int]]:
         """Return the indices of the sprites by class, in order of first appearance; '' for sprites without a class.
 
-        An animation is a single group, named after its only class, or else 'animation'.
+        An animation is a single group with the name of its class; without a common class, 'animation'.
         """
         labels = self.classes or [""] * len(self)
         if self.is_animation:
@@ -119,7 +119,7 @@ def _pick(values: Sequence[T], indices: Sequence[int]) -> list[T]:
 
 
 class SpriteExport(ABC):
-    """A file format for sprites. Formats have no state. suffix: of the main file."""
+    """A file format for sprites, without state. suffix: ending of the main file's name, with a dot."""
 
     name: str = ""
     title: ClassVar[str] = ""
@@ -132,7 +132,7 @@ class SpriteExport(ABC):
     has_note: ClassVar[bool] = False  # whether the main file contains a note (studio.exports.provenance_note)
 
     def write(self, sprites: SpriteSet, target: Path, *, replace: bool = False) -> list[Path]:
-        """Write `sprites`, either all files or none; return their paths, the main file first.
+        """Write all files of `sprites`, or no file if an error occurs; return the paths, the main file first.
 
         Appends the format's suffix to `target` if necessary. If a file exists, use a numbered name, or overwrite the
         files with `replace`: `target` and its companions, no other files. Raises ExportError, also for sprites that
@@ -156,7 +156,7 @@ class SpriteExport(ABC):
 
     @abstractmethod
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        """Return the contents of `target` and its companions by path, for at least one sprite. Write nothing.
+        """Encode sprites, at least one; return the bytes of `target` and its companions by path. Writes no file.
 
         Raises ExportError for sprites that this format can't hold.
         """

@@ -9,18 +9,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-GAP = -1  # in Cells.table, as in studio.data.sets
+# An entry of Cells.table without a sprite. Equals GAP of studio.data.sets.layout, which exports may not import.
+GAP = -1
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of one set: an animation, or a single view."""
+    """A row of a set: the frames of an animation, or a single view."""
 
     set_index: int
-    name: str  # of the view: 'down'
+    name: str  # name of the view: 'down'
     label: str  # unique name of the animation: 'down'; with several sets 'hero_down'
-    columns: tuple[str, ...]  # names of the frames; '' for a cell without a column
-    sprites: tuple[int, ...]  # a sprite index per frame, or GAP; never ends with GAP
+    columns: tuple[str, ...]  # a frame name per cell; '' for a cell without a column
+    sprites: tuple[int, ...]  # a sprite index per cell, GAP for a missing sprite; the last cell is never a GAP
 
     @property
     def filled(self) -> list[int]:
@@ -48,7 +49,7 @@ class Cells:
 
     @classmethod
     def full(cls, names: Sequence[str], count: int, sets: Sequence[str] = ()) -> Cells:
-        """Return cells for `count` sprites in order: all cells of the first set, then the second set, and so on."""
+        """Return cells for `count` sprites that fill the first set, then the second set, and further sets."""
         table = np.arange(count, dtype=np.int32).reshape(-1, len(names))
         return cls(tuple(names), table, tuple(sets))
 
@@ -59,7 +60,7 @@ class Cells:
 
     @cached_property
     def by_row(self) -> dict[str, list[int]]:
-        """The positions of each row's cells in `names`."""
+        """The indices in `names` of the cells of each row, by row name."""
         found: dict[str, list[int]] = {}
         for index, name in enumerate(self.names):
             found.setdefault(name.partition("/")[0], []).append(index)

@@ -1,8 +1,8 @@
 """Save sprites as an animated GIF that loops forever. Sets have a file for each animation.
 
 The encoder is our own, because Pillow merges equal frames. Frames are full images, cleared before the next frame
-(disposal 2). Frames share a palette of up to 255 colours if possible; otherwise every frame has its own. Index 0
-is transparent. GIF has no semi-transparency.
+(disposal 2). Frames share a palette of up to 255 colours if possible; otherwise each frame has a separate palette.
+Index 0 is transparent. GIF has no semi-transparency.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from studio.exports.sprites.indexing import (
 )  # fmt: skip
 from studio.exports.sprites.splitting import split_rows
 
-_OPAQUE_FROM = 128  # alpha
+_OPAQUE_FROM = 128  # alpha; pixels of lower alpha become transparent
 _CODE_BITS = 8  # per palette index
-_LEAST_TICKS = 2  # hundredths of a second; many programs show shorter frames for 10
+_LEAST_TICKS = 2  # hundredths of a second; many programs slow shorter frames down to 10
 _LOOP_FOREVER = b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00"
 _COMMENT, _CONTROL, _PICTURE, _END = b"\x21\xfe", 0xF921, b"\x2c", b"\x3b"
 _CLEARED, _HAS_CLEAR, _HAS_TABLE = 2 << 2, 1, 0x80
@@ -51,7 +51,7 @@ class Gif(SpriteExport):
         return split_rows(sprites)
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        shared, frames = _in_tables(sprites)
+        shared, frames = _index_frames(sprites)
         height, width = sprites.sprites.shape[1:3]
         flags = _table_flags(shared) if shared is not None else 0
         parts = [struct.pack("<6sHHBBB", b"GIF89a", width, height, flags, 0, 0)]
@@ -82,8 +82,11 @@ class Gif(SpriteExport):
         return tuple(notes)
 
 
-def _in_tables(sprites: SpriteSet) -> tuple[Rgba | None, Iterator[IndexedSprites]]:
-    """Convert sprites to frames [1, H, W]; return their shared palette (None if each has its own) and the frames."""
+def _index_frames(sprites: SpriteSet) -> tuple[Rgba | None, Iterator[IndexedSprites]]:
+    """Convert sprites to frames of palette indices, [1, H, W]; return the shared palette and the frames.
+
+    The shared palette is None if each frame needs a separate palette.
+    """
     hard = _hardened(sprites.sprites)
     together = index_colours(hard, sprites.palette)
     if together is None:
@@ -92,13 +95,13 @@ def _in_tables(sprites: SpriteSet) -> tuple[Rgba | None, Iterator[IndexedSprites
 
 
 def _hardened(sprites: Rgba) -> Rgba:
-    """Make pixels of uint8 [N, H, W, 4] opaque or transparent, with a threshold at half alpha."""
+    """Make each pixel of uint8 [N, H, W, 4] opaque or transparent, with a threshold at half alpha."""
     seen = sprites[..., 3:] >= _OPAQUE_FROM
     return np.where(seen, add_opaque_alpha(sprites[..., :3]), 0).astype(np.uint8)
 
 
 def _indexed_frame(frame: Rgba) -> IndexedSprites:
-    """Convert a frame, uint8 [1, H, W, 4], to its own palette; merge similar colours if there are too many."""
+    """Convert a frame, uint8 [1, H, W, 4], to palette indices with its own palette; merge similar colours above 255."""
     if (found := index_colours(frame, None)) is not None:
         return found
     seen = frame[..., 3] > 0
@@ -124,7 +127,7 @@ def _frame(indices: NDArray[np.uint8], table: Rgba | None, duration_ms: int) -> 
 
 
 def _table_bits(table: Rgba) -> int:
-    """Return the size of a palette as a power of two: 1 for 2 colours, 8 for 256."""
+    """Return the bits of a palette index: 1 for 2 colours, 8 for 256."""
     return max((len(table) - 1).bit_length(), 1)
 
 

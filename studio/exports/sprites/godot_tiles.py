@@ -1,6 +1,7 @@
 """Save a tile set as a Godot 4 TileSet: an atlas with terrains, and on request a collision shape for each tile.
 
-Godot clears terrains that the resource has not named yet, so the terrain set stands before the atlas in it.
+While loading, Godot clears terrains of tiles if the terrain set comes later. The terrain set therefore stands before
+the atlas.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class GodotTiles(SpriteExport):
 class GodotTilesWithCollisions(GodotTiles):
     name = "godot_collisions"
     title = "Godot tile set with collisions (.tres and PNG)"
-    help = "For Godot 4: a TileSet with terrains, where opaque pixels collide, and its sheet. Keep the two together."
+    help = "For Godot 4: a TileSet with terrains, where opaque pixels collide, and its sheet. Keep both files together."
     order = 22
     collides = True
 
@@ -96,6 +97,7 @@ class GodotTilesWithCollisions(GodotTiles):
 
 
 def _terrain_set(plan: TileSheet) -> list[str]:
+    """Return the properties of the terrain set: its mode, and the name and colour of each terrain."""
     lines = [f"terrain_set_0/mode = {_MODES[plan.tile_set.kind]}"]
     for number, name in enumerate(plan.terrains):
         colour = ", ".join(f"{level / 255:.6g}" for level in plan.colours[number])
@@ -114,7 +116,7 @@ def outlines(solid: NDArray[np.bool_]) -> list[list[Point]]:
 
     A polygon visits no point twice: game engines reject polygons that touch themselves.
     """
-    edges: dict[Point, list[Point]] = {}  # ends of the edges that start at a point; the solid pixel is on the right
+    edges: dict[Point, list[Point]] = {}  # by start point, the ends of its edges; the solid pixel is on the right
     padded = np.pad(solid, 1)
     for dy, dx, start, end in (
         (-1, 0, (0, 0), (1, 0)), (0, 1, (1, 0), (1, 1)), (1, 0, (1, 1), (0, 1)), (0, -1, (0, 1), (0, 0)),
@@ -148,5 +150,5 @@ def _turns(loop: list[Point]) -> list[Point]:
 
 
 def _area(loop: list[Point]) -> int:
-    """Return twice the area inside a clockwise loop, in pixels; negative for other loops."""
+    """Return twice the area inside a clockwise loop, in pixels; negative for an anticlockwise loop."""
     return sum(x * next_y - next_x * y for (x, y), (next_x, next_y) in zip(loop, loop[1:] + loop[:1], strict=True))

@@ -1,7 +1,7 @@
 """Save sprites as an indexed PNG sheet with JSON, for tools and machines that use palette indices.
 
-Index 0 is transparent, followed by the palette in its order. Semi-transparent colours have their own index; the chunk
-tRNS stores their alpha.
+Index 0 is transparent; the palette follows in its order. Each semi-transparent colour has an index, with its alpha in
+the chunk tRNS.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class IndexedSheet(SpriteExport):
     title = "Indexed sheet (PNG with a palette, and JSON)"
     suffix = ".png"
     companions = (".json",)
-    help = "A PNG of all sprites that stores palette indices, in the order of the palette."
+    help = "A PNG sheet that stores palette indices, in the order of the palette."
     order = 2
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
@@ -32,7 +32,7 @@ class IndexedSheet(SpriteExport):
         if found is None:
             colours = len(visible_colours(sprites.sprites))
             title = f"The sprites have {colours:,} colours; an indexed image has room for {MOST_COLOURS}."
-            raise ExportError(title, "Reduce the colours first, or save a sheet that is not indexed.")
+            raise ExportError(title, "Reduce the colours first, or choose 'Sheet (PNG and JSON)'.")
         plan = SheetPlan.of(sprites)
         picture = plan.picture(found.indices[..., None])[..., 0]
         about = plan.json(target.name, sprites.about, "I8")
@@ -41,7 +41,7 @@ class IndexedSheet(SpriteExport):
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
         found, notes = index_colours(sprites.sprites, sprites.palette), []
         if found is not None and sprites.palette is not None and found.extra_colours:
-            notes.append(f"{count(found.extra_colours, 'colour')} outside the palette added after its colours.")
+            notes.append(f"{count(found.extra_colours, 'colour')} outside the palette added to its end.")
         if soft := int(np.count_nonzero(visible_colours(sprites.sprites) >> 24 < 255)):
-            notes.append(f"{count(soft, 'semi-transparent colour')} with an index of their own.")
+            notes.append(f"{count(soft, 'semi-transparent colour')} with a separate index.")
         return tuple(notes)

@@ -20,12 +20,12 @@ class IndexedSprites:
 
     indices: NDArray[np.uint8]  # [N, H, W]
     table: Rgba  # uint8 [K, 4], K up to 256; index 0 is transparent
-    extra_colours: int  # number of colours that are not in the palette; they follow its colours in the table
+    extra_colours: int  # number of colours outside the palette; the table lists them after the palette
 
 
 def visible_colours(sprites: Rgba) -> PackedColours:
     """Return the distinct visible colours of sprites, uint8 [N, H, W, 4]: opaque and frequent colours first."""
-    each = [np.unique(_pack(sprite), return_counts=True) for sprite in sprites]  # less memory than all at once
+    each = [np.unique(_pack(sprite), return_counts=True) for sprite in sprites]  # sprite by sprite, to save memory
     values, where = np.unique(np.concatenate([values for values, _ in each]), return_inverse=True)
     counts = np.bincount(where, np.concatenate([counts for _, counts in each]))
     seen = values >> 24 > 0
@@ -34,9 +34,9 @@ def visible_colours(sprites: Rgba) -> PackedColours:
 
 
 def index_colours(sprites: Rgba, palette: NDArray[np.uint8] | None) -> IndexedSprites | None:
-    """Convert sprites, uint8 [N, H, W, 4], to palette indices; return None if they have more than 255 colours.
+    """Convert sprites, uint8 [N, H, W, 4], to palette indices; return None for more than 255 colours.
 
-    The table starts with the palette, uint8 [K, 3], in its order, or with its used colours if the table is too small.
+    The table starts with the palette, uint8 [K, 3], in its order; if the table is too small, without unused colours.
     """
     colours = visible_colours(sprites)
     if len(colours) > MOST_COLOURS:

@@ -22,11 +22,11 @@ from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.cells import free_label
 from studio.exports.sprites.tile_sheet import COUNTED, TileSheet
 
-_VERSION = "1.5.3"  # of the format
-_TILESET, _LAYER, _RULES, _LEVEL, _ENUM, _FIRST_RULE = range(1, 7)  # numbers of the project's parts
+_VERSION = "1.5.3"  # version of LDtk's format
+_TILESET, _LAYER, _RULES, _LEVEL, _ENUM, _FIRST_RULE = range(1, 7)  # unique identifiers (uid) of the project's parts
 _NOTHING = -1_000_001  # in a rule: the cell must be empty
 _BACKGROUND = "#40465B"
-_CORNER_CELLS = (0, 1, 3, 4)  # cells of a 3 x 3 rule around the corner tile of its last cell
+_CORNER_CELLS = (0, 1, 3, 4)  # cells of a 3 x 3 rule that meet at a corner tile: upper left, upper, left, centre
 
 
 class LdtkProject(SpriteExport):
@@ -46,18 +46,18 @@ class LdtkProject(SpriteExport):
 
 
 class _Project:
-    """Builds the project. sheet: file name of the picture."""
+    """Builds the JSON of a project. sheet: file name of the picture."""
 
     def __init__(self, plan: TileSheet, sheet: str) -> None:
         self._plan, self._sheet, self._size = plan, sheet, plan.size
         self._tiles = plan.tile_set
-        self._shift = plan.size // 2 if self._tiles.by_corners else 0  # pixels by which tiles lie before their cells
+        self._shift = plan.size // 2 if self._tiles.by_corners else 0  # pixels from a cell up and left to its tile
         self._digest = hashlib.sha256(plan.picture).hexdigest()
-        # The value of each terrain in the layer; 0, an empty cell, for transparency.
+        # By terrain, its value in the layer; transparency has the value 0, an empty cell.
         self._values = [plan.terrains.index(name) + 1 if name else 0 for name in self._tiles.terrains]
-        self._rules = self._number_rules()  # rule of each tile
+        self._rules = self._number_rules()  # uid of the rule by tile
         used = set[str]()
-        self._labels = list[str]()  # identifier of each terrain
+        self._labels = list[str]()  # LDtk's identifier of each terrain, unique and without special characters
         for name in plan.terrains:
             label = free_label(re.sub(r"\W", "_", name, flags=re.ASCII).lstrip("0123456789") or "terrain", used)
             used.add(label)
@@ -134,7 +134,7 @@ class _Project:
         }  # fmt: skip
 
     def _number_rules(self) -> dict[int, int]:
-        """Return the number of the rule of each tile, in the order of the rules: fewer open places first.
+        """Return the uid of the rule by tile, in the order of the rules: tiles with fewer open places come first.
 
         Transparent tiles have no rule.
         """
@@ -144,9 +144,9 @@ class _Project:
         return {tile: _FIRST_RULE + number for number, tile in enumerate(order)}
 
     def _chances(self) -> list[tuple[int, float]]:
-        """Return each tile with a rule and the chance of its rule, in the order of the rules.
+        """Return (tile, chance of its rule) for each rule, in the order of the rules.
 
-        LDtk applies the first rule that fits. The last variant has a chance of 1.
+        LDtk applies the first fitting rule. The last of several variants therefore has a chance of 1.
         """
         left: dict[bytes, float] = {}
         found = []
@@ -158,6 +158,7 @@ class _Project:
         return found[::-1]
 
     def _rule(self, tile: int, chance: float) -> dict[str, Any]:
+        """Return the rule that draws a tile in fitting cells, with a chance from 0 to 1."""
         places, pattern, outside = self._tiles.places[tile].tolist(), [0] * 9, None
         if self._tiles.by_corners:
             counted = list(zip(_CORNER_CELLS, (places[place] for place in CORNERS), strict=True))
@@ -198,7 +199,7 @@ class _Project:
         }  # fmt: skip
 
     def _placed(self, index: NDArray[np.int64], columns: int) -> list[dict[str, Any]]:
-        """Return the tiles of a level as LDtk stores the result of the rules."""
+        """Return the drawn tiles of a level, which LDtk stores beside the rules. index: int64 [H', W']."""
         grid, found = self._plan.grid, []
         first = int(self._tiles.by_corners)
         for (row, column), tile in np.ndenumerate(index):
@@ -213,5 +214,5 @@ class _Project:
         return found
 
     def _iid(self, part: str) -> str:
-        """Return an identifier for a part of the project; equal tile sets have equal identifiers."""
+        """Return the global identifier (iid) of a part of the project; equal pictures have equal identifiers."""
         return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._digest} {part}"))

@@ -19,7 +19,7 @@ class Sheet(SpriteExport):
     title = "Sheet (PNG and JSON)"
     suffix = ".png"
     companions = (".json",)
-    help = "A PNG of all sprites with exact pixels, and their positions as JSON for Aseprite and game engines."
+    help = "A PNG sheet with exact pixels, and the positions as JSON for Aseprite and game engines."
     order = 1
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:

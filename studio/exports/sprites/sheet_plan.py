@@ -18,13 +18,13 @@ from studio.exports.sprites.cells import GAP, Cells
 
 @dataclass(frozen=True, eq=False)
 class SheetPlan:
-    """The frames of a sheet: one per sprite, or with cells one per filled cell."""
+    """The frames of a sheet: a frame per sprite or, with cells, per filled cell."""
 
     grid: sheets.SheetLayout
     slots: NDArray[np.int64] | None  # sprite index or GAP per grid cell; None: all sprites in order
-    names: Sequence[str]  # one per frame
-    folders: Sequence[str]  # one per frame, put before the name; or empty
-    durations_ms: Sequence[int]  # one per frame
+    names: Sequence[str]  # a name per frame
+    folders: Sequence[str]  # a folder per frame, put before the name; or empty
+    durations_ms: Sequence[int]  # a duration per frame
     tags: Sequence[tuple[str, int, int]] = ()  # animations of the cells: name, first and last frame
 
     @classmethod
@@ -33,10 +33,10 @@ class SheetPlan:
         if sprites.cells is not None:
             return _plan_cells(sprites, sprites.cells)
         grid = sheet_layout(sprites.sprites, sprites.sheet_columns())
-        return cls(grid, None, sprites.named(), sprites.classes, sprites.durations_ms())
+        return cls(grid, None, sprites.frame_names(), sprites.classes, sprites.durations_ms())
 
     def paths(self) -> Sequence[str]:
-        """Return the frame names; with cells, the names include folders: 'down/step'."""
+        """Return the names of the frames; with cells, folders included: 'down/step'."""
         if self.slots is None:
             return self.names
         return ["/".join(filter(None, path)) for path in zip(self.folders, self.names, strict=True)]
@@ -44,7 +44,7 @@ class SheetPlan:
     def picture(self, sprites: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the sheet of sprites, uint8 [N, H, W, C], as a picture; gaps are 0."""
         if self.slots is not None:
-            sprites = np.concatenate([sprites, np.zeros_like(sprites[:1])])[self.slots]  # GAP: the last
+            sprites = np.concatenate([sprites, np.zeros_like(sprites[:1])])[self.slots]  # GAP is -1, the empty sprite
         return pictures.tile(sprites, self.grid.columns)
 
     def json(self, image: str, about: Mapping[str, object], pixels: Literal["RGBA8888", "I8"] = "RGBA8888") -> bytes:
@@ -55,6 +55,7 @@ class SheetPlan:
 
 
 def _plan_cells(sprites: SpriteSet, cells: Cells) -> SheetPlan:
+    """Arrange cells in a sheet: a row for each view of each set."""
     height, width = sprites.sprites.shape[1:3]
     numbers, columns = cells.slots(LONGEST_SIDE // height)
     places = {name: place for place, name in enumerate(cells.by_row)}

@@ -18,7 +18,7 @@ from studio.exports.png import encode_png, sheet_layout
 from studio.exports.sprites.base import SpriteSet
 
 SIDES = (1, 3, 5, 7)  # indices in the places of a tile: upper, left, right, lower
-COUNTED: dict[TileKind, Sequence[int]] = {  # the places that count
+COUNTED: dict[TileKind, Sequence[int]] = {  # the places of a tile with a meaning, by kind
     "corner": CORNERS,
     "dual-grid": CORNERS,
     "blob": range(9),
@@ -29,7 +29,7 @@ _WHERE = (
     "upper left corner", "upper side", "upper right corner", "left side", "centre", "right side", "lower left corner",
     "lower side", "lower right corner",
 )  # fmt: skip
-_MEETING = [  # the places of the cells that meet at each place
+_MEETING = [  # for each place of a tile, the neighbouring cells (as places) that touch this point
     [3 * row + column for row in {1, place // 3} for column in {1, place % 3}] for place in range(9)
 ]
 _MAP_WIDTH, _MAP_HEIGHT = 24, 16  # cells of the sample map
@@ -40,7 +40,7 @@ class TileSheet:
     """A tile set to save: its sheet, and the terrains in the numbering of other programs.
 
     Tiled and Godot give terrains to the points where tiles touch, and none to transparency. Two tiles that meet at a
-    point have the same terrain there.
+    point have equal terrains at the point.
     """
 
     tile_set: TileSet
@@ -48,7 +48,7 @@ class TileSheet:
     picture: bytes  # the sheet as PNG
     terrains: Sequence[str]  # without transparency
     points: NDArray[np.int8]  # [N, 9], index into `terrains`, or ANY for no terrain
-    colours: Sequence[tuple[int, int, int]]  # RGB of each terrain, for other programs
+    colours: Sequence[tuple[int, int, int]]  # RGB that other programs show for each terrain
 
     @classmethod
     def of(cls, sprites: SpriteSet) -> TileSheet:
@@ -57,7 +57,7 @@ class TileSheet:
         if tiles is None:
             raise ExportError("These sprites are no tile set.", "Draw a tile set, or save a PNG sheet.")
         _check(tiles)
-        numbers = np.full(len(tiles.terrains) + 1, ANY, np.int8)  # the last is for ANY
+        numbers = np.full(len(tiles.terrains) + 1, ANY, np.int8)  # the last entry is for ANY
         is_visible = np.array([bool(name) for name in tiles.terrains])
         numbers[:-1][is_visible] = range(int(is_visible.sum()))
         terrains = [name for name in tiles.terrains if name]
@@ -99,7 +99,7 @@ def _check(tiles: TileSet) -> None:
 
 
 def _mean_colour(tiles: Rgba, points: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Return the mean RGB of the tiles with the most points of a terrain. points: int64 [N], their number in a tile."""
+    """Return the mean RGB of the tiles with the most points of a terrain. points: int64 [N], points in each tile."""
     pixels = tiles[points == points.max()].reshape(-1, 4)
     visible = pixels[pixels[:, 3] > 0, :3]
     if not len(visible):
@@ -109,10 +109,10 @@ def _mean_colour(tiles: Rgba, points: NDArray[np.int64]) -> tuple[int, int, int]
 
 
 def _points(tiles: TileSet) -> NDArray[np.int64]:
-    """Return the terrain of the point at each place, [N, 9]; ANY at places that do not count.
+    """Return the terrain of the point at each place, [N, 9]; ANY at places outside COUNTED.
 
-    Where different cells meet, the point has the terrain with a tile for any neighbours, or else the last terrain. The
-    centre of a tile with terrains at its corners has the terrain of most corners.
+    Where cells of several terrains meet, the point gets a terrain that has a tile for any neighbours, otherwise the
+    last terrain. The centre of a tile with terrains at its corners gets the terrain of most corners.
     """
     places = tiles.places.astype(np.int64)
     if tiles.by_corners:

@@ -14,10 +14,10 @@ from studio.data.tiles.tile_set import ANY, CENTRE, TileKind
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.tile_sheet import TileSheet
 
-_VERSIONS = {"version": "1.8", "tiledversion": "1.8.0"}  # of the format and Tiled; readers need both
+_VERSIONS = {"version": "1.8", "tiledversion": "1.8.0"}  # versions of the format and of Tiled; readers need both
 _TYPES: dict[TileKind, str] = {"corner": "corner", "dual-grid": "corner", "blob": "mixed", "edge": "edge"}
 _EXCLUDED = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
-_WANG_ORDER = (1, 2, 5, 8, 7, 6, 3, 0)  # Tiled starts at the upper side and goes clockwise
+_WANG_ORDER = (1, 2, 5, 8, 7, 6, 3, 0)  # places of a tile in Tiled's order: clockwise from the upper side
 
 
 class TiledTileSet(SpriteExport):
@@ -64,7 +64,7 @@ def _tileset(plan: TileSheet, name: str, picture: str) -> ElementTree.Element:
     for number, (points, centre) in enumerate(
         zip(plan.points[:, _WANG_ORDER].tolist(), plan.points[:, CENTRE].tolist(), strict=True)
     ):
-        # Tiled knows no centre: a tile alone among another terrain would count as a variant of that terrain.
+        # Tiled ignores the centre: a lone tile in another terrain would become a variant of the other terrain.
         if set(points) != {ANY} and (plan.tile_set.by_corners or centre in points):
             ids = ",".join(str(terrain + 1) for terrain in points)  # 0: none
             ElementTree.SubElement(terrains, "wangtile", tileid=str(number), wangid=ids)
@@ -89,7 +89,7 @@ def _map(plan: TileSheet, tileset: str) -> ElementTree.Element:
 
 
 def _document(root: ElementTree.Element) -> bytes:
-    """Return an XML file. Characters that XML excludes are replaced."""
+    """Encode an XML file; replace characters that XML excludes."""
     for element in root.iter():
         for key, value in element.attrib.items():
             element.set(key, _EXCLUDED.sub("_", value))

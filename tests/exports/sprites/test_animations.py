@@ -39,7 +39,7 @@ def test_frames_replace_previous_frames(form: str, tmp_path: Path) -> None:
     assert same(played(written(form, SpriteSet(sprites), tmp_path).read_bytes()), sprites)
 
 
-def test_qt_shows_a_gif_alike(tmp_path: Path) -> None:
+def test_qt_plays_equal_frames_of_a_gif(tmp_path: Path) -> None:
     sprites = of_colours(RED, GREEN, GREEN, BLUE)
     sprites[1, 3:] = 0
     reader = QImageReader(str(written("gif", SpriteSet(sprites, duration_ms=30), tmp_path)))
@@ -51,7 +51,7 @@ def test_qt_shows_a_gif_alike(tmp_path: Path) -> None:
     assert not reader.canRead()
 
 
-def test_a_gif_has_the_palette_in_its_order_or_one_for_each_frame(tmp_path: Path) -> None:
+def test_a_gif_has_the_given_palette_or_a_palette_per_frame(tmp_path: Path) -> None:
     sprites = of_colours(RED, GREEN)
     path = written("gif", SpriteSet(sprites, palette=np.array([BLUE, GREEN, (1, 2, 3), RED], np.uint8)), tmp_path)
     with Image.open(path) as image:

@@ -110,7 +110,7 @@ def test_an_animation_has_one_tag_and_keeps_its_order(classes: list[str], tag: s
     assert colours_of(frames[0][1])[first][:3] == RED
 
 
-def test_the_whole_sprite_says_what_made_it(tmp_path: Path) -> None:
+def test_the_sprite_has_a_note_on_its_origin(tmp_path: Path) -> None:
     given = SpriteSet(of_colours(RED), about={"model": "naïve 剣", "long": "剣" * 30_000})
     ((_, chunks),) = frames_of(written("aseprite", given, tmp_path).read_bytes())
     (about,) = (body for kind, body in chunks if kind == USER_DATA)
@@ -140,7 +140,7 @@ def test_cells_have_a_tag_per_row_and_an_empty_frame_for_a_gap(tmp_path: Path) -
     assert all(np.array_equal(table[indices], sprite) for indices, sprite in zip(drawn, sprites, strict=True))
 
 
-def test_sets_come_back_as_they_were(tmp_path: Path) -> None:
+def test_an_import_restores_exported_sets(tmp_path: Path) -> None:
     sprites = many_coloured(11, 8)  # 704 colours, at most 256 in each of the last two sets
     table = np.array([[0, 1, 0, 2, 3], [4, GAP, 5, 6, GAP], [7, 8, 9, GAP, 10]], np.int32)
     given = SpriteSet(sprites, cells=Cells(WALK, table, ("orc", "elf", "big imp")))

@@ -24,7 +24,7 @@ def table_of(path: Path) -> list[tuple[int, ...]]:
     with Image.open(path) as image:
         assert image.mode == "P"
         colours = np.array(image.getpalette(), np.uint8).reshape(-1, 3)
-        clear = image.info["transparency"]  # the one number that is, or an alpha for each
+        clear = image.info["transparency"]  # index of the transparent colour, or an alpha for each index
         alphas = [255 * (number != clear) for number in range(len(colours))] if isinstance(clear, int) else clear
         return [(*colour, alpha) for colour, alpha in zip(colours.tolist(), alphas, strict=True)]
 
@@ -48,10 +48,10 @@ def test_extra_colours_follow_the_palette(tmp_path: Path) -> None:
     with Image.open(path) as image:
         assert np.array_equal(np.asarray(image.convert("RGBA")), np.concatenate(list(sprites), axis=1))
     said = notes("indexed_sheet", given)
-    assert "3 colours outside the palette" in said and "1 semi-transparent colour with an index" in said
+    assert "3 colours outside the palette" in said and "1 semi-transparent colour with a separate index" in said
 
 
-def test_of_a_long_palette_the_used_colours_stay(tmp_path: Path) -> None:
+def test_a_long_palette_keeps_its_used_colours(tmp_path: Path) -> None:
     many = [(number, number, 255 - number) for number in range(256)]
     given = SpriteSet(of_colours(many[200], many[7], RED), palette=palette(*many))
     assert table_of(written("indexed_sheet", given, tmp_path))[1:] == [(*many[7], 255), (*many[200], 255), (*RED, 255)]

@@ -54,7 +54,7 @@ def test_a_folder_for_each_set(sets: Sequence[str], first: list[str], again: lis
     assert len(list(tmp_path.rglob("*.png"))) == 8
 
 
-def test_without_cells_names_and_classes_count(tmp_path: Path) -> None:
+def test_files_without_cells_have_names_or_classes(tmp_path: Path) -> None:
     named = save_png_files(tmp_path / "a", SpriteSet(SPRITES[:2], ["big orc", "elf"]))
     by_class = save_png_files(tmp_path / "b", SpriteSet(SPRITES, classes=["x/cup", "", "cup", "cup"]))
     unnamed = save_png_files(tmp_path / "c", SpriteSet(SPRITES[:1]))

@@ -18,7 +18,7 @@ WALK = ("down/stand", "down/step", "up/stand", "up/step")
 
 
 @pytest.mark.parametrize("form", ["sheet", "indexed_sheet"])
-def test_a_row_per_view_and_a_tag_for_it(form: str, tmp_path: Path) -> None:
+def test_each_view_has_a_row_and_a_tag(form: str, tmp_path: Path) -> None:
     cells = Cells(WALK, np.array([[0, 1, 0, GAP], [GAP, 2, 1, 0]], np.int32), ("orc", "big/elf"))
     path = written(form, SpriteSet(SPRITES, cells=cells, own_durations_ms=[70, 80, 90]), tmp_path)
     with Image.open(path) as image:

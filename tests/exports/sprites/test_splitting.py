@@ -50,13 +50,13 @@ def test_a_file_for_each_row_of_frames(form: str, tmp_path: Path) -> None:
         (("front", "side", "back", "hat"), [0, 1, 2, 3]),
     ],
 )
-def test_single_views_turn(form: str, names: tuple[str, ...], order: list[int], tmp_path: Path) -> None:
+def test_single_views_become_a_turntable(form: str, names: tuple[str, ...], order: list[int], tmp_path: Path) -> None:
     given = SpriteSet(SPRITES, cells=Cells.full(names, 4), duration_ms=400)
     (path,) = sprite_exports()[form].write(given, tmp_path / "art")
     assert path.name == f"art.{form}" and shown(path) == [(index, 400) for index in order]
 
 
-def test_an_only_animation_has_the_chosen_name(tmp_path: Path) -> None:
+def test_a_single_animation_has_the_chosen_name(tmp_path: Path) -> None:
     (path,) = sprite_exports()["gif"].write(
         SpriteSet(SPRITES, cells=Cells.full(("down/1", "down/2"), 2)), tmp_path / "a"
     )
