@@ -1,1 +1,1 @@
-"""Formats of files with the positions of sprites in a sheet, one plug-in file for each. Start with base.py."""
+"""File formats that list the sprites of a sheet with their positions. Each format is a plug-in. Start with base.py."""

@@ -1,4 +1,4 @@
-"""Base class of atlas formats: files beside a sheet that describe the positions of its sprites.
+"""Base class of atlas formats. An atlas file lists the sprites of a sheet with their positions.
 
 To add a format, define a subclass of `AtlasFormat` in a new file of this folder, or in a package that names its module
 in the entry-point group 'studio.data.atlases'. `SheetSource` finds the subclass.
@@ -47,25 +47,25 @@ class Region:
     """A sprite of a sheet as read from the description file, unchecked."""
 
     name: str  # name of the sprite in the file
-    box: Box | None  # rectangle in the sheet, rotated sprites as packed; None if missing
-    turns: int | None = 0  # quarter turns clockwise by which the packer rotated it; None for an unsupported rotation
+    box: Box | None  # rectangle in the sheet, for a rotated sprite as packed; None if missing
+    turns: int | None = 0  # quarter turns clockwise by the packer; None for an unsupported rotation
     whole: tuple[int, int] | None = None  # (width, height) before trimming transparent borders; None if untrimmed
     place: Box | None = None  # rectangle of the upright trimmed sprite within `whole`; None if untrimmed
     zero_fills: bool = False  # whether a width or height of 0 in `box` extends to the edge of the image
     may_be_empty: bool = False  # whether a transparent sprite is an unused tile, to be skipped without a message
-    attributes: tuple[tuple[str, str], ...] = ()  # attributes of the sprite according to the file, with their values
+    attributes: tuple[tuple[str, str], ...] = ()  # attributes in the file: (name, value)
 
 
 @dataclass(frozen=True, slots=True)
 class Atlas:
     """The positions of the sprites in a sheet, read from description files."""
 
-    sources: tuple[str, ...]  # names of the description files, at least one
+    sources: tuple[str, ...]  # names of one or more description files
     regions: tuple[Region, ...]  # the sprites in file order
-    size: tuple[int, int] | None = None  # width and height of the image according to the file; None without a size
-    size_decides: bool = False  # whether the description is valid only for an image of exactly `size`
-    premultiplied: bool = False  # whether the image has premultiplied alpha according to the file
-    clear_colour: tuple[int, int, int] | None = None  # RGB that stands for transparency according to the file
+    size: tuple[int, int] | None = None  # width and height of the image, declared in the file; None if missing
+    size_decides: bool = False  # whether the description suits only an image of exactly `size`
+    premultiplied: bool = False  # whether the file declares premultiplied alpha
+    clear_colour: tuple[int, int, int] | None = None  # RGB of transparent pixels, if the file names a colour
 
     @property
     def source(self) -> str:
@@ -75,18 +75,21 @@ class Atlas:
 
 
 class AtlasFormat(ABC):
-    """A file format that describes the sprites of a sheet. Keep no state: several threads call the methods."""
+    """A file format with the sprites of a sheet. Keep no state: several threads call the methods."""
 
     name: str = ""
-    order: ClassVar[int] = 0  # formats with a lower order are asked first
+    order: ClassVar[int] = 0  # formats with a lower order come first
 
     @abstractmethod
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        """Return the names of files that may describe the image `file`. Opens no file: called for every image."""
+        """Return the names of files that may describe the image `file`.
+
+        Opens no file: the import calls this method for every image.
+        """
 
     @abstractmethod
     def read(self, file: SourceFile) -> Atlas | None:
-        """Return the sprite positions in the image `file`; None without a description beside the image.
+        """Return the sprite positions in the image `file`; None for an image without a description.
 
         Raises OSError, and UnreadableFile for an unusable description; the import then ignores the description.
         Damaged bytes never raise other exceptions.
@@ -106,7 +109,7 @@ class AtlasFormat(ABC):
 
 
 class FolderKey:
-    """A cache key for the folder of `file`. Keys are equal if their files share one `siblings` object.
+    """A cache key for the folder of `file`. Keys of files with one shared `siblings` object are equal.
 
     Comparing object identities is fast; comparing contents may mean a million file names.
     """
@@ -165,7 +168,7 @@ def matches_path(file: SourceFile, path: str) -> bool:
 
 
 def whole_number(value: object) -> int | None:
-    """Convert a value of a description (16, 16.0 or '16') to int; return None for fractions and other values."""
+    """Convert a value like 16, 16.0 or '16' to int; return None for fractions and other values."""
     if isinstance(value, int):
         return None if isinstance(value, bool) else value
     if not isinstance(value, float | str):
@@ -178,7 +181,7 @@ def whole_number(value: object) -> int | None:
 
 
 def whole_numbers(values: Sequence[object], count: int) -> list[int]:
-    """Convert `count` values of a description to int; return [] for another count, fractions and other values."""
+    """Convert `count` values to int; return [] for another count or if `whole_number` rejects a value."""
     numbers = [number for number in map(whole_number, values) if number is not None]
     return numbers if len(numbers) == len(values) == count else []
 
@@ -199,8 +202,8 @@ def read_description(file: SourceFile, name: str) -> bytes:
 def read_start(file: SourceFile, name: str, most: int) -> bytes:
     """Return the first `most` bytes of the file `name` in the folder of `file`.
 
-    Returns b'' for an inaccessible, missing or damaged file: the import reports inaccessible files elsewhere. Raises
-    OSError for other errors.
+    Returns b'' for a missing, damaged or inaccessible file; another part of the import reports inaccessible files.
+    Raises OSError for other errors.
     """
     try:
         return read_bytes(file.sibling(name), most)

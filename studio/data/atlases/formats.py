@@ -1,4 +1,4 @@
-"""Find the atlas formats, and the files that a tile set names."""
+"""Find the atlas formats, and the files behind the links in a tile set."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def atlas_formats() -> tuple[AtlasFormat, ...]:
 
 
 def linked_files(path: Path) -> dict[Path, os.stat_result]:
-    """Return the files that a tile set or map names, and the files of other tile sets that it names; with their status.
+    """Follow the links in a tile set or map, and in linked tile sets; return the found files with their status.
 
-    path: any file. Links to missing files and absolute paths are left out.
+    path: any file; the result is empty for other kinds. Leaves out missing files and absolute paths.
     """
     found, waiting = dict[Path, os.stat_result](), [path]
     while waiting and len(found) < _MOST_LINKED:
@@ -46,7 +46,7 @@ def linked_files(path: Path) -> dict[Path, os.stat_result]:
 
 
 def _links(path: Path) -> list[str]:
-    """Return the paths in a tile set; empty for other and unusable files."""
+    """Return the paths in a tile set; [] for unusable files and other kinds."""
     with suppress(OSError, UnreadableFile):
         status = path.stat()
         own = frozenset({path.name}), status.st_size, status.st_mtime_ns

@@ -84,7 +84,7 @@ class GodotAtlas(AtlasFormat):
 
 
 def _frames(stem: str, text: str, image: SourceFile) -> Iterator[Region]:
-    """Yield a region for each AtlasTexture on `image` in a SpriteFrames resource. stem: name of unnamed textures."""
+    """Yield a region for each AtlasTexture on `image` in a SpriteFrames resource. stem: prefix for unnamed textures."""
     image_ids: set[str] = set()
     number = 0
     for found in _SECTION.finditer(text):
@@ -99,6 +99,7 @@ def _frames(stem: str, text: str, image: SourceFile) -> Iterator[Region]:
 
 
 def _region(name: str, text: str) -> Region:
+    """Parse the region and the margin of an AtlasTexture."""
     region = _REGION.search(text)
     box = _rect(region) if region else Box(0, 0, 0, 0)
     margin = _rect(_MARGIN.search(text))

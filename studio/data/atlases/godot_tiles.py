@@ -9,8 +9,8 @@ texture_region_size = Vector2i(16, 16)
 [resource]
 terrain_set_0/terrain_1/name = "grass"
 
-A key '2:1/0' creates the tile in column 2 and row 1. Numbers behind the first slash, other than 0, are alternatives of
-a tile with equal pixels.
+A key '2:1/0' creates the tile in column 2 and row 1. Numbers other than 0 after the first slash are
+alternatives of a tile, with equal pixels.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class _Section:
     values: dict[str, str] = field(default_factory=dict)
 
     def pair(self, key: str, otherwise: Pair) -> Pair:
+        """Return the value Vector2i(x, y) of `key` as (x, y); `otherwise` if missing or invalid."""
         found = _VECTOR.match(self.values.get(key, ""))
         numbers = whole_numbers(found[1].split(","), 2) if found else []
         return (numbers[0], numbers[1]) if numbers else otherwise
@@ -82,6 +83,7 @@ class GodotTileSet(PictureList, AtlasFormat):
 
 
 def _sections(text: str) -> Iterator[_Section]:
+    """Parse a resource file, section by section. The first section is empty."""
     section = _Section("", {})
     for line in text.splitlines():
         if header := _HEADER.match(line):
@@ -126,7 +128,7 @@ def _regions(source: _Section, terrains: Mapping[tuple[int, int], str], name: st
 
 
 def _terrains(values: Mapping[str, str], names: Mapping[tuple[int, int], str]) -> list[str]:
-    """Return the names of the terrains in a tile. values: its properties without column and row."""
+    """Return the names of the terrains in a tile. values: the tile's properties, without column and row."""
     shown = {value for key, value in values.items() if key == "0/terrain" or key.startswith("0/terrains_peering_bit/")}
     numbers = [whole_numbers([values.get("0/terrain_set", -1), value], 2) for value in shown]
     return [names[number[0], number[1]] for number in sorted(numbers) if tuple(number) in names]

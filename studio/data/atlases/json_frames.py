@@ -65,7 +65,7 @@ class _Object(dict[str, Any]):
 
 
 class JsonFrames(AtlasFormat):
-    """Reads JSON files with frames. A file describes the image it names, or the image with an equal file name."""
+    """Reads JSON files with frames. A file describes the image in "meta.image", or an image with an equal name."""
 
     name = "json"
     order = -10
@@ -180,7 +180,7 @@ def _is_preview(file: SourceFile) -> bool:
 
 
 def _regions(page: _Page) -> tuple[Region, ...]:
-    """Return the sprites of a page: its frames, or, for a single frame, its two or more slices."""
+    """Return the frames of a page; for a single frame with several slices, the slices."""
     frames = page.frames
     if isinstance(frames, _Object):
         named = frames.repeated or list(frames.items())
@@ -191,7 +191,7 @@ def _regions(page: _Page) -> tuple[Region, ...]:
 
 
 def _slices(slices: Any, frame: Region) -> tuple[Region, ...]:
-    """Return the slices of a page's only frame as regions of the sheet; () for fewer than two and for overlaps."""
+    """Return the slices of a single frame as regions of the sheet; () for overlaps and fewer than two slices."""
     if not isinstance(slices, list) or frame.box is None or frame.turns:
         return ()
     left, top = frame.box.x, frame.box.y
@@ -210,6 +210,7 @@ def _slices(slices: Any, frame: Region) -> tuple[Region, ...]:
 
 
 def _region(name: str, frame: Any) -> Region:
+    """Parse a frame: an object of Aseprite or TexturePacker, or a list [x, y, width, height, ...] of EaselJS."""
     if isinstance(frame, list):
         return Region(name, _box(dict(zip("xywh", frame, strict=False))))
     box = _box(frame.get("frame")) if isinstance(frame, dict) else None

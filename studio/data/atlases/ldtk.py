@@ -1,8 +1,8 @@
 """Read the tile sets of LDtk projects (.ldtk, JSON).
 
-Enum tags of a tile become its class: 'grass + water'. A tile without tags has the values of the IntGrid layer for which
-a rule draws the tile. The sprites are the tiles in the picture of a tile set; levels, which may flip tiles (`f`), are
-not read.
+Enum tags of a tile become its class: 'grass + water'. The class of a tile without tags comes from the IntGrid values
+for which a rule draws the tile. The sprites are the tiles in the picture of a tile set. Levels, which may flip tiles
+(`f`), are ignored.
 https://ldtk.io/json/
 """
 
@@ -28,19 +28,19 @@ _KNOWN = ("0", "1")  # major versions
 class _EnumTag(msgspec.Struct, frozen=True):
     """The tiles with a value of an enum. enumValueId: the value."""
 
-    enumValueId: str  # noqa: N815 - the file's name
+    enumValueId: str  # noqa: N815 - LDtk's name
     tileIds: list[records.Count]  # noqa: N815
 
 
 class _Value(msgspec.Struct, frozen=True):
-    """A value of an IntGrid layer. identifier: its name. value: 0 in old projects, which count the values from 1."""
+    """A value of an IntGrid layer. identifier: name of the value. value: 0 in old projects, which count from 1."""
 
     value: records.Count = 0
     identifier: str | None = None
 
 
 class _Rule(msgspec.Struct, frozen=True):
-    """A rule that draws tiles. pattern: the wanted value at each of size x size cells; 0 or negative for others."""
+    """A rule that draws tiles. pattern: for size x size cells a wanted value v, -v for any but v, or 0 for any."""
 
     pattern: list[int] = []
     size: records.Count = 0
@@ -64,7 +64,7 @@ class _Layer(msgspec.Struct, frozen=True):
 
 
 class _TileSet(msgspec.Struct, frozen=True):
-    """A tile set. relPath: path of the picture; None for LDtk's own icons. columns: counted by LDtk."""
+    """A tile set. relPath: path of the picture; None for LDtk's icons. columns: columns of tiles according to LDtk."""
 
     pxWid: records.Count  # noqa: N815
     pxHei: records.Count  # noqa: N815
@@ -137,7 +137,7 @@ def _tile_names(tile_set: _TileSet, layers: Sequence[_Layer]) -> dict[int, str]:
 
 
 def _drawn_values(tile_set: _TileSet, layers: Sequence[_Layer]) -> dict[int, list[str]]:
-    """Return the values for which rules draw each tile, by index; the first rule of a tile decides."""
+    """Return the names of the values for which a rule draws a tile, by tile index. The first rule of a tile decides."""
     by_uid: dict[int | None, _Layer] = {layer.uid: layer for layer in layers if layer.uid is not None}
     found: dict[int, list[str]] = {}
     for layer in layers:
@@ -154,7 +154,10 @@ def _drawn_values(tile_set: _TileSet, layers: Sequence[_Layer]) -> dict[int, lis
 
 
 def _values_in(rule: _Rule, names: Mapping[int, str]) -> list[str]:
-    """Return the names of the values that a rule wants in its cell and the eight cells around; [] without its cell."""
+    """Return the names of the values that a rule wants in the middle of its pattern and the eight cells around.
+
+    Returns [] for a rule without a named value in the middle.
+    """
     side, middle = rule.size, rule.size // 2
     if side % 2 == 0 or len(rule.pattern) != side**2 or rule.pattern[middle * side + middle] not in names:
         return []

@@ -41,7 +41,7 @@ class LibgdxAtlas(AtlasFormat):
     def read(self, file: SourceFile) -> Atlas | None:
         for name in self.descriptions(file):
             if name.rpartition(".")[0] != file.stem and exceeds_size_limit(file, name):
-                continue  # an .atlas file from some other program
+                continue  # a large .atlas file of another program
             atlas = _atlas(name, read_description(file, name).decode("utf-8", "replace"), file)
             if atlas is not None and not atlas.regions:
                 raise UnreadableFile("unreadable", f"{escape_unprintable(name)} lists no sprites of this image")
@@ -56,7 +56,7 @@ class LibgdxAtlas(AtlasFormat):
 
 
 def _atlas(source: str, text: str, image: SourceFile) -> Atlas | None:
-    """Parse the sprites of `image` from the content `text` of an .atlas file; return None for other images."""
+    """Parse the content `text` of an .atlas file; return the sprites of `image`, or None if no page has this name."""
     lines = (line.strip() for line in text.splitlines())
     pages = (list(page) for filled, page in groupby(lines, key=bool) if filled)
     matching = [page[1:] for page in pages if matches_path(image, page[0])]
@@ -86,6 +86,7 @@ def _entries(lines: list[str]) -> Iterator[tuple[str, Values]]:
 
 
 def _region(name: str, values: Values) -> Region:
+    """Parse a sprite, with old or new keys."""
     index = values.get("index", "-1")
     name = name if index == "-1" else f"{name} {index}"
     upright = _numbers(values, "bounds", 4) or _numbers(values, "xy", 2) + _numbers(values, "size", 2)

@@ -28,8 +28,8 @@ from studio.data.images.decoding import read_bytes, read_header
 from studio.data.options import MAX_SHEET_SPRITES
 
 _MAX_FILES = 1000  # description files read in a folder
-_HEAD_BYTES = 1 << 16  # bytes of a picture that hold its size
-_MAX_SHOWN = 200  # characters
+_HEAD_BYTES = 1 << 16  # from the start of a picture; contain width and height
+_MAX_SHOWN = 200  # characters of a message
 Pair = tuple[int, int]
 
 
@@ -37,15 +37,15 @@ Pair = tuple[int, int]
 class TileGrid:
     """The grid of a tile set. Pairs are (horizontal, vertical), in pixels. Raises UnreadableFile for impossible sizes.
 
-    names: names of tiles by index, counted from the upper left, 'grass/tile 3' for a tile of the class grass.
-    attributes: of tiles by index, with their values.
+    names: names of tiles by index, counted from the upper left; 'grass/tile 3' for a tile of the class grass.
+    attributes: (name, value) pairs of tiles by index.
     """
 
     source: str  # name of the description, for messages
     tile: Pair
     margin: Pair = (0, 0)  # left of the first column, above the first row
     spacing: Pair = (0, 0)  # between tiles
-    columns: int = 0  # 0: the picture's width decides
+    columns: int = 0  # 0: as many columns as fit into the picture
     names: Mapping[int, str] = field(default_factory=dict)
     attributes: Mapping[int, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
@@ -87,22 +87,26 @@ class DescribedPicture:
     path: str  # the picture's path in the file
     grid: TileGrid | None = None
     regions: Sequence[Region] = ()
-    size: Pair | None = None  # width and height of the picture according to the file
-    clear_colour: tuple[int, int, int] | None = None  # RGB drawn for transparency
+    size: Pair | None = None  # width and height of the picture, declared in the file
+    clear_colour: tuple[int, int, int] | None = None  # RGB of transparent pixels
 
 
 class PictureList(ABC):
-    """Mix-in for an `AtlasFormat`: its files list pictures. Reads each file once for all pictures of a folder."""
+    """Mix-in for an `AtlasFormat` whose files list pictures. Reads a file once for all pictures of a folder."""
 
-    suffixes: ClassVar[Sequence[str]]  # with dots; files with the first suffix are asked first
+    suffixes: ClassVar[Sequence[str]]  # with dots; files with the first suffix come first
 
     @abstractmethod
     def pictures(self, data: bytes, name: str) -> Iterable[DescribedPicture]:
-        """Yield the listed pictures; yield nothing for files of other programs. Raises UnreadableFile."""
+        """Parse a file and yield its pictures; nothing for files of other programs. Raises UnreadableFile."""
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
         own = [name for suffix in self.suffixes for name in siblings_with_suffix(file, suffix)]
-        return own + [path for path in file.elsewhere if path.lower().endswith(tuple(self.suffixes))]
+        return own + [path for path in file.elsewhere if self.is_own(path)]
+
+    def is_own(self, name: str) -> bool:
+        """Return whether a file name has a suffix of this format."""
+        return name.lower().endswith(tuple(self.suffixes))
 
     def read(self, file: SourceFile) -> Atlas | None:
         for name in self.descriptions(file):
@@ -119,12 +123,10 @@ class PictureList(ABC):
         return None
 
     def links(self, file: SourceFile) -> Sequence[str]:
-        is_own = file.file_name.lower().endswith(tuple(self.suffixes))
-        return [picture.path for picture in (_pictures(self, file) if is_own else ())]
+        return [picture.path for picture in _pictures(self, file)] if self.is_own(file.file_name) else []
 
     def problem(self, file: SourceFile) -> str:
-        for picture in _pictures(self, file) if file.file_name.lower().endswith(tuple(self.suffixes)) else ():
-            target = path_in_import(file, picture.path)
+        for picture in _pictures(self, file) if self.is_own(file.file_name) else ():
             if find_sibling(file, base_name(picture.path)):
                 continue
             target, words = path_in_import(file, picture.path), f"its picture {escape_unprintable(picture.path)!r}"
@@ -137,7 +139,7 @@ class PictureList(ABC):
 
 @lru_cache(maxsize=16)  # called for every image of a folder
 def _by_image(form: PictureList, folder: FolderKey) -> dict[str, list[tuple[str, DescribedPicture]]]:
-    """Map each image name, case-folded, to descriptions of the image; skip unusable files."""
+    """Return (file name, description) pairs by case-folded image name; skip unusable files."""
     found: dict[str, list[tuple[str, DescribedPicture]]] = {}
     file = folder.file
     for name in form.descriptions(file)[:_MAX_FILES]:
@@ -154,7 +156,7 @@ def _pictures(form: PictureList, description: SourceFile) -> list[DescribedPictu
 
 
 def _is_in_folder(file: SourceFile, description: SourceFile, path: str) -> bool:
-    """Whether a path in a description leads to the folder of `file`."""
+    """Return whether a path in a description leads to the folder of `file`."""
     target = path_in_import(description, path)
     return bool(target) and casefolded(posixpath.dirname(target)) == casefolded(posixpath.dirname(file.name))
 
@@ -171,7 +173,7 @@ def _stem(name: str) -> str:
 
 
 def _atlas(file: SourceFile, name: str, picture: DescribedPicture) -> Atlas:
-    """Return the sprite positions in the image `file`; a grid has as many tiles as the image holds."""
+    """Return the sprite positions in the image `file`; a grid has all tiles that fit into the image."""
     size, regions = picture.size, picture.regions
     if picture.grid is not None:
         header = read_header(read_bytes(file, _HEAD_BYTES), file.suffix)
@@ -185,7 +187,7 @@ def _atlas(file: SourceFile, name: str, picture: DescribedPicture) -> Atlas:
 
 
 def _is_enlarged(size: Pair, actual: Pair) -> bool:
-    """Whether a picture of `size` was scaled to the `actual` size by a whole number."""
+    """Return whether `actual` is a whole multiple of `size`: the picture was scaled up after the export."""
     return min(size) > 0 and actual != size and actual[0] % size[0] == 0 and actual[0] * size[1] == actual[1] * size[0]
 
 

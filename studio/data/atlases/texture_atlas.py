@@ -5,7 +5,7 @@
 </TextureAtlas>
 
 "frameX" and "frameY" are the negative position of a trimmed sprite within "frameWidth" x "frameHeight". "rotated" marks
-a sprite that was rotated by 90° clockwise; "width" and "height" are its size in the sheet.
+a sprite after a rotation by 90° clockwise, with the rotated "width" and "height".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from studio.data.atlases.xml_tree import parse_xml
 
 
 class TextureAtlas(PictureList, AtlasFormat):
-    """Reads .xml files with SubTexture elements. Other XML files are ignored."""
+    """Reads .xml files with SubTexture elements; ignores other XML files."""
 
     name = "xml"
     suffixes: ClassVar = (".xml",)

@@ -1,8 +1,8 @@
 """Read tile sets of Tiled: .tsx files, and .tmx maps with embedded tile sets.
 
-A tile's class is its class in Tiled, else the terrains that it shows: 'grass + water'. Image collections give a class
-to each image. Properties of a tile are attributes. The sprites are the tiles in the picture of a tile set; the cells of
-maps, which may flip tiles, and the probabilities of tiles are not read.
+A tile has its class in Tiled; without a class, the names of its terrains: 'grass + water'. Image collections give a
+class to each image. Properties of a tile become attributes. The sprites are the tiles in the picture of a tile set. The
+cells of maps, which may flip tiles, and the probabilities of tiles are ignored.
 https://doc.mapeditor.org/en/stable/reference/tmx-map-format/
 """
 
@@ -47,7 +47,7 @@ class TiledTileSet(PictureList, AtlasFormat):
 
     def links(self, file: SourceFile) -> Sequence[str]:
         pictures = super().links(file)
-        if not file.file_name.lower().endswith(tuple(self.suffixes)):
+        if not self.is_own(file.file_name):
             return pictures
         data = read_description(file, file.file_name)
         root = parse_xml(data, file.file_name, skipped=_CELLS) if b"<tileset" in data else Element("map")
@@ -65,7 +65,7 @@ class TiledTileSet(PictureList, AtlasFormat):
 
 
 def _pictures(tile_set: Element, name: str) -> Iterator[DescribedPicture]:
-    """Yield the picture of a tile set, or each picture of an image collection."""
+    """Yield the picture of a tile set, or all pictures of an image collection."""
     names, attributes = _tile_names(tile_set), _attributes(tile_set)
     image = tile_set.find("image")
     if image is None:
@@ -86,7 +86,7 @@ def _pictures(tile_set: Element, name: str) -> Iterator[DescribedPicture]:
 
 
 def _part(tile: Element) -> Box | None:
-    """Return the part of an image that a tile of an image collection shows; a width of 0 is the whole width."""
+    """Return the box of a tile in its image, for image collections. A width or height of 0 covers the whole image."""
     numbers = whole_numbers([tile.get(key, 0) for key in ("x", "y", "width", "height")], 4)
     return Box(*numbers) if numbers else None
 
@@ -100,7 +100,7 @@ def _clear_colour(image: Element) -> tuple[int, int, int] | None:
 
 
 def _tile_names(tile_set: Element) -> dict[int, str]:
-    """Return the names of tiles with a name, a class or terrains, by tile number: 'grass + water/tile 3'."""
+    """Return region names like 'grass + water/tile 3' by tile number, for tiles with a name, a class or terrains."""
     classes = _terrains(tile_set)
     titles: dict[int, str] = {}
     for tile in tile_set.findall("tile"):
@@ -118,7 +118,7 @@ def _tile_names(tile_set: Element) -> dict[int, str]:
 
 
 def _attributes(tile_set: Element) -> dict[int, tuple[tuple[str, str], ...]]:
-    """Return the properties of tiles as attributes, by tile number; without names and classes."""
+    """Return the attributes of tiles by tile number: all properties except names and classes."""
     found = dict[int, tuple[tuple[str, str], ...]]()
     for tile in tile_set.findall("tile"):
         index, properties = whole_number(tile.get("id")), tile.findall("properties/property")[:MOST_ATTRIBUTES]
@@ -135,7 +135,7 @@ def _property(tile: Element, name: str) -> str:
 
 
 def _terrains(tile_set: Element) -> dict[int, list[str]]:
-    """Return the names of the terrains in each tile, from the first terrain set with the tile."""
+    """Return the terrain names of tiles by tile number. The first terrain set with a tile decides."""
     found: dict[int, list[str]] = {}
     for wang_set in tile_set.iterfind("wangsets/wangset"):
         names = ["", *(each.get("name", "") for each in wang_set.findall("wangcolor"))]

@@ -1,4 +1,4 @@
-"""Parse XML without entities: the elements with their attributes, without text."""
+"""Parse XML elements with their attributes; leave out text, and refuse entities."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class _Tree:
         self._depth -= 1
 
     def doctype(self, name: str, system_id: str | None, public_id: str | None, has_subset: bool) -> None:
-        """Refuse a document type with declarations, such as entities. Old Tiled files only name a document type."""
+        """Refuse document types with declarations like entities. Old Tiled files have a document type without any."""
         if has_subset:
             raise UnreadableFile("refused", f"{self._name} declares XML entities or types, which are not read")
 
 
 def parse_xml(data: bytes, name: str, *, skipped: str = "") -> Element:
-    """Return the root element of an XML document. Never opens other files.
+    """Parse an XML document; return the root element. Never opens other files.
 
     name: the file's name, for messages. skipped: tag of elements to leave out, with all inner elements. Raises
     UnreadableFile for invalid XML, declarations of entities, and too many elements.

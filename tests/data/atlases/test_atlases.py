@@ -249,7 +249,7 @@ def test_sprite_frames_too_large_or_of_other_pictures(tmp_path: Path) -> None:
     assert "larger than 8 MB" in notes(event, "description")["s.png"]
 
 
-def test_too_many_godot_resources(tmp_path: Path) -> None:
+def test_too_many_godot_resources_are_refused(tmp_path: Path) -> None:
     members = {f"{number:04}.tres": tres("s.png", "0, 0, 8, 8").encode() for number in range(1001)}
     sheet = {"s.png": png_of(packed((0, 0, sprite(0)))), "plain.png": png_of(sprite(1))}
     event = imported(zipped(tmp_path / "set.zip", {**members, **sheet}))
@@ -302,7 +302,7 @@ def test_cached_sibling_lists_compare_by_identity(tmp_path: Path) -> None:
     assert Name.asked < 1000
 
 
-def test_an_empty_size_in_a_description_is_no_size(tmp_path: Path) -> None:
+def test_an_empty_size_in_a_description_is_ignored(tmp_path: Path) -> None:
     write(tmp_path / "set" / "gems.png", sprite(0))
     (tmp_path / "set" / "gems.atlas").write_text("gems.png\nsize: 16, 0\nruby\n ")
     event = imported(tmp_path / "set", size=16)
