@@ -1,4 +1,4 @@
-"""Tiles of an artist: fill the places of a set, check terrains, and copy borders to the missing tiles."""
+"""Tiles given by an artist: fill places of a set, check terrains, and copy borders to missing tiles."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from studio.core.errors import UsageError
 from studio.data.tiles.layout import TRANSPARENT, TileLayout, TileSetSpec
 from studio.data.tiles.tile_set import ANY, CORNERS
 
-FREE = -1  # target: the free places
-_NOISE, _FARTHER = 32.0, 2.0  # difference between corners of equal terrain in levels; factor of a wrong terrain
-_FAR = 1e6  # levels; a distance beyond all others
-_CORNER_SHARE = 8  # a corner is an eighth of a tile wide
+FREE = -1  # target of `place_tiles`: fill free places
+_NOISE = 32.0  # levels; corners of equal terrain may differ by this much
+_FARTHER = 2.0  # a corner must be this many times nearer to another terrain before it counts as wrong
+_FAR = 1e6  # levels; larger than every real distance
+_CORNER_SHARE = 8  # a corner has an eighth of the tile's width
 _WHERE = ("upper left", "upper right", "lower left", "lower right")
 
 
 def fix_given(spec: TileSetSpec, tiles: Rgba) -> tuple[Rgba, Mask]:
     """Copy the borders of given tiles to missing tiles: uint8 [N, S, S, 4] and bool [N, S, S], the fixed pixels.
 
-    tiles: uint8 [N, S, S, 4], fully transparent where missing. Given tiles stay unchanged. If their borders differ, the
-    missing tiles get the border of the tile with the fewest terrains. Raises UsageError for a wrong number of tiles and
-    for a tile with a wrong terrain.
+    tiles: uint8 [N, S, S, 4], fully transparent where missing. Given tiles stay unchanged. If borders of given
+    tiles differ, missing tiles get the border of the tile with the fewest terrains. Raises UsageError for a wrong
+    number of tiles and for a tile with a wrong terrain.
     """
     layout = spec.layout(tiles.shape[1])
     if len(tiles) != len(layout.places):
@@ -39,10 +40,10 @@ def fix_given(spec: TileSetSpec, tiles: Rgba) -> tuple[Rgba, Mask]:
 
 
 def place_tiles(spec: TileSetSpec, given: Rgba, images: Sequence[tuple[str, Rgba]], target: int) -> Rgba:
-    """Return given tiles, uint8 [N, S, S, 4], with images added: single tiles, or sheets of the set.
+    """Add images, single tiles or sheets of the set, to the given tiles; return uint8 [N, S, S, 4].
 
-    images: names of files and uint8 [H, W, 4]. target: the place of the first single tile; the others follow. FREE
-    fills free places. Raises UsageError for images of another size, and for more tiles than places.
+    given: uint8 [N, S, S, 4]. images: (file name, uint8 [H, W, 4]). target: place of the first single tile, before
+    the further tiles; FREE fills free places. Raises UsageError for wrong sizes, and for more tiles than places.
     """
     layout, found = spec.layout(given.shape[1]), given.copy()
     for name, image in images:
@@ -61,13 +62,13 @@ def place_tiles(spec: TileSetSpec, given: Rgba, images: Sequence[tuple[str, Rgba
 
 
 def sketch_tiles(spec: TileSetSpec, size: int, colours: NDArray[np.uint8]) -> Rgba:
-    """Sketch the terrains of tiles as areas of plain colour: uint8 [N, S, S, 4]. colours: uint8 [K, 4]."""
+    """Draw a sketch of each tile, with a plain colour per terrain: uint8 [N, S, S, 4]. colours: uint8 [K, 4]."""
     layout = spec.layout(size)
     return np.asarray(colours[layout.split(layout.shares.transpose(1, 2, 0)[None]).argmax(-1)])
 
 
 def name_places(spec: TileSetSpec, size: int) -> list[str]:
-    """Return a name of each place in the set, with its terrains row by row: 'Tile 3: grass grass / water grass'."""
+    """Return a name per place of the set, with the terrains row by row: 'Tile 3: grass grass / water grass'."""
     places, names = spec.layout(size).places, [*(name or TRANSPARENT for name in spec.names), "any"]
     shown = places if spec.kind == "blob" else places[:, CORNERS]
     width = 3 if spec.kind == "blob" else 2
@@ -77,7 +78,10 @@ def name_places(spec: TileSetSpec, size: int) -> list[str]:
 
 
 def _spread_borders(layout: TileLayout, tiles: Rgba, is_given: NDArray[np.bool_]) -> tuple[Rgba, Mask]:
-    """Copy pixels of given tiles, bool [N], to tied pixels of missing tiles; return the tiles and the fixed pixels."""
+    """Copy pixels of the given tiles to tied pixels of missing tiles; return the tiles and the fixed pixels.
+
+    is_given: bool [N].
+    """
     each_pixel = (len(tiles), 1, 1), tiles.shape[:3]
     terrain_counts = np.array([len(set(row)) for row in layout.corners.tolist()])
     rank = np.where(is_given, terrain_counts, terrain_counts.max() + 1).reshape(each_pixel[0])
@@ -94,16 +98,15 @@ def _spread_borders(layout: TileLayout, tiles: Rgba, is_given: NDArray[np.bool_]
 def _check_terrains(spec: TileSetSpec, layout: TileLayout, tiles: Rgba, is_given: NDArray[np.bool_]) -> None:
     """Raise UsageError for a tile with the colours of a wrong terrain at a corner.
 
-    Compares the mean colours of corners. A wrong corner is much nearer to a corner of a different terrain than to the
-    corners of its terrain in further tiles.
+    Compares the mean colours of corners. A wrong corner is much nearer to a corner of a different terrain than to
+    corners of the expected terrain in other tiles.
     """
     numbers = np.flatnonzero(is_given)
     wide = max(1, tiles.shape[1] // _CORNER_SHARE)
     values = tiles[numbers].astype(np.float64)
     values[..., :3] *= values[..., 3:] / 255
-    parts = [values[:, down][:, :, across] for down in (slice(wide), slice(-wide, None)) for across in (
-        slice(wide), slice(-wide, None)
-    )]  # fmt: skip
+    ends = slice(wide), slice(-wide, None)
+    parts = [values[:, down][:, :, across] for down in ends for across in ends]
     colours = np.stack([part.mean((1, 2)) for part in parts], 1).reshape(-1, 4)  # [M * 4, 4]
     shown = _terrains_at_corners(spec, layout)[numbers].ravel()  # [M * 4]
     tile = np.repeat(numbers, len(parts))
@@ -125,7 +128,7 @@ def _check_terrains(spec: TileSetSpec, layout: TileLayout, tiles: Rgba, is_given
 
 
 def _terrains_at_corners(spec: TileSetSpec, layout: TileLayout) -> NDArray[np.int64]:
-    """Return the terrains at the corners of tiles, int64 [N, 4]; ANY at the outline of a blob."""
+    """Return the terrain at each corner of the tiles, int64 [N, 4]; ANY at the outline of a blob."""
     if spec.kind != "blob":
         return layout.corners
     return np.array([1, 0, ANY, ANY])[layout.corners]

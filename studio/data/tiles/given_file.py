@@ -16,13 +16,14 @@ from studio.core.errors import UsageError
 from studio.core.npz import load_arrays
 from studio.data.tiles.layout import MOST_TILES, TileSetSpec
 
-# By a set of one variant and the side of a tile: uint8 [N, S, S, 4], the tiles of all variants, 0 where missing.
+# Given tiles, uint8 [N, S, S, 4], 0 where missing, by set and side of a tile. The set in the key has a single variant;
+# the array contains the tiles of all variants.
 GivenSets = Mapping[tuple[TileSetSpec, int], Rgba]
-_ABOUT = "about"  # array with the sets as JSON; the tiles of set n are in the array 'n'
+_ABOUT = "about"  # name of the array with the sets as JSON; array '0' has the tiles of the first set
 
 
 def given_to_bytes(sets: GivenSets) -> bytes:
-    """Return the given tiles of several sets as an npz file."""
+    """Encode the given tiles of several sets as an npz file."""
     about = json.dumps([dataclasses.asdict(spec) for spec, _ in sets]).encode()
     arrays: dict[str, Any] = {str(number): given for number, given in enumerate(sets.values())}
     arrays[_ABOUT] = np.frombuffer(about, np.uint8)
@@ -32,7 +33,7 @@ def given_to_bytes(sets: GivenSets) -> bytes:
 
 
 def given_from_bytes(data: bytes) -> GivenSets:
-    """Return the given tiles from the output of `given_to_bytes`. Raises ValueError for damaged data."""
+    """Decode the output of `given_to_bytes`. Raises ValueError for damaged data."""
     arrays = load_arrays(data)
     try:
         specs = records.parse(arrays[_ABOUT].tobytes(), tuple[TileSetSpec, ...])
@@ -40,10 +41,8 @@ def given_from_bytes(data: bytes) -> GivenSets:
     except (KeyError, UsageError) as error:
         raise ValueError("no npz file of given tiles") from error
     for spec, given in zip(specs, tiles, strict=True):
-        size, count = given.shape[1:2], spec.tile_count
-        is_whole = given.shape == (*given.shape[:1], *size, *size, 4) and len(given) in range(
-            count, MOST_TILES + 1, count
-        )
+        size, counts = given.shape[1:2], range(spec.tile_count, MOST_TILES + 1, spec.tile_count)
+        is_whole = given.shape == (*given.shape[:1], *size, *size, 4) and len(given) in counts
         if given.dtype != np.uint8 or spec.variants != 1 or not is_whole or not given[..., 3].any():
             raise ValueError("the tiles fit no tile set")
     return {(spec, given.shape[1]): given for spec, given in zip(specs, tiles, strict=True)}

@@ -1,7 +1,7 @@
 """The layout of a tile set in one picture: a model draws the tiles together, with equal borders.
 
-The picture repeats and contains every tile beside fitting neighbours. Pixels near a border are tied across the tiles
-with this border: tied pixels get equal colours. Copies of a tile are tied, too.
+The repeating picture contains every tile beside fitting neighbours. Pixels near a border are tied to the pixels near
+equal borders of other tiles: tied pixels get equal colours. Copies of a tile are also tied.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from studio.data.tiles.terrain_maps import blob_torus, corner_torus
 from studio.data.tiles.tile_set import ANY, CENTRE, CORNERS, TileKind, TileSet
 
 T = TypeVar("T", bound=np.generic)
-BORDER = 2  # tied pixels on each side of a border
+BORDER = 2  # depth of tied pixels on each side of a border
 MOST_TERRAINS = 4
 MOST_VARIANTS, MOST_TILES = 8, 1024
-TRANSPARENT = "transparent"  # name of the empty terrain where users type terrains
+TRANSPARENT = "transparent"  # typed name of the empty terrain
 _BLOB_COUNT, _BLOB_COLUMNS = 48, 8  # 47 blob tiles and the ground, in a sheet
-_SIDES = {1: (0, 2), 3: (0, 6), 5: (2, 8), 7: (6, 8)}  # index of a side in the places of a tile: two corners
+_SIDES = {1: (0, 2), 3: (0, 6), 5: (2, 8), 7: (6, 8)}  # by place of a side, the places of its two corners
 _STEEPNESS = 4  # the terrain changes over a quarter of a tile
-_BLOB_EDGE = 0.25  # share of the blob's terrain at its outline, before the change is made steeper
+_BLOB_EDGE = 0.25  # share of the blob's terrain at the outline, before _STEEPNESS applies
 
 
 @dataclass(frozen=True)
 class TileSetSpec:
-    """The tile set to draw: its kind, and its terrains by class name. A blob has its first terrain on the second.
+    """The tile set to draw. terrains: class names; a blob of the first terrain lies on the second terrain.
 
     variants: number of tiles with equal places.
     """
@@ -55,7 +55,7 @@ class TileSetSpec:
 
     @property
     def tile_count(self) -> int:
-        """The number of tiles with all variants."""
+        """The number of tiles, variants included."""
         return self.variants * (_BLOB_COUNT if self.kind == "blob" else len(self.terrains) ** 4)
 
     @property
@@ -64,7 +64,7 @@ class TileSetSpec:
         return tuple("" if name == TRANSPARENT else name.rpartition("/")[2] for name in self.terrains)
 
     def layout(self, size: int) -> TileLayout:
-        """Return the layout of the tiles, which have `size` pixels at each side. Raises UsageError for small tiles."""
+        """Return the layout for tiles of `size` x `size` pixels. Raises UsageError for small tiles."""
         if size <= 2 * BORDER:
             raise UsageError(f"Tiles of {size} x {size} pixels are too small for tile sets.", "Use a larger canvas.")
         return _layout(self.kind == "blob", len(self.terrains), self.variants, size)
@@ -84,7 +84,7 @@ class TileLayout:
     shares: NDArray[np.float32]  # [K, H, W], shares of the terrains per pixel, with sum 1
     ties: NDArray[np.int64]  # [H, W], group number per pixel; pixels in a group must be equal
     corners: NDArray[np.int64]  # [N, 4], terrains at the corners; of a blob, see `_blob_corners`
-    columns: int  # of a sheet of the tiles
+    columns: int  # tiles in a row of the sheet
     variants: int  # number of tiles with equal places
 
     def join(self, tiles: NDArray[T]) -> NDArray[T]:
@@ -100,7 +100,7 @@ class TileLayout:
         return every.reshape(-1, size, size, *picture.shape[3:])[first]
 
     def apply_ties(self, tiles: Rgba, keep: Mask | None = None) -> Rgba:
-        """Make tiles, uint8 [N, S, S, 4], fit together: give tied pixels the colour of the first pixel of the group.
+        """Make tiles, uint8 [N, S, S, 4], fit together: each group of tied pixels gets the colour of its first pixel.
 
         keep: bool [N, S, S], unchanged pixels, with all tied pixels.
         """
@@ -112,7 +112,7 @@ class TileLayout:
     def cut_sheet(self, sheet: Rgba, name: str) -> Rgba:
         """Cut a sheet of the set, uint8 [H', W', 4], into its tiles: [N, S, S, 4]. Raises UsageError for other sizes.
 
-        The sheet may end after a variant; missing tiles are transparent. name: of the sheet's file, for errors.
+        The sheet may end after a variant; missing tiles are transparent. name: file name of the sheet, for errors.
         """
         size, rows = self.ties.shape[0] // len(self.cells), len(self.places) // self.columns
         height, width, step = rows * size, self.columns * size, rows * size // self.variants
@@ -167,15 +167,15 @@ def _blob_tiles() -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     windows = np.lib.stride_tricks.sliding_window_view(around, (3, 3))
     seen = windows.reshape(-1, 9).copy()
     for corner, side, other in ((0, 1, 3), (2, 1, 5), (6, 7, 3), (8, 7, 5)):
-        seen[(seen[:, side] == 1) | (seen[:, other] == 1), corner] = ANY  # no tile depends on this corner
+        seen[(seen[:, side] == 1) | (seen[:, other] == 1), corner] = ANY  # hidden by the ground at a side
     seen[seen[:, CENTRE] == 1] = [ANY] * CENTRE + [1] + [ANY] * CENTRE
-    centre_first = np.roll(seen, -CENTRE, 1)  # so that the ground comes last
+    centre_first = np.roll(seen, -CENTRE, 1)  # the centre sorts first, and the ground comes last
     places, which = np.unique(centre_first, axis=0, return_inverse=True)
     return which.reshape(windows.shape[:2]), np.roll(places, CENTRE, 1)
 
 
 def _blob_corners(places: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Return what each blob tile shows at its corners, int64 [N, 4]: 0 ground, 1 inside, 2 outline, 3 outer corner."""
+    """Return a number per corner of each blob tile, int64 [N, 4]: 0 ground, 1 inside, 2 outline, 3 outer corner."""
     sides = (places[:, [1, 1, 7, 7]] == 0) | (places[:, [3, 5, 3, 5]] == 0)
     shown = np.where(places[:, CORNERS] == 0, 1, np.where(sides, 2, 3))
     return np.asarray(np.where(places[:, [CENTRE]] == 0, shown, 0), np.int64)
@@ -186,11 +186,11 @@ def _ties(
 ) -> NDArray[np.int64]:
     """Return a group number per pixel of the picture, int64 [H, W]; a group has a single colour.
 
-    Groups pixels near a corner by the terrain at the corner; pixels near a side by both ends and the neighbour. Inner
-    pixels are tied to copies of the tile alone. corners: int64 [N, 4], terrains at the corners of tiles.
+    Pixels near a corner form groups by the terrain of the corner; pixels near a side by the terrains of both ends and
+    of the neighbour. Inner pixels are tied only to copies of the tile. corners: int64 [N, 4], terrains at the corners.
     """
     count = len(corners)
-    shown = np.zeros((count, 9), np.int64)  # [N, 9], numbers of the nine parts of a tile
+    shown = np.zeros((count, 9), np.int64)  # [N, 9], group number of each of the nine parts of a tile
     shown[:, CORNERS], shown[:, CENTRE] = corners, np.arange(count)
     for side, ends in _SIDES.items():
         beside = places[:, side].astype(np.int64) + 1

@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 Terrains = NDArray[np.int8]  # [H, W], index of a terrain
 
-# Terrains at the corners of 4 x 4 tiles: a torus with each combination of four corners.
+# Terrains at the corners of 4 x 4 tiles: a torus with all 16 combinations of four corners.
 _TWO_TERRAINS = np.array([[1, 1, 1, 0], [1, 1, 0, 1], [0, 1, 0, 0], [1, 0, 0, 0]], np.int8)
-# Cells of a terrain ('#') on a ground: a torus with 47 combinations of neighbours and 16 of 2 x 2 cells.
+# Cells of a terrain ('#') on a ground: a torus with all 47 blob tiles and all 16 combinations of 2 x 2 cells.
 _BLOB_ROWS = (
     "....#.#.##", "..#.##..#.", ".#.#######", "####.####.", ".#.####.##",
     ".#####.#.#", "##.#######", "####.#.##.", "..#.######", "#.########",
 )  # fmt: skip
-_SMOOTHINGS = 2  # of random maps; more give larger areas
+_SMOOTHINGS = 2  # passes over a random map; more passes give larger areas
 
 
 def corner_torus(terrain_count: int) -> Terrains:
-    """Return a repeating map of corners with every combination of four corners.
+    """Return the terrains at corners as a repeating map with every combination of four corners.
 
     For 2 and 3 terrains, a combination occurs once. For 4 terrains, the map has a surplus row.
     """
@@ -30,7 +30,7 @@ def corner_torus(terrain_count: int) -> Terrains:
     # Shift rows further and further: the shifts put every pair of corners above every pair (Cock 1988).
     shifts = list(range(len(sequence)))
     if terrain_count % 2 == 0:
-        shifts.append(len(sequence) // 2)  # the sum of all shifts must lead back to the first row
+        shifts.append(len(sequence) // 2)  # all shifts together must be whole turns: the map repeats
     return np.stack([np.roll(sequence, -sum(shifts[:row])) for row in range(len(shifts))])
 
 

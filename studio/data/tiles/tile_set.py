@@ -14,30 +14,30 @@ from studio.core.arrays import Rgba
 TileKind = Literal["corner", "blob", "dual-grid", "edge"]
 CORNERS = (0, 2, 6, 8)  # indices in the places of a tile: upper left, upper right, lower left, lower right
 CENTRE = 4
-ANY = -1  # place that may show any terrain
+ANY = -1  # a place where every terrain fits
 _COLUMNS = 8  # in a sheet of 48 blob tiles
 NO_TILE = -1  # index for a cell without a fitting tile
 
 
 @dataclass(frozen=True, eq=False)
 class TileSet:
-    """Tiles of equal size, with the terrains of tiles and their neighbours."""
+    """Tiles of equal size. places: the terrains of each tile and its neighbours."""
 
     tiles: Rgba  # uint8 [N, S, S, 4], straight alpha
     terrains: tuple[str, ...]  # at most four; '' stands for transparency
-    kind: TileKind  # chooses the places that count
-    # [N, 9], terrain at the upper left, upper, upper right, left, centre, right, lower left, lower, lower right
-    # place. At the four corners for 'corner' and 'dual-grid'; of the cell and its eight neighbours for 'blob', of the
-    # cell and its four nearest neighbours for 'edge'.
+    kind: TileKind  # decides which places count
+    # [N, 9], terrains in the order upper left, upper, upper right, left, centre, right, lower left, lower, lower right:
+    # at the four corners for 'corner' and 'dual-grid', of the cell and its eight neighbours for 'blob', and of the cell
+    # and its four nearest neighbours for 'edge'. ANY elsewhere.
     places: NDArray[np.int8]
     weights: NDArray[np.float32]  # [N], probability of a variant among tiles with equal places
 
     def laid_out(self, terrain_map: NDArray[np.int8], seed: int = 0) -> NDArray[np.int64]:
-        """Choose a tile for each place of a map of terrains: int64 [H', W'], NO_TILE where no tile fits.
+        """Choose a tile for each cell of a terrain map: int64 [H', W'], NO_TILE where no tile fits.
 
         terrain_map: int8 [H, W], the terrains at the corners of the tiles for 'corner' and 'dual-grid' (H' = H - 1, W'
-        = W - 1), of the cells for 'blob' and 'edge' (H' = H, W' = W; the map's border goes on outside). The seed
-        decides among variants.
+        = W - 1), of the cells for 'blob' and 'edge' (H' = H, W' = W; outside, the terrains of the border continue).
+        seed: decides among variants.
         """
         wanted, groups = np.unique(self._wanted(terrain_map), axis=0, return_inverse=True)  # [G, 9], [H' * W']
         fits = ((self.places == wanted[:, None]) | (self.places == ANY)).all(-1)  # [G, N]
@@ -56,7 +56,7 @@ class TileSet:
 
     @property
     def columns(self) -> int:
-        """The columns of a sheet: a square of the tiles if possible, with each further variant below."""
+        """The columns of a sheet: the tiles form a square if possible, with further variants below."""
         count = len(np.unique(self.places, axis=0))
         side = math.isqrt(count)
         return side if side**2 == count else _COLUMNS

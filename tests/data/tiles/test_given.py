@@ -1,4 +1,4 @@
-"""Given tiles stay, fix the borders of other tiles, and are refused in a place of other terrains."""
+"""Given tiles stay unchanged and fix the borders of missing tiles; tiles in wrong places are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLOB = TileSetSpec("blob", ("grass", "water"))
 
 
 def _painted(spec: TileSetSpec, seed: int = 0) -> Rgba:
-    """Paint a set as artists do: terrains with a texture of its own in each tile, and no equal borders."""
+    """Paint a set as artists do: terrains with a different texture in each tile, and without equal borders."""
     layout = spec.layout(_SIZE)
     terrain = layout.split(layout.shares.transpose(1, 2, 0)[None]).argmax(-1)
     texture = np.random.default_rng(seed).integers(-25, 26, (*terrain.shape, 1))
@@ -58,7 +58,7 @@ def test_borders_come_from_the_tile_with_the_fewest_terrains() -> None:
     np.testing.assert_array_equal(fixed[missing][part], fixed[plain][part])
 
 
-def test_a_tile_in_a_place_of_other_terrains_is_refused() -> None:
+def test_a_tile_with_wrong_terrains_is_refused() -> None:
     painted, corners = _painted(_CORNERS), _CORNERS.layout(_SIZE).corners
     (grass,), (water,) = (np.flatnonzero((corners == terrain).all(1)) for terrain in (0, 1))
     mixed = int(np.flatnonzero(corners.sum(1) == 1)[0])

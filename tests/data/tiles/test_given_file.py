@@ -24,7 +24,7 @@ def given_sets() -> GivenSets:
     return sets
 
 
-def test_given_tiles_are_stored_whole() -> None:
+def test_given_tiles_survive_storing() -> None:
     sets = given_sets()
     read = given_from_bytes(given_to_bytes(sets))
     assert [*read] == [*sets]
@@ -62,7 +62,7 @@ _TILES = np.ones((16, _SIZE, _SIZE, 4), np.uint8)
         ([_SET], [np.array([None])]),
     ],
 )
-def test_a_file_of_no_tile_sets_is_refused(about: object, tiles: list[np.ndarray]) -> None:
+def test_files_without_valid_tile_sets_are_refused(about: object, tiles: list[np.ndarray]) -> None:
     assert given_from_bytes(packed([_SET], _TILES))
     with pytest.raises(ValueError, match=r"."):
         given_from_bytes(packed(about, *tiles))

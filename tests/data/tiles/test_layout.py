@@ -77,7 +77,7 @@ def test_shares_follow_the_terrains(plan: TileSetSpec) -> None:
     assert (at_corners.max(-1) == 1).all()
 
 
-def test_variants_have_equal_borders_and_pixels_of_their_own() -> None:
+def test_variants_differ_inside_equal_borders() -> None:
     plan = TileSetSpec("blob", ("grass", "water"), variants=3)
     layout = plan.layout(_SIZE)
     noise = np.random.default_rng(0).integers(0, 256, (144, _SIZE, _SIZE, 4), np.uint8)
@@ -113,7 +113,7 @@ def test_sheets_are_cut_in_the_order_of_the_set() -> None:
         ("dual-grid", ("a", "a"), "differ"),
     ],
 )
-def test_terrains_that_form_no_set_are_refused(kind: str, terrains: tuple[str, ...], message: str) -> None:
+def test_unsuitable_terrains_are_refused(kind: str, terrains: tuple[str, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         TileSetSpec(kind, terrains)  # type: ignore[arg-type]
 
