@@ -17,19 +17,19 @@ _HINT = "Write classes with shares: 'sword:0.6,potion:0.4'. Put a class with a c
 def find_class(names: Sequence[str], wanted: str) -> int:
     """Return the index of the class named `wanted`. Raises UsageError for an unknown name.
 
-    A class may be named by its last folder, 'sword' for 'items/sword', unless several classes share it.
+    `wanted` may be the last folder alone, 'sword' for 'items/sword', unless several classes share the last folder.
     """
     if wanted in names:
         return names.index(wanted)
     name = nfc(wanted)
-    known = [nfc(other) for other in names]  # run.json of older versions may hold decomposed names
+    known = [nfc(other) for other in names]  # older versions wrote decomposed names into run.json
     matches = [index for index, other in enumerate(known) if other == name]
     matches = matches or [index for index, other in enumerate(known) if other.rpartition("/")[2] == name]
     if not matches:
-        raise UsageError(f"The model has no class {wanted!r}.", f"Its classes: {_list_classes(names)}.")
+        raise UsageError(f"The model has no class {wanted!r}.", f"Its classes: {_list_names(names)}.")
     if len(matches) > 1:
         title = f"{len(matches)} classes of the model are named {wanted!r}."
-        raise UsageError(title, f"Give the full name: {_list_classes([names[index] for index in matches])}.")
+        raise UsageError(title, f"Give the full name: {_list_names([names[index] for index in matches])}.")
     return matches[0]
 
 
@@ -49,7 +49,7 @@ def read_mixture(text: str) -> list[tuple[str, float]]:
 
 
 def read_attributes(text: str, known: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Parse 'element=fire,kind=shield' into the value of each attribute; commas are quoted as in CSV.
+    """Parse 'element=fire,kind=shield' into a value per attribute; commas are quoted as in CSV.
 
     known: the values of each attribute of a model. ANY_VALUE leaves an attribute open. Raises UsageError for unknown
     attributes and values, and for two values of an attribute.
@@ -61,10 +61,10 @@ def read_attributes(text: str, known: Mapping[str, Sequence[str]]) -> dict[str, 
             raise UsageError(f"{part.strip()!r} is not an attribute with a value.", _ATTRIBUTE_HINT)
         name, value = next((own for own in known if nfc(own) == nfc(typed)), None), nfc(wanted)
         if name is None:
-            raise UsageError(f"The model has no attribute {typed!r}.", f"Its attributes: {_list_classes([*known])}.")
+            raise UsageError(f"The model has no attribute {typed!r}.", f"Its attributes: {_list_names([*known])}.")
         value = next((own for own in known[name] if nfc(own) == value), value)
         if value not in (*known[name], ANY_VALUE):
-            hint = f"Its values: {_list_classes(known[name])}, {ANY_VALUE}."
+            hint = f"Its values: {_list_names(known[name])}, {ANY_VALUE}."
             raise UsageError(f"The model's attribute {name!r} has no value {wanted!r}.", hint)
         if found.setdefault(name, value) != value:
             raise UsageError(f"A sprite can't be both {name}={found[name]} and {name}={value}.", "Choose one of them.")
@@ -108,7 +108,7 @@ def quoted(name: str) -> str:
     return name if is_plain else '"' + name.replace('"', '""') + '"'
 
 
-def _list_classes(names: Sequence[str]) -> str:
-    """Return the class names as text for an error message, shortened after _MAX_LISTED names."""
+def _list_names(names: Sequence[str]) -> str:
+    """Return names as text for an error message; after _MAX_LISTED names, only their number."""
     more = len(names) - _MAX_LISTED
     return ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")

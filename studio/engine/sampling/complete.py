@@ -1,4 +1,4 @@
-"""Complete sets with a trained model: given some cells of a character, draw the others; or draw whole new sets."""
+"""Complete sets with a trained model: draw the missing cells of characters, or whole new characters."""
 
 from collections.abc import Generator
 
@@ -29,14 +29,14 @@ _DRAW_BATCH = 16  # sets; few enough to stop quickly
 def complete(model: TrainedModel, settings: CompleteSettings, sets: GivenSets | None = None, first: int = 0) -> Events:
     """Draw the missing cells of sets, or new sets: yields Progress, then one SetsDrawn.
 
-    The candidates of a set follow each other; number 0 has the most likely colours. first: number of the first
-    candidate. A candidate depends on the seed and its number only.
+    The candidates of a set follow each other; candidate 0 has the most likely colours. first: number of the first
+    candidate. Only the seed and the number determine a candidate.
     Raises UsageError for another kind of model, too many colours, or nothing to draw; DeviceError.
     """
     recipe, count, cells, size = model.recipe, settings.count, len(model.spec.cells), model.spec.size
     check_completes(model)
     assert isinstance(recipe, CompletesSets)
-    numbers = first + np.arange(count)  # of the candidates
+    numbers = first + np.arange(count)  # number of each candidate
     if sets is None:
         names = tuple(str(number + 1) for number in numbers.tolist())
         sets = GivenSets(names, np.zeros((count, cells, size, size, 4), np.uint8), np.zeros((count, cells), np.bool_))
@@ -47,7 +47,7 @@ def complete(model: TrainedModel, settings: CompleteSettings, sets: GivenSets | 
     given, own = sets.given[rows], sets.cells[rows]
     index, palettes = _palettes(sets, model, settings)
     index, palettes = index[rows], palettes[rows]  # int64 [N, C, S, S], uint8 [N, P, 4]
-    _take_training_palettes(palettes, given, model, settings, numbers)
+    _use_training_palettes(palettes, given, model, settings, numbers)
     with detection.wrap_device_errors(model.device):
         drawn = yield from _draw(model, recipe, settings, index, palettes, given, numbers)
     made = palettes[np.arange(len(rows))[:, None, None, None], drawn]  # [N, C, S, S, 4]
@@ -103,11 +103,14 @@ def _palettes(
     return index.numpy(), palettes
 
 
-def _take_training_palettes(
+def _use_training_palettes(
     palettes: NDArray[np.uint8], given: Mask, model: TrainedModel, settings: CompleteSettings,
     numbers: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Give candidates without given cells the palettes of random training sets. palettes: uint8 [N, P, 4]."""
+    """Overwrite the palettes of candidates without given cells by those of random training sets.
+
+    palettes: uint8 [N, P, 4], changed in place. numbers: number of each candidate.
+    """
     of_training = to_straight(model.network.get_buffer("palettes"))  # uint8 [G, P, 4]
     for row in np.flatnonzero(~given.any(1)).tolist():
         chosen = np.random.default_rng((settings.seed, int(numbers[row]))).integers(len(of_training))
@@ -141,7 +144,7 @@ def _draw(
             rounds = settings.rounds if variety.any() or not given[part].any(1).all() else 1
             shape = (rounds, 2, *index.shape[1:])
             normal = [normal_rows(1, shape, settings.seed, number) for number in numbers[part].tolist()]
-            chances = torch.special.ndtr(torch.cat(normal))  # uniform, from the CPU: equal on every device
+            chances = torch.special.ndtr(torch.cat(normal))  # uniform; drawn on the CPU, to be equal on every device
             held = (torch.from_numpy(index[part]), limited[part], torch.from_numpy(given[part]))
             condition = SetCondition(*(tensor.to(device) for tensor in held))
             states = recipe.complete(model.network, condition, chances.to(device), variety.to(device))
@@ -153,14 +156,14 @@ def _draw(
 
 
 def _mirror(model: TrainedModel, settings: CompleteSettings, cells: Rgba, given: Mask) -> Rgba:
-    """Replace drawn side views by mirror images of their partners, as the settings say. cells: [N, C, S, S, 4].
+    """Replace drawn side views by mirror images of the opposite views. cells: uint8 [N, C, S, S, 4].
 
     Raises UsageError if the settings ask for mirror images, but no views of the training sets mirror each other.
     """
     partners, shares = (model.network.get_buffer(name).cpu() for name in ("partners", "mirrored"))
     if settings.mirror == "off":
         return cells
-    if settings.mirror == "on":  # for views; a step of the same view stays free
+    if settings.mirror == "on":  # between different views; cells within a view stay independent
         rows = [cell.partition("/")[0] for cell in model.spec.cells]
         others = [other >= 0 and rows[other] != row for row, other in zip(rows, partners.tolist(), strict=True)]
         if not any(others):

@@ -1,8 +1,8 @@
-"""Distillation: train a second network to draw in few steps what a generator draws in many.
+"""Distillation: train a second network, the student, to draw like a generator in fewer steps.
 
 The student starts from the generator's weights and learns its paths from noise to sprite, several solver steps at a
 time (progressive distillation, Salimans & Ho 2022), at a fixed guidance scale (Meng et al. 2023). It learns each stride
-from the point where its previous stride ended, not from the teacher's path, so errors don't add up. The same noise
+from the end of its own previous stride, not from the teacher's path: otherwise errors would add up. The same noise
 leads to nearly the same sprite. The student is stored beside its teacher in the checkpoint.
 """
 
@@ -35,12 +35,12 @@ from studio.exports.base import label_shares
 from studio.recipes.capabilities import Distils, Student
 
 _ROUND_SPRITES = 128  # teacher paths per round
-_PASSES = 4  # over the paths of a round
+_PASSES = 4  # passes over the paths of a round
 _BATCH = 64  # paths
 _OPEN = 0.2  # share of attributes without a value
 _RATE, _WARM_UP = 1e-3, 20  # warm-up in steps; the rate falls to zero over the second half
 _HALFLIFE_SPRITES = 2_000
-_COMPARED, _COMPARED_SEED = 64, 2**31 - 1  # sprites; from noise that is never trained on
+_COMPARED, _COMPARED_SEED = 64, 2**31 - 1  # sprites for the comparison; their seed is above all training seeds
 _MAX_COLOUR_DISTANCE = 16  # per channel, of 255 levels
 
 
@@ -95,12 +95,12 @@ def _train_student(model: TrainedModel, settings: DistilSettings) -> Generator[E
                 for _ in learner.follow(path[chosen], labels[chosen]):
                     yield Progress(learner.step, learner.steps, "steps")
     average = learner.average.network
-    assert isinstance(average, Student)  # a copy of the learner's
+    assert isinstance(average, Student)  # a copy of `learner.network`
     return average
 
 
 def path_labels(model: TrainedModel, first: int, rng: torch.Generator) -> Tensor:
-    """Return what the paths of a round show, for `draw`: int64 [N], the class; or float32 [N, K] with attributes.
+    """Choose the labels of the paths of a round: classes, int64 [N]; with attributes, shares, float32 [N, K].
 
     With attributes, a third of the paths show a class alone, a third attributes alone, a third both. Every attribute
     gets a random value, so that the student also learns combinations of values that no sprite has. A fifth of the
@@ -120,7 +120,7 @@ def path_labels(model: TrainedModel, first: int, rng: torch.Generator) -> Tensor
 
 
 class _StudentTrainer:
-    """Trains the student, the few-step network. step, steps: done and in all. average: its EMA weights."""
+    """Trains the student, the few-step network. step: steps done, of `steps`. average: EMA weights of the student."""
 
     def __init__(self, model: TrainedModel, rounds: int) -> None:
         assert isinstance(model.recipe, Distils)
@@ -140,18 +140,18 @@ class _StudentTrainer:
             yield
 
     def _learn(self, x: Tensor, number: int, before: Tensor, after: Tensor, labels: Tensor) -> Tensor:
-        """Train the student's sampling step (stride) `number` from noisy sprites x; return the sprites it reaches.
+        """Train the student's stride `number` from noisy sprites x; return the student's sprites after the stride.
 
         before, after: the teacher's sprites at the start and end of the stride. All sprites: float32 [B, 4, S, S].
         """
         way, parts = (after - before).square().mean(), list[Tensor]()  # way: squared length of the stride, []
 
-        def add_gradients(at_once: int) -> None:  # in micro-batches of `at_once` if memory is short
+        def add_gradients(at_once: int) -> None:  # at_once: sprites in a micro-batch, fewer if memory is short
             parts.clear()
             for start, end, label in zip(x.split(at_once), after.split(at_once), labels.split(at_once), strict=True):
                 with autocast(self._model.device.type, self._precision):
                     reached = self.network(start, number, label)
-                # Relative to the length of the stride, so that long and short strides count equally.
+                # Division by the length of the stride gives long and short strides equal weight.
                 ((reached - end).square().mean() / way * (len(start) / len(x))).backward()
                 parts.append(reached.detach())  # no gradients across strides
 
@@ -176,7 +176,7 @@ class _StudentTrainer:
 def _teacher_paths(model: TrainedModel, labels: Tensor, seed: int, first: int) -> Iterator[Tensor]:
     """Yield the teacher's paths from noise to sprite, in batches: float32 [n, strides + 1, 4, S, S] on its device.
 
-    labels: of each path, as for `draw`. first: index of the first path, which selects its noise.
+    labels: a label per path, as in `draw`. first: index of the first path, which selects the noise.
     """
     assert isinstance(model.recipe, Distils)
     batch_size, guidance = AutoBatchSize(model.device, _BATCH, model.spec.size), GenerateSettings().guidance
@@ -191,18 +191,17 @@ def _teacher_paths(model: TrainedModel, labels: Tensor, seed: int, first: int) -
 
 
 def _benchmark(model: TrainedModel) -> Distilled:
-    """Compare the speed and the sprites of the student with those of its teacher."""
+    """Compare the student with the teacher: drawing speed, and share of pixels with nearly equal colours."""
     labels = proportional_labels(model.style.class_counts, _COMPARED)
     settings = GenerateSettings(seed=_COMPARED_SEED, true_pixels=False)
     usual_s, usual = _time_drawing(model, labels, settings)
     quick_s, quick = _time_drawing(model, labels, settings.replace(quick=True))
-    # Share of pixels with nearly the same colour.
     alike = np.abs(usual.astype(int) - quick.astype(int)).max(-1) <= _MAX_COLOUR_DISTANCE
     return Distilled(model.step, _COMPARED / quick_s, _COMPARED / usual_s, float(alike.mean()))
 
 
 def _time_drawing(model: TrainedModel, labels: Labels, settings: GenerateSettings) -> tuple[float, Rgba]:
-    """Draw sprites twice and return the seconds and sprites of the second time. The first warms up the device."""
+    """Draw sprites twice; return seconds and sprites of the second drawing. The first drawing warms up the device."""
     run_to_end(draw(model, labels, settings))
     start_s = time.perf_counter()
     drawn = run_to_end(draw(model, labels, settings))

@@ -1,4 +1,4 @@
-"""Draw sprites that start from other sprites: variations, inpainting, tweens and similar sprites."""
+"""Draw sprites from source sprites: variations, inpainting, tweens and similar sprites."""
 
 import math
 from collections.abc import Generator, Iterator
@@ -33,7 +33,7 @@ class EditInput:
     """The sprites that an edit starts from."""
 
     sprites: Rgba  # [M, S, S, 4]
-    labels: Labels  # [M], the class of each sprite, -1 if unknown
+    labels: Labels  # [M], class of each sprite, -1 if unknown
 
 
 def redraw(
@@ -43,9 +43,9 @@ def redraw(
     """Draw variations of sprites, or inpaint them: yields Progress per solver step, then SpritesGenerated.
 
     source: the sprites to start from, repeated in turn for `count` results. keep: bool [S, S], pixels to keep when
-    inpainting; None draws variations. silhouette: uint8 [S, S], the alpha of each pixel; pixels added by it may change.
-    Below a strength of 0.3, the share of changed visible pixels stays below it; from 0.6 on, all may change. Raises
-    UsageError, DeviceError.
+    inpainting; None draws variations. silhouette: uint8 [S, S], the alpha of each pixel; pixels that the
+    silhouette adds may change. Below a strength of 0.3, the share of changed visible pixels stays below the strength;
+    from 0.6 on, all pixels may change. Raises UsageError, DeviceError.
     """
     _check(model, settings, "vary" if keep is None else "fill", source)
     recipe, seed = model.recipe, settings.seed
@@ -85,7 +85,7 @@ def redraw(
         if settings.strength < 1:
             changes = _visible_changes(before, drawn, ~keep_masks[part], settings.strength)
             keep_masks[part] |= ~is_new[indices[part]] & ~changes
-        drawn = np.where(keep_masks[part][..., None], before, drawn)  # the solver keeps these pixels only roughly
+        drawn = np.where(keep_masks[part][..., None], before, drawn)  # the solver changes kept pixels a little
         made = to_pixel_art(drawn, labels[part], model.style, keep_masks[part]) if settings.true_pixels else drawn
         return constraints.apply(made, keep_masks[part])
 
@@ -161,7 +161,7 @@ def _blend(
 
 
 def _check(model: TrainedModel, settings: GenerateSettings, capability: Capability, source: EditInput) -> None:
-    """Raise UsageError if the model can't make this edit, or the sprites or settings don't fit it."""
+    """Raise UsageError unless the model has the capability and the sprites and settings suit the model."""
     if settings.tiles != NONE:
         raise UsageError("A tile set can't start from a sprite.", "Remove the sprite, or draw without a tile set.")
     generate.require_capability(model, capability)
@@ -171,7 +171,8 @@ def _check(model: TrainedModel, settings: GenerateSettings, capability: Capabili
 def _visible_changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength: float) -> NDArray[np.bool_]:
     """Return the pixels that change visibly, over black, from `before` to `drawn`, uint8 [N, S, S, 4]: bool [N, S, S].
 
-    At a low strength, a share below it: the regions that change most; scattered changes would look like noise.
+    Below _UNLIMITED_FROM, only the regions with the largest changes, up to a share of the visible pixels: scattered
+    changes would look like noise.
     """
     apart = np.abs(_premultiplied(before) - _premultiplied(drawn)).max(-1)  # [N, S, S]
     changes = (apart > _MIN_CHANGE * (1 - strength)) & may_change
@@ -181,7 +182,7 @@ def _visible_changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], s
     share = float(np.interp(strength, (0, _LIMITED_UP_TO, _UNLIMITED_FROM), (0, _LIMITED_UP_TO, 1)))
     seen = (before[..., 3] > 0) & may_change
     for sprite, count in enumerate(seen.sum((1, 2)).tolist()):
-        most = max(0, math.ceil(share * (count or may_change[sprite].sum())) - 1)  # an invisible sprite counts all
+        most = max(0, math.ceil(share * (count or may_change[sprite].sum())) - 1)  # invisible: of all pixels
         if share < 1 and changes[sprite].sum() > most:
             least_first = by_region[sprite].argsort(axis=None, kind="stable")
             changes[sprite].flat[least_first[: len(least_first) - most]] = False  # keep the `most` largest

@@ -58,12 +58,12 @@ def generate(
     """Draw new sprites: yields Progress after each solver step, then one SpritesGenerated.
 
     silhouette: uint8 [S, S], the alpha of each pixel; None leaves the shape free. first: index of the first sprite; a
-    sprite depends on the seed and its index only. Raises UsageError, DeviceError.
+    sprite depends only on the seed and its index. Raises UsageError, DeviceError.
     """
     if model.recipe.makes != "sprites":
         title = f"{model.title} is {model.recipe.kind} and can't draw sprites."
         raise UsageError(title, "Choose a generator.")
-    assert settings.tiles == NONE, "tile_sets.py draws these"
+    assert settings.tiles == NONE, "draw_tile_set draws tile sets"
     wanted = chosen_classes(model, settings, first)
     in_turn = (first + np.arange(settings.count)) % len(model.spec.class_names)  # int64 [N]
     labels = in_turn if wanted is None else wanted.labels
@@ -94,7 +94,7 @@ def draw(
     is_constructed = check_constraints(model, constraints)
     if is_constructed and solver.quick:
         raise UsageError("Fast mode can't draw symmetric, seamless or silhouette sprites.", "Turn off fast mode.")
-    # An empty sprite that only has the constraints: the silhouette's alpha.
+    # An empty sprite with the alpha of the silhouette.
     nothing = constraints.apply(np.zeros((1, model.spec.size, model.spec.size, 4), np.uint8))
     recipe = model.recipe
 
@@ -171,7 +171,7 @@ def draw_in_batches(
     """Draw `count` sprites in batches that fit the device: yields Progress after each step, returns uint8 [N, S, S, 4].
 
     states_of: yields the unfinished sprites of a slice after each step; steps beyond `steps` count as the last.
-    postprocess: turns drawn sprites uint8 [n, S, S, 4] of a slice into final ones. stop_after: this step in each batch.
+    postprocess: finishes the drawn sprites uint8 [n, S, S, 4] of a slice. stop_after: ends each batch after this step.
     """
     made: list[Rgba] = []
     batch_size = AutoBatchSize(model.device, _DRAW_BATCH, model.spec.size)
@@ -189,7 +189,7 @@ def draw_in_batches(
 
 
 def solver_states(model: TrainedModel, labels: Tensor, solver: SolverSettings, first: int) -> Iterator[Tensor]:
-    """Yield float32 [N, 4, S, S] after each solver step; only the last is finished. first: selects the noise."""
+    """Yield sprites float32 [N, 4, S, S] after each solver step, at last finished ones. first: selects the noise."""
     if not solver.quick or model.distilled is None:
         yield from model.recipe.draw(model.network, labels, solver.guidance, solver.steps, solver.seed, first)
         return
@@ -203,7 +203,7 @@ def solver_states(model: TrainedModel, labels: Tensor, solver: SolverSettings, f
 def run_in_precision(model: TrainedModel, steps: Iterator[Tensor]) -> Iterator[Tensor]:
     """Yield the tensors of a recipe's generator, computed without gradients in the model's precision."""
     while True:
-        # Grad mode and autocast are thread-local: enter them at each step, or they would leak to the caller at a yield.
+        # Grad mode and autocast belong to the thread. Entered outside the loop, both would also apply to the caller.
         with torch.no_grad(), autocast(model.device.type, model.precision):
             try:
                 x = next(steps)
@@ -213,7 +213,7 @@ def run_in_precision(model: TrainedModel, steps: Iterator[Tensor]) -> Iterator[T
 
 
 def check_predicts(model: TrainedModel) -> None:
-    """Raise UsageError for a model that draws instead of predicting."""
+    """Raise UsageError for a model without predictions, such as a generator."""
     if model.recipe.makes not in ("labels", "numbers"):
         title = f"{model.title} is {model.recipe.kind} and can't predict."
         raise UsageError(title, "Choose a classifier or a regression.")
@@ -288,29 +288,30 @@ def proportional_labels(class_counts: Sequence[int], count: int, first: int = 0)
 class ChosenClasses:
     """The classes to draw, as chosen in the settings."""
 
-    labels: Labels  # [N], the class of each sprite, or -1 for any class; in a mixture, the class with the largest share
-    # [K], the share of each class in a mixture, then 1 for each chosen attribute's value; without attributes None for
-    # a single class.
+    labels: Labels  # [N], class of each sprite, or -1 for any class; in a mixture, the class with the largest share
+    # [K], for all sprites: shares of the classes, then 1 for each chosen attribute value; None: `labels` decides alone.
     shares: NDArray[np.float32] | None = None
 
 
 def chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int = 0) -> ChosenClasses | None:
     """Return the classes chosen in the settings; None if the settings leave the classes open.
 
-    first: index of the first sprite. Raises UsageError for an unknown class or mixture, or one beyond the model.
+    first: index of the first sprite. Raises UsageError for unknown classes, and for mixtures and attributes beyond
+    the model's capabilities.
     """
     chosen, values = _chosen_classes(model, settings, first), _attribute_shares(model, settings.attributes)
     if values is None:
         return chosen
     classes = np.zeros(len(model.spec.class_names), np.float32)
     labels = np.full(settings.count, -1)
-    if chosen is not None and not settings.in_proportion:  # else the class stays open: attributes may determine it
+    if chosen is not None and not settings.in_proportion:  # otherwise open: attributes may determine a class
         labels = chosen.labels
         classes = classes + np.eye(len(classes))[labels[0]] if chosen.shares is None else chosen.shares[: len(classes)]
     return ChosenClasses(labels, np.concatenate([classes, values]).astype(np.float32))
 
 
 def _chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int) -> ChosenClasses | None:
+    """Return the classes of the mixture, the class name or the proportions; None without such a choice."""
     if settings.mix:
         shares = _mixture(model, settings.mix)
         return ChosenClasses(np.full(settings.count, shares.argmax()), shares)
@@ -322,14 +323,14 @@ def _chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int)
 
 
 def model_attributes(model: TrainedModel) -> Mapping[str, Sequence[str]]:
-    """Return the values of each attribute that the model can draw."""
+    """Return the attributes that the model can draw, with their values."""
     return model.spec.attributes if "attributes" in model.recipe.capabilities else {}
 
 
 def _attribute_shares(model: TrainedModel, text: str) -> NDArray[np.float32] | None:
-    """Parse 'element=fire,kind=shield' into 1 for each chosen value: float32 [V]; None without one. Raises UsageError.
+    """Parse 'element=fire,kind=shield' into float32 [V], 1 for chosen values; None without a choice.
 
-    V counts the values of all attributes.
+    V: number of values of all attributes. Raises UsageError.
     """
     known = model_attributes(model)
     if text and not known:

@@ -32,7 +32,7 @@ from studio.exports.sprites.formats import sprite_exports
 
 _ASEPRITE, _PICTURES = "aseprite", ("picture", "sheet")  # names of sources
 _PART = "part"
-# Formats that Pillow can write without loss, and its options for them.
+# Pillow's lossless formats, with options for saving.
 _LOSSLESS: dict[str, dict[str, bool]] = {"BMP": {}, "TGA": {}, "TIFF": {}, "WEBP": {"lossless": True, "exact": True}}
 
 
@@ -47,7 +47,7 @@ class FilesRecoloured(Event):
 
 @dataclass(frozen=True, eq=False)
 class _Picture:
-    """An image or animation of a file, with the properties of its copy."""
+    """An image or animation in a file."""
 
     rgba: Rgba  # uint8 [frames, H, W, 4]
     kind: str  # Pillow's format, "aseprite", or "part" for an image inside a file
@@ -78,7 +78,7 @@ class _Copier:
                 self._copy_descriptions(file, source)
 
     def _copy_descriptions(self, file: SourceFile, source: Source) -> None:
-        """Copy the description files of a sprite sheet unchanged, because its frames keep their positions."""
+        """Copy the description files of a sprite sheet unchanged: frames keep their positions."""
         for beside in source.descriptions(file):
             description = file.sibling(beside)
             if (description.path_str, description.name) not in self._described:
@@ -100,8 +100,8 @@ class _Copier:
 def recolour_files(paths: Sequence[Path], recolour: Callable[[Rgba], Rgba], out: Path) -> Generator[Event, None, None]:
     """Copy image files and change their colours: yields Progress, then one FilesRecoloured.
 
-    Copies all images under `paths` into `out`, with the same folders, names, sizes and frames. recolour: changes
-    frames, uint8 [N, H, W, 4], such as with a palette. Raises ExportError, and BadInputError if no file can be copied.
+    Copies all images under `paths` into `out` with unchanged folders, names, sizes and frames. recolour: returns
+    recoloured frames, uint8 [N, H, W, 4]. Raises ExportError, and BadInputError if no file can be copied.
     """
     copier, left_out = _Copier(recolour, out), list[ImportIssue]()
     yield from _for_each_file(paths, copier.copy, "files copied", left_out)
@@ -143,7 +143,7 @@ def find_file_colours(paths: Sequence[Path], count: int) -> Generator[Event, Non
 def _for_each_file(
     paths: Sequence[Path], use: Callable[[SourceFile, Source], None], noun: str, left_out: list[ImportIssue]
 ) -> Generator[Event, None, None]:
-    """Call `use` with each image file; append files that fail to `left_out`. Yields Progress."""
+    """Call `use` with each image file; append unusable files to `left_out`. Yields Progress."""
     sources = all_sources()
     found, problems = yield from list_files(resolve_roots(paths))
     left_out += problems
@@ -192,7 +192,7 @@ def _aseprite(ase: AseFile) -> _Picture:
 
 
 def _encoded(file: SourceFile, picture: _Picture, rgba: Rgba) -> tuple[str, bytes]:
-    """Return the name and bytes of a picture's copy with new pixels, as PNG if its own format would lose pixels."""
+    """Encode a picture with new pixels; return name and bytes. PNG replaces formats that would change pixels."""
     kind, durations = picture.kind, picture.durations_ms
     if kind == _ASEPRITE:
         classes = [""] * len(rgba)

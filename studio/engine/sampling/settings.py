@@ -1,4 +1,4 @@
-"""The settings of requests for new sprites, and to complete sets. No torch, so that the window starts fast."""
+"""The settings of requests for new sprites and for completed sets. Imports no torch: the window starts faster."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from studio.engine.sampling.class_choice import read_mixture, read_names
 
 MAX_SPRITES: Final = 10_000  # per request
 MAX_CANDIDATES: Final = 64  # per set
-MIN_LIKED: Final = 3  # liked sprites that best_of needs: fewer say too little about the user's taste
+MIN_LIKED: Final = 3  # liked sprites for best_of; fewer tell too little about the user's taste
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class GenerateSettings(Config):
         label="Terrains", legacy_default="",
     )  # fmt: skip
     variants: int = setting(
-        1, "Tiles for each place in a tile set. A map takes each of them equally often.",
+        1, "Variants of each tile in a tile set. A map uses all variants equally often.",
         label="Variants", low=1, high=MOST_VARIANTS, legacy_default=1,
     )  # fmt: skip
     seed: int = setting(0, "The same seed draws the same sprites.", low=0, high=2**31 - 1)
@@ -108,11 +108,11 @@ class CompleteSettings(Config):
     """The settings of a request to complete sets."""
 
     count: int = setting(
-        1, "Number of candidates for each character; without given cells, of new characters.",
+        1, "Number of candidates for each character or, without given cells, of new characters.",
         label="Candidates", low=1, high=MAX_CANDIDATES,
     )  # fmt: skip
     seed: int = setting(
-        0, "The same seed draws the same cells. The first candidate is the same for all seeds.", low=0, high=2**31 - 1
+        0, "The same seed draws the same cells. The first candidate ignores the seed.", low=0, high=2**31 - 1
     )
     variety: float = setting(
         0.5, "How much candidates differ from the first candidate, which has the most likely colours.",
@@ -123,11 +123,11 @@ class CompleteSettings(Config):
         low=1, high=64, advanced=True,
     )  # fmt: skip
     palette: str = setting(
-        "given", "Colours to draw with: those of the given cells alone, or also the most used of the training sprites.",
+        "given", "Colours to draw with: those of the given cells, or also frequent colours of the training sprites.",
         choices=("given", "data"),
     )  # fmt: skip
     mirror: str = setting(
-        "auto", "Draw right views as mirror images of left views. auto: if they are in the training sprites.",
+        "auto", "Draw right views as mirror images of left views. auto: if the training sprites mirror them.",
         choices=("auto", "on", "off"), label="Right mirrors left",
     )  # fmt: skip
 
@@ -136,6 +136,6 @@ class CompleteSettings(Config):
 class GivenSets:
     """Sets with some given cells."""
 
-    names: tuple[str, ...]  # of the sets
+    names: tuple[str, ...]  # a name per set
     cells: Rgba  # uint8 [M, C, S, S, 4], straight alpha; ignored where not given
-    given: Mask  # bool [M, C]
+    given: Mask  # bool [M, C], whether the cell is given

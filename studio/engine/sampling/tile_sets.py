@@ -24,14 +24,15 @@ from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_device, to_input, to_rgba
 from studio.recipes.capabilities import TRANSPARENT, DrawsMaps
 
-_OUTLINE_BLURS, _OUTLINE_WAVES = 2, 0.25  # of a transparent terrain: smoothness, and size of the waves
+# Of the random outline of a transparent terrain: smoothing passes, and height of the waves.
+_OUTLINE_BLURS, _OUTLINE_WAVES = 2, 0.25
 
 
 def draw_tile_set(model: TrainedModel, settings: GenerateSettings, given: Rgba | None = None) -> Events:
     """Draw a tile set as one picture: yields Progress after each solver step, then SpritesGenerated.
 
-    given: uint8 [N, S, S, 4], given tiles in the order of the set, which stay; the model draws fully transparent tiles.
-    Raises UsageError, DeviceError.
+    given: uint8 [N, S, S, 4], tiles to keep, in the order of the set; the model draws the places of fully transparent
+    tiles. Raises UsageError, DeviceError.
     """
     plan = settings.tile_set_spec()
     assert plan is not None
@@ -68,7 +69,7 @@ def _states(
     recipe = model.recipe
     assert isinstance(recipe, DrawsMaps)
     by_terrain = layout.shares
-    if TRANSPARENT in labels:  # the network does not draw this outline; without noise it is straight
+    if TRANSPARENT in labels:  # the shares alone form this outline, which would be straight without noise
         by_terrain = _rough_outline(layout, labels.index(TRANSPARENT), settings.seed)
     shares, ties = (torch.from_numpy(array).to(model.device) for array in (by_terrain, layout.ties))
     by_label = dict(zip(labels, shares, strict=True))
@@ -81,7 +82,7 @@ def _states(
 
 
 def _rough_outline(layout: TileLayout, terrain: int, seed: int) -> NDArray[np.float32]:
-    """Return the layout's shares with a random, uneven outline of one terrain: float32 [K, H, W]; tied as before."""
+    """Roughen the outline of a terrain at random; return the shares, float32 [K, H, W], equal at tied pixels."""
     noise = np.random.default_rng(seed).normal(size=layout.ties.shape)
     for axis in (0, 1):
         for _ in range(_OUTLINE_BLURS):
@@ -118,13 +119,13 @@ def _terrain_labels(model: TrainedModel, settings: GenerateSettings, plan: TileS
 
 
 def _most_frequent(places: NDArray[np.int8], terrain_count: int) -> NDArray[np.int64]:
-    """Return the terrain of most places of each tile; with a centre, its terrain. places: [N, 9]. int64 [N]."""
+    """Return a terrain per tile, int64 [N]: at the centre or, without a centre, at most places. places: [N, 9]."""
     counts = np.stack([(places == terrain).sum(1) for terrain in range(terrain_count)], 1)
     return np.where(places[:, CENTRE] == ANY, counts.argmax(1), places[:, CENTRE])
 
 
 def _codes(places: NDArray[np.int8]) -> list[str]:
-    """Return a code per tile: its terrains at the corners, '0110', or at all nine places with 'x' for any."""
+    """Return a code per tile: the terrains at the corners, '0110', or at all nine places, with 'x' for any terrain."""
     of_corners = bool((places[:, CENTRE] == ANY).all())
     shown: list[list[int]] = (places[:, CORNERS] if of_corners else places).tolist()
     return ["".join("x" if place == ANY else str(place) for place in row) for row in shown]

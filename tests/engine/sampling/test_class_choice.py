@@ -1,4 +1,4 @@
-"""Class names and mixtures as people type them."""
+"""Parse typed class names, mixtures and attributes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_an_unknown_class_is_an_error_that_lists_some(monkeypatch: pytest.Monkey
 def test_both_spellings_of_an_accent_name_one_class() -> None:
     typed_on_macos = unicodedata.normalize("NFD", "épées")
     assert find_class(("potions", "épées"), typed_on_macos) == 1
-    assert find_class(("potions", typed_on_macos), "épées") == 1  # a run of an older version
+    assert find_class(("potions", typed_on_macos), "épées") == 1  # run.json of an older version
 
 
 @pytest.mark.parametrize("name", ["sword", "a, b", "axe:2", 'the "old" one', '"', " blank ", "a,b:0.5,c"])
@@ -45,7 +45,7 @@ def test_any_class_name_can_be_mixed(name: str) -> None:
     assert read_mixture(mixture_text(shares)) == list(shares.items())
 
 
-def test_a_mixture_as_people_type_it() -> None:
+def test_mixtures_may_have_quotes_and_spaces() -> None:
     assert read_mixture('"swords, long": 0.6, potion:0.4 ') == [("swords, long", 0.6), ("potion", 0.4)]
 
 

@@ -28,7 +28,7 @@ def model() -> TrainedModel:
 
 @pytest.fixture(scope="module")
 def sets(model: TrainedModel) -> GivenSets:
-    """Three sets whose first cell is given; other cells hold rubbish, which must not matter."""
+    """Return three sets with a given first cell. Other cells hold noise, which the model must ignore."""
     sprites = with_mirrored_views(make_sprites(per_class=6, seed=5))
     cells = unstack(sprites.stacked_sets(np.arange(9)).rgba)
     given = np.zeros(cells.shape[:2], np.bool_)

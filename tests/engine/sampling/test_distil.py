@@ -1,4 +1,4 @@
-"""A network that learns to draw in few looks what another one draws in many."""
+"""Distillation: a student learns the paths of its teacher, and fast mode draws with the student."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SETTINGS = DistilSettings(count=128)
 
 @pytest.fixture(scope="module")
 def distilled(generator_run: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
-    """The run with a student that has learnt for one pass, at a rate that suits so few steps."""
+    """Distil a copy of the run in a single pass, with a higher learning rate for the few steps."""
     run = shutil.copytree(generator_run, tmp_path_factory.mktemp("distilled") / "run")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("_PASSES", 1), ("_WARM_UP", 2), ("_RATE", 2e-3), ("_COMPARED", 8)):
@@ -49,7 +49,7 @@ def run(generator_run: Path, tmp_path: Path) -> Path:
 
 
 def strided(student: Student, labels: torch.Tensor, seed: int) -> list[torch.Tensor]:
-    """The states after each stride from the noise of a seed."""
+    """Return the student's sprites after each stride, from the noise of a seed."""
     states = [draw_noise(len(labels), 8, seed)]
     for number in range(student.steps):
         states.append(student(states[-1], number, labels))
@@ -57,9 +57,9 @@ def strided(student: Student, labels: torch.Tensor, seed: int) -> list[torch.Ten
 
 
 def error_left(run: Path) -> float:
-    """How far the student is from the teacher's path, relative to the teacher itself in as many looks.
+    """Return the student's distance from the teacher's path, relative to an untrained student.
 
-    From noise that the student has not learnt from. 0: it is there; 1: it has learnt nothing.
+    0: on the path; 1: nothing learned. Starts from noise outside the training.
     """
     model, labels = load_model(run, "last", CPU), torch.arange(32) % 2
     assert model.distilled is not None and isinstance(model.recipe, Distils)
@@ -70,7 +70,7 @@ def error_left(run: Path) -> float:
             list(solver_states(model, labels, GenerateSettings(seed=77, quick=True), 0)),
             strided(model.recipe.student(model.network), labels, 77),
         )
-    usual, quick, untaught = (states[1] for states in paths)  # of four: later, single pixels may tip over
+    usual, quick, untaught = (states[1] for states in paths)  # of four strides: later, single pixels may differ
     return float((quick - usual).square().mean() / (untaught - usual).square().mean())
 
 
@@ -98,7 +98,7 @@ def test_student_is_added_to_an_unchanged_checkpoint(generator_run: Path, distil
     assert found.sprites_per_s > found.usual_sprites_per_s > 0
 
 
-def test_new_sprites_are_drawn_with_it_when_that_is_asked_for(distilled: tuple[Path, list[Event]]) -> None:
+def test_fast_mode_draws_with_the_student(distilled: tuple[Path, list[Event]]) -> None:
     model = load_model(distilled[0], "last", CPU)
 
     def made(**how: object) -> SpritesGenerated:
@@ -157,9 +157,7 @@ def test_damaged_distilled_network_is_skipped_with_a_notice(
 
 
 @pytest.mark.slow
-def test_fault_33_where_there_is_no_room_it_learns_the_same_in_parts(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_33_micro_batches_learn_the_same_when_memory_is_short(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PASSES", 1)
 
     def learnt(most: int) -> tuple[dict[str, torch.Tensor], int]:
@@ -183,7 +181,7 @@ def test_fault_33_where_there_is_no_room_it_learns_the_same_in_parts(
 
 
 def test_older_student_with_five_strides_draws_the_same(distilled: tuple[Path, list[Event]], tmp_path: Path) -> None:
-    """Its file has the weights alone, under the names that the generator gives them; it takes the odds as they are."""
+    """An old file has only weights, named as in the generator, and no temperature of the colours."""
     run = shutil.copytree(distilled[0], tmp_path / "earlier")
     model, labels = load_model(run, "last", CPU), torch.arange(4) % 2
     network = model.network
@@ -202,12 +200,12 @@ def test_older_student_with_five_strides_draws_the_same(distilled: tuple[Path, l
     torch.testing.assert_close(drawn, x, rtol=1e-4, atol=1e-4)
 
 
-def test_strides_are_led_by_few_colours_that_stand_for_all() -> None:
+def test_leading_colours_represent_the_palette() -> None:
     torch.manual_seed(0)
     network = UNet(8, 2, 16, 200)
     assert network.head is not None
     palette = network.head.palette
-    palette[150:, 3] = -2.0  # are absent
+    palette[150:, 3] = -2.0  # unused entries
     leading = FewStepStudent(network).leading
     assert leading is not None
     colours = leading.palette
@@ -236,7 +234,7 @@ def test_students_learn_classes_attributes_and_both(generator_run: Path) -> None
     assert seen >= {(1, 0, 0), (0, 1, 1), (0, 0, 1), (0, 1, 0), (1, 1, 1)}
 
 
-def test_an_event_of_a_passed_over_checkpoint_is_handed_on(distilled: tuple[Path, list[Event]], tmp_path: Path) -> None:
+def test_the_notice_about_a_damaged_student_is_forwarded(distilled: tuple[Path, list[Event]], tmp_path: Path) -> None:
     run = shutil.copytree(distilled[0], tmp_path / "passed over")
     (path,) = run.rglob("distilled.safetensors")
     path.unlink()

@@ -1,4 +1,4 @@
-"""New sprites that begin with others."""
+"""Variations, inpainting, tweens and similar sprites start from given sprites."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_strength_0_leaves_the_sprite_unchanged(model: TrainedModel) -> None:
 
 
 def test_the_share_that_changes_grows_with_the_strength(model: TrainedModel) -> None:
-    """Fewer than a tenth of the pixels at 0.1, whatever the model; what stays is what it was, also in true pixels."""
+    """At 0.1, fewer than a tenth of the pixels change, with any model; other pixels stay equal, also in true pixels."""
     shares = []
     for strength in (0.1, 0.3, 0.7, 1.0):
         made = _made(redraw(model, _settings(strength=strength), TWO))
@@ -70,7 +70,7 @@ def test_the_share_that_changes_grows_with_the_strength(model: TrainedModel) -> 
     assert shares == sorted(shares) and shares[0] < shares[-1]
 
 
-def test_a_variation_depends_on_seed_and_place(model: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variation_depends_on_seed_and_index(model: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     how = _settings(strength=0.8, true_pixels=False)
     many = _made(redraw(model, how, TWO)).sprites
     assert not np.array_equal(many[0], many[2])
@@ -83,7 +83,7 @@ def test_a_variation_depends_on_seed_and_place(model: TrainedModel, monkeypatch:
 @pytest.mark.parametrize("true_pixels", [True, False])
 @pytest.mark.parametrize("strength", [1.0, 0.6])
 def test_kept_pixels_stay_bit_for_bit(model: TrainedModel, strength: float, true_pixels: bool) -> None:
-    """Odd colours and odd alpha among them, which no style has."""
+    """The kept pixels include colours and alpha outside the style."""
     odd = np.random.default_rng(0).integers(0, 256, (1, SIZE, SIZE, 4), np.uint8)
     how = _settings(strength=strength, true_pixels=true_pixels)
     made = _made(redraw(model, how, EditInput(odd, np.array([-1])), HALF))
@@ -92,8 +92,8 @@ def test_kept_pixels_stay_bit_for_bit(model: TrainedModel, strength: float, true
     assert not np.array_equal(made.sprites[:, ~HALF], odd.repeat(6, 0)[:, ~HALF])
 
 
-def test_a_network_that_learnt_to_fill_is_shown_what_is_kept(model: TrainedModel) -> None:
-    """One that has not learnt it sees it as noisy as the rest, and it is said."""
+def test_an_inpainting_network_sees_the_kept_pixels_without_noise(model: TrainedModel) -> None:
+    """A network without inpainting training gets noisy pixels everywhere, and the user gets a notice."""
     seen = list[torch.Tensor]()
     network = cast(UNet, model.network)
 
@@ -121,7 +121,7 @@ def test_tween_starts_and_ends_with_the_given_sprites(model: TrainedModel) -> No
     assert len(made.sprites) == 7 and made.labels.tolist() == [0, 0, 0, *made.labels[3:6].tolist(), 1][:7]
     np.testing.assert_array_equal(made.sprites[[0, -1]], TWO.sprites)
     others = _made(tween(model, _settings(count=5, seed=99), TWO))
-    np.testing.assert_array_equal(others.sprites, made.sprites)  # no seed is in it
+    np.testing.assert_array_equal(others.sprites, made.sprites)  # independent of the seed
     away = np.abs(made.sprites.astype(int) - TWO.sprites[0].astype(int)).mean((1, 2, 3))
     assert away[1] < away[5]
 
@@ -129,7 +129,7 @@ def test_tween_starts_and_ends_with_the_given_sprites(model: TrainedModel) -> No
 def test_similar_sprites_blend_two_sources_each(model: TrainedModel) -> None:
     source = EditInput(SPRITES.rgba[::5], SPRITES.labels[::5])
     made = _made(draw_similar(model, _settings(), source))
-    assert len(made.sprites) == 6 and len(np.unique(made.sprites.reshape(6, -1), axis=0)) > 3  # it has hardly learnt
+    assert len(made.sprites) == 6 and len(np.unique(made.sprites.reshape(6, -1), axis=0)) > 3  # hardly trained
     assert agreeing(_made(draw_similar(model, _settings(count=3), source)).sprites, made.sprites[:3]) > 0.97
     assert not np.array_equal(_made(draw_similar(model, _settings(seed=4), source)).sprites, made.sprites)
     assert set(_made(draw_similar(model, _settings(class_name="class1"), source)).labels) == {
@@ -194,7 +194,7 @@ def test_sprites_are_drawn_mirrored(model: TrainedModel, mirror: str) -> None:
             np.testing.assert_array_equal(sprites, np.flip(sprites, axis))
 
 
-def test_the_network_is_as_it_was_after_it_drew_seamless_tiles(model: TrainedModel) -> None:
+def test_seamless_drawing_leaves_the_network_unchanged(model: TrainedModel) -> None:
     plain = _made(generate(model, _settings())).sprites
     seamless = _made(generate(model, _settings(seamless="both"))).sprites
     assert not np.array_equal(seamless, plain)

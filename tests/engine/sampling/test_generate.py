@@ -1,4 +1,4 @@
-"""Using a model of a run: what it draws and names, by which checkpoint, and in the style of its sprites."""
+"""Draw and predict with a run's model: indices, classes, attributes, checkpoints and style."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def _made(model: TrainedModel, **settings: int | str) -> SpritesGenerated:
     return of_kind(list(generate(model, GenerateSettings(**{"steps": 4, **settings}))), SpritesGenerated)[0]  # type: ignore[arg-type]
 
 
-def test_a_sprite_depends_on_seed_and_place_alone(model: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of other sizes may take other kernels: what is drawn is the same but for its last digits."""
+def test_a_sprite_depends_only_on_seed_and_index(model: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other batch sizes may use other kernels, which change only the last digits."""
     many = _made(model, count=10, seed=3)
     assert agreeing(_made(model, count=4, seed=3).sprites, many.sprites[:4]) > 0.97
     monkeypatch.setattr(module, "_DRAW_BATCH", 3)
     assert agreeing(_made(model, count=10, seed=3).sprites, many.sprites) > 0.97
 
     def drawn(first: int, count: int, seed: int = 3) -> torch.Tensor:
-        """Before the last step, which makes the sprites of a model that has hardly learnt alike."""
+        """Draw all steps but the last, after which the sprites of a hardly trained model look equal."""
         labels = torch.arange(first, first + count) % 2
         *_, x, _ = module.solver_states(model, labels, GenerateSettings(steps=4, seed=seed), first)
         return x
@@ -61,7 +61,7 @@ def test_a_sprite_depends_on_seed_and_place_alone(model: TrainedModel, monkeypat
 
 
 @pytest.mark.parametrize("settings", [{}, {"in_proportion": True}, {"mirror": "left-right"}])
-def test_a_part_of_a_longer_list_is_drawn_as_in_the_list(model: TrainedModel, settings: dict[str, Any]) -> None:
+def test_later_sprites_of_a_request_can_be_drawn_alone(model: TrainedModel, settings: dict[str, Any]) -> None:
     style = dataclasses.replace(model.style, class_counts=(30, 10))
     whole = _made(dataclasses.replace(model, style=style), count=9, **settings)
     how = GenerateSettings(count=4, steps=4, **settings)
@@ -69,7 +69,7 @@ def test_a_part_of_a_longer_list_is_drawn_as_in_the_list(model: TrainedModel, se
     assert part.labels.tolist() == whole.labels[5:].tolist() and agreeing(part.sprites, whole.sprites[5:]) > 0.97
 
 
-def test_a_part_of_a_longer_list_begins_with_the_noise_of_its_place(
+def test_later_sprites_start_from_the_noise_of_their_index(
     model: TrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = Mock(wraps=module.solver_states)
@@ -94,7 +94,7 @@ def test_a_full_class_name_is_drawn_before_a_last_folder(model: TrainedModel, wa
     assert _made(two_levels, count=2, mix=f"{wanted}:1").labels.tolist() == [label] * 2
 
 
-def test_classes_come_as_often_as_the_data_has_them(model: TrainedModel) -> None:
+def test_classes_can_follow_the_proportions_of_the_data(model: TrainedModel) -> None:
     style = dataclasses.replace(model.style, class_counts=(30, 10))
     labels = _made(dataclasses.replace(model, style=style), count=40, in_proportion=True).labels
     for count in (4, 11, 40):  # the first few too
@@ -147,7 +147,7 @@ def test_a_run_keeps_the_style_of_its_sprites(run: RunDir) -> None:
 
 def test_colours_of_held_out_sprites_are_not_in_the_style(run_path: Path) -> None:
     art = make_sprites(20)
-    art.rgba[split_by_group(art, 0.5, 0).validation, 4, 4] = (1, 2, 3, 255)  # no two are twins: each is a group
+    art.rgba[split_by_group(art, 0.5, 0).validation, 4, 4] = (1, 2, 3, 255)  # each sprite is a group
     list(train_toy(run_path, art, steps=1, holdout=0.5))
     run = RunDir(run_path)
     style = load_style(run, run.record())
@@ -206,7 +206,7 @@ def test_attributes_and_classes_are_added_up(
     assert _made(toned, count=2, steps=2, **settings).labels.tolist() == [label] * 2
 
 
-def test_open_attributes_draw_as_without(toned: TrainedModel) -> None:
+def test_open_attributes_equal_no_attributes(toned: TrainedModel) -> None:
     assert (_made(toned, count=4, attributes="tone=any").sprites == _made(toned, count=4).sprites).all()
 
 
@@ -232,7 +232,7 @@ def test_attributes_that_a_model_can_not_draw(model: TrainedModel, toned: Traine
 @pytest.mark.slow
 def test_attributes_shape_the_sprites(tmp_path_factory: pytest.TempPathFactory) -> None:
     seen = with_tones(make_sprites(24))
-    seen = seen.take(np.flatnonzero(seen.attributes.table.any(1)))  # without dark ones of the first hue
+    seen = seen.take(np.flatnonzero(seen.attributes.table.any(1)))  # without dark sprites of the first hue
     trained = load_model(kept_run(tmp_path_factory, seen, steps=150, learning_rate=0.01), "last", CPU)
     assert trained.spec.attributes == {"hue": ("hue0", "hue1"), "tone": ("dark", "light")}
 

@@ -1,4 +1,4 @@
-"""Copies of files in the colours of a palette change nothing but the colours."""
+"""Recoloured copies of files differ from the originals only in colours."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def in_palette(before: Rgba, after: Rgba) -> bool:
 
 
 def frames(soft: bool = False) -> Rgba:
-    """Four frames of 7x5, of which the second repeats the first."""
+    """Return four frames of 7 x 5 pixels; the first two are equal."""
     first, third, fourth = (noise(seed, 7, 5, soft=soft) for seed in range(3))
     return np.stack([first, first, third, fourth])
 
