@@ -60,18 +60,12 @@ class Aseprite(SpriteExport):
         found = None if sprites.soft_pixels() else index_colours(sprites.sprites, sprites.palette)
         pixels = sprites.sprites if found is None else found.indices
         table = _swatches(sprites) if found is None else found.table
-        chunks = [
-            _PROFILE,
-            _palette(table),
-            *_note_chunk(sprites.about),
-            _LAYER,
-            _tags(sprites),
-        ]  # first frame
+        first_chunks = [_PROFILE, _palette(table), *_note_chunk(sprites.about), _LAYER, _tags(sprites)]
         durations, frames = sprites.durations_ms(), []
-        for index in order:
+        for number, index in enumerate(order):
             cels = [_cel(pixels[index])] if index != GAP else []
-            frames.append(_frame([*chunks, *cels], durations[index] if cels else sprites.duration_ms))
-            chunks = []
+            chunks = [*first_chunks, *cels] if number == 0 else cels
+            frames.append(_frame(chunks, durations[index] if cels else sprites.duration_ms))
         body = b"".join(frames)
         header = _header(sprites, len(order), len(body), 32 if found is None else 8, len(table))
         return {target: add_checksum(header + body)}
