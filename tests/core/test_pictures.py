@@ -1,13 +1,15 @@
+"""Pictures: joined and split sprites, and digests of pixels."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from studio.core.pictures import tile, untile
+from studio.core.pictures import pixel_digest, tile, untile
 
 
 @pytest.mark.parametrize(("count", "columns"), [(1, 1), (6, 3), (7, 3), (16, 8)])
-def test_tiles_come_back_in_order(count: int, columns: int) -> None:
+def test_untile_restores_the_sprites_in_order(count: int, columns: int) -> None:
     sprites = np.random.default_rng(0).integers(0, 256, (count, 5, 5, 4), dtype=np.uint8)
     picture = tile(sprites, columns)
     assert picture.shape == (-(-count // columns) * 5, columns * 5, 4)
@@ -15,3 +17,10 @@ def test_tiles_come_back_in_order(count: int, columns: int) -> None:
     assert np.array_equal(picture[row * 5 : row * 5 + 5, column * 5 : column * 5 + 5], sprites[-1])
     back = untile(picture, 5)
     assert np.array_equal(back[:count], sprites) and not back[count:].any()
+
+
+def test_equal_pixels_have_equal_digests() -> None:
+    sprites = np.random.default_rng(0).integers(0, 256, (2, 5, 5, 4), dtype=np.uint8)
+    mirrored = sprites[0, :, ::-1]
+    assert pixel_digest(mirrored) == pixel_digest(mirrored.copy())
+    assert len({pixel_digest(pixels) for pixels in (*sprites, mirrored)}) == 3

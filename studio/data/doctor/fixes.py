@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import re
 from collections.abc import Callable, Generator, Iterable, Set
 from fnmatch import translate
@@ -18,6 +17,7 @@ from studio.core import formatting
 from studio.core.arrays import Rgba
 from studio.core.events import Event, Progress
 from studio.core.names import nfc
+from studio.core.pictures import pixel_digest
 from studio.data.colour.colour_counts import colours_per_sprite
 from studio.data.colour.palette import MOST_COLOURS, Palette, dominant_colours, extract_palette, sampling_step
 from studio.data.colour.quantizing import map_to_palette, merge_near_colours
@@ -272,7 +272,7 @@ class _Selection:
             if not pixels[..., 3].any():
                 self._drop(index, "empty", "fully transparent after the alpha threshold")
                 continue
-            earlier = first.setdefault(hashlib.blake2b(pixels, digest_size=16).digest(), index)
+            earlier = first.setdefault(pixel_digest(pixels), index)
             if earlier != index and not keep_equal:
                 self._equal[index] = earlier
                 self._drop(index, "duplicate", f"the same pixels as {self._all.names[earlier]} after the changes")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from PIL import Image
 
 from studio.core import formatting
 from studio.core.arrays import Rgba
+from studio.core.pictures import pixel_digest
 from studio.data.files.source_files import SourceImage, SourceIssue, UnreadableFile
 from studio.data.images import gif, png, webp
 from studio.data.images.animation import Disposal, EncodedFrame
@@ -161,7 +161,7 @@ def _distinct(rendered: Iterator[Decoded], counts: _FrameCounts) -> Iterator[Sou
     seen: set[bytes] = set()
     for number, decoded in enumerate(rendered, 1):
         rgba = decoded.rgba
-        digest = hashlib.blake2b(rgba.data, digest_size=16).digest()
+        digest = pixel_digest(rgba)
         if digest in seen or (last is not None and _hardly_differ(rgba, last)):
             continue
         if last is None:

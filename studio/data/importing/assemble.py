@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from array import array
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 
 from studio.core import formatting
 from studio.core.errors import BadInputError
+from studio.core.pictures import pixel_digest
 from studio.data.attributes.reading import AttributeReader, parse_names
 from studio.data.files import scratch
 from studio.data.files.scratch import ScratchBuffer
@@ -185,7 +185,7 @@ class _Assembler:
         is_larger = max(sprite.rgba.shape[:2]) > self._size
         paste_centred(crop_transparent(sprite.rgba) if is_larger else sprite.rgba, canvas)
         class_name = sprite.label or self._labels.class_of(row) or self._folder_class(file, sprite)
-        first = self._index_of.setdefault(hashlib.blake2b(canvas.data, digest_size=16).digest(), index)
+        first = self._index_of.setdefault(pixel_digest(canvas), index)
         if first != index and self._options.duplicates == "leave out":
             classes = (self._class_names[self._class_of[first]], class_name)
             differ = self._labels.differ(self._label_rows[first], row)

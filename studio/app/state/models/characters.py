@@ -17,10 +17,10 @@ from studio.app.state.window_file import WindowFile
 from studio.core import formatting, paths
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
+from studio.data.sets import placing
 from studio.data.sets.draft_file import draft_from_bytes, draft_to_bytes
 from studio.data.sets.drafts import GIVEN, CellRef, Draft
 from studio.data.sets.layout import GAP
-from studio.data.sets.placing import place_frames, place_images
 
 _Kind = tuple[tuple[str, ...], int]  # cell names, and side of a cell in pixels
 
@@ -28,13 +28,13 @@ _Kind = tuple[tuple[str, ...], int]  # cell names, and side of a cell in pixels
 class CharacterDrafts(QObject):
     """Holds a draft for each kind of character. Every change is a step of the undo history.
 
-    draft: the chosen model's draft. edited: the cell in the cell editor; None for a closed editor.
+    draft: the draft for the chosen model. edited: the cell in the cell editor; None for a closed editor.
     """
 
     changed = Signal()  # the draft, or the edited cell
     refused = Signal(str)  # why images can't be used; '' after a change
-    placed = Signal(object)  # list of int: given cells that images have filled
-    told = Signal(str)  # which frames of a file were taken
+    placed = Signal(object)  # list of int: cells with new images
+    frames_placed = Signal(str)  # a sentence on the frames in the cells; '' without animations
 
     def __init__(self, job_queue: JobQueue, history: UndoHistory, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -42,17 +42,17 @@ class CharacterDrafts(QObject):
         self.draft = Draft.empty((), 1)
         self.edited: CellRef | None = None
         self._drafts: dict[_Kind, Draft] = {}
-        self._files: dict[_Kind, WindowFile[Draft]] = {}  # of this window
+        self._files: dict[_Kind, WindowFile[Draft]] = {}  # this window's file for each kind
 
     def show_kind(self, names: tuple[str, ...], size: int) -> None:
-        """Show the draft of a kind of character. A new draft takes the given cells with equal names and size."""
+        """Show the draft of a kind of character. A new draft copies given cells with equal names and size."""
         if _kind(self.draft) == (names, size):
             return
         kind = names, size
         if kind not in self._drafts:
             self._files[kind] = WindowFile(_file_of(kind), partial(_parse, kind), draft_to_bytes)
             stored = self._files[kind].stored
-            self._drafts[kind] = stored if stored is not None else _taken_over(self.draft, names, size)
+            self._drafts[kind] = stored if stored is not None else _copy_given(self.draft, names, size)
         self.draft = self._drafts[kind]
         self.edited = None
         self.changed.emit()
@@ -70,47 +70,47 @@ class CharacterDrafts(QObject):
         """Return the latest version of a draft."""
         return self._drafts[_kind(draft)]
 
-    def take_images(self, images: Sequence[tuple[str, Rgba]], target: int = GAP) -> None:
-        """Fill given cells with images, or emit `refused`. See `place_images`."""
-        self._take_files([set_jobs.CellFile(name, (("", rgba),)) for name, rgba in images], target)
+    def place_images(self, images: Sequence[tuple[str, Rgba]], target: int = GAP) -> None:
+        """Fill cells with images as given cells, or emit `refused`. target: see `placing.place_images`."""
+        self._place_files([set_jobs.CellFile(name, (("", rgba),)) for name, rgba in images], target)
 
-    def _take_files(self, found: Sequence[set_jobs.CellFile], target: int) -> None:
-        """Fill given cells with the images of files, and emit `told` for files of several frames."""
+    def _place_files(self, found: Sequence[set_jobs.CellFile], target: int) -> None:
+        """Fill cells with the images of files as given cells; emit `refused`, or `frames_placed`."""
         draft = self.draft
         single = [(file.name, file.frames[0][1]) for file in found if len(file.frames) == 1]
-        placed, taken = dict[int, Rgba](), list[str]()
+        placed, sentences = dict[int, Rgba](), list[str]()
         free = np.flatnonzero(~draft.given).tolist()
         try:
             for file in (file for file in found if len(file.frames) > 1):
                 named = draft.grid.cell_of_file(file.name)
                 first = target if named == GAP or len(found) == 1 else named
-                own = place_frames(file.frames, draft.grid, draft.size, first)
-                taken.append(_taken(file, own, draft))
+                own = placing.place_frames(file.frames, draft.grid, draft.size, first)
+                sentences.append(_describe_frames(file, own, draft))
                 placed.update(own)
             if single:
                 left = [cell for cell in free if cell not in placed]
-                placed.update(place_images(single, draft.grid, draft.size, left, target))
+                placed.update(placing.place_images(single, draft.grid, draft.size, left, target))
         except BadInputError as error:
             self.refused.emit(f"{error.title} {error.hint}")
             return
         self.give(placed, "fill")
-        self.told.emit(" ".join(taken))
+        self.frames_placed.emit(" ".join(sentences))
 
     def read_files(self, chosen: Sequence[Path], target: int = GAP) -> None:
-        """Read image files and fill given cells with them."""
+        """Read image files and fill cells with the images."""
         on_read = partial(self._on_read, _kind(self.draft), target)
         self._job_queue.run("files", f"Opening {chosen[0].name}", partial(set_jobs.read_cells, chosen), on_read)
 
     def give(self, placed: Mapping[int, Rgba], verb: str) -> None:
-        """Give cells as an undoable step. placed: uint8 [S, S, 4] by cell."""
-        self.change(f"{verb} {self._cells(placed)}", self.draft.with_given(placed))
+        """Fill given cells as an undoable step. placed: uint8 [S, S, 4] by cell. verb: start of the step's title."""
+        self.change(f"{verb} {self._name_cells(placed)}", self.draft.with_given(placed))
         self.placed.emit(list(placed))
 
     def clear(self, cells: Sequence[int]) -> None:
         """Clear given cells."""
         filled = [cell for cell in cells if self.draft.given[cell]]
         if filled:
-            self.change(f"clear {self._cells(filled)}", self.draft.without_given(filled))
+            self.change(f"clear {self._name_cells(filled)}", self.draft.without_given(filled))
 
     def paint(self, sprite: Rgba) -> None:
         """Replace the pixels of the edited cell by uint8 [S, S, 4]."""
@@ -148,16 +148,16 @@ class CharacterDrafts(QObject):
             self._files[kind].store(None if is_empty else draft)
 
     def release(self) -> None:
-        """Leave the files of the drafts to other windows."""
+        """Unlock the files of the drafts for other windows."""
         for file in self._files.values():
             file.release()
 
     def has(self, at: CellRef) -> bool:
-        """Return whether a cell's candidate is still there; always True for given cells."""
+        """Return whether the candidate of a cell still exists; True for given cells."""
         return at.key == GIVEN or self.draft.candidate(at.key) is not None
 
-    def _cells(self, cells: Iterable[int]) -> str:
-        """Return words for cells: the name of a single cell, or their number."""
+    def _name_cells(self, cells: Iterable[int]) -> str:
+        """Return the name of a single cell, or the number of cells: '3 cells'."""
         names = [self.draft.grid.names[cell] for cell in cells]
         return names[0] if len(names) == 1 else formatting.count(len(names), "cell")
 
@@ -175,11 +175,11 @@ class CharacterDrafts(QObject):
         if error is not None:
             self.refused.emit(f"{error.title} {error.hint}")
         elif kind == _kind(self.draft):
-            self._take_files(images, target)
+            self._place_files(images, target)
 
 
-def _taken(file: set_jobs.CellFile, placed: Mapping[int, Rgba], draft: Draft) -> str:
-    """Say which cells the frames of a file fill: 'walk.gif: 4 of 6 frames fill down/1 to down/4.'"""
+def _describe_frames(file: set_jobs.CellFile, placed: Mapping[int, Rgba], draft: Draft) -> str:
+    """Return a sentence on the filled cells: 'walk.gif: 4 of 6 frames fill down/1 to down/4.'"""
     names, total = [draft.grid.names[cell] for cell in sorted(placed)], len(file.frames)
     frames = f"all {total} frames fill" if len(names) == total else f"{len(names)} of {total} frames fill"
     return f"{file.name}: {frames} {names[0]}{f' to {names[-1]}' if len(names) > 1 else ''}."
@@ -195,15 +195,15 @@ def _file_of(kind: _Kind) -> Path:
 
 
 def _parse(kind: _Kind, data: bytes) -> Draft:
-    """Read a stored draft of a kind. Raises ValueError for damaged data, or another kind."""
+    """Decode a stored draft of a kind. Raises ValueError for damaged data and other kinds."""
     draft = draft_from_bytes(data)
     if _kind(draft) != kind:
         raise ValueError("a draft of another kind")
     return draft
 
 
-def _taken_over(before: Draft, names: tuple[str, ...], size: int) -> Draft:
-    """Return a new draft with the given cells of another draft, by equal names and size."""
+def _copy_given(before: Draft, names: tuple[str, ...], size: int) -> Draft:
+    """Return a new draft with copies of the given cells of another draft with equal names and size."""
     empty = Draft.empty(names, size)
     if before.size != size:
         return empty

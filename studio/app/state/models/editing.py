@@ -29,7 +29,7 @@ class SpriteEditing(QObject):
         self._file = WindowFile(paths.home() / "edit.json", SavedEdit.from_json, SavedEdit.to_json)
         self.history = EditHistory(self._file.stored) if self._file.stored is not None else None
         self._is_closed = False
-        self._saved: EditedSprite | None = None  # the sprite when opened or last saved
+        self._saved: EditedSprite | None = None  # the sprite when it was opened or last saved
 
     @property
     def current(self) -> SavedEdit | None:
@@ -75,7 +75,7 @@ class SpriteEditing(QObject):
             self._offer_undo(before if unsaved else None)
 
     def read_file(self, path: Path) -> None:
-        """Read an image file; `read` follows."""
+        """Read an image file, then emit `read`."""
         self._job_queue.run("files", f"Opening {path.name}", lambda: load_image(path), partial(self.read.emit, path))
 
     def store(self) -> None:
@@ -91,7 +91,7 @@ class SpriteEditing(QObject):
         self.changed.emit()
 
     def _step_back(self, *, is_closed: bool = False) -> None:
-        """Undo the last step of `history`. is_closed: the editor was empty before the step."""
+        """Undo the last step of `history`. is_closed: whether the editor was empty before the step."""
         assert self.history is not None
         self.history.undo()
         self._set_closed(is_closed)
@@ -109,14 +109,14 @@ class SpriteEditing(QObject):
             self.closed.emit()
 
     def _is_unsaved(self) -> bool:
-        """Return whether the sprite in the editor has unsaved pixels. A selection alone is not worth a warning."""
+        """Return whether the sprite in the editor has unsaved pixels; a changed selection does not count."""
         current = self.current
         if current is None:
             return False
         return self._saved is None or not np.array_equal(current.edit.sprite, self._saved.sprite)
 
     def _offer_undo(self, unsaved: SavedEdit | None) -> None:
-        """Offer to undo the latest step, which closed this sprite without saving; None makes no offer."""
+        """Offer to undo the latest step, which closed the sprite `unsaved`; None makes no offer."""
         step = self._undo_history.latest
         if unsaved is not None and step is not None:
             title, hint = f"Closed {unsaved.name} without saving.", "To reopen the sprite, press Undo."

@@ -1,4 +1,4 @@
-"""The tiles that the user gives for tile sets, and their file between sessions."""
+"""The user's given tiles for tile sets, and the file that keeps given tiles between sessions."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from studio.core.events import Event
 from studio.data.tiles.given_file import GivenSets, given_from_bytes, given_to_bytes
 from studio.data.tiles.layout import TileSetSpec
 
-_MOST_SETS = 20  # with given tiles; the longest unchanged set is forgotten first
+_MOST_SETS = 20  # sets with given tiles; beyond this number, the longest unchanged set is forgotten
 
 
 class GivenTiles(QObject):
     """Holds the given tiles of each tile set, and reads files of tiles."""
 
-    changed = Signal()  # the given tiles of a set
-    reading_changed = Signal()  # whether files are being read
-    read = Signal(object)  # list of (name, uint8 [H, W, 4]): images in files
-    refused = Signal(str)  # why a file can't be read
+    changed = Signal()  # the given tiles of a set changed
+    reading_changed = Signal()  # `is_reading` may have changed
+    read = Signal(object)  # list of (file name, uint8 [H, W, 4]): the images in files
+    refused = Signal(str)  # reason why a file can't be read
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
         self._file = WindowFile(paths.home() / "given-tiles.npz", given_from_bytes, given_to_bytes)
         self._sets: GivenSets = self._file.stored or {}
-        self._unread = 0  # calls of `read_files` whose files are being read
+        self._unread = 0  # running calls of `read_files`
 
     def of(self, spec: TileSetSpec, size: int) -> Rgba | None:
         """Return the given tiles of a set, uint8 [N, S, S, 4], transparent where missing; None without given tiles."""
         given = self._sets.get(_key(spec, size))
         if given is None or not given[: spec.tile_count, ..., 3].any():
             return None
-        more = max(0, spec.tile_count - len(given))  # tiles of further variants
-        return np.pad(given[: spec.tile_count], ((0, more), (0, 0), (0, 0), (0, 0)))
+        missing = max(0, spec.tile_count - len(given))  # tiles of further variants
+        return np.pad(given[: spec.tile_count], ((0, missing), (0, 0), (0, 0), (0, 0)))
 
     def give(self, spec: TileSetSpec, tiles: Rgba) -> None:
-        """Replace the given tiles of a set by uint8 [N, S, S, 4], transparent where missing. Further variants stay."""
+        """Replace the given tiles of a set by uint8 [N, S, S, 4], transparent where missing; further variants stay."""
         key = _key(spec, tiles.shape[1])
         further = self._sets.get(key, tiles)[len(tiles) :]
         sets = {other: given for other, given in self._sets.items() if other != key}
@@ -75,6 +75,7 @@ class GivenTiles(QObject):
         return self._unread > 0
 
     def _count_unread(self, change: int) -> None:
+        """Add to the number of running calls of `read_files`. change: 1 or -1."""
         self._unread += change
         self.reading_changed.emit()
 

@@ -40,7 +40,7 @@ class Inference(QObject):
     progressed = Signal(object)  # Progress
     generated = Signal(object)  # SpritesColoured
     completed = Signal(object)  # SetsCompleted
-    example_found = Signal(str, object)  # a character of a run: its name, and its cells uint8 [C, S, S, 4]
+    example_found = Signal(str, object)  # name and cells, uint8 [C, S, S, 4], of a character from a run
     predicted = Signal(object, object)  # Sprites, and Classified or NumbersPredicted
     exported = Signal(object)  # Exported
     failed = Signal(object)  # JobFailed: the request failed
@@ -76,25 +76,25 @@ class Inference(QObject):
         self, source: SavedModel | Control, device: Device, settings: GenerateSettings,
         colours: ColourMode | None = None, request: EditRequest | None = None,
     ) -> None:  # fmt: skip
-        """Generate sprites; `generated` follows.
+        """Generate sprites, then emit `generated`.
 
-        colours: replaces the colours of the settings. request: edit these sprites instead of starting from noise.
+        colours: replaces the colours of the settings. request: the sprites to edit; None starts from noise.
         """
         chosen = colours or ColourMode(settings.true_pixels)
         job = partial(model_jobs.generate, self._cache, source, device, settings, chosen, request)
         self._begin("engine", "Generating", job)
 
     def complete(self, source: SavedModel | Control, device: Device, requests: Sequence[SetRequest]) -> None:
-        """Draw the missing cells of characters, or new characters; `completed` follows."""
+        """Draw the missing cells of characters, or new characters, then emit `completed`."""
         self._begin("engine", "Drawing", partial(set_jobs.complete_sets, self._cache, source, device, requests))
 
     def find_example(self, run: Path, number: int) -> None:
-        """Read a character of a run's sprites; `example_found` follows. number: counts through the characters."""
+        """Read a character of a run's sprites, then emit `example_found`. number: counts through the characters."""
         job = partial(set_jobs.example_set, self._cache, run, number)
         self._job_queue.run("engine", "Reading an example", job, self._on_example_read, quiet=True)
 
     def recolour(self, colours: ColourMode, labels: NDArray[np.int64] | None = None) -> None:
-        """Recolour recently generated sprites; `generated` follows.
+        """Recolour recently generated sprites, then emit `generated`.
 
         labels: the labels array of the sprites to recolour, compared by identity; None for the latest sprites.
         """
@@ -111,7 +111,7 @@ class Inference(QObject):
     def predict(
         self, source: SavedModel | Control, device: Device, files: Sequence[Path], options: ImportOptions
     ) -> None:
-        """Import sprites from files and predict their classes or numbers with a model; `predicted` follows.
+        """Import sprites from files and predict their classes or numbers with a model, then emit `predicted`.
 
         options: import options, with the model's sprite size as canvas.
         """
@@ -133,11 +133,11 @@ class Inference(QObject):
         self._begin("engine", "Exporting", partial(model_jobs.with_model, self._cache, source, device, use))
 
     def verify(self, path: Path) -> None:
-        """Verify whether a file is unchanged and belongs to its run."""
+        """Check whether a file is unchanged and belongs to its run, then emit `verified`."""
         self._job_queue.start("engine", f"Verifying {path.name}", lambda: provenance.verify(path), self._on_event)
 
     def list_checkpoints(self, run: Path) -> None:
-        """List the checkpoints of a run; `checkpoints_listed` follows."""
+        """List the checkpoints of a run, then emit `checkpoints_listed`."""
         job, listed = partial(model_jobs.list_checkpoints, run), self.checkpoints_listed.emit
         self._job_queue.run("engine", "Listing checkpoints", job, listed, quiet=True)
 

@@ -2,19 +2,18 @@
 
 import contextlib
 import errno
-import hashlib
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from studio.core import file_systems, files, paths
 from studio.core.arrays import Rgba
+from studio.core.pictures import pixel_digest
 from studio.data.pixels.editing import EditedSprite, NamedSprite, SavedEdit
 
-_MAX_SPRITES = 1000  # the oldest are removed
+_MAX_SPRITES = 1000  # beyond this number, the oldest sprites are removed
 _LOCK_TIMEOUT_S = 1.0  # while another window writes the file
-_Stamp = tuple[int, int, int]  # of a file: time of the last change in ns, size in bytes, inode
+_Stamp = tuple[int, int, int]  # state of a file: time of the last change in ns, size in bytes, inode
 _Key = bytes  # digest of a square sprite's pixels
 
 
@@ -30,12 +29,12 @@ class KeptSprites(QObject):
         super().__init__(parent)
         self._path = paths.home() / "kept.jsonl"
         self._lock = paths.home() / ".kept.lock"
-        self._stamp: _Stamp | None = None  # of the file when this window last read or wrote it
+        self._stamp: _Stamp | None = None  # stamp of the file after this window's last access
         self._kept: list[SavedEdit] = []
         with contextlib.suppress(OSError):  # `store` reads an unreadable file again before it writes
             stamp = self._file_stamp()
             self._kept, self._stamp = self._read(), stamp
-        self._stored = [_key(kept) for kept in self._kept]  # the sprites in the file at that time
+        self._stored = [_key(kept) for kept in self._kept]  # keys of the sprites in the file at the time of the stamp
         self._is_stored = True
 
     def of_size(self, size: int) -> list[SavedEdit]:
@@ -44,8 +43,9 @@ class KeptSprites(QObject):
 
     def add(self, sprites: Iterable[NamedSprite]) -> list[SavedEdit]:
         """Add square sprites, without duplicates, and return the added sprites."""
-        known = {_pixels(kept.edit.sprite) for kept in self._kept}
-        new = {_pixels(sprite.rgba): sprite for sprite in sprites if _pixels(sprite.rgba) not in known}
+        known = set(map(_key, self._kept))
+        found = {pixel_digest(sprite.rgba): sprite for sprite in sprites}
+        new = {key: sprite for key, sprite in found.items() if key not in known}
         added = [SavedEdit(EditedSprite.of(sprite.rgba), *sprite[1:]) for sprite in new.values()]
         if added:
             self._set([*self._kept, *added])
@@ -56,7 +56,7 @@ class KeptSprites(QObject):
         self._set([each for each in self._kept if each not in kept])
 
     def indexed(self, kept: list[SavedEdit]) -> tuple[tuple[int, SavedEdit], ...]:
-        """Return each sprite in `kept` with its index in the collection, as `restore` expects."""
+        """Return (index in the collection, sprite) for each sprite in `kept`, as an argument for `restore`."""
         return tuple((index, each) for index, each in enumerate(self._kept) if each in kept)
 
     def restore(self, removed: Sequence[tuple[int, SavedEdit]]) -> None:
@@ -68,8 +68,8 @@ class KeptSprites(QObject):
 
     def indices_of(self, sprites: Rgba) -> list[int]:
         """Find the kept sprites in `sprites`, uint8 [N, S, S, 4], and return their indices."""
-        kept = {_pixels(each.edit.sprite) for each in self.of_size(sprites.shape[1])}
-        return [number for number, sprite in enumerate(sprites) if _pixels(sprite) in kept] if kept else []
+        kept = set(map(_key, self.of_size(sprites.shape[1])))
+        return [number for number, sprite in enumerate(sprites) if pixel_digest(sprite) in kept] if kept else []
 
     def count_of_other_sizes(self, size: int) -> int:
         """Count the kept sprites with other sizes than `size` x `size`."""
@@ -102,7 +102,7 @@ class KeptSprites(QObject):
         count = len(self._stored)
         is_unchanged = self._file_stamp() == self._stamp
         if is_unchanged and count and now[:count] == self._stored:
-            for kept in self._kept[count:]:  # each after a line break, in case a crash tore the last line
+            for kept in self._kept[count:]:  # a line break before each, in case a crash tore the last line
                 files.append_line(self._path, f"\n{kept.to_json().decode()}")
             self._stored = now
             return
@@ -117,7 +117,7 @@ class KeptSprites(QObject):
             self._set(merged)
 
     def _merged(self, others: list[SavedEdit], now: set[_Key]) -> list[SavedEdit]:
-        """Return the file's sprites (`others`) after this window's removals and additions."""
+        """Apply this window's removals and additions to the sprites in the file (`others`)."""
         stored, known = set(self._stored), {_key(kept) for kept in others}
         remaining = [kept for kept in others if (key := _key(kept)) in now or key not in stored]
         added = [kept for kept in self._kept if (key := _key(kept)) not in stored and key not in known]
@@ -148,9 +148,4 @@ class KeptSprites(QObject):
 
 
 def _key(kept: SavedEdit) -> _Key:
-    return _pixels(kept.edit.sprite)
-
-
-def _pixels(sprite: Rgba) -> _Key:
-    """Return the digest of a square sprite, uint8 [S, S, 4]."""
-    return hashlib.blake2b(np.ascontiguousarray(sprite).data, digest_size=16).digest()
+    return pixel_digest(kept.edit.sprite)

@@ -1,12 +1,10 @@
-"""Saves sprites in files for the user, or in temporary files for other programs."""
+"""Save sprites in files for the user, and in temporary files for other programs."""
 
-import hashlib
 import re
 import tempfile
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import model_jobs
@@ -21,7 +19,7 @@ from studio.exports import sheets
 from studio.exports.sprites.base import SpriteExport
 
 _SUFFIX = re.compile(rf"({'|'.join(map(re.escape, DRAWING_SUFFIXES))})(?=#|$)", re.IGNORECASE)
-_MAX_FILES = 64  # a drag waits for the files; more sprites become a sheet
+_MAX_FILES = 64  # a drag waits for the files; more sprites are saved as a sheet
 
 
 class SpriteSaving(QObject):
@@ -32,11 +30,11 @@ class SpriteSaving(QObject):
     def __init__(self, job_queue: JobQueue, settings: Settings, catalog: EngineCatalog, parent: QObject) -> None:
         super().__init__(parent)
         self._job_queue, self._settings, self._catalog = job_queue, settings, catalog
-        self._files: dict[bytes, Path] = {}  # last file by digest of the sprite's pixels, since the window was opened
+        self._files: dict[bytes, Path] = {}  # last file of a sprite in this session, by pixel digest
 
     def file_of(self, sprite: Rgba) -> Path | None:
-        """Return the file in which this sprite, uint8 [H, W, 4], was saved last; None for an unsaved sprite."""
-        return self._files.get(_digest(sprite))
+        """Return the last file of a sprite, uint8 [H, W, 4]; None for an unsaved sprite."""
+        return self._files.get(pictures.pixel_digest(sprite))
 
     def save_files(self, folder: Path, picked: SpriteSelection) -> None:
         """Write a PNG file for each sprite."""
@@ -47,14 +45,14 @@ class SpriteSaving(QObject):
         self._save("Saving the sprite", partial(model_jobs.save_file, path, self._with_details(picked)), picked)
 
     def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int | None) -> None:
-        """Write all sprites in the format `form`. columns: of a sheet, or None."""
+        """Write all sprites in the format `form`. columns: columns of a sheet; None for a default."""
         write = partial(model_jobs.save_sprites, path, form, self._with_details(picked), columns)
         self._save("Saving sprites", write, picked)
 
     def save_samples(
         self, run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int | None
     ) -> None:
-        """Write a run's samples from `step` in the format `form`. columns: of a sheet, or None."""
+        """Write a run's samples from `step` in the format `form`. columns: columns of a sheet; None for a default."""
         if self._settings.saves_details():
             drawing = [name for name, recipe in self._catalog.recipes.items() if recipe.makes == "sprites"]
             write = partial(model_jobs.save_samples, run, step, path, form, picked, columns, drawing)
@@ -78,17 +76,13 @@ class SpriteSaving(QObject):
     def _on_written(self, picked: SpriteSelection | None, written: list[Path]) -> None:
         if picked is not None:
             count = len(picked.sprites)
-            is_each = len(written) == count and picked.cells is None
-            paths = written if is_each else written[:1] * count  # a file each, or a sheet of all
-            self._files.update(zip(map(_digest, picked.sprites), paths, strict=True))
+            has_own_files = len(written) == count and picked.cells is None
+            paths = written if has_own_files else written[:1] * count  # all sprites are in the sheet
+            self._files.update(zip(map(pictures.pixel_digest, picked.sprites), paths, strict=True))
         self.saved.emit(written)
 
     def _with_details(self, picked: SpriteSelection) -> SpriteSelection:
         return picked if self._settings.saves_details() else picked.without_details()
-
-
-def _digest(sprite: Rgba) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(sprite).data, digest_size=16).digest()
 
 
 def _stem(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The map of a run's sprites, and sprites decoded from points between them."""
+"""The map of a run's sprites, and sprites decoded from points of the map."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SpriteMap(QObject):
     changed = Signal()  # a computation started or ended
     progressed = Signal(object)  # Progress
     made = Signal()  # `shown` is a new map
-    decoded = Signal(object)  # uint8 [S, S, 4], the sprite of a recently requested code
+    decoded = Signal(object)  # uint8 [S, S, 4], the sprite for a recently requested code
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -40,7 +40,7 @@ class SpriteMap(QObject):
         return self._making is not None
 
     def make(self, source: SavedModel, device: Device) -> None:
-        """Compute the map of a run's sprites with the checkpoint `source`; `made` follows."""
+        """Compute the map of a run's sprites with the checkpoint `source`, then emit `made`."""
         self._job_queue.abandon(self._making)
         self._requested = (source, device)
 
@@ -57,7 +57,7 @@ class SpriteMap(QObject):
             self._job_queue.cancel(self._making)
 
     def decode(self, code: NDArray[np.float32]) -> None:
-        """Decode a latent code, float32 [D], into a sprite; `decoded` follows. Only the latest code waits."""
+        """Decode a latent code, float32 [D], into a sprite, then emit `decoded`. Only the latest code waits."""
         self._wanted = code
         if self._decoding is None:
             self._decode_next()

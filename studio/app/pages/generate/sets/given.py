@@ -57,7 +57,7 @@ class GivenPanel(QWidget):
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._characters.changed.connect(self.refresh)
         self._characters.refused.connect(self._on_refused)
-        self._characters.told.connect(self._on_told)
+        self._characters.frames_placed.connect(self._on_frames_placed)
         self._characters.placed.connect(self.table.select)
         self.refresh()
 
@@ -67,7 +67,7 @@ class GivenPanel(QWidget):
         if paths:
             self._characters.read_files(paths, target)
         elif image is not None:
-            self._characters.take_images([("The pasted image", image)], target)
+            self._characters.place_images([("The pasted image", image)], target)
         return bool(paths) or image is not None
 
     def paste_target(self) -> int:
@@ -129,9 +129,9 @@ class GivenPanel(QWidget):
         self.error.show_reason(reason)
 
     @Slot(str)
-    def _on_told(self, taken: str) -> None:
-        """Say which frames of a file were taken instead of the hint; '' shows the hint."""
-        self._hint.setText(taken or _HINT)
+    def _on_frames_placed(self, sentence: str) -> None:
+        """Replace the hint by a sentence on the frames in the cells; '' restores the hint."""
+        self._hint.setText(sentence or _HINT)
 
     @Slot(int, object)
     def _on_dropped(self, cell: int, data: QMimeData) -> None:

@@ -172,7 +172,7 @@ def test_given_cells_say_what_is_wrong_and_lose_nothing(qtbot: QtBot, page: Gene
     assert not page.generate.isEnabled() and "the model takes 15" in page.generate.toolTip()
     colours = [Image.new("RGBA", (8, 8), (level, 0, 0, 255)) for level in (50, 100, 150)]
     colours[0].save(tmp_path / "walk.gif", save_all=True, append_images=colours[1:], disposal=2)
-    with qtbot.waitSignal(characters.told, timeout=LONG_MS) as told:
+    with qtbot.waitSignal(characters.frames_placed, timeout=LONG_MS) as told:
         characters.read_files([tmp_path / "walk.gif"], 2)  # of the view from this cell on
     assert told.args == ["walk.gif: 2 of 3 frames fill up/stand to up/step."]
     assert characters.draft.given.all() and page.session.generate_history.latest.title == "fill 2 cells"  # type: ignore[union-attr]
