@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background.job_queue import JobQueue, ignore
 from studio.app.background.worker import Job, JobEnded
-from studio.app.state.late import code_child
+from studio.app.state.late import code_child, learning
 from studio.core.events import Event, Events
 
 
@@ -30,6 +30,10 @@ class CodeRun(QObject):
 
     def is_running(self) -> bool:
         return self._job is not None
+
+    def run(self, code: str) -> None:
+        """Run code in a child process with a time limit."""
+        self.start(lambda: learning.run_code(code))
 
     def start(self, events: Callable[[], Events], receive: Callable[[Event], None] = ignore) -> None:
         """Start a program, unless one is running. events: makes the generator of `learn.running`."""

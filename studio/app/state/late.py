@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from studio.lab import running
     from studio.lab.experiments import base as experiments
     from studio.lab.learn import cards as lesson_cards
-    from studio.lab.learn import class_settings as class_files
-    from studio.lab.learn import code_child, hand_in
+    from studio.lab.learn import class_settings, code_child, hand_in
     from studio.lab.learn import records as lesson_records
     from studio.lab.learn import running as learning
     from studio.lab.lessons import base as lesson_base
@@ -38,7 +37,7 @@ else:
     running = LateModule("studio.lab.running")
     experiments = LateModule("studio.lab.experiments.base")
     lesson_cards = LateModule("studio.lab.learn.cards")
-    class_files = LateModule("studio.lab.learn.class_settings")
+    class_settings = LateModule("studio.lab.learn.class_settings")
     code_child = LateModule("studio.lab.learn.code_child")
     hand_in = LateModule("studio.lab.learn.hand_in")
     lesson_records = LateModule("studio.lab.learn.records")
@@ -46,7 +45,7 @@ else:
     lesson_base = LateModule("studio.lab.lessons.base")
 
 __all__ = [
-    "benchmark", "class_files", "code_child", "embedding_map", "experiments", "exporting", "free_space", "generate",
+    "benchmark", "class_settings", "code_child", "embedding_map", "experiments", "exporting", "free_space", "generate",
     "hand_in", "lab_report", "learning", "lesson_base", "lesson_cards", "lesson_records", "model", "outliers",
     "parents", "provenance", "run_report", "running",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from studio.app.background.job_events import FilesSaved, StateNotice
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.jobs import TrainingRequest
 from studio.app.state.catalog import EngineCatalog
+from studio.app.state.class_file import ClassFile
 from studio.app.state.feature_training import FeatureTraining
 from studio.app.state.lab import Lab
 from studio.app.state.lessons import Lessons
@@ -73,8 +74,9 @@ class Session(QObject):
             settings, self.open_sprites, self.catalog, self.training, self.runs, self.device_choice, self
         )
         self.lab = Lab(self.job_queue, self.catalog, self.setup, self.device_choice, self.training, self.runs, self)
+        self.class_file = ClassFile(self.job_queue, settings, self.catalog, self)
         self.lessons = Lessons(
-            self.job_queue, settings, self.catalog, self.open_sprites, self.device_choice, self.lab, self
+            self.job_queue, settings, self.class_file, self.open_sprites, self.device_choice, self.lab, self
         )
         self.feature_training = FeatureTraining(
             self.job_queue, self.open_sprites, self.doctor, self.catalog, self.device_choice, self.training, self.lab,

@@ -263,7 +263,7 @@ class LessonView(QWidget):
 
     @Slot(str)
     def _on_run_requested(self, code: str) -> None:
-        self._lessons.run_code(self.program.run, code)
+        self.program.run.run(code)
 
     @Slot(str)
     def _on_check_requested(self, code: str) -> None:

@@ -7,19 +7,19 @@ from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QSplitter
 
 from studio.app import dialogs, theme
 from studio.app.pages.lab.lesson_view import LessonView
-from studio.app.state.late import class_files, lesson_records
+from studio.app.state.late import class_settings, lesson_records
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.tab_order import focus_part
 from studio.core import files, formatting
 
 _ABOUT = "Learn training by doing: predict, measure on your device, and solve an exercise."
-_NAME = "Your name on the page to hand in. Each name has answers of its own."
-_OPEN = "Open a teacher's class file: it chooses the lessons, the sprites and the time."
+_NAME = "Your name on the page to hand in. Each name has separate answers."
+_OPEN = "Open a teacher's class file, with lessons, sprites and times for the class."
 _LEAVE = "Leave the class and show all lessons."
 _SAVE = "Save your predictions, measurements and exercises as a single HTML page."
 _LOADING = "Loading PyTorch…"
-_LINES = 2  # of each lesson in the list: its title and the progress
+_LINES = 2  # per lesson in the list: title and progress
 
 
 class LessonsPage(QWidget):
@@ -34,7 +34,7 @@ class LessonsPage(QWidget):
         self.name = QLineEdit()
         self.save = factory.button("Save page…", _SAVE, slot=self._on_save_clicked)
         self.open_class = factory.button("Open class…", _OPEN, slot=self._on_open_class_clicked)
-        self.leave_class = factory.button("Leave class", _LEAVE, slot=session.lessons.leave_class)
+        self.leave_class = factory.button("Leave class", _LEAVE, slot=session.class_file.leave)
         self.view = LessonView(session)
         self._scroll = factory.scroll_area(self.view)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
@@ -88,21 +88,21 @@ class LessonsPage(QWidget):
         self.list.setCurrentRow(0)
 
     def _refresh_class(self) -> None:
-        """Show the title of the class, and where its learners' pages go."""
-        lessons, settings = self.session.lessons, self.session.lessons.in_class
-        self.title.show_text((settings.title if settings is not None else "") or "Lessons")
-        self.about.setText(lessons.class_problem or (_about(settings) if settings is not None else _ABOUT))
+        """Show the title and the settings of the class, and the button to open or to leave a class."""
+        class_file, content = self.session.class_file, self.session.class_file.content
+        self.title.show_text((content.title if content is not None else "") or "Lessons")
+        self.about.setText(class_file.problem or _about(content))
         for button in (self.open_class, self.leave_class):
             factory.set_enabled(button, "" if self.session.catalog.lessons else _LOADING)
         shown, hidden = self.open_class, self.leave_class
-        if lessons.class_file():
+        if class_file.path():
             shown, hidden = hidden, shown
         shown.show()
         if hidden.hasFocus():
             shown.setFocus()
         hidden.hide()
-        is_handed_in = settings is not None and settings.hand_in is not None
-        self.name.setPlaceholderText("" if settings is None or is_handed_in else lessons.learner())
+        needs_name = content is None or content.hand_in is not None
+        self.name.setPlaceholderText("" if needs_name else self.session.lessons.learner())
 
     @Slot()
     def _refresh(self) -> None:
@@ -119,7 +119,7 @@ class LessonsPage(QWidget):
         total = formatting.count(len(records), "lesson")
         self.progress.setText(f"Of {total}, {measured} measured and {solved} solved" if records else _LOADING)
         if not self.name.hasFocus():
-            self.name.setText(self.session.settings.text("learner"))
+            self.name.setText(lessons.typed_name())
         done = any(record is not None and (record.result is not None or record.tries) for record in records)
         factory.set_enabled(self.save, "" if done else "Do a lesson first.")
 
@@ -148,7 +148,7 @@ class LessonsPage(QWidget):
     def _on_open_class_clicked(self) -> None:
         path = dialogs.choose_class_file(self, self.session.settings)
         if path is not None:
-            self.session.lessons.open_class(path)
+            self.session.class_file.open(path)
 
     @Slot()
     def _on_save_clicked(self) -> None:
@@ -160,22 +160,22 @@ class LessonsPage(QWidget):
 
 
 def _progress(record: lesson_records.LessonRecord | None) -> str:
-    """Return what a learner has done in a lesson, in a few words."""
+    """Describe a learner's progress in a lesson in a few words."""
     if record is None or (record.result is None and not record.tries):
         return "Not started"
     exercise = "exercise solved" if record.passed else "exercise open"
     return f"{'Measured' if record.result is not None else 'Not measured'}, {exercise}"
 
 
-def _about(settings: class_files.ClassSettings) -> str:
-    """Return what a class has chosen, in sentences; without a class, what lessons are."""
-    if settings.path is None:
+def _about(content: class_settings.ClassSettings | None) -> str:
+    """Describe the settings of a class in sentences; without a class, describe lessons."""
+    if content is None or content.path is None:
         return _ABOUT
-    parts = [f"Class file {settings.path.name}."]
-    if settings.sprites is not None:
-        parts.append(f"Sprites: {settings.sprites.name}.")
-    if settings.seconds is not None:
-        parts.append(f"Each measurement takes about {formatting.duration(settings.seconds)}.")
-    if settings.hand_in is not None:
-        parts.append(f"Your page goes to {settings.hand_in}.")
+    parts = [f"Class file {content.path.name}."]
+    if content.sprites is not None:
+        parts.append(f"Sprites: {content.sprites.name}.")
+    if content.seconds is not None:
+        parts.append(f"Each measurement takes about {formatting.duration(content.seconds)}.")
+    if content.hand_in is not None:
+        parts.append(f"Your page goes to {content.hand_in}.")
     return " ".join(parts)

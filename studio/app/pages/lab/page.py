@@ -239,7 +239,7 @@ class LabPage(Page):
 
     @Slot(str)
     def _on_run_requested(self, code: str) -> None:
-        self.session.lessons.run_code(self.program.run, code)
+        self.program.run.run(code)
 
     @Slot()
     def _on_use_requested(self) -> None:
