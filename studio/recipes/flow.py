@@ -150,6 +150,27 @@ def tiled_velocity(velocity: Callable[[Tensor, float], Tensor], size: int) -> Ca
     return whole
 
 
+def map_velocity(
+    network: Any, labels: Sequence[int], guidance: float, *, has_mask: bool
+) -> Callable[[Tensor, float], Tensor]:
+    """Return a velocity function for a large seamless state [1, C, H, W] with areas of several classes.
+
+    The channels of the state: the picture, the inpainting mask if `has_mask`, and the share of each label. The network
+    evaluates a tile only with labels that have a share in the tile.
+    """
+
+    def velocity(x: Tensor, t: float) -> Tensor:
+        picture, keep, shares = x[:, :4], x[:, 4:5] if has_mask else None, x[:, -len(labels) :]
+        of, which = shares.amax((2, 3)).nonzero(as_tuple=True)  # [P], indices of tiles, and their labels
+        if not len(of):
+            return torch.zeros_like(picture)
+        own = torch.tensor(labels, device=x.device)[which]
+        v = guided_velocity(network, own, guidance, keep, of)(picture, t)  # [P, 4, S, S]
+        return torch.zeros_like(picture).index_add_(0, of, v * shares[of, which][:, None])
+
+    return tiled_velocity(velocity, network.size)
+
+
 def average_tied(x: Tensor, ties: Tensor) -> Tensor:
     """Replace each group of tied pixels in the state x [1, 4, H, W] by the group's mean.
 

@@ -13,7 +13,7 @@ in the rest (after Mayet et al. 2024).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -47,9 +47,9 @@ from studio.recipes.flow import (
     draw_noise,
     guided_velocity,
     invert,
+    map_velocity,
     mirror_halves,
     solve,
-    tiled_velocity,
     timesteps,
 )  # fmt: skip
 from studio.recipes.layers import whole_groups
@@ -91,13 +91,14 @@ class GeneratorConfig(TrainingConfig):
 _PLANNER = Planner(
     width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_epochs=300, most_tuning_epochs=600
 )
-# Of the sprites with attributes: a combination that no class has is drawn from the attributes alone.
+# Share of sprites with attributes that lose the class. New combinations are then drawn from attributes alone.
 _CLASS_DROPOUT = 0.5
-# Each block of the network loses a class or value this often. Otherwise the network learns pairs of values by heart,
-# and draws an unseen pair like a similar pair.
+# Share of class and values hidden from each block of the network. Without it, the network learns pairs of values by
+# heart, and draws an unseen pair like a similar pair.
 _BLOCK_DROPOUT = 0.6
 _VELOCITY_SHARE = 0.5  # weight of the velocity's MSE beside the cross-entropy
-_INPAINT_FROM = 0.8  # progress from which masks are used: earlier, new sprites get up to 10 % worse, fills no better
+# Progress at the first inpainting masks: earlier masks make new sprites up to 10 % worse, and inpainting no better.
+_INPAINT_FROM = 0.8
 # After inpainting, the seam is redrawn: (distance from the kept pixels in pixels, strength) for each pass.
 _SEAMS, _SEAM_STEPS = ((3, 0.4), (2, 0.3), (2, 0.3)), 6  # more steps give worse seams
 _BEFORE_SEAMS = 0.6  # share of the steps for the fill itself; the seams take the time of the rest
@@ -246,7 +247,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         noise = noise.view(1, 4, height, width)
         labels = [label for label in shares if label >= 0]
         of_labels = torch.stack([shares[label] for label in labels])[None]  # [1, K, H, W]
-        drawn = _map_velocity(network, labels, guidance, has_mask=keep is not None)
+        drawn = map_velocity(network, labels, guidance, has_mask=keep is not None)
         sees_given = keep is not None and Generator.knows_inpainting(network)
 
         def velocity(x: Tensor, t: float) -> Tensor:
@@ -302,27 +303,6 @@ def _sum_of_labels(network: UNet, y: Tensor, values: Tensor) -> Tensor:
     rows = torch.where(rows < 0, network.classes, rows)  # into an extra column, cut off below
     chosen = torch.zeros(len(rows), network.classes + 1, device=rows.device).scatter_(1, rows, 1.0)
     return known_labels(network, chosen[:, :-1])
-
-
-def _map_velocity(
-    network: UNet, labels: Sequence[int], guidance: float, *, has_mask: bool
-) -> Callable[[Tensor, float], Tensor]:
-    """Return a velocity function for a large state [1, C, H, W] of several classes.
-
-    The channels of the state: the picture, the mask if `has_mask`, and the share of each label. Parts without a share
-    of a label are not drawn with the label.
-    """
-
-    def velocity(x: Tensor, t: float) -> Tensor:
-        picture, keep, shares = x[:, :4], x[:, 4:5] if has_mask else None, x[:, -len(labels) :]
-        of, which = shares.amax((2, 3)).nonzero(as_tuple=True)  # [P], the parts and their labels
-        if not len(of):
-            return torch.zeros_like(picture)
-        own = torch.tensor(labels, device=x.device)[which]
-        v = guided_velocity(network, own, guidance, keep, of)(picture, t)  # [P, 4, S, S]
-        return torch.zeros_like(picture).index_add_(0, of, v * shares[of, which][:, None])
-
-    return tiled_velocity(velocity, network.size)
 
 
 def _draw_from(network: UNet, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Iterator[Tensor]:

@@ -17,6 +17,7 @@ from studio.recipes.flow import (
     draw_noise,
     guided_velocity,
     invert,
+    map_velocity,
     mirror_halves,
     solve,
     timesteps,
@@ -187,3 +188,27 @@ def test_mirrored_noise_keeps_its_statistics(size: int) -> None:
     assert torch.equal(both[..., :half, :half], noise[..., :half, :half])
     assert torch.equal(mirror_halves(noise, True, False)[..., :half], noise[..., :half])
     assert torch.equal(mirror_halves(noise, False, False), noise)
+
+
+class _ByLabel(nn.Module):
+    """Stands in for a network: a velocity that depends on the label and the picture."""
+
+    size, classes = 8, 3
+
+    def forward(self, x: Tensor, t: Tensor, labels: Tensor, keep: Tensor | None = None) -> Tensor:
+        assert len(x) == len(t) == len(labels)
+        return x * (labels + 2).view(-1, 1, 1, 1) + x.mean((1, 2, 3), keepdim=True) + t.view(-1, 1, 1, 1)
+
+
+def test_a_map_of_several_classes_mixes_the_velocities_of_each() -> None:
+    network, rng = _ByLabel(), torch.Generator().manual_seed(0)
+    x, shares, whole = torch.randn(1, 4, 16, 24, generator=rng), torch.zeros(1, 2, 16, 24), torch.ones(1, 1, 16, 24)
+    shares[:, 0, :, :8], shares[:, 1, :, 8:16], shares[:, 0, 8:, 8:16] = 1, 0.5, 0.25
+    for t in (0.05, 0.5):  # without guidance, and with it
+        both = map_velocity(network, [2, 0], 1.5, has_mask=False)(torch.cat([x, shares], 1), t)
+        two, zero = (
+            map_velocity(network, [label], 1.5, has_mask=False)(torch.cat([x, whole], 1), t) for label in (2, 0)
+        )
+        torch.testing.assert_close(both, shares[:, :1] * two + shares[:, 1:] * zero)
+    empty = map_velocity(network, [2], 1.5, has_mask=True)(torch.cat([x, whole, 0 * whole], 1), 0.5)
+    assert not empty.any()

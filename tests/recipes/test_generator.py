@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from studio.recipes import generator
 from studio.recipes.base import Batch, BatchRng, Spec
 from studio.recipes.capabilities import EditCondition
-from studio.recipes.generator import Generator, _map_velocity
+from studio.recipes.generator import Generator
 from studio.recipes.unet import UNet, known_labels
 from tests.conftest import make_sprites, with_numbers, with_tones
 
@@ -249,28 +249,3 @@ def test_networks_without_attributes_are_as_before() -> None:
     assert recipe.loss_of(spec) == recipe.loss and recipe.build(recipe.small, spec).label.num_embeddings == 3
     labels = torch.tensor([[0.25, 0.75], [0.0, 0.0]])
     assert known_labels(UNet(8, 2, 16), labels).tolist() == [[0.25, 0.75, 0], [0, 0, 1]]
-
-
-class _ByLabel(nn.Module):
-    """Stands in for a network: a velocity that depends on the label and the picture."""
-
-    size, classes = 8, 3
-
-    def forward(self, x: Tensor, t: Tensor, labels: Tensor, keep: Tensor | None = None) -> Tensor:
-        assert len(x) == len(t) == len(labels)
-        return x * (labels + 2).view(-1, 1, 1, 1) + x.mean((1, 2, 3), keepdim=True) + t.view(-1, 1, 1, 1)
-
-
-def test_a_map_of_several_classes_mixes_the_velocities_of_each() -> None:
-    network, rng = _ByLabel(), torch.Generator().manual_seed(0)
-    x, shares, whole = torch.randn(1, 4, 16, 24, generator=rng), torch.zeros(1, 2, 16, 24), torch.ones(1, 1, 16, 24)
-    shares[:, 0, :, :8], shares[:, 1, :, 8:16], shares[:, 0, 8:, 8:16] = 1, 0.5, 0.25
-    for t in (0.05, 0.5):  # without guidance, and with it
-        both = _map_velocity(network, [2, 0], 1.5, has_mask=False)(torch.cat([x, shares], 1), t)  # type: ignore[arg-type]
-        two, zero = (
-            _map_velocity(network, [label], 1.5, has_mask=False)(torch.cat([x, whole], 1), t)  # type: ignore[arg-type]
-            for label in (2, 0)
-        )
-        torch.testing.assert_close(both, shares[:, :1] * two + shares[:, 1:] * zero)
-    empty = _map_velocity(network, [2], 1.5, has_mask=True)(torch.cat([x, whole, 0 * whole], 1), 0.5)  # type: ignore[arg-type]
-    assert not empty.any()
