@@ -58,7 +58,6 @@ def cells_for(model: ExportableModel) -> list[Cell]:
     network, config = str(model.architecture["class"]), model.training.config
     items = [item for item in model.training.portable if item.__name__ == model.training.loss_name]
     used = re.findall(r"\.(\w+)", collect(items, {*stand_ins(config), "Batch", "BatchRng", "spec"}, PACKAGES).code)
-    is_muon = config.optimizer == "muon" and any(weight.ndim == 4 for weight in model.network.parameters())
     results = _RESULTS[model.makes]
     if model.attributes:
         results = replace(results, code=code.SAVE_SHEET + _BY_ATTRIBUTES[model.makes])
@@ -93,13 +92,7 @@ def cells_for(model: ExportableModel) -> list[Cell]:
             (model.training.loss_name,),
             _random(used),
         ),
-        Cell(
-            "Optimizer, learning rate and EMA",
-            "The learning rate warms up, stays at its peak, then decays. The final model uses an exponential moving "
-            "average (EMA) of the weights, which is less noisy than the weights of the last step.",
-            (*(("orthogonalize",) if is_muon else ()), "learning_rate", "ema_decay"),
-            code.MUON if is_muon else code.ADAM if config.optimizer == "adam" else code.ADAMW,
-        ),
+        _optimizer(model),
         Cell(
             "Training loop",
             "The studio's loop also saves checkpoints, rolls back if a loss is NaN, splits batches that don't fit into "
@@ -115,6 +108,19 @@ def cells_for(model: ExportableModel) -> list[Cell]:
             code.MAIN.replace("{threads}", code.THREADS if config.threads else ""),
         ),
     ]
+
+
+def _optimizer(model: ExportableModel) -> Cell:
+    """Create the cell of the optimizer, the learning rate and the EMA weights."""
+    name = model.training.config.optimizer
+    text = (
+        "The learning rate warms up, stays at its peak, then decays. The final model uses an exponential moving "
+        "average (EMA) of the weights, which is less noisy than the weights of the last step."
+    )
+    is_muon = name == "muon" and any(weight.ndim == 4 for weight in model.network.parameters())
+    sources = (*(("orthogonalize",) if is_muon else ()), "learning_rate", "ema_decay")
+    made = code.MUON if is_muon else code.ADAM if name == "adam" else code.ADAMW
+    return Cell("Optimizer, learning rate and EMA", text, sources, made)
 
 
 def _data(model: ExportableModel) -> str:
