@@ -122,7 +122,7 @@ def evaluate_constraints(
 
     palette: uint8 [K, 3], the allowed opaque colours; None: any. keep: bool [N, S, S], pixels kept
     unchanged. alphas: bool [N, 256], allowed alpha values of each sprite, used without a silhouette; None: any. The
-    given tiles of a tile set are not judged, and the drawn tiles may have their colours.
+    check ignores given tiles of a tile set; drawn tiles may use the colours of given tiles.
     """
     given = keep if keep is not None and constraints.tiles is not None else np.zeros(sprites.shape[:3], np.bool_)
     if palette is not None:
