@@ -12,6 +12,7 @@ from studio.app.background.job_events import RunCheckpoints
 from studio.app.background.model_jobs import SavedModel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.input import WheelNeedsFocus
 from studio.core import formatting
 from studio.engine.control.control import Control
 from studio.engine.devices.types import Device
@@ -51,7 +52,7 @@ class ModelChoice(QWidget):
         tip = "Choose a saved training step. Best has the best validation result."
         factory.set_name_and_tip(self.checkpoints, "Checkpoint", tip)
         for control in (self.models, self.checkpoints):
-            factory.need_focus_for_wheel(control)
+            WheelNeedsFocus(control)
         self._checkpoint_box = factory.panel(factory.labelled("Checkpoint", self.checkpoints))
         model = factory.labelled(what[0], self.models)
         self.setLayout((factory.row if only_runs else factory.column)(model, self._checkpoint_box))

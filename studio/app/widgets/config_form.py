@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.app.widgets import factory
+from studio.app.widgets.input import WheelNeedsFocus
 from studio.app.widgets.layout import Collapsible
 from studio.app.widgets.path_field import PathField
 from studio.core.config import Config, Setting, Value, settings_of
@@ -132,7 +133,7 @@ class ConfigForm(QWidget):
         control = input_of(made)
         control.setObjectName(item.name)
         factory.set_name_and_tip(control, f"{item.label} ({item.unit})" if item.unit else item.label, item.help)
-        factory.need_focus_for_wheel(control)
+        WheelNeedsFocus(control)
         field = control.lineEdit() if isinstance(control, QAbstractSpinBox) else control
         if isinstance(field, QLineEdit):
             field.textChanged.connect(self._on_edited)

@@ -31,7 +31,6 @@ from PySide6.QtWidgets import (
 )
 
 from studio.app import keys, theme
-from studio.app.widgets.input import WheelFilter
 from studio.core.events import Progress
 
 Box = TypeVar("Box", bound=QBoxLayout)
@@ -348,12 +347,6 @@ def retain_size_when_hidden(widget: QWidget) -> None:
     policy: QSizePolicy = widget.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
     widget.setSizePolicy(policy)
-
-
-def need_focus_for_wheel(widget: QWidget) -> None:
-    """Let the wheel change a control only while focused; otherwise it scrolls the page."""
-    widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # not WheelFocus
-    widget.installEventFilter(WheelFilter(widget))
 
 
 class ElidedLabel(QLabel):

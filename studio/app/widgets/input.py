@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QLineEdit,
     QPlainTextEdit,
+    QScrollArea,
     QToolTip,
     QWidget,
 )
@@ -130,14 +131,34 @@ class SelectionDrag(QObject):
         return self.is_enabled and is_plain and self._view.selectionModel().isSelected(index)
 
 
-class WheelFilter(QObject):
-    """Ignores wheel events for a widget without focus, so that the wheel scrolls the page."""
+class WheelNeedsFocus(QObject):
+    """Lets the wheel change a control only while the control has the focus; otherwise the wheel scrolls the page."""
+
+    def __init__(self, control: QWidget) -> None:
+        super().__init__(control)
+        control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel alone must not focus the control
+        control.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Wheel and isinstance(watched, QWidget) and not watched.hasFocus():
             event.ignore()
             return True
         return super().eventFilter(watched, event)
+
+
+class PageWheel(QObject):
+    """Lets the wheel over an area that only scrolls sideways scroll the page."""
+
+    def __init__(self, area: QScrollArea) -> None:
+        super().__init__(area)
+        for part in (area, area.viewport(), area.horizontalScrollBar()):
+            part.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if not isinstance(event, QWheelEvent) or abs(event.angleDelta().x()) > abs(event.angleDelta().y()):
+            return super().eventFilter(watched, event)
+        event.ignore()  # Qt passes an ignored event on to the parent
+        return True
 
 
 class FocusWhenShown(QObject):

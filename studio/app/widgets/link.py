@@ -9,17 +9,17 @@ from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QLabel
 
 from studio.app.widgets import factory
+from studio.app.widgets.tab_order import TAB_REASONS
 
 _BY_MOUSE = Qt.TextInteractionFlag.LinksAccessibleByMouse
 _BY_KEYBOARD = Qt.TextInteractionFlag.LinksAccessibleByKeyboard
-_TAB = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
 
 
 class LinkLabel(QLabel):
     """A label that ends with a link. A click opens the page; so does Enter after Tab."""
 
     def __init__(self, words: str, tip: str) -> None:
-        """Create a label without a link. words: before the link."""
+        """Create a label without a link. words: the text before the link."""
         super().__init__()
         self._words, self._tip = words, tip
         factory.set_name_and_tip(self, words, tip)
@@ -36,5 +36,5 @@ class LinkLabel(QLabel):
     def focusInEvent(self, event: QFocusEvent) -> None:
         """Select the link when Tab moves the focus here, so that Enter opens the page."""
         super().focusInEvent(event)
-        if event.reason() in _TAB and not self.hasSelectedText():
+        if event.reason() in TAB_REASONS and not self.hasSelectedText():
             self.focusNextPrevChild(True)

@@ -1,4 +1,4 @@
-"""The order in which Tab moves the focus: that of the layouts, also for widgets made later."""
+"""Let Tab move the focus in the order of the layouts, also for widgets made later."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,6 +15,8 @@ from PySide6.QtWidgets import (
 )
 
 from studio.app import keys
+
+TAB_REASONS = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
 
 
 class PaneKeys(QObject):

@@ -30,7 +30,7 @@ from studio.app.widgets.menu import set_keys
 _ROOM_FOR_ALL = 1400  # logical pixels; a narrower page hides its form while the editor is open
 _THUMBNAIL = "generate_thumbnail"  # settings key: side of a thumbnail in logical pixels
 _TIP = "Generate sprites with these settings."
-_VIEWS = {"sprites": 0, "sets": 2}  # view on the page's right side for models that make this; 1 for predictions
+_VIEWS = {"sprites": 0, "sets": 2}  # index of the view on the right by what the model makes; 1 for predictions
 _MODEL = "generate_model"  # settings key: the last used run
 
 

@@ -16,6 +16,7 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
+from studio.app.widgets.input import WheelNeedsFocus
 from studio.core import formatting
 from studio.core.errors import UsageError
 from studio.core.events import Distilled
@@ -89,7 +90,7 @@ class RequestPanel(QWidget):
         self._sprite_box = factory.panel(factory.column(self._form_box, self._editing, self.quick, self.colours))
         self.setLayout(factory.column(self.tiles, self._class_box, *seed, self._sprite_box, self.sets))
         for control in (self.classes, self.mixed_with, self.share, self.seed, self.colours.box):
-            factory.need_focus_for_wheel(control)
+            WheelNeedsFocus(control)
         self._editing.hide()
         self.sets.hide()
         self.sets.edited.connect(self.edited)
@@ -268,7 +269,7 @@ class AttributeChoice(QWidget):
         for name, values in known.items():
             box = factory.combo(name, f"Choose the value of '{name}'. Any leaves it open.")
             factory.fill_combo(box, [("Any", ""), *zip(values, values, strict=True)], before.get(name, ""))
-            factory.need_focus_for_wheel(box)
+            WheelNeedsFocus(box)
             self.boxes[name] = box
             self._column.addWidget(factory.panel(factory.labelled(name, box)))
         self.setVisible(bool(known))

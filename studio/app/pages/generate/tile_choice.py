@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QComboBox, QSpinBox, QWidget
 from studio.app.pages.generate.given_tiles import GivenTilesDialog
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.input import WheelNeedsFocus
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.data.colour.constraints import NONE
@@ -61,9 +62,9 @@ class TileChoice(QWidget):
         kinds = factory.labelled("Tile set", self.kinds)
         self.setLayout(factory.column(kinds, self._about, *self._boxes, self._more, spacing=4))
         for box in (self.kinds, *self.terrains):
-            factory.need_focus_for_wheel(box)
+            WheelNeedsFocus(box)
             box.currentIndexChanged.connect(self._on_changed)
-        factory.need_focus_for_wheel(self.variants)
+        WheelNeedsFocus(self.variants)
         self.variants.valueChanged.connect(self._on_changed)
         session.given_tiles.changed.connect(self._on_changed)
         self._refresh()

@@ -9,14 +9,16 @@ from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QWidget
 from studio.app import keys
 from studio.app.state.code_run import CodeRun
 from studio.app.widgets import factory
+from studio.app.widgets.tab_order import TAB_REASONS
 from studio.core.formatting import duration
 
 _INDENT = 4 * " "
 _LEAST_LINES, _MOST_LINES, _OUTPUT_LINES = 4, 80, 12
+_NO_CODE = "There is no code."
 
 
 class CodeEditor(QPlainTextEdit):
-    """A field for Python code. Enter keeps the indentation, Backspace removes a level of it, Tab leaves the field."""
+    """A field for Python code. Enter keeps the indentation, Backspace removes a level, Tab leaves the field."""
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__()
@@ -24,7 +26,7 @@ class CodeEditor(QPlainTextEdit):
         self.setFont(factory.code_font())
         self.setTabChangesFocus(True)
         factory.set_name_and_tip(self, name, tip)
-        # Not at once: a new height within a resize event would leave the text's area as high as before.
+        # A timer, because a new height within a resize event would leave the text's area at its old height.
         self._refit = QTimer(self, singleShot=True, interval=0)
         self._refit.timeout.connect(self.fit)
         self.textChanged.connect(self.fit)
@@ -32,12 +34,12 @@ class CodeEditor(QPlainTextEdit):
 
     @Slot()
     def _follow_cursor(self) -> None:
-        """Scroll the page to the cursor, since the field is as high as its lines."""
+        """Scroll the page to the cursor: the field shows all lines and does not scroll by itself."""
         if self.hasFocus():
             self._scroll_page(self.cursorRect().top(), self.cursorRect().bottom())
 
     def _scroll_page(self, top: int, bottom: int) -> None:
-        """Scroll the page to the rows of pixels from `top` to `bottom`; the top wins if the page is too low."""
+        """Scroll the page until the field's pixels from y = `top` to `bottom` are visible, or at least the top."""
         area = self.parentWidget()
         while area is not None and not isinstance(area, QScrollArea):
             area = area.parentWidget()
@@ -50,7 +52,7 @@ class CodeEditor(QPlainTextEdit):
     def focusInEvent(self, event: QFocusEvent) -> None:
         """Show the whole field when Tab moves the focus here."""
         super().focusInEvent(event)
-        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
+        if event.reason() in TAB_REASONS:
             self._scroll_page(0, self.height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -60,7 +62,7 @@ class CodeEditor(QPlainTextEdit):
 
     @Slot()
     def fit(self) -> None:
-        """Make the field as high as its lines, wrapped lines included."""
+        """Give the field the height of its lines, wrapped lines included."""
         layout, block, height = self.document().documentLayout(), self.document().begin(), 0.0
         while block.isValid():
             height += layout.blockBoundingRect(block).height()
@@ -114,20 +116,20 @@ class CodeRunner(QWidget):
         self.show_run(self.run, original)
 
     def show_run(self, run: CodeRun, original: str, code: str = "") -> None:
-        """Show a run's program and output; the run that was shown goes on.
+        """Show a run's program and output; the formerly shown run goes on.
 
-        original: what Reset restores. code: the program unless the user has edited the run's; '' for the original.
+        original: code that Reset restores. code: the program of a run without edits; '' for `original`.
         """
         self.run.changed.disconnect(self._refresh)
         self.run, self._original = run, original
         run.changed.connect(self._refresh)
-        with QSignalBlocker(self.editor):  # no edit by the user
+        with QSignalBlocker(self.editor):  # not an edit of the user
             self.editor.setPlainText(code or original if run.code is None else run.code)
         self.editor.fit()
         self._refresh()
 
     def set_obstacle(self, reason: str) -> None:
-        """Disable the start button for a reason, a sentence; '' enables it."""
+        """Disable the start button and show the reason, a sentence; '' enables the button."""
         self._obstacle = reason
         self._refresh()
 
@@ -190,6 +192,3 @@ class CodeRunner(QWidget):
         if done.error or done.problem:
             return done.error or done.problem
         return "Solved." if done.is_checked else f"Finished in {duration(done.took_s)}."
-
-
-_NO_CODE = "There is no code."

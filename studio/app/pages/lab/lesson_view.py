@@ -6,11 +6,10 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QButtonGroup, QLineEdit, QRadioButton, QWidget
 
 from studio.app.pages.lab.code_runner import CodeRunner
-from studio.app.pages.lab.result_view import READ_MORE, READ_MORE_TIP, ResultView
+from studio.app.pages.lab.result_view import ResultView, read_more_label
 from studio.app.state.late import lesson_base, lesson_cards
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.app.widgets.link import LinkLabel
 from studio.core import formatting
 from studio.core.errors import UsageError
 from studio.core.events import Progress
@@ -19,7 +18,7 @@ from studio.lab.results import Result
 _MEASURE = "Measure with your prediction, on the Train page's device."
 _SKIP = "Measure without a prediction."
 _PREDICT = "Predict first, or press Skip."
-_TRIES = 3  # before the solution is offered
+_TRIES = 3  # checks before the solution is offered
 _NUMBER = "Your prediction as a number."
 
 
@@ -103,7 +102,7 @@ class LessonView(QWidget):
         self.lesson: lesson_base.Lesson | None = None
         self._is_last = False
         self._answers: dict[str, lesson_base.Answer | None] = {}  # this session's predictions by lesson
-        self._shown: Result | None = None
+        self._shown: Result | None = None  # the result in `findings`
         self.title, self.about = factory.text("", "title"), factory.caption("")
         self.intro, self.question = factory.text(), factory.text("", "heading")
         self.prediction = PredictionBox()
@@ -115,12 +114,12 @@ class LessonView(QWidget):
         self.verdict, self.explanation = factory.text("", "heading"), factory.text()
         self.findings = ResultView()
         self.gpu = factory.text()
-        self.program = self._runner("Code in plain PyTorch", "Run", "Run the code in a process of its own.")
+        self.program = self._runner("Code in plain PyTorch", "Run", "Run the code in a separate process.")
         self.task = factory.text()
         self.exercise = self._runner("Code of the exercise", "Check", "Run your code and check the result.")
         tip = "Show a solution in place of your code."
         self.solution = factory.button("Show solution", tip, "check", slot=self._on_solution_clicked)
-        self.read_on = LinkLabel(READ_MORE, READ_MORE_TIP)
+        self.read_on = read_more_label()
         self.next = factory.button("Next lesson", "Show the next lesson.", "arrow-right", slot=self.next_requested)
         self._measured, self._exercise = self._measured_part(), self._exercise_part()
         self._lay_out()
@@ -133,11 +132,11 @@ class LessonView(QWidget):
         session.catalog.plots_ready.connect(self.findings.make_plots)
 
     def before_show(self) -> None:
-        """Make the buttons equally high, else the page jumps when one replaces the other."""
+        """Give *Cancel* the height of *Measure*: the page must not jump when one button replaces the other."""
         self.cancel.setMinimumHeight(self.measure.sizeHint().height())
 
     def show_lesson(self, lesson: lesson_base.Lesson, number: int, total: int) -> None:
-        """Show a lesson with the learner's earlier answers. number: on the path, from 1."""
+        """Show a lesson with the learner's earlier answers. number: number of the lesson on the path, from 1."""
         self.lesson, self._is_last = lesson, number == total
         self.title.setText(f"{number}. {lesson.title}")
         self.about.setText(f"Lesson {number} of {total}, about {lesson.minutes} minutes")
@@ -215,14 +214,15 @@ class LessonView(QWidget):
         self.cancel.setVisible(is_running)
         self.progress.setVisible(is_running)
         factory.set_button_text(self.measure, "Measure again" if is_measured else "Measure")
-        factory.set_enabled(self.measure, problem or ("" if self.prediction.answer() is not None else _PREDICT))
+        reason = problem or ("" if self.prediction.answer() is not None else _PREDICT)
+        factory.set_enabled(self.measure, reason)
         factory.set_enabled(self.skip, "The measurement is running." if is_running else problem)
         if had_focus and not is_running:
             (self.measure if self.measure.isEnabled() else self.skip).setFocus()
         self.prediction.setEnabled(not is_running)
         self._measured.setVisible(is_measured and not is_running)
         if not is_running:
-            self.state.setText(problem or ("" if self.prediction.answer() is not None else _PREDICT))
+            self.state.setText(reason)
         self.exercise.set_obstacle(self._lessons.name_problem())
         self._refresh_exercise()
         factory.set_enabled(self.next, "This is the last lesson." if self._is_last else "")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
-from PySide6.QtGui import QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
 from studio.app.pages.lab.code_runner import CodeRunner
 from studio.app.widgets import factory
+from studio.app.widgets.input import PageWheel
 from studio.app.widgets.layout import Collapsible
 from studio.app.widgets.link import LinkLabel
 from studio.app.widgets.sprites.painting import draw_sprite
@@ -21,8 +22,12 @@ from studio.lab.results import Result
 if TYPE_CHECKING:
     from studio.app.widgets.plot.xy_plot import XYPlot
 
-READ_MORE, READ_MORE_TIP = "Read more", "PyTorch documentation on this topic."
 _STRIP_WIDTH, _STRIP_HEIGHT = 640, 256  # largest size in pixels
+
+
+def read_more_label() -> LinkLabel:
+    """Return a label for the link to PyTorch's documentation."""
+    return LinkLabel("Read more", "PyTorch documentation on this topic.")
 
 
 class PictureStrip(QWidget):
@@ -40,16 +45,6 @@ class PictureStrip(QWidget):
         draw_sprite(QPainter(self), self.rect(), self._pixels)
 
 
-class PageWheel(QObject):
-    """An event filter for a table that only scrolls sideways: the mouse wheel scrolls the page instead."""
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if not isinstance(event, QWheelEvent) or abs(event.angleDelta().x()) > abs(event.angleDelta().y()):
-            return super().eventFilter(watched, event)
-        event.ignore()  # Qt passes an ignored event on to the parent
-        return True
-
-
 class ResultView(QWidget):
     """Panel with an experiment's result."""
 
@@ -63,7 +58,7 @@ class ResultView(QWidget):
         tip = "Apply the suggestion to the settings on the Train page."
         self.use = factory.button("Use this", tip, "check", slot=self.use_requested)
         self.suggestion = factory.text()
-        self.read_on = LinkLabel(READ_MORE, READ_MORE_TIP)
+        self.read_on = read_more_label()
         self.plots: list[XYPlot] = []
         self._can_plot = False
         # The shown outcome, the compared result's outcome, and its name.
@@ -157,8 +152,7 @@ def _grid(table: Table) -> QScrollArea:
             grid.addWidget(factory.text(texts[column], wrap=False), row, column, side)
     grid.setColumnStretch(len(table.columns), 1)
     area = factory.scroll_area(factory.panel(grid))
-    for part in (area, area.viewport(), area.horizontalScrollBar()):
-        part.installEventFilter(PageWheel(area))
+    PageWheel(area)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
     area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QSlider, QSpinBox, QWidge
 
 from studio.app import theme
 from studio.app.widgets import factory
+from studio.app.widgets.input import WheelNeedsFocus
 from studio.app.widgets.sprites.painting import as_image, checkerboard, fit_sprite
 from studio.core.arrays import Rgba
 
@@ -68,7 +69,7 @@ class Playback(QObject):
         self.speed.setValue(_USUAL_SPEED)
         self.speed.setSuffix(" fps")
         factory.pad_spin_box(self.speed)
-        factory.need_focus_for_wheel(self.speed)
+        WheelNeedsFocus(self.speed)
         factory.set_name_and_tip(self.speed, "Speed", "Speed in frames per second.")
         self._timer = QTimer(self, interval=self.duration_ms())
         self._timer.timeout.connect(self._on_timeout)
