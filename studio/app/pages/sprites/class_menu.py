@@ -8,6 +8,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QCompleter, QLineEdit, QMenu, QWidget
 
 from studio.app import keys
+from studio.app.state.sprites.edits import SpriteEdits
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.dialog import Dialog
@@ -27,6 +28,7 @@ class ClassMover(QObject):
         """Add the menu. selected: returns the indices of the selected sprites among the open sprites."""
         super().__init__(grid)
         self._grid, self._open_sprites, self._selected = grid, open_sprites, selected
+        self._edits = SpriteEdits(open_sprites)
         self.menu = ClassMenu(grid)
         action = grid.menu.addMenu(self.menu)
         action.setProperty("tip", "Move the selected sprites to another class. Your files are not changed.")
@@ -37,7 +39,7 @@ class ClassMover(QObject):
 
     def why_not(self) -> str:
         """Return why no sprite can be moved, as a sentence; '' if the selected sprites can be moved."""
-        return self._open_sprites.why_no_edits() if self._grid.selected_count() else "Select some sprites first."
+        return self._edits.problem() if self._grid.selected_count() else "Select some sprites first."
 
     @Slot()
     def open_dialog(self) -> None:
@@ -59,7 +61,7 @@ class ClassMover(QObject):
     @Slot(str)
     def move(self, class_name: str) -> None:
         """Move the selected sprites to a class."""
-        self._open_sprites.move_to_class(self._selected(), class_name)
+        self._edits.move_to_class(self._selected(), class_name)
 
 
 class ClassMenu(QMenu):

@@ -16,6 +16,7 @@ from studio.app.pages.sprites.attribute_dialogs import AttributeSetter
 from studio.app.pages.sprites.class_menu import ClassMover
 from studio.app.state.session import Session
 from studio.app.state.sprites.attributes import AttributeEdits
+from studio.app.state.sprites.edits import SpriteEdits
 from studio.app.widgets import factory
 from studio.app.widgets.menu import set_action_enabled
 from studio.app.widgets.sprites.grid import LARGE_VIEW, SpriteGrid
@@ -119,13 +120,13 @@ class SelectionBar(QWidget):
     def _on_recolour(self) -> None:
         chosen = self._selection()
         if chosen is not None:
-            dialog = RecolourDialog(self, self._session, chosen, self._session.open_sprites.why_no_edits())
+            dialog = RecolourDialog(self, self._session, chosen, SpriteEdits(self._session.open_sprites).problem())
             dialog.recoloured.connect(self._on_recoloured)
             dialog.open()
 
     @Slot(object)
     def _on_recoloured(self, exchange: RampExchange) -> None:
-        self._session.open_sprites.recolour(self._grid.selected(), exchange)
+        SpriteEdits(self._session.open_sprites).recolour(self._grid.selected(), exchange)
 
     @Slot()
     def _on_exclude(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from studio.app.state.sprites.edits import SpriteEdits
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.core.formatting import count
 from studio.data.attributes.attributes import NO_ATTRIBUTES, Attributes
@@ -17,7 +18,7 @@ class AttributeEdits:
     """Changes attributes of open sprites. Every change adds a step to the page's undo history; files stay unchanged."""
 
     def __init__(self, open_sprites: OpenSprites) -> None:
-        self._open_sprites = open_sprites
+        self._open_sprites, self._edits = open_sprites, SpriteEdits(open_sprites)
 
     @property
     def attributes(self) -> Attributes:
@@ -27,7 +28,7 @@ class AttributeEdits:
 
     def why_not(self) -> str:
         """Return the reason, as a sentence, if attributes can't be changed now; else ''."""
-        return self._open_sprites.why_no_edits()
+        return self._edits.problem()
 
     def set_value(self, indices: Sequence[int], name: str, value: str) -> None:
         """Give open sprites a value of a new or existing attribute; '' for none."""
@@ -38,7 +39,7 @@ class AttributeEdits:
             return AttributeChange(edits, read, changed, {name: value})
 
         if changed:
-            self._open_sprites.edit(change, f"give {count(len(changed), 'sprite')} {words}")
+            self._edits.change(change, f"give {count(len(changed), 'sprite')} {words}")
 
     def rename(self, name: str, value: str, new: str) -> None:
         """Rename a value of all open sprites, or with value '' the attribute."""
@@ -52,4 +53,4 @@ class AttributeEdits:
         def change(edits: Edits | EditChange, read: ReadSprites) -> AttributeRenaming:
             return AttributeRenaming(edits, read, name, new, value)
 
-        self._open_sprites.edit(change, title)
+        self._edits.change(change, title)

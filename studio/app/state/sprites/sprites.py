@@ -1,6 +1,6 @@
-"""The open sprites: importing files, and undoable changes of import options and edits."""
+"""The open sprites: importing files, and undoable changes of import options."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,18 +12,12 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.sprites.import_job import ImportState, SavedEdits, import_as_stored
 from studio.app.state.undo import UndoHistory, UndoStep, change_title
-from studio.core import formatting, paths
-from studio.core.arrays import Rgba
+from studio.core import paths
 from studio.core.events import Event, Progress
 from studio.core.formatting import lower_first
 from studio.data.colour.colour_counts import count_colours
 from studio.data.doctor.findings import Fix
-from studio.data.edits import Edits
-from studio.data.import_result import ReadSprites
-from studio.data.importing.class_moves import ClassMove
-from studio.data.importing.edit_changes import EditChange
 from studio.data.importing.importing import ImportOptions, SpritesImported
-from studio.data.importing.recolouring import SpriteRecolouring
 from studio.data.reading.finding import locate_sprites
 from studio.data.sprites import Sprites
 
@@ -92,7 +86,7 @@ class OpenSprites(QObject):
         options: None for the options that the user chose for these paths, in this or an earlier session.
         """
         state = ImportState(tuple(paths), memory="follow")
-        self._start_import(state if options is None else state.with_options(options))
+        self.import_state(state if options is None else state.with_options(options))
         self.history.clear()
         self.started.emit()
 
@@ -125,68 +119,23 @@ class OpenSprites(QObject):
         self._abandon_import()
         self.history.restore(self._opened_steps)
 
+    def import_state(self, requested: ImportState) -> None:
+        """Import with these paths, options and edits; cancel a running import. Adds no step to `history`."""
+        self._abandon_import()
+        self._requested, paths = requested, requested.paths
+        title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
+        events = import_as_stored(requested, self._saved_edits, self.sprites)
+        self._job = self._job_queue.start("files", title, events, self._on_event, kind="Opening")
+
     def _abandon_import(self) -> None:
         if self._job is not None:
             self._job_queue.abandon(self._job)
             self._job = self._requested = None
             self.ended.emit()
 
-    def why_no_edits(self) -> str:
-        """Return the reason, as a sentence, if sprites can't be edited now; else ''."""
-        if self.options.edits == "off":
-            return "Your edits are off in Import settings."
-        return "" if self.result and self.result.edits else "The file of your edits is damaged."
-
-    def move_to_class(self, indices: Sequence[int], class_name: str) -> None:
-        """Move open sprites to a new or existing class; add a step to `history`. Files stay unchanged.
-
-        Does nothing if the class already contains all these sprites.
-        """
-        if self.sprites is None:
-            return
-        names, labels = self.sprites.class_names, self.sprites.labels
-        indices = [index for index in indices if names[labels[index]] != class_name]
-        if indices:
-            title = f"move {formatting.count(len(indices), 'sprite')} to {class_name!r}"
-            self.edit(lambda edits, read: ClassMove(edits, read, indices, class_name), title)
-
-    def recolour(self, indices: Sequence[int], recolour: Callable[[Rgba], Rgba]) -> None:
-        """Change colours of open sprites; add a step to `history`. Files stay unchanged.
-
-        recolour: returns recoloured copies of sprites, uint8 [..., 4].
-        """
-        if self.sprites is not None and len(indices):
-            rgba, title = self.sprites.rgba, f"recolour {formatting.count(len(indices), 'sprite')}"
-            self.edit(lambda edits, read: SpriteRecolouring(edits, read, rgba, indices, recolour), title)
-
-    def edit(self, make: Callable[[Edits | EditChange, ReadSprites], EditChange], title: str) -> None:
-        """Change the user's edits; add a step to `history`. Does nothing while edits are impossible.
-
-        make: receives the current edits and the sprites as read from the files, and returns a change of the edits.
-        """
-        found, now = self.result, self.latest
-        before = now.edits
-        if found is None or before is None or now.paths != self.paths or self.why_no_edits():
-            return
-        change = make(before, found.read)
-        undo, redo = partial(self._import_edited, before), partial(self._import_edited, change)
-        redo()
-        self.history.add(UndoStep(title, undo, redo))
-
     def _import_with(self, options: ImportOptions) -> None:
         """Import the latest files with these options."""
-        self._start_import(self.latest.with_options(options))
-
-    def _import_edited(self, edits: Edits | EditChange) -> None:
-        """Import the latest files with these edits."""
-        self._start_import(self.latest.with_edits(edits))
-
-    def _start_import(self, requested: ImportState) -> None:
-        self._abandon_import()
-        self._requested, paths = requested, requested.paths
-        title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
-        events = import_as_stored(requested, self._saved_edits, self.sprites)
-        self._job = self._job_queue.start("files", title, events, self._on_event, kind="Opening")
+        self.import_state(self.latest.with_options(options))
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, Progress):

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.pages.sprites.class_menu import ClassDialog, ClassMenu
 from studio.app.pages.sprites.page import SpritesPage
+from studio.app.state.sprites.edits import SpriteEdits
 from tests.app.conftest import LONG_MS, click, open_sprites, sprites_of
 
 
@@ -79,7 +80,7 @@ def test_doctor_moves_the_sprites_of_a_finding(qtbot: QtBot, shown: SpritesPage)
     shown.browser.grid.select([])
     found = shown.session.open_sprites
     with qtbot.waitSignal(found.imported, timeout=LONG_MS):
-        found.move_to_class([5], "boss")
+        SpriteEdits(found).move_to_class([5], "boss")
     qtbot.waitUntil(lambda: not shown.session.doctor.is_checking, timeout=LONG_MS)
     groups = shown.doctor.groups
     (row,) = (row for row in range(groups.count()) if groups.item(row).text() == "Moved to another class (1)")
@@ -111,7 +112,7 @@ def test_moved_sprites_leave_the_chosen_class(qtbot: QtBot, shown: SpritesPage) 
     assert grid.visible_count() == 12
     grid.select([0, 1])
     with qtbot.waitSignal(shown.session.open_sprites.imported, timeout=LONG_MS):
-        shown.session.open_sprites.move_to_class(grid.selected(), "class1")
+        SpriteEdits(shown.session.open_sprites).move_to_class(grid.selected(), "class1")
     assert grid.visible_count() == 10 and grid.selected() == [2]  # the next sprite
 
 
@@ -122,7 +123,7 @@ def test_selection_and_position_stay_after_a_move(qtbot: QtBot, shown: SpritesPa
     grid.select([13, 14])
     top = grid.view.verticalScrollBar().value()
     with qtbot.waitSignal(opened.imported, timeout=LONG_MS):
-        opened.move_to_class(grid.selected(), "boss")
+        SpriteEdits(opened).move_to_class(grid.selected(), "boss")
     assert grid.selected() == [13, 14] and grid.view.verticalScrollBar().value() == top > 0
     assert grid.shown_sprite(13).about == "boss"
 

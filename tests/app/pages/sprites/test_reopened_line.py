@@ -6,6 +6,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.pages.sprites.reopened_line import ReopenedLine
 from studio.app.state.session import Session
+from studio.app.state.sprites.edits import SpriteEdits
 from studio.data.options import ImportOptions
 from tests.app.conftest import LONG_MS, open_sprites
 
@@ -17,7 +18,7 @@ def test_line_says_what_differs_and_opens_as_the_files_are(qtbot: QtBot, session
     assert line.isHidden()
     opened.change_options(ImportOptions(leave_out="class0/000.png", size=16))
     qtbot.waitUntil(lambda: not opened.is_busy(), timeout=LONG_MS)
-    opened.move_to_class([0, 1], "new")
+    SpriteEdits(opened).move_to_class([0, 1], "new")
     qtbot.waitUntil(lambda: not opened.is_busy(), timeout=LONG_MS)
     assert line.isHidden()
     open_sprites(qtbot, session, sprite_folder)

@@ -11,6 +11,7 @@ from studio.app.background.worker import JobState
 from studio.app.state.feature_training import TITLE
 from studio.app.state.late import outliers
 from studio.app.state.session import Session
+from studio.app.state.sprites.edits import SpriteEdits
 from studio.core import paths
 from studio.core.events import Events, JobFailed, Notice, Progress
 from studio.data.doctor import checks
@@ -35,13 +36,13 @@ def classes(qtbot: QtBot, session: Session) -> Mapping[str, str]:
 def test_moves_are_saved_undone_and_redone(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
     opened = session.open_sprites
     open_sprites(qtbot, session, sprite_folder)
-    opened.move_to_class([0, 1], "new")
+    SpriteEdits(opened).move_to_class([0, 1], "new")
     latest = opened.history.latest
     assert latest is not None and latest.title == "move 2 sprites to 'new'"
     found = classes(qtbot, session)
     assert found[FIRST] == found[SECOND] == "new" and len(read_edits(sprite_folder)) == 2
     assert sprites_of(session).origin["edits"] == {"moved": {"new": [FIRST, SECOND]}}
-    opened.move_to_class([sprites_of(session).names.index(SECOND)], "class1")
+    SpriteEdits(opened).move_to_class([sprites_of(session).names.index(SECOND)], "class1")
     opened.change_options(opened.latest.options.replace(size=16))  # while the move is being imported
     assert classes(qtbot, session)[SECOND] == "class1" and sprites_of(session).size == 16
     opened.history.undo()
@@ -56,17 +57,17 @@ def test_moves_are_saved_undone_and_redone(qtbot: QtBot, session: Session, sprit
 def test_edits_can_be_ignored_and_followed_again(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
     opened = session.open_sprites
     open_sprites(qtbot, session, sprite_folder)
-    opened.move_to_class([0], "new")
+    SpriteEdits(opened).move_to_class([0], "new")
     assert classes(qtbot, session)[FIRST] == "new"
     opened.change_options(opened.options.replace(edits="off"))
     assert classes(qtbot, session)[FIRST] == "class0"
-    assert opened.why_no_edits() == "Your edits are off in Import settings."
-    opened.move_to_class([1], "new")
+    assert SpriteEdits(opened).problem() == "Your edits are off in Import settings."
+    SpriteEdits(opened).move_to_class([1], "new")
     assert classes(qtbot, session)[SECOND] == "class0"
     opened.open_paths([sprite_folder], opened.options)
     assert classes(qtbot, session)[FIRST] == "class0"
     opened.change_options(opened.options.replace(edits="on"))  # loads the edits
-    assert classes(qtbot, session)[FIRST] == "new" and not opened.why_no_edits()
+    assert classes(qtbot, session)[FIRST] == "new" and not SpriteEdits(opened).problem()
 
 
 def test_damaged_edits_are_reported_and_kept(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
@@ -79,13 +80,13 @@ def test_damaged_edits_are_reported_and_kept(qtbot: QtBot, session: Session, spr
     open_sprites(qtbot, session, sprite_folder)
     (notice,) = (each for each in noticed if "edits" in each.title)
     assert notice.level == "warning" and str(path) in notice.hint
-    assert opened.why_no_edits() == "The file of your edits is damaged."
-    opened.move_to_class([0], "new")
+    assert SpriteEdits(opened).problem() == "The file of your edits is damaged."
+    SpriteEdits(opened).move_to_class([0], "new")
     assert classes(qtbot, session)[FIRST] == "class0" and path.read_text() == "damaged"
     path.unlink()
     open_sprites(qtbot, session, sprite_folder)
     path.write_text("damaged meanwhile")
-    opened.move_to_class([0], "new")
+    SpriteEdits(opened).move_to_class([0], "new")
     qtbot.waitUntil(lambda: bool(failed), timeout=LONG_MS)
     assert classes(qtbot, session)[FIRST] == "class0" and path.read_text() == "damaged meanwhile"
     assert opened.history.latest is None
@@ -109,7 +110,7 @@ def test_moves_check_only_the_classes_again(
     open_sprites(qtbot, ready, sprite_folder)
     qtbot.waitUntil(lambda: bool(compared) and bool(counted) and not doctor.is_checking, timeout=LONG_MS)
     before = sprites_of(ready)
-    opened.move_to_class([0], "class1")
+    SpriteEdits(opened).move_to_class([0], "class1")
     qtbot.waitUntil(lambda: sprites_of(ready) is not before and not doctor.is_checking, timeout=LONG_MS)
     assert sprites_of(ready).rgba is before.rgba
     (found,) = (each for each in doctor.findings if each.group == "wrong class")
@@ -135,7 +136,7 @@ def test_moves_let_a_running_check_end(
     monkeypatch.setattr(checks, "run_checks", run_checks)
     open_sprites(qtbot, ready, sprite_folder)
     qtbot.waitUntil(lambda: bool(checked), timeout=LONG_MS)
-    opened.move_to_class([0], "boss")
+    SpriteEdits(opened).move_to_class([0], "boss")
     assert classes(qtbot, ready)[FIRST] == "boss" and doctor.is_checking
     may_end.append(True)
     qtbot.waitUntil(lambda: not doctor.is_checking, timeout=LONG_MS)
@@ -164,7 +165,7 @@ def test_options_return_when_the_folder_is_opened_again(
     open_sprites(qtbot, session, sprite_folder)
     assert opened.options == ImportOptions(leave_out=FIRST) and FIRST not in classes(qtbot, session)
     assert "don't fit" in noticed[-1].title and "two.hex" in f"{noticed[-1].title} {noticed[-1].hint}"
-    opened.move_to_class([0], "new")
+    SpriteEdits(opened).move_to_class([0], "new")
     assert "new" in classes(qtbot, session).values() and read_options([sprite_folder]).palette  # only the user forgets
     options_path([sprite_folder]).write_text("damaged")
     open_sprites(qtbot, session, sprite_folder)
