@@ -1,6 +1,5 @@
 """Moving to a device: each mistake of the tutorials, made safely, and what PyTorch says."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +11,11 @@ from studio.core.events import Events, Progress
 from studio.core.formatting import count
 from studio.lab.experiments.base import IMPORTS, ExperimentContext
 from studio.lab.lessons.base import Answer, Exercise, Figures, Lesson, Prediction
-from studio.lab.lessons.task import examples, make_network
+from studio.lab.lessons.task import error_text, examples, make_network
 from studio.lab.outcome import Outcome, Table
 
 _SPRITES = 8
 _META = "meta"  # a device of every computer: its tensors have shapes but no data
-_LONGEST = 90  # characters of an error in the table
 _STARTER = IMPORTS + """\
 
 def train_step(network, x, y, device):
@@ -236,6 +234,5 @@ def _try(mistake: _Mistake, context: ExperimentContext) -> tuple[str, str]:
     try:
         exec(mistake.code, names)  # runs exactly the code in the table
     except (RuntimeError, TypeError, NotImplementedError) as error:
-        said = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-        return textwrap.shorten(said, _LONGEST, placeholder=" …"), ""
+        return error_text(error, str(error).splitlines()[0]), ""
     return "", str(eval(mistake.look[1], names))

@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,13 @@ from studio.core.events import Events, Progress
 from studio.core.formatting import count, memory
 from studio.lab.experiments.base import IMPORTS, ExperimentContext
 from studio.lab.lessons.base import Answer, Exercise, Figures, Lesson, Prediction
-from studio.lab.lessons.task import examples, make_network, make_step
+from studio.lab.lessons.task import error_text, examples, make_network, make_step
 from studio.lab.outcome import Outcome, Table
 
 _ONLY_NUMBERS, _FAIL, _ANYTHING = (
     "nothing but fill in numbers", "nothing but stop PyTorch with an error", "run any command with your rights",
 )  # fmt: skip
 _TRAP = "I was here"  # the folder that the harmless pickle makes
-_LONGEST = 90  # characters of an error in the table
 _STARTER = IMPORTS + """\
 
 def save(network, path):
@@ -198,6 +196,5 @@ def _error_of(path: Path) -> str:
     try:
         torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # noqa: BLE001 - PyTorch raises pickle's error, which no module may import
-        said = f"{type(error).__name__}: {str(error).partition('. ')[0]}."
-        return textwrap.shorten(said, _LONGEST, placeholder=" …")
+        return error_text(error, f"{str(error).partition('. ')[0]}.")
     return "nothing"

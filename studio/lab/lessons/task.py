@@ -1,5 +1,6 @@
 """The task of the lessons: a small network that recognises the class of a sprite, and a batch of sprites."""
 
+import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ BATCH = 32
 _MOST_SPRITES = 512
 _LARGEST = 32  # pixels; larger sprites are made smaller by leaving out rows and columns
 _CPU = torch.device("cpu")
+_LONGEST_ERROR = 90  # characters
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ def examples(context: ExperimentContext) -> Examples:
         turned = torch.arange(2).repeat_interleave(len(x))
         return Examples(torch.cat([x, x.flip(2)]), turned, ("upright", "upside down"))
     return Examples(x, y, names)
+
+
+def error_text(error: Exception, said: str) -> str:
+    """Return an error for a table: 'RuntimeError: Expected …'. said: the part of the message to show."""
+    return textwrap.shorten(f"{type(error).__name__}: {said}", _LONGEST_ERROR, placeholder=" …")
 
 
 def make_network(classes: int, dropout: float = 0.0) -> nn.Sequential:
