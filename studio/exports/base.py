@@ -40,7 +40,7 @@ class Probe:
     count: int = 4
     seed: int = 7
     guidance: float = 2.0
-    steps: int = 3  # also the rounds of drawing sets
+    steps: int = 3  # solver steps; rounds for models of sets
     variety: float = 0.5
 
     def labels(self, classes: int) -> Tensor:
@@ -73,7 +73,7 @@ class Probe:
         """
         rng = torch.Generator().manual_seed(self.seed)
         colours = torch.randint(0, 256, (self.count, 5, 4), generator=rng, dtype=torch.uint8)
-        colours[:, 1:, 3], colours[:, 0] = 255, 0  # the first is transparent
+        colours[:, 1:, 3], colours[:, 0] = 255, 0  # entry 0 is transparent
         index = torch.randint(0, 5, (self.count, cells * size * size, 1), generator=rng)
         pixels = colours.gather(1, index.expand(-1, -1, 4)).view(self.count, cells, size, size, 4)
         numbers = torch.arange(self.count)
@@ -118,7 +118,7 @@ class TrainingCode:
     portable: tuple[Any, ...]
     # Loss of a network for x [B, 4, S, S], y [B] and targets [B, T] (as in `Batch`) and a random seed.
     loss: Callable[[nn.Module, Tensor, Tensor, Tensor, int], Tensor]
-    loss_name: str = "loss"  # of the function in `portable`; with attributes recipes may have another
+    loss_name: str = "loss"  # name of the loss function in `portable`
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ class ExportableModel:
     size: int
     class_names: tuple[str, ...]
     target_names: tuple[str, ...]
-    cells: tuple[str, ...]  # of a set; empty for models of other things
+    cells: tuple[str, ...]  # cells of a set; empty for other models
     # The values by name of the attribute. Labels of classes come first, then labels of values.
     attributes: Mapping[str, tuple[str, ...]]
     architecture: Mapping[str, Any]  # the network's class name under 'class', its keyword arguments under 'arguments'
@@ -146,17 +146,17 @@ class ExportableModel:
     ancestors: Sequence[Mapping[str, Any]]  # models that provided the initial weights, nearest first, as in run.json
     network: nn.Module  # float32 on the CPU in eval mode; a copy that no training changes
     portable: tuple[Any, ...]
-    fresh: Callable[[], nn.Module]  # creates an untrained network of the same architecture
-    outputs: Callable[[nn.Module], Tensor]  # the outputs of such a network at `PROBE`: float32 on the CPU
+    fresh: Callable[[], nn.Module]  # creates an untrained network of equal architecture
+    outputs: Callable[[nn.Module], Tensor]  # outputs of a network for the inputs `PROBE`: float32 on the CPU
     capabilities: Collection[str]  # as in Recipe
-    solver: Mapping[str, float]  # solver constants of a recipe that can 'flow', as in Recipe
+    solver: Mapping[str, float]  # `Recipe.solver`, for the capability 'flow'
     style: Mapping[str, Any]  # palette, colour counts and alpha levels for pixel art, as in style.json
     noise: Tensor | None  # the noise at `PROBE` for `draw_from`; None if the recipe can't draw from given noise
     draw_from: Callable[[Any, Tensor, Tensor, float | Tensor, int], Tensor]  # as in Recipe; only the finished sprites
     predict: Callable[[nn.Module, Tensor], Tensor]  # as in Recipe
     # Draws the missing cells of sets from network, cells, given, chances and variety, as `recipes.set_drawing`.
     draw_missing: Callable[[Any, Tensor, Tensor, Tensor, float | Tensor], Tensor]
-    training: TrainingCode  # how the model was trained
+    training: TrainingCode  # source code of the training
     source: ModelSource | None  # the run and the data it comes from; None for a model without a run
     premultiplied: Callable[[Tensor], Tensor]
     straight: Callable[[Tensor], Tensor]
@@ -245,7 +245,7 @@ class ModelExport(ABC, Generic[ConfigT]):
     help: ClassVar[str] = ""  # one sentence: the purpose of the format
     opened_by: ClassVar[str] = ""  # programs that open the file: 'onnxruntime, Unity'
     order: ClassVar[int] = 100  # sorts the formats; the first is the default
-    holds: ClassVar[frozenset[Makes]] = frozenset({"sprites", "labels", "numbers"})  # models by what they make
+    holds: ClassVar[frozenset[Makes]] = frozenset({"sprites", "labels", "numbers"})  # by `Recipe.makes`
     takes_attributes: ClassVar[bool] = False  # also models with attributes
     Config: type[Config] = Config  # a ConfigT; by default without settings
 

@@ -22,7 +22,7 @@ from studio.exports.subprocesses import run_program
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=c99", "-O1")  # the program runs once, so higher optimisation would cost more time than it saves
 _TIMEOUT_S = 300
-_MODEL_FOLDER = "model"  # keeps the exported files apart from the program that checks them
+_MODEL_FOLDER = "model"  # subfolder for the exported files, beside the checking program
 
 
 class CFile(CVerification, ModelExport[CConfig]):

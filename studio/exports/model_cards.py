@@ -45,7 +45,7 @@ class ModelSource:
     weights_sha256: str = ""
     licence: str = ""
     credits: str = ""
-    started_from: tuple[Mapping[str, Any], ...] = ()  # as `ancestors` in run.json
+    started_from: tuple[Mapping[str, Any], ...] = ()  # like `ancestors` in run.json
 
     def checksums(self) -> dict[str, str]:
         """Return the checksums of run, weights and training sprites, with licence and credits; omits empty values."""

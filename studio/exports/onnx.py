@@ -210,7 +210,7 @@ def _run(path: Path, graph: ExportGraph, metadata: Mapping[str, str]) -> Tensor:
         state.NoModel, state.NotImplemented, state.RuntimeException, OSError, RuntimeError, UnicodeDecodeError,
     )  # fmt: skip
     options = ort.SessionOptions()
-    options.log_severity_level = 4  # errors are raised as exceptions
+    options.log_severity_level = 4  # no log lines, since errors raise exceptions
     options.intra_op_num_threads = torch.get_num_threads()
     try:
         session = ort.InferenceSession(path.read_bytes(), options, providers=["CPUExecutionProvider"])

@@ -23,7 +23,7 @@ class ExportGraph:
     module: nn.Module
     inputs: Mapping[str, Tensor]  # example inputs by name, attributes last
     output: str  # name of the output
-    attributes: int = 0  # number of attribute inputs; `forward` takes all of them as one argument
+    attributes: int = 0  # number of attribute inputs, joined into one argument of `forward`
 
     @property
     def _plain(self) -> int:
@@ -101,7 +101,7 @@ class AttributeVelocityModule(VelocityModule):
         """Velocity float32 [B, 4, S, S] from x [B, 4, S, S], t [B] in [0, 1), label int64 [B], and a value of each
         attribute int64 [B]; -1 is any class or value."""
         shares = label_shares((label, *values), self._counts)
-        whole = torch.cat([shares, (shares.sum(1, keepdim=True) == 0).float()], 1)  # the last column: any
+        whole = torch.cat([shares, (shares.sum(1, keepdim=True) == 0).float()], 1)  # last column: any class
         return self._network(x, t, whole).float()  # type: ignore[no-any-return]
 
 

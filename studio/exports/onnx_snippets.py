@@ -135,7 +135,7 @@ def snippets_of(model: ExportableModel, name: str, output: str, rounds: int) -> 
     values |= {"OUTPUTS": max(1, len(model.labels)), "OF_VALUES": ", then of the values" * bool(model.attributes)}
     names = [(name, ", ".join(each)) for name, each in zip(input_names(model), model.attributes.values(), strict=True)]
     values["ATTRIBUTES"] = "".join(f'        "{name}": np.full(16, -1),  # {each}; -1: any\n' for name, each in names)
-    values["ATTRIBUTE_ITEMS"] = "".join(f', "{name}": np.full(16, -1)' for name, _ in names)  # any
+    values["ATTRIBUTE_ITEMS"] = "".join(f', "{name}": np.full(16, -1)' for name, _ in names)  # -1: any value
     tensor = 'new ort.Tensor("int64", BigInt64Array.of(-1n), [1])'
     values["TENSORS"] = "".join(f"      {name}: {tensor}, // {each}; -1n: any\n" for name, each in names)
     values["STEP_TENSORS"] = textwrap.indent(str(values["TENSORS"]), "  ")

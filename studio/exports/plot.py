@@ -116,7 +116,7 @@ class _CurvePainter:
         first, last = (float(min(ends, key=min)[0]), float(max(ends, key=max)[1])) if ends else (0.0, 100.0)
         self._run = first, last
         self._steps = curves.steps_range(first, last, (math.inf, math.inf))
-        self.step_label = "step"  # set by `draw`: says which values are off the axis
+        self.step_label = "step"  # label of the x axis, with the values beyond the axis; set by `draw`
 
     def draw(self) -> None:
         """Draw each run in its own colour, validation curves dashed, and a legend."""

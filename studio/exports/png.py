@@ -27,7 +27,7 @@ from studio.exports.provenance_note import parse_sources
 LARGEST_SCALE = 64
 _CHECKSUM_KEY = b"SHA-256"  # keyword of the last text chunk
 _CHECKSUM_BYTES, _END_BYTES = 12 + len(_CHECKSUM_KEY) + 1 + 64, 12  # chunk sizes with length, type and CRC
-_FRAME_MS = 100  # duration written for sprites that are not an animation
+_FRAME_MS = 100  # written duration of sprites without animation
 
 
 def save_files(

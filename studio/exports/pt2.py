@@ -23,8 +23,8 @@ from studio.exports.source_code import fill_in
 
 _ABOUT = "about.json"
 _TENSORS = ("weight_", "tensor_")  # names of files with raw numbers; other files may be pickled
-_ROUNDS = 8  # of a model that completes sets; half of the studio's, because every round is traced
-_STEPS = 1  # unused by recipes without a flow, which draw in one pass
+_ROUNDS = 8  # rounds of a model of sets; half of the studio's, because tracing unrolls the rounds
+_STEPS = 1  # recipes without a flow draw in a single pass
 
 
 class ExportedProgram(ModelExport[Config]):
@@ -68,16 +68,16 @@ class ExportedProgram(ModelExport[Config]):
         values = {"SIZE": model.size, "NOISE": noise, "CLASSES": max(1, len(model.class_names))}
         values |= {"CELLS": len(model.cells), "CELL_NAMES": json.dumps(model.cells), "ROUNDS": _ROUNDS}
         values["OF_VALUES"] = "  # of the classes, then of each attribute's values" * bool(model.attributes)
-        values["ATTRIBUTES"] = "".join(", torch.full((16,), -1)" for _ in model.attributes)  # any, in their order
+        values["ATTRIBUTES"] = "".join(", torch.full((16,), -1)" for _ in model.attributes)  # -1: any value
         return {"Python": head + textwrap.dedent(fill_in(_USES[_graph(model).output], values, "<>"))}
 
 
 def program_of(graph: ExportGraph) -> torch.export.ExportedProgram:
     """Trace a graph in Core ATen operators."""
     program: torch.export.ExportedProgram = graph.traced().run_decompositions()
-    program.example_inputs = None  # they would be pickled into the file
+    program.example_inputs = None  # otherwise pickled into the file
     for node in list(program.graph.nodes):
-        if node.target is torch.ops.aten._assert_tensor_metadata.default:  # engines don't support it
+        if node.target is torch.ops.aten._assert_tensor_metadata.default:  # unknown to engines
             program.graph.erase_node(node)
     program.graph_module.recompile()
     return program

@@ -72,7 +72,7 @@ class Script(ModelExport[Config]):
 
     def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
         notebook, weights = self.companions(target, config)
-        cells = compose_cells(model, target)  # before writing any file: it may raise
+        cells = compose_cells(model, target)  # may raise: call before any file is written
         check_finite(model.weights(), weights)
         tensors = save(model.weights(), metadata={"format": "pt"})
         return write_all({target: as_python(cells).encode(), notebook: as_notebook(cells).encode(), weights: tensors})

@@ -21,7 +21,7 @@ class SheetLayout:
     width: int
     height: int
     columns: int
-    filled: tuple[int, ...] | None = None  # numbers of the cells with a frame, in the frames' order; None: all cells
+    filled: tuple[int, ...] | None = None  # cell number by frame; None if frames fill all cells
 
     def positions(self) -> list[tuple[int, int]]:
         """Return the position (x, y) of each frame, in pixels."""

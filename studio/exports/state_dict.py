@@ -40,7 +40,7 @@ from studio.exports.loader_code import (
 from studio.exports.source_code import collect, docstring_safe, first_paragraphs, format_imports
 
 _SAVE_IMPORTS = ("import argparse", "import struct", "import zlib")
-_OWN_IMPORTS = {"sprites": _SAVE_IMPORTS, "sets": _SAVE_IMPORTS}  # others need argparse alone
+_OWN_IMPORTS = {"sprites": _SAVE_IMPORTS, "sets": _SAVE_IMPORTS}  # other scripts only need argparse
 _USAGE = {
     "sprites": SAMPLE + SAVE_PNG + SAMPLE_MAIN,
     "sets": READ_IMAGE + DRAW_REST + SAVE_PNG + DRAW_REST_MAIN,

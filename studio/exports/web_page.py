@@ -174,7 +174,7 @@ def about_of(model: ExportableModel) -> dict[str, Any]:
     if model.makes == "sets":
         rows = Cells.full(model.cells, len(model.cells)).by_row
         about |= {"rows": [[name, cells] for name, cells in rows.items()], "placesApart": SEED_STRIDE}
-        about |= {"colours": SetTables.of(model).entries[-1] - 1}  # of given cells
+        about |= {"colours": SetTables.of(model).entries[-1] - 1}  # limit for given cells
     return about
 
 

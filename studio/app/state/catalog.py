@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 class EngineCatalog(QObject):
     """Loads torch and the plug-ins in the background, finds the devices and measures their speed."""
 
-    plots_ready = Signal()  # pyqtgraph is imported
+    plots_ready = Signal()  # pyqtgraph has been imported
     ready = Signal()  # recipes, exports, experiments and lessons are known
-    devices_found = Signal()  # `devices` is filled
+    devices_found = Signal()  # `devices` has been filled
     measured = Signal(object)  # DeviceMeasured
     measuring_changed = Signal()  # a measurement started, progressed or ended
 
@@ -41,7 +41,7 @@ class EngineCatalog(QObject):
         self.recipes: Mapping[str, Recipe] = {}
         self.exports: Mapping[str, ModelExport] = {}
         self.experiments: Mapping[str, Experiment] = {}
-        self.lessons: Mapping[str, Lesson] = {}  # in the order of the path
+        self.lessons: Mapping[str, Lesson] = {}  # lessons by name, in the order of the path
         self.devices: tuple[Device, ...] = ()
         self.fastest = ""
         self.progress = ""  # text about the running measurement

@@ -16,7 +16,7 @@ from studio.app.state.settings import Settings
 from studio.core.events import Event, JobFailed
 
 _PATH = "class_file"  # settings key: path of the class file, '' without a class
-_KIND = "class file"  # of a job
+_KIND = "class file"  # kind of the jobs that read class files
 
 
 class ClassFile(QObject):

@@ -21,7 +21,7 @@ class CodeRun(QObject):
         super().__init__(parent)
         self._job_queue = job_queue
         self._job: Job | None = None
-        self._receive: Callable[[Event], None] = ignore  # called with each event of the running job
+        self._receive: Callable[[Event], None] = ignore  # receives each event of the running job
         self.code: str | None = None  # the edited code; None without edits
         self.output = ""
         self.is_loading = False  # whether the process still loads PyTorch

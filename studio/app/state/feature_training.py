@@ -42,7 +42,7 @@ class FeatureTraining(QObject):
         self._job_queue, self._open_sprites, self._doctor = job_queue, open_sprites, doctor
         self._catalog, self._devices, self._training, self._lab = catalog, devices, training, lab
         self._job: Job | None = None
-        self._analysis: Analysis | None = None  # of the running or last job; None after a cancellation
+        self._analysis: Analysis | None = None  # analysis by the running or last job; None after a cancellation
         self._checked: Rgba | None = None  # pixels of the job's last result
         self._seen: Rgba | None = None  # pixels of the last compared sprites, even after a cancellation
         for changed in (

@@ -34,7 +34,7 @@ class Lab(QObject):
 
     changed = Signal()  # an experiment started or ended
     progressed = Signal()  # the experiment reported progress
-    outcome_changed = Signal()  # there are new intermediate results
+    outcome_changed = Signal()  # `outcome` has new intermediate results
     listed = Signal()  # `results` changed
     done = Signal(object)  # Result
     saved = Signal(object)  # list of Path
@@ -47,7 +47,7 @@ class Lab(QObject):
         self._runs, self._devices = runs, devices
         self._job_queue, self._catalog, self._setup, self._training = job_queue, catalog, setup, training
         self._job: Job | None = None
-        self._receive: Callable[[Event], None] = ignore  # called with each event of the running job
+        self._receive: Callable[[Event], None] = ignore  # receives each event of the running job
         self._resumes_training = False  # after the experiment
         self.running: experiments.Experiment | None = None
         self.progress: Progress | None = None

@@ -29,9 +29,9 @@ _Key = tuple[str, str]  # learner, and name of a lesson
 class Lessons(QObject):
     """The path of lessons, with the learner's predictions, measurements and exercises."""
 
-    listed = Signal()  # the path has other lessons
+    listed = Signal()  # `known` returns other lessons
     changed = Signal()  # records were loaded, or a record changed
-    switched = Signal()  # the records of another learner were loaded
+    switched = Signal()  # records of another learner were loaded
 
     def __init__(
         self, job_queue: JobQueue, settings: Settings, class_file: ClassFile, open_sprites: OpenSprites,
@@ -42,10 +42,10 @@ class Lessons(QObject):
         self._open_sprites, self._devices, self._lab = open_sprites, devices, lab
         self._known: list[lesson_base.Lesson] = []
         self._records: dict[str, lesson_records.LessonRecord] = {}
-        self._drafts: dict[_Key, str] = {}  # stored code of exercises
+        self._drafts: dict[_Key, str] = {}  # stored code by exercise
         self._exercises = defaultdict[_Key, CodeRun](self.code_run)
         self._programs = defaultdict[_Key, CodeRun](self.code_run)
-        self._loaded = ""  # the learner of the records
+        self._loaded = ""  # learner of `_records`
         class_file.changed.connect(self._on_class_changed)
 
     def known(self) -> list[lesson_base.Lesson]:

@@ -48,8 +48,8 @@ _DEMO_MINUTES = 3.0
 class Session(QObject):
     """Owns the objects that hold the application's state. Pages read these objects and call their methods."""
 
-    noticed = Signal(object)  # Notice of these objects or of a job
-    failed = Signal(object)  # JobFailed of these objects or of a job
+    noticed = Signal(object)  # Notice from a state object or a job
+    failed = Signal(object)  # JobFailed from a state object or a job
     run_offered = Signal(object, object)  # Path and Notice: the user can resume this interrupted run
     queue_offered = Signal(str)  # message about runs queued in the last session
 
@@ -93,7 +93,7 @@ class Session(QObject):
         self.drag_files = DragFiles(settings)
         self._offered = False
         self._queue_offered = False
-        self._demo: DemoKind | None = None  # to train on once it is imported
+        self._demo: DemoKind | None = None  # demo art to train on after the import
         self.job_queue.noticed.connect(self.noticed)
         self.job_queue.failed.connect(self.failed)
         for saved in (self.saving.saved, self.lab.saved, self.runs.saved, self.palettes.saved):

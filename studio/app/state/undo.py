@@ -10,7 +10,7 @@ from studio.app.background.job_events import UndoOffered
 from studio.core import formatting
 from studio.core.config import Config, settings_of
 
-MAX_STEPS = 100  # the oldest are dropped
+MAX_STEPS = 100  # beyond this number, the oldest steps are dropped
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,10 +36,10 @@ class _LabelsFile:
 
     file: SourceFile
     table: LabelsTable
-    first: int  # number of its first row among the rows of all labels files
+    first: int  # number of the file's first row, counted over all labels files
     used: NDArray[np.bool_]  # [R], whether a sprite has the row
     unlabelled: int = 0  # number of sprites without a row, counted in the nearest labels file
-    unlabelled_names: list[str] = field(default_factory=list)  # a few of their names
+    unlabelled_names: list[str] = field(default_factory=list)  # names of a few sprites without a row
 
     @property
     def folder(self) -> str:

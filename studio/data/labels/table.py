@@ -32,11 +32,11 @@ from studio.data.labels.csv_rows import Problems, csv_rows, file_key, read_text_
 MAX_NUMBERS = 64  # number columns
 _SAMPLE_ROWS = 1000  # the first rows decide the type of a column
 _YIELD_ROWS = 2000  # rows between two yields
-_FEW_ROWS = 4  # so few texts need not repeat
+_FEW_ROWS = 4  # tables with fewer rows need no repeated texts
 _MAX_NAME = 200  # characters of a class or a heading
-_MAX_NUMBER = 1e30  # its square is finite in float32 on every device
+_MAX_NUMBER = 1e30  # the square must be finite in float32 on every device
 _FILE_HEADINGS = frozenset({"file", "filename", "file_name", "file name", "name", "path", "image", "picture", "sprite"})
-_CAPTION_HEADINGS = frozenset({"text", "caption", "description", "prompt"})  # data sets of captioned images
+_CAPTION_HEADINGS = frozenset({"text", "caption", "description", "prompt"})  # headings of image captions
 _CLASS_HEADINGS = frozenset({"class", "class_name", "class name", "label", "category", "tag"})
 _ONE_COLUMN = "only one column: add a column with classes or numbers"
 _MISSING = frozenset({"", "nan"})
@@ -54,8 +54,8 @@ class LabelsTable:
     numbers: NDArray[np.float32]  # [R, C], NaN if missing
     number_names: tuple[str, ...]  # headings of the C columns
     problems: Problems
-    texts: Sequence[tuple[str, Sequence[str]]] = ()  # heading and cells [R] of each column of texts with a heading
-    ambiguous: tuple[str, ...] = ()  # a sentence for each column of numbers that fit decimal points and commas
+    texts: Sequence[tuple[str, Sequence[str]]] = ()  # (heading, cells [R]) per column of texts with a heading
+    ambiguous: tuple[str, ...] = ()  # a sentence per column of numbers with unclear decimal marks
 
 
 def read_table(
@@ -76,7 +76,7 @@ def read_table(
         raise UnreadableFile("unreadable", f"no readable line: {next(problems.sentences(), 'all are empty')}")
     file_column = _file_column(head, names_file)
     head = list(islice(csv_rows(data, delimiter, Problems(), file_column), _SAMPLE_ROWS))
-    problems = Problems()  # the second pass reports the problems of these rows again
+    problems = Problems()  # discarded: the second pass reports these problems again
     layout = _layout(head, file_column, names_file, problems)
     counts = [ColumnMarks() for _ in layout.number_columns]
     if decimal_mark == AUTO:

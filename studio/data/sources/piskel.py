@@ -22,11 +22,11 @@ from studio.data.aseprite.blend import draw
 from studio.data.images.decoding import check_size, decode, read_bytes, read_header
 from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
 
-_MAX_BYTES = 16 << 20  # bytes; parsing JSON blocks all other threads
+_MAX_BYTES = 16 << 20  # JSON parsing blocks other threads
 _MAX_FRAMES, _MAX_LAYERS = 1_000, 1_000
 MAX_PIXELS = 1 << 26  # limit for the file's images, and for all frames
 _NORMAL = 0  # blend mode
-_ONE_STRIP = 1  # modelVersion that stores the frames of a layer in one image
+_ONE_STRIP = 1  # modelVersion with all frames of a layer in one image
 
 
 class _Chunk(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from studio.data.images.frames import read_pictures
 from studio.data.sheets.described import DescribedSheet
 from studio.data.sources.base import PICTURE_SUFFIXES, Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
 
-_FEW = 0.05  # larger shares of foreground pixels outside the described sprites are reported
+_FEW = 0.05  # share of foreground pixels outside described sprites; larger shares are reported
 
 
 class SheetSource(Source):
@@ -49,7 +49,7 @@ class SheetSource(Source):
         items = list(read_pictures(read_bytes(file), file.suffix))
         images = [item for item in items if isinstance(item, SourceImage)]
         of_other_size = atlas.size_decides and atlas.size != images[0].rgba.shape[1::-1]
-        if of_other_size or not images[0].may_be_sheet:  # an animation is never a sheet
+        if of_other_size or not images[0].may_be_sheet:  # animations are no sheets
             yield from items
             return
         try:

@@ -20,7 +20,7 @@ from studio.exports.c.program import (
     contiguous,
 )
 
-_MAX_AXES = 6  # of a StridedLoop, as in operators.c
+_MAX_AXES = 6  # limit of a StridedLoop, equal to operators.c
 
 
 def unsupported(title: str) -> ExportError:
@@ -66,7 +66,7 @@ class Builder:
             return TensorView(Constant(float(value)), contiguous(()))
         if value.is_complex():
             raise unsupported(f"This network computes in {value.dtype}.")
-        if value.numel() > 1 and not any(value.stride()):  # one number for all elements
+        if value.numel() > 1 and not any(value.stride()):  # an expanded scalar
             return TensorView(Constant(float(value.flatten()[0])), contiguous(()).expand(value.shape))
         return TensorView(self.part(value.float().reshape(1, -1), is_matrix=False), contiguous(value.shape))
 

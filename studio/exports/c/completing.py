@@ -14,8 +14,8 @@ from studio.exports.c.program import Program
 from studio.exports.c.tracing import trace
 from studio.exports.onnx_graph import SoftmaxModule
 
-ROUNDS = 16  # as in sets.c
-SEED_STRIDE = 1_000_003  # between the seeds of candidates, as in the studio
+ROUNDS = 16  # equal to sets.c
+SEED_STRIDE = 1_000_003  # distance between the seeds of candidates, equal to the studio's
 _SMALLEST = 16  # entries; a network for fewer saves little time
 
 
@@ -23,10 +23,10 @@ _SMALLEST = 16  # entries; a network for fewer saves little time
 class SetTables:
     """Statistics of the training sets that the C code reads, and the palette sizes of the program's variants."""
 
-    entries: tuple[int, ...]  # of each variant, ascending
+    entries: tuple[int, ...]  # palette entries by variant, ascending
     palettes: NDArray[np.uint8]  # [G, P, 4], straight alpha; transparent where unused
-    partners: NDArray[np.int32]  # [C], the cell that mirrors each cell; -1 for none
-    mirrored: NDArray[np.float32]  # [C], share of training sets in which the cell is the partner's exact mirror image
+    partners: NDArray[np.int32]  # [C], the mirroring cell by cell; -1 without a partner
+    mirrored: NDArray[np.float32]  # [C], share of training sets where the cell exactly mirrors its partner
 
     @classmethod
     def of(cls, model: ExportableModel) -> SetTables:

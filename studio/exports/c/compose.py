@@ -38,12 +38,12 @@ class _Parts:
     """The parts of a C file that depend on what a model makes."""
 
     program: Program
-    network: str  # the C function of the program
+    network: str  # name of the C function that runs the program
     sources: tuple[str, ...]  # templates
     constants: Mapping[str, int]
     lists: Mapping[str, Sequence[str]]  # names
     tables: tuple[str, ...] = ()
-    interfaces: tuple[str, ...] = ()  # templates of more prototypes
+    interfaces: tuple[str, ...] = ()  # templates with further prototypes
 
 
 def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:

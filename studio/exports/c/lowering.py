@@ -46,7 +46,7 @@ def _binary(function: str, commutes: bool) -> Lowering:
         if isinstance(b.source, Constant) and b.source.value == {"aten_mul": 1, "aten_add": 0}.get(function):
             return a
         grid = builder.grid(out, a, b)
-        if commutes and grid.a[-1] == 0 < grid.b[-1]:  # the C function is fastest if its first input is dense
+        if commutes and grid.a[-1] == 0 < grid.b[-1]:  # the C function prefers a dense first input
             a, b, grid = b, a, builder.grid(out, b, a)
         builder.call(function, out, a, b, grid)
         return out

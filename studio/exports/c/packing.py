@@ -18,7 +18,7 @@ from studio.exports.c.compose import prediction_of, step_of
 from studio.exports.c.program import Argument, Buffer, Call, Constant, StridedLoop, TensorView, WeightTensor, aligned
 from studio.exports.c.weights import MAGIC, int8_parts, pack
 
-_HEADER = struct.Struct("<3d22i")  # as `header` in engine.c
+_HEADER = struct.Struct("<3d22i")  # the struct `header` in engine.c
 _OPERATION = re.compile(r"^    X\((\w+), (\d+), ", re.MULTILINE)
 _WEIGHTS, _MEMORY, _CONSTANTS = range(3)
 # The engine passes the label of a model without attributes as a number, not as a tensor.

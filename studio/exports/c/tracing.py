@@ -49,7 +49,7 @@ def trace(
 def _exported(network: nn.Module, variants: Sequence[Sequence[Tensor]]) -> ExportedProgram:
     """Trace a network. Axes are dynamic if the sizes of the variants differ. Raises ExportError."""
     dynamic = []
-    for values in zip(*variants, strict=True):  # the tensors of an input
+    for values in zip(*variants, strict=True):  # tensors of an input, one per variant
         sizes = enumerate(zip(*(value.shape for value in values), strict=True))
         dynamic.append({axis: torch.export.Dim(f"size{own[0]}") for axis, own in sizes if len({*own}) > 1})
     try:

@@ -72,7 +72,7 @@ def probe_sets(model: ExportableModel, config: CConfig) -> Iterator[tuple[Tensor
     entries, (cells, given, chances) = SetTables.of(model).entries, model.probe_sets(ROUNDS)
     if not draws_sets(config):
         entries = entries[-1:]
-        chances[:, 0, 1, 0, 0, 0] = torch.arange(len(chances)) / len(chances)  # chooses palettes as `model.outputs`
+        chances[:, 0, 1, 0, 0, 0] = torch.arange(len(chances)) / len(chances)  # chooses the palettes of `model.outputs`
     for number, inputs in enumerate(zip(cells, given, chances, strict=True)):
         yield *inputs, entries[number % len(entries)]
 

@@ -8,10 +8,10 @@ import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper, version_converter
 
-WRITTEN_OPSET = 18  # the oldest opset that torch exports; graphs are converted to other opsets afterwards
+WRITTEN_OPSET = 18  # oldest opset of torch's exporter; conversion to other opsets follows
 
 _PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
-# Operators that onnx can't convert below opset 18, although their defaults mean the same in older opsets.
+# Operators without conversion below opset 18 in onnx, although their defaults have equal meaning in older opsets.
 _HIDDEN_OPERATORS = ("Pad", "Resize", "Split")
 _HIDING_DOMAIN = "hidden"
 
@@ -45,7 +45,7 @@ def to_half(model: ModelProto) -> None:
     weights = {weight.name: weight for weight in graph.initializer}
     kinds = {value.name: value.type.tensor_type.elem_type for value in (*graph.value_info, *graph.input, *graph.output)}
     floats |= {name for name, kind in kinds.items() if kind == TensorProto.FLOAT}
-    are_half: dict[str, str] = {}  # name of an fp32 value -> name of its fp16 copy
+    are_half: dict[str, str] = {}  # fp16 copy by fp32 value (names)
     nodes: list[NodeProto] = []
 
     def cast(name: str, new: str, kind: int) -> None:
@@ -56,7 +56,7 @@ def to_half(model: ModelProto) -> None:
             nodes.append(node)
             continue
         for index, name in enumerate(node.input):
-            if name not in floats or (node.op_type == "Resize" and index > 0):  # scales of Resize must be fp32
+            if name not in floats or (node.op_type == "Resize" and index > 0):  # Resize needs fp32 scales
                 continue
             if name not in are_half:
                 are_half[name] = f"{name}/half"
@@ -110,7 +110,7 @@ def in_opset(model: ModelProto, opset: int) -> ModelProto:
     if opset < WRITTEN_OPSET:
         for node in model.graph.node:
             if node.op_type in _HIDDEN_OPERATORS:
-                _drop(node, ("num_outputs",))  # of Split; the default is one equal part per output
+                _drop(node, ("num_outputs",))  # attribute of Split; by default, parts are equal
                 node.domain = _HIDING_DOMAIN
         model.opset_import.append(helper.make_opsetid(_HIDING_DOMAIN, 1))
     if opset != WRITTEN_OPSET:

@@ -15,7 +15,7 @@ class Card:
     """A graphics card. lessons: figures by lesson name."""
 
     name: str
-    date: str  # of the measurement: '2026-11-28'
+    date: str  # date of the measurement: '2026-11-28'
     torch: str  # version
     lessons: dict[str, dict[str, float | str]]
 

@@ -32,11 +32,11 @@ class ClassSettings:
     """The settings of a class. Without a class file: all lessons, and the learner's choice of sprites."""
 
     title: str = ""
-    names: tuple[str, ...] = ()  # of the lessons, in the order of the class; empty for all
-    sprites: Path | None = None  # None: the demo sprites
-    seconds: float | None = None  # of each measurement; None: the lesson's own
-    hand_in: Path | None = None  # folder for the pages; None: pages are written on request only
-    path: Path | None = None  # of the class file
+    names: tuple[str, ...] = ()  # names of lessons in the class's order; empty for all lessons
+    sprites: Path | None = None  # folder of sprites; None if the class chooses no sprites
+    seconds: float | None = None  # duration of a measurement; None for the lesson's default
+    hand_in: Path | None = None  # folder for the learners' pages; None for pages on request only
+    path: Path | None = None  # path of the class file; None without a class
 
     def lessons(self) -> list[tuple[int, Lesson]]:
         """Return the lessons of the class, with their numbers from 1."""

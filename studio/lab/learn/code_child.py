@@ -15,7 +15,7 @@ from studio.core.worker_process import exit_with_parent, own_streams, receive, s
 from studio.lab.lessons.base import Lesson
 
 _FILE = "<your code>"
-_MOST_CHARACTERS = 20_000  # of the printed text
+_MOST_CHARACTERS = 20_000  # limit of the printed text
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class CodeDone(Event):
     error: str = ""
     problem: str = ""
     took_s: float = 0.0
-    is_checked: bool = False  # the code was checked as a solution of an exercise
+    is_checked: bool = False  # whether the code was checked as a solution of an exercise
 
     @property
     def passed(self) -> bool:

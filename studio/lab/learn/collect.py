@@ -18,7 +18,7 @@ from studio.lab.outcome import Table
 
 _SUFFIXES = (".html", ".htm")
 _MOST_PAGES = 2000
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs cells that begin with these
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # spreadsheets run cells with these first characters
 
 
 @dataclass(frozen=True)

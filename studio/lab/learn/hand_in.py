@@ -42,8 +42,8 @@ class HandedLesson:
     is_right: bool
     measurements: records.Count
     device: _Text
-    created: _Text  # of the measurement, ISO 8601; '' without
-    passed: bool  # the exercise was solved
+    created: _Text  # time of the measurement, ISO 8601; '' without a measurement
+    passed: bool  # whether the exercise was solved
     tries: records.Count
 
 
@@ -52,7 +52,7 @@ class HandIn:
     """The data of a hand-in page."""
 
     learner: _Text
-    learner_id: _Text  # tells learners of the same name apart
+    learner_id: _Text  # distinguishes learners with equal names
     created: _Text
     lessons: Annotated[tuple[HandedLesson, ...], msgspec.Meta(max_length=100)]
     format: records.Positive = 1

@@ -11,7 +11,7 @@ from studio.lab.lessons.base import Answer
 from studio.lab.results import Result
 
 FORMAT = 1
-LARGEST_CODE_BYTES = 1 << 20  # of a learner's program
+LARGEST_CODE_BYTES = 1 << 20  # limit of a learner's program
 _LARGEST_BYTES = 16 << 20
 
 
@@ -20,14 +20,14 @@ class LessonRecord:
     """A learner's newest measurement and exercise in a lesson."""
 
     lesson: str
-    result: Result | None = None  # None before the first measurement
+    result: Result | None = None  # newest measurement; None before the first
     answer: Answer | None = None  # the prediction; None if skipped
     measured: Answer | None = None
-    is_right: bool = False  # the prediction was good
+    is_right: bool = False  # whether the prediction was good
     explanation: tuple[str, ...] = ()
-    measurements: records.Count = 0  # how often the lesson was measured
-    passed: bool = False  # the exercise was solved
-    tries: records.Count = 0  # how often the exercise was checked
+    measurements: records.Count = 0  # number of measurements
+    passed: bool = False  # whether the exercise was solved
+    tries: records.Count = 0  # number of checks of the exercise
     code: str = ""  # the newest code of the exercise
     format: int = FORMAT
 

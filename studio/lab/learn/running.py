@@ -22,7 +22,7 @@ from studio.lab.outcome import Outcome
 from studio.lab.running import measure, result_of
 
 CODE_LIMIT_S = 60.0
-_BATCH = 16  # small enough that a slow CPU takes some steps of every model
+_BATCH = 16  # small, for several steps of every model on a slow CPU
 _START_LIMIT_S = 120.0  # to load PyTorch
 
 

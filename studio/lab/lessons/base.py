@@ -21,7 +21,7 @@ Figures = Mapping[str, float | str]
 """Measured values by name."""
 
 _LETTERS = "abcdefgh"
-_ROUNDED = 100  # larger numbers are shown without decimals
+_ROUNDED = 100  # from this number on, texts have no decimals
 _MUCH = 1.5  # a smaller factor between two numbers is not told
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(\D|$))")
 
@@ -34,7 +34,7 @@ class Prediction:
     unit: str = ""
     low: float = 0.0
     high: float = 1e9
-    slack: float = 0.25  # largest error of a good prediction, as a share of the measured number
+    slack: float = 0.25  # allowed error of a good prediction, as a share of the measured number
 
     def read(self, text: str) -> Answer:
         """Return the answer in a typed text: a choice by letter or by its text, or a number. Raises UsageError."""
@@ -90,10 +90,10 @@ class Prediction:
 class Exercise:
     """A program to complete or to correct. `check` looks at the names that the learner's program has defined."""
 
-    task: str  # one or two sentences
+    task: str  # the task in one or two sentences
     starter: str  # the code to start from; it fails the check
     answer: str  # a solution
-    check: Callable[[Mapping[str, Any]], str]  # from names to a sentence about what is wrong; '' if nothing is
+    check: Callable[[Mapping[str, Any]], str]  # from the program's names to the fault, or ''
 
 
 class Lesson(Experiment):

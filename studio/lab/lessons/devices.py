@@ -212,7 +212,7 @@ def _operations(step: Step) -> int:
             weight = getattr(layer, "weight", None)
             if weight is not None:
                 counts.append(2 * x.numel() * weight[0].numel())
-    return 3 * sum(counts)  # the backward pass takes twice as many as the forward pass
+    return 3 * sum(counts)  # forward once, backward twice as many
 
 
 def _table(proofs: Sequence[_Proof]) -> Table:

@@ -140,7 +140,7 @@ class Loading(Lesson):
         yield Outcome((plot,), (_table(speeds),), (sentence,), figures=figures)
 
     def measured(self, figures: Figures) -> Answer:
-        share = float(figures["alone_per_s"]) / float(figures["workers_per_s"])  # of the time with workers
+        share = float(figures["alone_per_s"]) / float(figures["workers_per_s"])  # time with workers / time without
         return _LESS_TIME if share < _LEAST else _MORE_TIME if share > _MORE else _SAME_TIME
 
     def explain(self, figures: Figures, answer: Answer | None) -> Sequence[str]:

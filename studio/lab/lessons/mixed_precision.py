@@ -16,7 +16,7 @@ from studio.lab.lessons.base import Answer, Exercise, Figures, Lesson, Predictio
 from studio.lab.outcome import Outcome
 
 _FASTER, _SAME, _SLOWER = "faster", "about as fast", "slower"
-_NEAR = 1.1  # a smaller factor is about as fast
+_NEAR = 1.1  # smaller factors count as equally fast
 _STARTER = """\
 import torch
 from torch import nn

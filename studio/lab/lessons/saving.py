@@ -148,7 +148,7 @@ class Saving(Lesson):
             yield Progress(1, 2, "files loaded")
             torch.save(_Trap(made), trap)
             refused, before = _error_of(trap), made.is_dir()
-            torch.load(trap, weights_only=False)  # the file that was made above
+            torch.load(trap, weights_only=False)  # the pickle file from above
             ran = made.is_dir() and not before
             yield Progress(2, 2, "files loaded")
         with torch.no_grad():

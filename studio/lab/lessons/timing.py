@@ -17,7 +17,7 @@ from studio.lab.lessons.task import make_step, time_each
 from studio.lab.outcome import Outcome, Table
 
 _LIMITS = ("compute", "memory", "Python")
-_SHARE = 0.3  # of the time, for the timing; the rest is for the roofline
+_SHARE = 0.3  # share of the time for timing steps; the rest goes to the roofline
 _STARTER = """\
 import statistics
 import time
