@@ -9,7 +9,7 @@ from studio.core import paths
 from studio.data.options import ImportOptions
 
 DemoKind = Literal["sprites", "sets"]
-_ROWS, _COLUMNS = "down,up,left,right", "stand,step,stand2,step2"  # of the sheets of characters
+_ROWS, _COLUMNS = "down,up,left,right", "stand,step,stand2,step2"  # rows and columns in sheets of characters
 
 
 class Demo(NamedTuple):

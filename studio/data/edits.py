@@ -22,8 +22,8 @@ from studio.core.errors import BadInputError, UsageError
 from studio.core.names import escape_unprintable
 from studio.data.attributes.columns import checked_attribute, checked_value
 
-RENAMED = "@"  # start of the key of an attribute's edit
-_VERSION = 2  # files without new colours and attributes are written as version 1, for earlier versions of the studio
+RENAMED = "@"  # first character of keys for attributes
+_VERSION = 2  # without new colours and attributes, version 1, for earlier versions of the studio
 _LONGEST_CLASS = 200  # characters
 _COLOUR = re.compile("[0-9a-f]{6}")
 _IGNORE = "'--edits off' ignores it."
@@ -34,7 +34,7 @@ class EditsError(BadInputError):
 
 
 class SpriteEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The edits of one sprite, or of an attribute of all sprites; all fields are optional."""
+    """The edits of a sprite, or of an attribute in all sprites; all fields are optional."""
 
     name: str = ""  # the sprite's name at the time of the edit, to make the file readable
     class_name: str = msgspec.field(default="", name="class")  # new class; "" for the class in the files
@@ -133,7 +133,7 @@ def read_edits(folder: Path) -> Mapping[str, SpriteEdit]:
 
 
 def _edits_of_former_path(folder: Path) -> Mapping[str, SpriteEdit]:
-    """Return the edits of a missing folder whose edited files, or most of them, are in `folder`; empty if unknown."""
+    """Find the edits of a renamed folder: most edited files must be in `folder`; empty without a match."""
     for each in _all_files() if folder.is_dir() else ():
         edited = {folder / edit.name.partition("#")[0] for edit in each.sprites.values() if edit.name}
         if not Path(each.folder).exists() and 2 * sum(file.is_file() for file in edited) > len(edited):
@@ -142,7 +142,7 @@ def _edits_of_former_path(folder: Path) -> Mapping[str, SpriteEdit]:
 
 
 def _all_files() -> Iterator[_EditsFile]:
-    """Yield the contents of all edits files; a damaged file is reported when its own folder is opened."""
+    """Yield the contents of all edits files; skip damaged files, which opening their folder reports."""
     for path in sorted(paths.edits().glob("*.json")):
         with contextlib.suppress(OSError, ValueError):
             yield _parse(path.read_bytes())
@@ -221,7 +221,7 @@ def _write(folder: Path, sprites: Mapping[str, SpriteEdit]) -> None:
     version = _VERSION if any(edit.colours or edit.attributes or edit.renamed for edit in sprites.values()) else 1
     contents = msgspec.to_builtins(_EditsFile(version, str(folder), dict(sorted(sprites.items()))))
     try:
-        if sprites or _edits_of_former_path(folder):  # without a file, these would be copied again
+        if sprites or _edits_of_former_path(folder):  # otherwise these edits would be copied again
             files.write_atomic(path, json.dumps(contents, indent=1).encode())
         else:
             path.unlink(missing_ok=True)

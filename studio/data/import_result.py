@@ -35,7 +35,7 @@ QUARANTINE_GROUPS = (
     "chosen",  # excluded by name
 )
 
-# Issue groups with sheets that can be sliced in another way.
+# Issue groups of sheets with other possible grids.
 SHEET_GROUPS = ("looks like a sheet", "cut sheet", "wrong size", "partly described", "left over")
 
 # Issue groups for kept sprites.
@@ -52,7 +52,7 @@ NOTE_GROUPS = (
     "blend mode",  # layer with unknown blend mode, drawn as normal
     "incomplete",  # layer missing: external tiles
     "magenta ground",  # magenta may mean transparent in an image without alpha
-    "sizes",  # the largest of several sizes in an icon file was read
+    "sizes",  # an icon file has several sizes; the largest was read
     "turned",  # rotated by the EXIF orientation
     "labels",  # unusable lines of a labels.csv, and sprites without a line
     "sets",  # unusable lines of a sets.csv
@@ -69,7 +69,7 @@ NOTE_GROUPS = (
     "moved",  # the user moved the sprite to another class
     "recoloured",  # the user changed colours of the sprite
     "attributed",  # the user gave the sprite attributes
-    "lost moves",  # an edit whose sprite is missing
+    "lost moves",  # an edit without its sprite
 )
 
 
@@ -87,12 +87,12 @@ class SheetSummary:
     """Classes of the sheets in an import, sliced or not, and the effect of slicing on other images."""
 
     classes: str = ""  # value of ImportOptions.sheet_classes, decided for 'auto'; '' without sheets
-    folders: int = 0  # number of classes by folder
-    sheets: int = 0  # number of classes by sheet
+    folders: int = 0  # classes if each folder is a class
+    sheets: int = 0  # classes if each sheet is a class
     canvas: int = 0  # side in pixels after slicing; 0 if unknown
     whole: int = 0  # number of other images within the canvas
     skipped: tuple[tuple[int, int, int], ...] = ()  # width, height and count of other, larger images
-    hidden: tuple[str, ...] = ()  # folders whose sheets are all too large for the canvas before slicing
+    hidden: tuple[str, ...] = ()  # folders where every unsliced sheet exceeds the canvas
 
     def count_classes(self, choice: str) -> int:
         """Return the number of classes with a value of ImportOptions.sheet_classes; 0 if unknown."""
@@ -107,8 +107,8 @@ class Duplicate:
     """A sprite left out because a kept sprite has equal pixels."""
 
     item: ImportIssue  # the reported issue
-    first: int  # index of the kept sprite
-    class_name: str  # class of the duplicate
+    first: int  # kept sprite (index)
+    class_name: str  # the duplicate's class
     numbers: tuple[float, ...]  # its targets in the order of Sprites.target_names, NaN if missing
     place: tuple[int, int] | None = None  # set and cell of Sprites.sets that the kept sprite fills for it
 

@@ -14,7 +14,7 @@ from studio.data.decimal_marks import AUTO, MARKS
 LARGEST_CANVAS = 256  # pixels on a side
 MAX_SHEET_SPRITES = 30_000
 MAX_COLOURS = 256
-_PER_SPRITE = ("clear_magenta", "shrink", "alpha_threshold")  # options that don't depend on other sprites
+_PER_SPRITE = ("clear_magenta", "shrink", "alpha_threshold")  # options with an effect on single sprites
 _advanced = partial(setting, advanced=True)
 _limit = partial(setting, advanced=True, low=0, high=MAX_COLOURS, low_text="No limit")
 _pixels = partial(setting, unit="px", low=0, high=LARGEST_CANVAS)
@@ -122,12 +122,12 @@ class ReadOptions(Config):
 
     @property
     def uses_detected_grids(self) -> bool:
-        """Whether the import slices each sheet by the grid that it detects in the sheet."""
+        """Whether the import slices sheets by detected grids."""
         return self.sheets == "grid" and not self.tile
 
     @property
     def detects_sheets(self) -> bool:
-        """Whether the import checks which images are sheets of several sprites."""
+        """Whether the import searches for sheets with several sprites."""
         return self.sheets == "as they are" or self.uses_detected_grids
 
 
@@ -180,7 +180,7 @@ def settings_of_reading(options: ReadOptions) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SheetGrid:
-    """A grid that slices a sheet into tiles of one size, in pixels."""
+    """A grid that slices a sheet into equal tiles. Sizes are in pixels."""
 
     tile_width: int
     tile_height: int

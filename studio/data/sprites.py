@@ -21,14 +21,14 @@ _HASHED_BYTES = 32 << 20  # per step of `compute_fingerprint`
 
 
 class MappedFile(NamedTuple):
-    """A file from which the pixels of sprites are memory-mapped, read-only. start: byte offset of the first sprite."""
+    """A file with memory-mapped pixels of sprites, read-only. start: byte offset of the first sprite."""
 
     path: Path
     start: int
 
 
 class Examples(Protocol):
-    """Training examples: `Sprites`, or sets of sprites, whose cells are stacked as channels."""
+    """Training examples: `Sprites`, or sets of sprites with cells stacked as channels."""
 
     @property
     def rgba(self) -> Rgba: ...  # uint8 [N, S, S, 4], or [N, S, S, 4 C] for sets of C cells
@@ -62,7 +62,7 @@ class Sprites:
     title: str  # name of the set ('dcss')
     targets: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))  # [N, T], NaN if missing
     target_names: tuple[str, ...] = ()  # names of the T numbers to predict ('price')
-    stored: MappedFile | None = None  # the file that `rgba` is mapped from
+    stored: MappedFile | None = None  # the file behind a memory-mapped `rgba`
     origin: Mapping[str, Any] = field(default_factory=dict)  # JSON: paths, import options, rights; not fingerprinted
     groups: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # [N]
     is_test: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))  # [N]
@@ -128,7 +128,7 @@ class Sprites:
         return self._with_fingerprint(replace(self, origin=origin))
 
     def with_chosen_sets(self) -> Sprites:
-        """Return a copy whose split keeps every set whole, as for sets that the user chose."""
+        """Return a copy with sets chosen by the user: the split into training and validation keeps them whole."""
         groups = self.sets.joined_groups(self.groups)
         return self._with_fingerprint(replace(self, sets=replace(self.sets, chosen=True), groups=groups))
 
@@ -136,13 +136,13 @@ class Sprites:
     read_from = alias("Sprites.read_from", "with_origin")
 
     def _with_fingerprint(self, copy: Sprites) -> Sprites:
-        """Return `copy`, which has equal training data, with the fingerprint of these sprites if already computed."""
+        """Give the computed fingerprint to `copy`, which has equal training data; return `copy`."""
         if "_fingerprint" in vars(self):
             vars(copy)["_fingerprint"] = vars(self)["_fingerprint"]
         return copy
 
     def class_counts(self) -> NDArray[np.int64]:
-        """Return the number of sprites in each class: int64 [classes]."""
+        """Count the sprites per class: int64 [classes]."""
         return np.bincount(self.labels, minlength=len(self.class_names)).astype(np.int64)
 
     def take(self, indices: NDArray[np.int64] | Sequence[int]) -> Sprites:
@@ -162,7 +162,7 @@ class Sprites:
         )
 
     def of_sets(self, layout: SetLayout) -> Sprites:
-        """Return the sprites of these sets alone, which the split keeps whole. layout: a part of `sets`."""
+        """Return only the sprites of some sets, which the split keeps whole. layout: a part of `sets`."""
         used = np.unique(layout.table[layout.table != GAP]).astype(np.int64)
         return replace(self, sets=layout).take(used).with_chosen_sets()
 

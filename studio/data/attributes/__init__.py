@@ -1,1 +1,1 @@
-"""Attributes of sprites beside their class, such as kind and element. Start with attributes.py."""
+"""Attributes of sprites, such as kind and element, beside the class. Start with attributes.py."""

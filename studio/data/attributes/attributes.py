@@ -20,7 +20,7 @@ class Attributes:
     """The attributes of sprites, such as kind and element. A sprite has at most one value of an attribute."""
 
     names: tuple[str, ...]  # 'kind', 'element'
-    values: tuple[tuple[str, ...], ...]  # of each attribute, sorted
+    values: tuple[tuple[str, ...], ...]  # sorted values by attribute
     table: NDArray[np.int16]  # [N, A], index into `values`, NONE for no value
 
     def __post_init__(self) -> None:
@@ -31,13 +31,13 @@ class Attributes:
         return bool(self.names)
 
     def of(self, index: int) -> dict[str, str]:
-        """Return a sprite's values by attribute; without attributes of which it has no value."""
+        """Return a sprite's values by attribute; attributes without a value are left out."""
         codes = self.table[index].tolist() if self else []
         of_names = zip(self.names, self.values, codes, strict=True)
         return {name: values[code] for name, values, code in of_names if code != NONE}
 
     def counts(self) -> list[NDArray[np.int64]]:
-        """Count the sprites with each value, int64 [values] for each attribute."""
+        """Count the sprites per value: int64 [values] for each attribute."""
         pairs = zip(self.values, self.table.T, strict=True)
         return [np.bincount(codes[codes != NONE], minlength=len(values)) for values, codes in pairs]
 

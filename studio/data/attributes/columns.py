@@ -12,14 +12,14 @@ from studio.core.errors import UsageError
 from studio.core.names import escape_unprintable
 from studio.data.attributes.attributes import NO_ATTRIBUTES, NONE, Attributes
 
-MOST_VALUES = 1000  # of an attribute
+MOST_VALUES = 1000  # values of an attribute
 MOST_ATTRIBUTES = 32
 LONGEST = 80  # characters of a name or a value
 _EXAMPLE = "Example: element"
 
 
 class AttributeColumns:
-    """Attributes under construction: a column of values for each attribute, with a row for each sprite."""
+    """Attributes under construction: a column of values per attribute, with a row per sprite."""
 
     def __init__(self, attributes: Attributes = NO_ATTRIBUTES) -> None:
         """Begin with the columns of `attributes`."""
@@ -31,7 +31,7 @@ class AttributeColumns:
             self._codes[name] = array("h", np.ascontiguousarray(codes).tobytes())
 
     def put(self, row: int, name: str, value: str) -> None:
-        """Set a sprite's value, '' for none. Missing attributes are added. Rows may come in any order."""
+        """Set a sprite's value; '' removes the value. Adds a missing attribute. Rows may come in any order."""
         if name not in self._codes:
             if not value:
                 return
@@ -48,14 +48,14 @@ class AttributeColumns:
         codes[row] = values.setdefault(value, len(values)) if value else NONE
 
     def get(self, row: int, name: str) -> str:
-        """Return a sprite's value of an attribute; '' for none."""
+        """Return a sprite's value of an attribute, '' without a value."""
         codes = self._codes.get(name)
         if codes is None or row >= len(codes) or codes[row] == NONE:
             return ""
         return list(self._values[name])[codes[row]]
 
     def columns(self, count: int) -> Iterator[tuple[str, NDArray[np.int16], tuple[str, ...]]]:
-        """Yield name, codes int16 [count] and sorted, used values of each attribute that a sprite has."""
+        """Yield name, codes int16 [count] and sorted values of each attribute with a value."""
         for name, stored in self._codes.items():
             codes = np.full(count, NONE, np.int16)
             codes[: len(stored)] = stored

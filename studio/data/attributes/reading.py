@@ -22,11 +22,11 @@ from studio.data.files.source_files import ImportIssue
 SKIPPED = "-"  # in the option for names: a level or word that is no attribute
 _LABEL = "Names of attributes"
 _MOST_PAIRS = 32  # in a text
-_MOST_PROPOSED = 64  # values of a proposed attribute
+_MOST_PROPOSED = 64  # limit of values in a proposed attribute
 _MOST_SHOWN = 3  # values in a description
-_FEWEST = 4  # sprites of a proposal
+_FEWEST = 4  # sprites that a proposal needs
 _SEPARATOR = re.compile(r"[\s_.,()\[\]+-]+")
-_FRAME = re.compile(r"(?:.*\s)?\d+|r\d+ c\d+")  # parts of files that name a frame, not a sprite
+_FRAME = re.compile(r"(?:.*\s)?\d+|r\d+ c\d+")  # file parts with the name of a frame, not of a sprite
 _KNOWN = {
     "element": "fire ice water earth air wind lightning thunder electric poison acid holy light dark shadow nature "
     "frost cold arcane void",
@@ -71,7 +71,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def pairs_in(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the attributes in a text of the user, such as 'element=fire, rarity=rare'."""
+    """Parse the attributes in a user's text like 'element=fire, rarity=rare'."""
     for part in re.split(r"[\r\n,;]+", text)[:_MOST_PAIRS]:
         name, equals, value = part.partition("=")
         if equals and (found := pair(name, value)):
@@ -93,7 +93,7 @@ class AttributeReader:
         self, row: int, name: str, folders: Sequence[str], stem: str, part: str,
         of_file: Iterable[tuple[str, str]], of_table: Iterable[tuple[str, str]],
     ) -> None:  # fmt: skip
-        """Add a sprite. row: its index. of_file, of_table: attributes in the file and in a labels.csv, which wins."""
+        """Add a sprite. row: its index. of_file, of_table: attributes in the file and in labels.csv, which wins."""
         if self.source == "off":
             return
         for attribute, value in of_file:
@@ -115,7 +115,7 @@ class AttributeReader:
                 self._words.put(row, str(number), word)
 
     def build(self, count: int) -> Attributes:
-        """Return the attributes of all `count` sprites; those in tables and files come before folders and words."""
+        """Return the attributes of `count` sprites: first from tables and files, then from folders and words."""
         positions = {"folders": self._folders, "names": self._words}.get(self.source)
         columns = _useful(positions, count) if positions is not None else []
         for name, (codes, values) in zip(self.names or _names_for(columns), columns, strict=False):
@@ -156,7 +156,7 @@ def _useful(positions: AttributeColumns, count: int) -> list[_Column]:
 
 
 def _cross(first: _Column, second: _Column) -> bool:
-    """Return whether most sprites have values of two columns that each occur with several values of the other."""
+    """Return whether two columns look independent: in most sprites, both values occur with several other values."""
     codes, others = first[0].astype(np.int64), second[0].astype(np.int64)
     both = (codes != NONE) & (others != NONE)
     if both.sum() < max(_FEWEST, len(codes) / 2) or max(len(first[1]), len(second[1])) > _MOST_PROPOSED:

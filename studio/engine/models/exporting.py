@@ -32,7 +32,7 @@ from studio.recipes.flow import normal_rows
 from studio.recipes.set_drawing import draw_missing, set_condition
 
 _COPIED_PERCENT, _WRITTEN_PERCENT, _COMPARED_PERCENT = 5, 30, 90
-_MAX_UNDECIDED = 0.01  # share of output values that may differ in sprites and cells
+_MAX_UNDECIDED = 0.01  # allowed share of different output values in sprites and cells
 
 
 def export(model: TrainedModel, format_name: str, target: Path, config: Config | None = None) -> Events:
@@ -97,7 +97,7 @@ def _read_back(
 
 def exportable_copy(model: TrainedModel) -> ExportableModel:
     """Return a copy of the model in float32 on the CPU, with all data needed for an export."""
-    # A copy, because the weights of a live model change; NCHW, because other programs expect it.
+    # A copy, because weights of a live model change; in NCHW for other programs.
     network = copy.deepcopy(model.network).float().cpu().to(memory_format=torch.contiguous_format)
     recipe, config, spec = model.recipe, model.config, model.spec
     source, network_class = provenance.model_provenance(model), recipe.network_class(config)

@@ -1,4 +1,4 @@
-"""Load a model from a checkpoint of a run. If the checkpoint is damaged, another checkpoint is loaded."""
+"""Load a model from a checkpoint of a run, or from another checkpoint if the first is damaged."""
 
 from pathlib import Path
 
@@ -18,9 +18,9 @@ from studio.recipes.capabilities import Distils
 
 
 def precision_for(record: RunRecord, device: Device, wanted: str) -> str:
-    """Return a run's precision on a device: that of its training on the same device, else `wanted`, but no fp16."""
+    """Return the precision for a run on a device: the training's on an equal device, else `wanted`, but never fp16."""
     if (device.id, device.name) == (record.device, record.device_name):
-        return record.precision  # even if a new probe finds another one faster: the same seed gives the same run
+        return record.precision  # also if a new probe prefers another precision: equal seeds give equal runs
     return detection.resolve_precision(device, detection.AUTO if wanted == "fp16" else wanted)
 
 
@@ -60,9 +60,9 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
 def load_average_weights(
     run: RunDir, wanted: str, recipe: Recipe
 ) -> tuple[Path, CheckpointInfo, checkpoints.Tensors, list[Notice]]:
-    """Load the EMA weights of a checkpoint: 'best', 'last', with another one if it is damaged, or a step.
+    """Load the EMA weights of 'best', 'last' or a step. 'best' and 'last' skip damaged checkpoints.
 
-    Returns path, checkpoint.json, weights, and notices of damaged ones. Raises DamagedError, RunError, UsageError.
+    Returns path, checkpoint.json, weights, and notices on damage. Raises DamagedError, RunError, UsageError.
     """
     found, damaged = _require_checkpoints(run)
     notices = [_fallback_notice(f"Checkpoint {path.name} is damaged.") for path in damaged]
@@ -74,7 +74,7 @@ def load_average_weights(
         except DamagedError as error:
             if wanted not in ("best", "last"):
                 raise
-            if chosen.exists():  # else the training has just deleted it as outdated
+            if chosen.exists():  # otherwise the training has just deleted the outdated file
                 notices.append(_fallback_notice(error.title))
             found.remove((chosen, info))
             if not found:

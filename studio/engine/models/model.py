@@ -35,9 +35,9 @@ class TrainedModel:
     precision: str  # 'fp32', 'bf16' or 'fp16', for autocast
     step: int
     title: str  # name of the run
-    style: PixelStyle  # of the training sprites
+    style: PixelStyle  # palette and alpha of the training sprites
     ancestors: tuple[Ancestor, ...] = ()  # as in RunRecord
-    notices: tuple[Notice, ...] = ()  # about damaged checkpoints that were skipped
+    notices: tuple[Notice, ...] = ()  # notices on skipped, damaged checkpoints
     distilled: Student | None = None  # few-step network on the same device
     run: Path | None = None  # the run folder
 
@@ -49,7 +49,7 @@ def save_style(run: RunDir, record: RunRecord, sprites: Sprites) -> None:
 
 
 def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
-    """Load style.json, or measure again what is missing or of an older version. Raises RunError, DamagedError."""
+    """Load style.json; measure missing and outdated values again. Raises RunError, DamagedError."""
     repair = "Delete the file. The studio measures the style again."
     kept = read_json(run.path / STYLE_FILE, dict[str, Any], repair)
     if kept is None or "soft_alpha" in kept:  # from a version without alpha levels

@@ -1,1 +1,1 @@
-"""The list of runs and their trash (runs.py), their notes (notes.py), and their disk space (disk_space.py)."""
+"""The list of runs with the trash (runs.py), notes on runs (notes.py), and disk space (disk_space.py)."""

@@ -1,4 +1,4 @@
-"""The disk space of the runs, and their deletable files."""
+"""The disk space of runs, and the files that can be deleted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RunSpace(QObject):
         self.uses: dict[Path, DiskUse] = {}
 
     def measure(self) -> None:
-        """Measure the disk space of runs that are new or have changed since the last measurement."""
+        """Measure the disk space of new runs, and of runs with changes since the last measurement."""
         listed = {run.path: run for run in self._runs.runs}
         self._known = {path: run for path, run in self._known.items() if path in listed}
         missing = [path for path, run in listed.items() if self._has_grown(run)]
@@ -50,7 +50,7 @@ class RunSpace(QObject):
         self.measure()
 
     def total_bytes(self) -> int:
-        """Return the total size of all measured runs in bytes."""
+        """Return the bytes of all measured runs together."""
         return disk_use.total_bytes(self.uses[run.path] for run in self._runs.runs if run.path in self.uses)
 
     def is_busy(self) -> bool:

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class _NoteChange(TypedDict, total=False):
-    """New values of a run's notes, the arguments of `change_notes`; None or a missing value changes nothing."""
+    """New notes of a run, as arguments for `change_notes`. None and missing values change nothing."""
 
     name: str
     starred: bool
@@ -40,7 +40,7 @@ class NotesEditor:
             self._change([path], f"rename {run.title}", {"name": run.notes.name}, {"name": name})
 
     def star(self, paths: Sequence[Path], *, starred: bool) -> None:
-        """Star runs, or remove their stars, as one step of the undo history."""
+        """Star runs, or remove stars, as one step of the undo history."""
         changed = [path for path in paths if (run := self._runs.at(path)) is not None and run.notes.starred != starred]
         if changed:
             what = self._runs.title_of(changed[0]) if len(changed) == 1 else count(len(changed), "run")
@@ -61,7 +61,7 @@ class NotesEditor:
     def _change(
         self, paths: Sequence[Path], title: str, before: _NoteChange, after: _NoteChange, *, joins: bool = False
     ) -> None:
-        """Change the notes of runs as a step of the undo history. joins: extend the latest step of the same title."""
+        """Change the notes of runs as a step of the undo history. joins: extend a latest step with this title."""
         latest, redo = self._history.latest, partial(self._write_notes, paths, after)
         redo()
         if joins and latest is not None and latest.title == title:

@@ -43,7 +43,7 @@ class RunList(QObject):
         self._list_again = False
         self._reader = RunReader()  # used on the files thread only
         self.runs: tuple[RunSummary, ...] = ()
-        self.are_known = False  # whether `runs` was filled once
+        self.are_known = False  # whether the first listing has filled `runs`
         self.queued: tuple[RunSummary, ...] = ()  # the queued runs, in the order of the queue
 
     def list_runs(self) -> None:
@@ -117,7 +117,7 @@ class RunList(QObject):
         return next((run for run in self.runs if run.standing == "interrupted" and run not in self.queued), None)
 
     def is_outdated(self) -> bool:
-        """Return whether `runs` is outdated and another listing is waiting."""
+        """Return whether `runs` is outdated because another listing waits."""
         return self._list_again
 
     def _on_listed(self, found: tuple[tuple[RunSummary, ...], tuple[RunSummary, ...]]) -> None:

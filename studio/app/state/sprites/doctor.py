@@ -22,16 +22,16 @@ class SpriteDoctor(QObject):
     """Checks imported sprites and fixes problems by changing import options."""
 
     changed = Signal()  # `findings` changed
-    previewed = Signal(object)  # uint8 [k, S, S, 4], the first or all sprites of `preview`
+    previewed = Signal(object)  # uint8 [k, S, S, 4]: the previewed sprites, first or all
 
     def __init__(self, job_queue: JobQueue, open_sprites: OpenSprites, parent: QObject) -> None:
         super().__init__(parent)
         self._job_queue, self._open_sprites = job_queue, open_sprites
         self._job: Job | None = None
         self._preview: Job | None = None
-        self._checked: list[SpritesChecked] = []  # at most one result without and one with neighbours
+        self._checked: list[SpritesChecked] = []  # up to two results: without and with neighbours
         self._checked_options = ImportOptions()
-        self._checking: Rgba | None = None  # pixels of the running check
+        self._checking: Rgba | None = None  # the pixels under check
         self.findings: tuple[Finding, ...] = ()
         open_sprites.imported.connect(self._on_imported)
 
@@ -49,7 +49,7 @@ class SpriteDoctor(QObject):
         self._checked = [*others, examined]
         if examined.sprites is sprites:
             self._refresh()
-        elif self._job is None:  # sprites were moved to other classes during the check
+        elif self._job is None:  # classes changed during the check
             self._start_checks()
 
     def apply(self, fix: Fix) -> None:

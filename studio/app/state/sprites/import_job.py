@@ -35,7 +35,7 @@ class ImportState:
 
     paths: tuple[Path, ...] = ()
     options: ImportOptions = field(default_factory=ImportOptions)
-    edits: Edits | EditChange | None = None  # None: the import loads the edits from their files
+    edits: Edits | EditChange | None = None  # None: load the edits from the files
     memory: Literal["follow", "store", "neither"] = "neither"
 
     def with_options(self, options: ImportOptions) -> ImportState:
@@ -56,7 +56,7 @@ class SavedEdits:
     """Loads and saves the edits of the open folders. Used by import jobs, one at a time."""
 
     def __init__(self) -> None:
-        self._saved: Edits = ()  # contents of the files, as last loaded or saved
+        self._saved: Edits = ()  # contents of the files after the last load or save
 
     def load(self, state: ImportState) -> Events:
         """Load the edits; a damaged file yields a Notice, and the import goes on without edits."""
@@ -145,7 +145,7 @@ def _with_shared_pixels(sprites: Sprites, before: Sprites) -> Generator[Event, N
     """Return `sprites` with the pixel array of `before` if names and pixels are equal; else return `sprites`."""
     if sprites.names != before.names or sprites.rgba.shape != before.rgba.shape or sprites.stored != before.stored:
         return sprites
-    if sprites.stored is None:  # otherwise options and edits are read from the same file
+    if sprites.stored is None:  # otherwise one file holds options and edits
         for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
             if not np.array_equal(sprites.rgba[part], before.rgba[part]):
                 return sprites

@@ -33,7 +33,7 @@ class PaletteTools(QObject):
     search_ended = Signal()  # the search was cancelled or has failed
     loaded = Signal(object, object)  # Path, Palette
     saved = Signal(object)  # list of Path
-    ramps_loaded = Signal(str, object)  # name of a palette, and its ramps or the StudioError
+    ramps_loaded = Signal(str, object)  # palette name, and ramps or a StudioError
     ramps_found = Signal(object, object, object)  # sprites uint8 [N, S, S, 4], their Ramps, other sprites' Ramps
     style_read = Signal(object, object)  # run folder, uint8 [K, 3]: colours of its training sprites, most used first
 
@@ -94,7 +94,7 @@ class PaletteTools(QObject):
         self._job_queue.run("files", f"Opening {path.name}", read, partial(self.loaded.emit, path))
 
     def save(self, path: Path, palette: Palette) -> None:
-        """Write a palette in the format of the suffix of `path`."""
+        """Write a palette; the suffix of `path` chooses the format."""
         save = partial(files.save_palette, path, palette, replace=True)
         self._job_queue.run("files", "Saving palette", save, self._on_saved)
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 class SheetLoader(QObject):
     """Loads one sprite sheet at a time, and finds the sprites of a sheet without a grid. Work runs in jobs."""
 
-    loaded = Signal()  # `sheet` is set
+    loaded = Signal()  # `sheet` has changed
     boxes_changed = Signal()  # `boxes` has a result, or `error` says why the search failed
     failed = Signal(str, str)  # title and hint: the sheet can't be loaded
 
@@ -31,7 +31,7 @@ class SheetLoader(QObject):
         super().__init__(parent)
         self._job_queue = job_queue
         self._job: Job | None = None
-        self._gap = -1  # of the running or last search
+        self._gap = -1  # the gap of the running or last search
         self._boxes: dict[int, NDArray[np.int64]] = {}  # results for this sheet, by gap
         self.sheet: SheetPreview | None = None
         self.error = ""

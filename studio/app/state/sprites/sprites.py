@@ -38,18 +38,18 @@ class OpenSprites(QObject):
     colours_counted = Signal(object)  # ColourCounts; not after an import that changed no pixels
     only_sheets = Signal(object)  # OnlySheets: the files contain only sheets; the open sprites stay
     ended = Signal()  # an import ended, failed or was cancelled
-    located = Signal(object)  # list of Path, the result of `locate`
+    located = Signal(object)  # list of Path: the files found by `locate`
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
         self._job: Job | None = None
         self._counting: Job | None = None  # counts the colours
-        self._requested: ImportState | None = None  # state of the running import
+        self._requested: ImportState | None = None  # the running import
         self._saved_edits = SavedEdits()
-        self.history = UndoHistory(self)  # changes of options and edits since the files were opened
-        self._opened_steps = self.history.steps()  # history steps that led to `result`
-        self.opened = ImportState()  # state that led to `result`
+        self.history = UndoHistory(self)  # changes of options and edits after opening
+        self._opened_steps = self.history.steps()  # history steps behind `result`
+        self.opened = ImportState()  # paths, options and edits behind `result`
         self.result: SpritesImported | None = None
 
     @property
@@ -69,7 +69,7 @@ class OpenSprites(QObject):
 
     @property
     def sprites(self) -> Sprites | None:
-        """The open sprites, or None."""
+        """The imported sprites; None before an import."""
         return self.result.sprites if self.result else None
 
     def was_reopened(self) -> bool:
