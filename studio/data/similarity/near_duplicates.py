@@ -21,8 +21,8 @@ from studio.data.images.canvas import sprite_slices
 _CELLS = 8
 _LEAST_STEP = 3  # levels, 0 to 255; cells with larger differences count as different
 _BYTES = 14  # bytes of a hash
-_NEIGHBOURS = 8  # compared in each sorted list
-_HASHES_AT_ONCE = 1 << 14  # of a sorted list, compared with their neighbours in a batch
+_NEIGHBOURS = 8  # following hashes in a sorted list for comparison
+_HASHES_AT_ONCE = 1 << 14  # hashes in a batch, each compared with its neighbours
 _FARTHEST_BITS = 16
 _MOST_CHANGED = 0.04  # share of visible pixels; above, drawings differ
 _LEAST_DIFFERENCE = 12  # least difference of a premultiplied channel; higher, and all dark floors would match
@@ -244,7 +244,7 @@ def _most_changed(visible: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _channels(rgba: Rgba, border: int) -> NDArray[np.int16]:
-    """Return premultiplied red, green and blue, and alpha, with an empty border: int16 [P, 4, S + 2 * border, same]."""
+    """Return premultiplied red, green and blue, and alpha: int16 [P, 4, E, E], E = S + 2 * border, the border empty."""
     channels = np.moveaxis(rgba, 3, 1).astype(np.uint16)
     channels[:, :3] = channels[:, :3] * channels[:, 3:] // 255
     return np.pad(channels.astype(np.int16), ((0, 0), (0, 0), (border, border), (border, border)))

@@ -1,4 +1,4 @@
-"""The dialog that takes the user's tiles for a tile set."""
+"""The dialog where the user gives tiles for a tile set."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from studio.data.tiles.given import FREE, fix_given, name_places, place_tiles, s
 from studio.data.tiles.layout import TRANSPARENT, TileSetSpec
 
 _COLOURS = ((150, 110, 200), (240, 150, 60), (80, 190, 190), (215, 75, 110))  # RGB of the terrains in sketches
-_ALPHA = 110  # of a sketch
+_ALPHA = 110  # alpha of sketches
 _HELP = "Drop or paste your tiles, or a sheet of the set. The studio draws the other tiles to fit."
 _TABLE = "The tiles of the set. Drop or paste images, press Enter to open a file, Del to clear."
 _OPEN = "Open images: tiles, which start at the selected place, or a sheet of the set."
-_WIDTH, _HEIGHT, _SMALLEST, _LARGEST = 600, 380, 16, 64  # logical pixels: of the table, and of a tile
+_WIDTH, _HEIGHT, _SMALLEST, _LARGEST = 600, 380, 16, 64  # logical pixels: size of the table, and limits for a tile
 _SWATCH = QSize(12, 12)  # pixels of a terrain's colour
 _MARGIN = 8  # logical pixels around a tile
 _ROOM = QSize(100, 56)  # logical pixels for an error
@@ -38,7 +38,7 @@ class GivenTilesDialog(Dialog):
     """Takes tiles by drop, paste or file, and stores them in `session.given_tiles` if they fit together."""
 
     def __init__(self, parent: QWidget, session: Session, spec: TileSetSpec, size: int) -> None:
-        """size: side of a tile in pixels. Raises UsageError for tiles too small for the set."""
+        """Create the dialog. size: side of a tile in pixels. Raises UsageError for tiles too small for the set."""
         super().__init__("Given tiles", parent)
         self._session, self._spec = session, spec
         terrains = [name or TRANSPARENT for name in spec.names]
@@ -138,7 +138,7 @@ class GivenTilesDialog(Dialog):
 
     @Slot()
     def _on_reading_changed(self) -> None:
-        """Wait for the files: the dialog would close without their tiles."""
+        """Disable *Use tiles* while files are read: the dialog would close without their tiles."""
         factory.set_enabled(self.use, "Opening the files…" if self._session.given_tiles.is_reading() else "")
 
     @Slot()
@@ -161,7 +161,7 @@ class GivenTilesDialog(Dialog):
 
 
 def _legend(name: str, colour: Sequence[int]) -> QWidget:
-    """Return a terrain's colour and name."""
+    """Return a row with the colour and the name of a terrain."""
     mark, picture = factory.text(), QPixmap(_SWATCH)
     with QPainter(picture) as painter:
         draw_sprite(painter, picture.rect(), np.array([[colour]], np.uint8))
