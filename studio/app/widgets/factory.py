@@ -44,6 +44,7 @@ GRID = 8  # logical pixels; all distances are multiples of GRID or GRID / 2
 def button(text: str, tip: str, icon: str = "", role: theme.Role = "", slot: Action | None = None) -> QPushButton:
     """Return a push button. tip: tooltip, a sentence. slot: called on a click."""
     made = QPushButton()
+    made.setAutoDefault(True)  # Enter presses the focused button, as in dialogs
     if icon:
         made.setIcon(theme.icon(icon, "on_accent" if role == "primary" else ""))
         made.setIconSize(QSize(18, 18))

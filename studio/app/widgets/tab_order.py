@@ -47,16 +47,20 @@ class PaneKeys(QObject):
             _focus_last(pane, stops[pane])
 
 
-def tab_stops(widget: QWidget) -> Iterator[QWidget]:
-    """Yield the visible, enabled controls in a widget that Tab stops at, in the order of the layouts."""
-    if not widget.isVisible() or not widget.isEnabled() or widget.size().isEmpty():
-        return
-    if _takes_tab(widget):
+def tab_stops(widget: QWidget, also: QWidget | None = None) -> Iterator[QWidget]:
+    """Yield the visible, enabled controls in a widget that Tab stops at, in the order of the layouts.
+
+    also: a control to yield in its turn even if it is hidden or disabled.
+    """
+    is_usable = widget.isVisible() and widget.isEnabled() and not widget.size().isEmpty()
+    is_stop = is_usable and _takes_tab(widget)
+    if is_stop or widget is also:
         yield widget
+    if is_stop or not (is_usable or (also is not None and widget.isAncestorOf(also))):
         return
     for part in _parts(widget):
         if part is not None:
-            yield from tab_stops(part)
+            yield from tab_stops(part, also)
 
 
 def move_focus(window: QWidget, *, forward: bool) -> bool:
@@ -81,8 +85,8 @@ def _focus_last(part: QWidget, stops: Sequence[QWidget]) -> None:
 
 def next_stop(window: QWidget, *, forward: bool) -> QWidget | None:
     """Return the control after (`forward`) or before the focused control; None without controls."""
-    stops = list(tab_stops(window))
     focused: QWidget | None = window.focusWidget()
+    stops = list(tab_stops(window, focused))  # also a button that a click has just disabled
     while focused is not None and focused not in stops:  # the text field of a spin box, or a clicked area
         focused = focused.parentWidget()
     if not stops or focused is None:
