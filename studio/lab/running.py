@@ -72,7 +72,7 @@ class _Process:
 
     def events(self) -> Iterator[Event]:
         """Yield the events of the child process, and repeat the last Progress while waiting. Raises StudioError."""
-        last = Progress(0, 0, "starting")
+        last = Progress(0, 0, "loading PyTorch")
         for message in self._process.messages():
             match message:
                 case None:

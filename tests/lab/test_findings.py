@@ -34,7 +34,7 @@ from studio.lab.experiments import (
 )
 from studio.lab.experiments.base import ExperimentContext
 from studio.lab.experiments.batch_size import BatchTiming
-from studio.lab.experiments.program import Examples
+from studio.lab.experiments.program import Examples, Trained
 from studio.lab.experiments.program_classifier import ProgramClassifier
 from studio.lab.experiments.roofline import StepCost
 from studio.lab.experiments.sweep import TimedTraining
@@ -113,13 +113,24 @@ def test_nan_loss_ends_the_curve() -> None:
 
 @pytest.mark.parametrize(
     ("program_s", "said"),
-    [(2.0, "The studio was 2 times"), (0.5, "The program was 2 times"), (1.03, "Both took equally long.")],
+    [(2.0, "The studio was 2 times"), (0.5, "The program was 2 times"), (1.03, "Both were equally fast.")],
 )
 def test_a_program_is_compared_with_the_studio(program_s: float, said: str) -> None:
     context = small_context()
     examples = Examples(context.sprites, context.sprites)
-    outcome = ProgramClassifier()._outcome(context, examples, (program_s, 0.5), (1.0, 0.75), 10)
+    planned = 5 * -(-len(context.sprites) // 64)
+    theirs, own = Trained(planned, program_s, 0.5), Trained(planned, 1.0, 0.75)
+    outcome = ProgramClassifier().compare(context, examples, theirs, own)
+    assert outcome.sentences[0].startswith("Both trained 5 epochs on")
     assert outcome.sentences[1].startswith(said) and "50 %, the studio's is 75 %" in outcome.sentences[1]
+
+
+def test_a_slow_computer_is_told_how_many_steps_were_taken() -> None:
+    context = small_context(seconds=30)
+    examples = Examples(context.sprites, context.sprites)
+    outcome = ProgramClassifier().compare(context, examples, Trained(3, 6.0, 0.5), Trained(2, 2.0, 0.5))
+    assert "stops after 12 s: the program took 3 steps, the studio 2 steps" in outcome.sentences[0]
+    assert outcome.sentences[1].startswith("The studio was 2 times as fast.")  # by the time of a step
 
 
 def test_fewest_of_equally_fast_thread_counts_is_suggested() -> None:

@@ -9,7 +9,8 @@ import dataclasses
 import io
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -35,6 +36,8 @@ from studio.recipes.base import Recipe
 BATCH = 64
 _LARGEST = 32  # pixels; larger sprites are made smaller by leaving out rows and columns
 _FASTER = 1.05  # a smaller ratio of two times is noise
+_SHARE = 0.4  # largest share of the experiment's seconds for each of the two trainings
+_POLL_S = 0.2  # between two progress events of the program
 _TESTED = 5  # every fifth sprite belongs to the test set
 
 
@@ -46,11 +49,26 @@ class Examples:
     test: Sprites
 
 
+@dataclass(frozen=True)
+class Trained:
+    """A training of the program or of the studio. figure: the result on the test set."""
+
+    steps: int
+    seconds: float
+    figure: float
+
+    @property
+    def step_s(self) -> float:
+        """The mean seconds per step."""
+        return self.seconds / self.steps
+
+
 class Program(Experiment):
     """Base class: runs a tutorial's program on files of the sprites, then trains the studio's model for the same job.
 
-    The program trains for `epochs` with batches of 64, and defines `seconds`, the time of its training loop, and
-    `figure`, its result on the test set. A program that draws sprites defines `drawn`, float32 [N, 4, S, S].
+    The program trains for `epochs` with batches of 64, on a slow computer for {limit} seconds. The program defines
+    `steps` and `seconds`, the number of steps and the duration of its training loop, and `figure`, its result on the
+    test set. A program that draws sprites defines `drawn`, float32 [N, 4, S, S]. The studio takes as many steps.
     """
 
     subject = "sprites"
@@ -84,25 +102,16 @@ class Program(Experiment):
         return _evaluate(training, test, self.metric), None
 
     def run(self, context: ExperimentContext) -> Events:
-        yield Progress(0, 2, "trainings; now the tutorial's program")
-        names: dict[str, Any] = {"__name__": "__main__"}
-        with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(self.code(context), f"{self.name}.py", "exec"), names)  # the class's own program
-        yield Progress(1, 2, "trainings; now the studio's")
+        yield Progress(0, 0, "writing the sprites for the tutorial's program")
+        limit_s = _SHARE * context.seconds
+        names = yield from _executed(self.code(context), f"{self.name}.py", limit_s)
+        theirs = Trained(names["steps"], names["seconds"], names["figure"])
         recipe, examples = catalog.recipe(self.recipe_name), self._examples(context)
         training = BenchmarkTrainer(recipe, self.studio_config(recipe), examples.training, context.target)
-        training.time_steps()  # warm-up
-        steps, start_s, told_s = self.epochs * -(-len(examples.training) // BATCH), time.perf_counter(), 0.0
-        for step in range(steps):
-            training.train_step()
-            if time.perf_counter() - told_s > TICK_S:
-                told_s = time.perf_counter()
-                yield Progress(step, steps, "steps of the studio's training")
-        training.wait()
-        seconds = time.perf_counter() - start_s
-        yield Progress(2, 2, "trainings")
+        steps, seconds = yield from _trained(training, theirs.steps, limit_s)
+        yield Progress(steps, steps, "steps of the studio's training")
         figure, drawn = self.judge(training, examples.test)
-        outcome = self._outcome(context, examples, (names["seconds"], names["figure"]), (seconds, figure), steps)
+        outcome = self.compare(context, examples, theirs, Trained(steps, seconds, figure))
         made = (("by the program", names.get("drawn")), ("by the studio", drawn))
         pictures = tuple(_strip(f"Drawn {who}", part) for who, part in made if part is not None)
         yield dataclasses.replace(outcome, pictures=pictures)
@@ -112,7 +121,8 @@ class Program(Experiment):
         with files.wrap_export_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self.write_files(self._examples(context), folder)
-        return {"folder": repr(str(folder)), "epochs": self.epochs, "batch": BATCH}
+        limit_s = round(_SHARE * context.seconds, 1)
+        return {"folder": repr(str(folder)), "epochs": self.epochs, "batch": BATCH, "limit": f"{limit_s:g}"}
 
     def _examples(self, context: ExperimentContext) -> Examples:
         """Return the context's sprites for the job. Raises TrainingError if too few suit."""
@@ -125,25 +135,74 @@ class Program(Experiment):
         sprites = dataclasses.replace(sprites, rgba=small)
         return Examples(sprites.take(order[~is_test]), sprites.take(order[is_test]))
 
-    def _outcome(
-        self, context: ExperimentContext, examples: Examples, theirs: Sequence[float], own: Sequence[float], steps: int
-    ) -> Outcome:
+    def compare(self, context: ExperimentContext, examples: Examples, theirs: Trained, own: Trained) -> Outcome:
+        """Compare the program's training with the studio's, in a table and in sentences."""
         rows = tuple(
-            (name, duration(seconds), f"{1000 * seconds / steps:,.1f} ms", self.figure_text(figure))
-            for name, (seconds, figure) in (("the tutorial's program", theirs), ("the studio", own))
-        )
-        table = Table(("training", ">time", ">per step", f">{self.figure_name}"), rows)
-        train, test = (count(len(part), "sprite") for part in (examples.training, examples.test))
-        quicker, times = ("program", own[0] / theirs[0]) if theirs[0] < own[0] else ("studio", theirs[0] / own[0])
-        compared = f"The {quicker} was {times:.2g} times as fast." if times >= _FASTER else "Both took equally long."
+            (
+                name, number(training.steps), duration(training.seconds), f"{1000 * training.step_s:,.1f} ms",
+                self.figure_text(training.figure),
+            )
+            for name, training in (("the tutorial's program", theirs), ("the studio", own))
+        )  # fmt: skip
+        table = Table(("training", ">steps", ">time", ">per step", f">{self.figure_name}"), rows)
+        test = count(len(examples.test), "sprite")
+        quicker, slower = (theirs, own) if theirs.step_s < own.step_s else (own, theirs)
+        times, name = slower.step_s / quicker.step_s, "program" if quicker is theirs else "studio"
+        compared = f"The {name} was {times:.2g} times as fast." if times >= _FASTER else "Both were equally fast."
         sentences = (
-            f"Both trained {count(self.epochs, 'epoch')} on {train}: {number(steps)} steps of {number(BATCH)} on "
-            f"{context.device.name}. {test} were kept for the test.",
+            f"{self._describe_steps(context, examples, theirs, own)} {test} were kept for the test.",
             f"{compared} The {self.figure_name} of the program is "
-            f"{self.figure_text(theirs[1])}, the studio's is {self.figure_text(own[1])}.",
+            f"{self.figure_text(theirs.figure)}, the studio's is {self.figure_text(own.figure)}.",
             "Change the program below and run it: more epochs, another network, another learning rate.",
         )
         return Outcome((), (table,), sentences)
+
+    def _describe_steps(self, context: ExperimentContext, examples: Examples, theirs: Trained, own: Trained) -> str:
+        """Return what was trained, in sentences: all epochs, or as many steps as the time allowed."""
+        train, batches = count(len(examples.training), "sprite"), f"batches of {BATCH} on {context.device.name}"
+        planned = self.epochs * -(-len(examples.training) // BATCH)
+        if theirs.steps == own.steps == planned:
+            epochs = count(self.epochs, "epoch")
+            return f"Both trained {epochs} on {train}: {count(planned, 'step')} with {batches}."
+        return (
+            f"Both trained on {train} with {batches}. {count(self.epochs, 'epoch')} are {count(planned, 'step')}, but "
+            f"each training stops after {duration(_SHARE * context.seconds)}: the program took "
+            f"{count(theirs.steps, 'step')}, the studio {count(own.steps, 'step')}."
+        )
+
+
+def _executed(code: str, name: str, limit_s: float) -> Generator[Progress, None, dict[str, Any]]:
+    """Execute a program in a thread; return its names. Yields the seconds passed, out of `limit_s`."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    with contextlib.redirect_stdout(io.StringIO()), ThreadPoolExecutor(1) as pool:
+        start_s, running = time.perf_counter(), pool.submit(exec, compile(code, name, "exec"), names)
+        while not running.done():
+            wait([running], timeout=_POLL_S)
+            yield _seconds(start_s, limit_s, "the tutorial's program")
+    running.result()  # raises the program's error
+    return names
+
+
+def _trained(training: BenchmarkTrainer, steps: int, limit_s: float) -> Generator[Progress, None, tuple[int, float]]:
+    """Train for at most `steps` steps and `limit_s`; return the steps taken and the seconds. Yields Progress."""
+    training.time_steps()  # warm-up
+    taken, start_s = 0, time.perf_counter()
+    told_s = start_s
+    while taken < steps and (taken == 0 or told_s - start_s < limit_s):
+        training.train_step()
+        taken += 1
+        if time.perf_counter() - told_s > TICK_S:
+            training.wait()  # else a device with queued steps would pass the limit
+            told_s = time.perf_counter()
+            yield _seconds(start_s, limit_s, "the studio's training")
+    training.wait()
+    return taken, time.perf_counter() - start_s
+
+
+def _seconds(start_s: float, limit_s: float, what: str) -> Progress:
+    """Return the progress of a training with a time limit."""
+    limit, passed = max(1, round(limit_s)), round(time.perf_counter() - start_s)
+    return Progress(min(passed, limit), limit, f"seconds of {what}")
 
 
 @torch.no_grad()

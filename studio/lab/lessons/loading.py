@@ -191,7 +191,7 @@ def _table(speeds: Mapping[tuple[int, int, bool], float]) -> Table:
 def _speed(
     step: Step, loader: DataLoader[Any], target: torch.device, seconds: float, progress: Progress
 ) -> Generator[Progress, None, tuple[float, float]]:
-    """Train for at least an epoch and `seconds`; return sprites per second, and the seconds before the first batch.
+    """Train for `seconds`, in at least a step; return sprites per second, and the seconds before the first batch.
 
     Yields `progress` after each epoch.
     """
@@ -206,9 +206,8 @@ def _speed(
             step.x, step.y = x.to(target, non_blocking=True), y.to(target, non_blocking=True)
             step()
             sprites += len(y)
-        detection.synchronize(target)
-        passed_s = time.perf_counter() - start_s
+            if time.perf_counter() - start_s > seconds:
+                detection.synchronize(target)
+                return sprites / (time.perf_counter() - start_s), first_s
         yield progress
-        if passed_s > seconds:
-            return sprites / passed_s, first_s
         batches = iter(loader)

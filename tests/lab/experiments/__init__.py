@@ -1,0 +1,1 @@
+"""Tests of lessons whose explanation follows the measurement."""
