@@ -107,7 +107,10 @@ _FIXED = {  # by context: keys that the user can't change, title
     ),
     "Characters": (("Return, Enter", "Open the cell in the editor"), ("Del", "Clear the selected given cells")),
     "Given tiles": (("Return, Enter", "Open a file for the place"), ("Del", "Clear the selected places")),
-    "Lessons": (("Ctrl+Return", "Run the code, or check the exercise"),),
+    "Lessons": (
+        ("Return, Enter", "In the list: go to the lesson; at a choice: choose it, then measure"),
+        ("Ctrl+Return", "Run the code, or check the exercise"),
+    ),
     "Editor": (
         ("Left, Right, Up, Down", "Move the cursor; with Shift by 8 pixels"),
         ("Return, Enter", "Use the tool at the cursor; with Shift like the right button"),

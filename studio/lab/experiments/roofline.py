@@ -83,7 +83,7 @@ with FlopCounterMode(display=False) as flops, Operations():
 print(f"a step: {{1000 * seconds(step):.2f}} ms")
 print(f"arithmetic alone: {{1000 * flops.get_total_flops() / peak:.2f}} ms")
 print(f"memory alone: {{1000 * Operations.moved / bandwidth:.2f}} ms")
-print(f"calls alone: {{1000 * Operations.calls * call:.2f}} ms")
+print(f"Python alone: {{1000 * Operations.calls * call:.2f}} ms")
 """
 
 
@@ -255,7 +255,7 @@ def _table(costs: Mapping[int, StepCost], limits: DeviceLimits, context: Experim
         work = _large(cost.flops), memory(cost.moved_bytes), number(cost.calls)
         rows.append((count(size, context.recipe.noun), *work, *alone, milliseconds(cost.step_s)))
     work_columns = ">operations", ">bytes moved", ">calls"
-    time_columns = ">compute alone", ">memory alone", ">calls alone", ">whole step"
+    time_columns = ">compute alone", ">memory alone", ">Python alone", ">whole step"
     return Table(("step of", *work_columns, *time_columns), tuple(rows))
 
 

@@ -75,34 +75,36 @@ def run(code: str, lesson: Lesson | None, output: io.TextIOBase) -> CodeDone:
     if error or lesson is None:
         return CodeDone(error, took_s=took_s)
     with contextlib.redirect_stdout(io.StringIO()):
-        return CodeDone(problem=_problem_of(lesson, names), took_s=took_s, is_checked=True)
+        return CodeDone(problem=_problem_of(lesson, names, code), took_s=took_s, is_checked=True)
 
 
 def _error_of(code: str, names: dict[str, Any]) -> str:
-    """Execute code; return 'Line 3: NameError: ...' for an exception, else ''."""
+    """Execute code; return the description of an exception, or ''."""
     try:
         exec(compile(code, _FILE, "exec"), names)  # the learner's own code
     except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - told to the learner
-        return _describe(error)
+        return _describe(error, code)
     return ""
 
 
-def _describe(error: BaseException) -> str:
+def _describe(error: BaseException, code: str) -> str:
+    r"""Return an error with its line of the code: "Line 3: x = y\nNameError: name 'y' is not defined"."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == _FILE]
     line = error.lineno if isinstance(error, SyntaxError) and error.filename == _FILE else lines[-1] if lines else None
-    place = f"Line {line}: " if line else ""
+    texts = code.split("\n")
+    place = f"Line {line}: {texts[line - 1].strip()}\n" if line and line <= len(texts) else ""
     said = error.msg if isinstance(error, SyntaxError) else str(error)
     return f"{place}{type(error).__name__}: {said}".rstrip(": ")[:2000]
 
 
-def _problem_of(lesson: Lesson, names: dict[str, Any]) -> str:
+def _problem_of(lesson: Lesson, names: dict[str, Any], code: str) -> str:
     """Return a sentence about the error in a solution; '' for a right solution."""
     try:
         return lesson.exercise.check(names)
     except KeyError as error:
         return f"The program does not define {error.args[0]!r}."
     except Exception as error:  # noqa: BLE001 - the check calls functions of the learner
-        return f"The check stopped with an error. {_describe(error)}"
+        return f"The check stopped with an error. {_describe(error, code)}"
 
 
 class _Output(io.TextIOBase):

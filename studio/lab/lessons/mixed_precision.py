@@ -120,7 +120,7 @@ class MixedPrecision(Lesson):
         fp32_bytes, bf16_bytes = float(figures["fp32_kept_bytes"]), float(figures["bf16_kept_bytes"])
         why = {
             _FASTER: "Your device has units for 16-bit numbers, or the step mostly waits for memory.",
-            _SAME: "The size of the numbers does not limit the step, or converting them takes as long as 16 bits save.",
+            _SAME: "Converting the numbers takes the time that 16 bits save, or the step does not wait for memory.",
             _SLOWER: "Your device probably has no units for bfloat16, and converts the numbers of each product first.",
         }[str(self.measured(figures))]
         return [

@@ -121,7 +121,7 @@ def _check(names: Mapping[str, Any]) -> str:
     try:
         loss = train_step(nn.Linear(8, 3), x, y, _META)
     except RuntimeError as error:
-        return f"With another device PyTorch says: {str(error).splitlines()[0].rstrip('.')}."
+        return f"With another device PyTorch says: {str(error).splitlines()[0].rstrip('.!')}."
     if loss.device.type != _META:
         return f"The loss is on '{loss.device}' instead of the device."
     network = nn.Linear(8, 3)
@@ -170,13 +170,14 @@ class Moving(Lesson):
 
     def run(self, context: ExperimentContext) -> Events:
         rows, errors = list[tuple[str, str]](), 0
-        for done, mistake in enumerate(_MISTAKES, 1):
+        for number, mistake in enumerate(_MISTAKES, 1):
             error, seen = _try(mistake, context)
             errors += bool(error)
-            rows += _labelled(mistake.title, mistake.code)
+            rows += [("", "")] if rows else []  # space between two mistakes
+            rows += _labelled(f"{number}. {mistake.title}", mistake.code)
             rows += _labelled("    PyTorch says", error or f"no error; {mistake.look[0]} {seen}")
             rows += _labelled("    better", mistake.fixed)
-            yield Progress(done, len(_MISTAKES), "mistakes made")
+            yield Progress(number, len(_MISTAKES), "mistakes made")
         silent = len(_MISTAKES) - errors
         figures: dict[str, float | str] = {
             "errors": float(errors), "mistakes": float(len(_MISTAKES)), "device": _elsewhere(context),

@@ -168,7 +168,10 @@ class Saving(Lesson):
             Table(("name in the state_dict", "shape", "dtype", "device"), tuple(rows)),
             Table(("loading a stranger's file with", "what happened"), tries),
         )
-        sentence = f"The state_dict of {count(number, 'weight')} takes {memory(size_bytes)}."
+        sentence = (
+            f"The state_dict of {count(number, 'weight')} takes {memory(size_bytes)}. The name '0.weight' means the "
+            "weights of layer 0."
+        )
         yield Outcome(tables=tables, sentences=(sentence,), figures=figures)
 
     def measured(self, figures: Figures) -> Answer:

@@ -25,11 +25,11 @@ _LIMIT_S = 3.0
     ("code", "error"),
     [
         ("print(1)", ""),
-        ("x = 1\nraise ValueError('no')", "Line 2: ValueError: no"),
-        ("x = (", "Line 1: SyntaxError: '(' was never closed"),
-        ("def f():\n    return y\nf()", "Line 2: NameError: name 'y' is not defined"),
-        ("exit(3)", "Line 1: SystemExit: 3"),
-        ("def f(): f()\nf()", "Line 1: RecursionError: maximum recursion depth exceeded"),
+        ("x = 1\nraise ValueError('no')", "Line 2: raise ValueError('no')\nValueError: no"),
+        ("x = (", "Line 1: x = (\nSyntaxError: '(' was never closed"),
+        ("def f():\n    return y\nf()", "Line 2: return y\nNameError: name 'y' is not defined"),
+        ("exit(3)", "Line 1: exit(3)\nSystemExit: 3"),
+        ("def f(): f()\nf()", "Line 1: def f(): f()\nRecursionError: maximum recursion depth exceeded"),
         ("'\0'", "SyntaxError: source code string cannot contain null bytes"),
     ],
 )

@@ -36,24 +36,13 @@ class CodeEditor(QPlainTextEdit):
     def _follow_cursor(self) -> None:
         """Scroll the page to the cursor: the field shows all lines and does not scroll by itself."""
         if self.hasFocus():
-            self._scroll_page(self.cursorRect().top(), self.cursorRect().bottom())
-
-    def _scroll_page(self, top: int, bottom: int) -> None:
-        """Scroll the page until the field's pixels from y = `top` to `bottom` are visible, or at least the top."""
-        area = self.parentWidget()
-        while area is not None and not isinstance(area, QScrollArea):
-            area = area.parentWidget()
-        content = area.widget() if area is not None else None
-        if area is not None and content is not None:
-            for y in (bottom, top):
-                place = self.mapTo(content, QPoint(0, y))
-                area.ensureVisible(place.x(), place.y(), 0, factory.GRID)
+            scroll_page(self, self.cursorRect().top(), self.cursorRect().bottom())
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         """Show the whole field when Tab moves the focus here."""
         super().focusInEvent(event)
         if event.reason() in TAB_REASONS:
-            self._scroll_page(0, self.height())
+            scroll_page(self, 0, self.height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -73,17 +62,33 @@ class CodeEditor(QPlainTextEdit):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Indent a new line as the line before, deeper after a colon; Backspace removes a level of indentation."""
         cursor = self.textCursor()
-        before = cursor.block().text()[: cursor.positionInBlock()]
+        text, at = cursor.block().text(), cursor.positionInBlock()
+        before, after = text[:at], text[at:]
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not event.modifiers():
             indent = before[: len(before) - len(before.lstrip())]
-            self.insertPlainText("\n" + indent + (_INDENT if before.rstrip().endswith(":") else ""))
-            self.ensureCursorVisible()
+            if not cursor.hasSelection():
+                blanks = len(after) - len(after.lstrip())
+                cursor.movePosition(QTextCursor.MoveOperation.Right, QTextCursor.MoveMode.KeepAnchor, blanks)
+            cursor.insertText("\n" + indent + (_INDENT if before.rstrip().endswith(":") else ""))
+            self.setTextCursor(cursor)
         elif event.key() == Qt.Key.Key_Backspace and before.endswith(_INDENT) and before.isspace():
             if not cursor.hasSelection():
                 cursor.movePosition(QTextCursor.MoveOperation.Left, QTextCursor.MoveMode.KeepAnchor, len(_INDENT))
             cursor.removeSelectedText()
         else:
             super().keyPressEvent(event)
+
+
+def scroll_page(part: QWidget, top: int, bottom: int) -> None:
+    """Scroll the page to the rows of pixels from `top` to `bottom` of a part; the top wins if the page is too low."""
+    area = part.parentWidget()
+    while area is not None and not isinstance(area, QScrollArea):
+        area = area.parentWidget()
+    content = area.widget() if area is not None else None
+    if area is not None and content is not None:
+        for y in (bottom, top):
+            place = part.mapTo(content, QPoint(0, y))
+            area.ensureVisible(place.x(), place.y(), 0, factory.GRID)
 
 
 class CodeRunner(QWidget):
@@ -103,11 +108,13 @@ class CodeRunner(QWidget):
         self.output = factory.code_view("Output", "Text that the program has printed.")
         self.output.setTabChangesFocus(True)
         self.output.hide()
+        self._scroll = QTimer(self, singleShot=True, interval=0)  # once the page has its new height
+        self._scroll.timeout.connect(self._show_output)
         buttons = factory.row(self.start, self.stop, self.reset, self.state, grows=3)
         self.setLayout(factory.column(self.editor, buttons, self.output))
         keys.fixed_shortcut("Ctrl+Return", self.editor, self._on_start_clicked)
         self.editor.textChanged.connect(self._on_edited)
-        run.changed.connect(self._refresh)
+        run.changed.connect(self._on_run_changed)
         self._refresh()
 
     def show_code(self, original: str) -> None:
@@ -120,9 +127,9 @@ class CodeRunner(QWidget):
 
         original: code that Reset restores. code: the program of a run without edits; '' for `original`.
         """
-        self.run.changed.disconnect(self._refresh)
+        self.run.changed.disconnect(self._on_run_changed)
         self.run, self._original = run, original
-        run.changed.connect(self._refresh)
+        run.changed.connect(self._on_run_changed)
         with QSignalBlocker(self.editor):  # not an edit of the user
             self.editor.setPlainText(code or original if run.code is None else run.code)
         self.editor.fit()
@@ -169,10 +176,13 @@ class CodeRunner(QWidget):
     @Slot()
     def _refresh(self) -> None:
         run, code = self.run, self.editor.toPlainText()
-        is_running = run.is_running()
-        reason = "The program is running." if is_running else self._obstacle or ("" if code.strip() else _NO_CODE)
-        factory.set_enabled(self.start, reason)
-        factory.set_enabled(self.stop, "" if is_running else "No program is running.")
+        reason = "The program is running." if run.is_running() else self._obstacle or ("" if code.strip() else _NO_CODE)
+        start, stop = (self.start, reason), (self.stop, "" if run.is_running() else "No program is running.")
+        pressed, following = (start, stop) if run.is_running() else (stop, start)
+        factory.set_enabled(*following)
+        if pressed[0].hasFocus():  # before the pressed button is disabled, which would lose the focus
+            following[0].setFocus()
+        factory.set_enabled(*pressed)
         factory.set_enabled(self.reset, "" if code != self._original else "The code is unchanged.")
         self.state.setText(self._state())
         if run.output != self.output.toPlainText():
@@ -180,6 +190,19 @@ class CodeRunner(QWidget):
             self._fit_output()
             self.output.verticalScrollBar().setValue(self.output.verticalScrollBar().maximum())
         self.output.setVisible(bool(run.output))
+
+    @Slot()
+    def _on_run_changed(self) -> None:
+        self._refresh()
+        self._scroll.start()
+
+    @Slot()
+    def _show_output(self) -> None:
+        """Scroll the page to the output, unless the user edits a running program or works elsewhere on the page."""
+        focused = self.window().focusWidget()
+        is_edited = self.editor.hasFocus() and self.run.is_running()
+        if focused is not None and self.isAncestorOf(focused) and not is_edited:
+            scroll_page(self, self.start.y(), self.height())
 
     def _state(self) -> str:
         run, done = self.run, self.run.done
@@ -190,5 +213,5 @@ class CodeRunner(QWidget):
         if done is None:
             return ""
         if done.error or done.problem:
-            return done.error or done.problem
+            return done.error or f"Not solved yet. {done.problem}"
         return "Solved." if done.is_checked else f"Finished in {duration(done.took_s)}."

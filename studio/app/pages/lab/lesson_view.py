@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QButtonGroup, QLineEdit, QRadioButton, QWidget
 
+from studio.app import keys
 from studio.app.pages.lab.code_runner import CodeRunner
 from studio.app.pages.lab.result_view import ResultView, read_more_label
 from studio.app.state.late import lesson_base, lesson_cards
@@ -26,6 +27,7 @@ class PredictionBox(QWidget):
     """Asks for a prediction: a click on a choice, or a typed number."""
 
     changed = Signal()
+    entered = Signal()  # Enter was pressed at a prediction
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,6 +43,8 @@ class PredictionBox(QWidget):
         self.setLayout(factory.column(self._choices, self._typed, self.error))
         self._group.buttonToggled.connect(self.changed)
         self.number.textEdited.connect(self._on_number_edited)
+        for key in ("Return", "Enter"):
+            keys.fixed_shortcut(key, self, self._on_enter)
 
     def ask(self, prediction: lesson_base.Prediction, answer: lesson_base.Answer | None) -> None:
         """Show the choices or the field. answer: the learner's earlier prediction; None for none."""
@@ -54,6 +58,7 @@ class PredictionBox(QWidget):
             radio.setProperty("choice", choice)
             self._group.addButton(radio)
             self._choices.addWidget(radio)
+            radio.show()  # at once, so that it can take the focus
             radio.setChecked(choice == answer)
         self._typed.setVisible(not prediction.choices)
         self.unit.setText(prediction.unit)
@@ -78,6 +83,15 @@ class PredictionBox(QWidget):
             return self._prediction.read(self.number.text())
         except UsageError:
             return None
+
+    @Slot()
+    def _on_enter(self) -> None:
+        """Choose the focused choice; with a prediction, announce that Enter was pressed."""
+        choice = next((button for button in self._group.buttons() if button.hasFocus()), None)
+        if choice is not None and not choice.isChecked():
+            choice.click()
+        else:
+            self.entered.emit()
 
     @Slot()
     def _on_number_edited(self) -> None:
@@ -124,7 +138,7 @@ class LessonView(QWidget):
         self._measured, self._exercise = self._measured_part(), self._exercise_part()
         self._lay_out()
         self.prediction.changed.connect(self._on_predicted)
-        self.prediction.number.returnPressed.connect(self.measure.click)
+        self.prediction.entered.connect(self.measure.click)
         self._lessons.changed.connect(self._show_record)
         session.lab.changed.connect(self._refresh)
         session.lab.progressed.connect(self._on_progressed)
@@ -133,6 +147,7 @@ class LessonView(QWidget):
 
     def before_show(self) -> None:
         """Give *Cancel* the height of *Measure*: the page must not jump when one button replaces the other."""
+        self.measure.ensurePolished()
         self.cancel.setMinimumHeight(self.measure.sizeHint().height())
 
     def show_lesson(self, lesson: lesson_base.Lesson, number: int, total: int) -> None:
@@ -163,11 +178,12 @@ class LessonView(QWidget):
 
     def _measured_part(self) -> QWidget:
         parts = (
-            factory.heading("Measured"), self.verdict, self.findings, factory.heading("Why"), self.explanation,
-            factory.heading("On a graphics card"), self.gpu,
-            factory.heading("The same in plain PyTorch"), self.program,
-        )  # fmt: skip
-        return factory.panel(factory.column(*parts, spacing=factory.GRID))
+            factory.column(factory.heading("Measured"), self.verdict, self.findings),
+            factory.column(factory.heading("Why"), self.explanation),
+            factory.column(factory.heading("On a graphics card"), self.gpu),
+            factory.column(factory.heading("The same in plain PyTorch"), self.program),
+        )
+        return factory.panel(factory.column(*parts, spacing=2 * factory.GRID))
 
     def _exercise_part(self) -> QWidget:
         solution = factory.row(self.solution, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QSplitter, QWidget
 
-from studio.app import dialogs, theme
+from studio.app import dialogs, keys, theme
 from studio.app.pages.lab.lesson_view import LessonView
 from studio.app.state.late import class_settings, lesson_records
 from studio.app.state.session import Session
@@ -18,7 +18,9 @@ _NAME = "Your name on the page to hand in. Each name has separate answers."
 _OPEN = "Open a teacher's class file, with lessons, sprites and times for the class."
 _LEAVE = "Leave the class and show all lessons."
 _SAVE = "Save your predictions, measurements and exercises as a single HTML page."
+_LIST = "Lessons in the order of the path. Enter goes to the chosen lesson."
 _LOADING = "Loading PyTorch…"
+_LESSON = "lesson"  # name in the settings
 _LINES = 2  # per lesson in the list: title and progress
 
 
@@ -44,6 +46,8 @@ class LessonsPage(QWidget):
         session.lessons.changed.connect(self._refresh)
         session.lessons.switched.connect(self._on_switched)
         self.list.currentRowChanged.connect(self._show_lesson)
+        for key in ("Return", "Enter"):
+            keys.fixed_shortcut(key, self.list, self._focus_lesson)
         self.name.editingFinished.connect(self._on_name_edited)
         self.view.next_requested.connect(self._on_next_requested)
         self._on_listed()
@@ -60,7 +64,7 @@ class LessonsPage(QWidget):
         self.session.settings.set_layout("lessons", self._splitter.saveState())
 
     def _lay_out(self) -> None:
-        factory.set_name_and_tip(self.list, "Lessons", "Lessons in the order of the path.")
+        factory.set_name_and_tip(self.list, "Lessons", _LIST)
         self.list.setObjectName("lessons")
         self.list.setWordWrap(True)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -77,7 +81,7 @@ class LessonsPage(QWidget):
 
     @Slot()
     def _on_listed(self) -> None:
-        """List the lessons of the class, or all lessons."""
+        """List the lessons of the class, or all lessons, and show the lesson that was shown last."""
         self.list.clear()
         for _ in self.session.lessons.known():
             item = QListWidgetItem(self.list)
@@ -85,7 +89,8 @@ class LessonsPage(QWidget):
             item.setSizeHint(QSize(0, 2 * factory.GRID + _LINES * self.fontMetrics().lineSpacing()))
         self.view.setVisible(self.list.count() > 0)
         self._refresh()
-        self.list.setCurrentRow(0)
+        names, last = [lesson.name for lesson in self.session.lessons.known()], self.session.settings.text(_LESSON)
+        self.list.setCurrentRow(names.index(last) if last in names else 0)
 
     def _refresh_class(self) -> None:
         """Show the title and the settings of the class, and the button to open or to leave a class."""
@@ -127,6 +132,7 @@ class LessonsPage(QWidget):
     def _show_lesson(self) -> None:
         known, row = self.session.lessons.known(), self.list.currentRow()
         if 0 <= row < len(known):
+            self.session.settings.set_text(_LESSON, known[row].name)
             self.view.show_lesson(known[row], row + 1, len(known))
             self._scroll.verticalScrollBar().setValue(0)
 
@@ -138,7 +144,12 @@ class LessonsPage(QWidget):
     @Slot()
     def _on_next_requested(self) -> None:
         self.list.setCurrentRow(self.list.currentRow() + 1)
-        focus_part(self.view.prediction)
+        self._focus_lesson()
+
+    @Slot()
+    def _focus_lesson(self) -> None:
+        """Move the focus to the prediction; to the lesson's first control while a measurement runs."""
+        focus_part(self.view.prediction if self.view.prediction.isEnabled() else self.view)
 
     @Slot()
     def _on_name_edited(self) -> None:

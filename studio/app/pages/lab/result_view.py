@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.app.pages.lab.code_runner import CodeRunner
+from studio.app.pages.lab.result_table import ResultTable
 from studio.app.widgets import factory
-from studio.app.widgets.input import PageWheel
 from studio.app.widgets.layout import Collapsible
 from studio.app.widgets.link import LinkLabel
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.formatting import local_time
-from studio.lab.outcome import Line, Outcome, Picture, Plot, Table
+from studio.lab.outcome import Line, Outcome, Picture, Plot
 from studio.lab.results import Result
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class ResultView(QWidget):
             strip = factory.column(title, PictureStrip(picture), spacing=factory.GRID // 2)
             self._parts.addWidget(factory.panel(strip))
         for table in outcome.tables:
-            self._parts.addWidget(_grid(table))
+            self._parts.addWidget(ResultTable(table))
 
     def _draw(self) -> None:
         if not self._can_plot:
@@ -138,25 +138,3 @@ def _others(compared: Outcome | None, plot: Plot, name: str) -> tuple[Line, ...]
     """Return the compared result's lines for a plot, matched by title. name: added to the labels."""
     found = [other for other in compared.plots if other.title == plot.title] if compared else []
     return tuple(Line(f"{line.name}, {name}", line.x, line.y, line.dots) for other in found for line in other.lines)
-
-
-def _grid(table: Table) -> QScrollArea:
-    """Return a table as a grid of labels; a wide table scrolls sideways."""
-    grid = QGridLayout()
-    grid.setHorizontalSpacing(3 * factory.GRID)
-    grid.setVerticalSpacing(factory.GRID // 2)
-    for column, name in enumerate(table.columns):
-        side = Qt.AlignmentFlag.AlignRight if name.startswith(">") else Qt.AlignmentFlag.AlignLeft
-        grid.addWidget(factory.text(name.removeprefix(">"), "muted", wrap=False), 0, column, side)
-        for row, texts in enumerate(table.rows, 1):
-            grid.addWidget(factory.text(texts[column], wrap=False), row, column, side)
-    grid.setColumnStretch(len(table.columns), 1)
-    area = factory.scroll_area(factory.panel(grid))
-    PageWheel(area)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
-    area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-    factory.set_name_and_tip(area, "Table of results", "Scroll sideways with Left and Right.")
-    area.setObjectName("table")  # shows the focus
-    area.setFixedHeight(grid.sizeHint().height() + area.horizontalScrollBar().sizeHint().height() + 2)
-    return area

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QRadioButton, QScrollArea
+from PySide6.QtWidgets import QRadioButton
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
@@ -19,7 +18,6 @@ from studio.app.pages.lab.code_runner import CodeEditor
 from studio.app.pages.lab.lesson_view import PredictionBox
 from studio.app.pages.lab.lessons_page import LessonsPage
 from studio.app.pages.lab.page import LabPage
-from studio.app.pages.lab.result_view import ResultView
 from studio.app.state.session import Session
 from studio.core.events import Events, Progress
 from studio.data.sprites import Sprites
@@ -111,6 +109,7 @@ def test_predict_measure_and_go_on(
     assert target.exists()
     click(view.next)
     assert view.lesson is not None and view.lesson.name == "toy-two" and not view.next.isEnabled()
+    assert page.window().focusWidget() is view.prediction.findChildren(QRadioButton)[-2]
     assert not view.verdict.isVisible() and view.prediction.answer() is None
     page.name.setText("Ada")
     page.name.editingFinished.emit()
@@ -122,7 +121,7 @@ def test_run_stop_reset_and_check_code(qtbot: QtBot, page: LessonsPage, monkeypa
     exercise = page.view.exercise
     assert not exercise.stop.isEnabled() and not exercise.reset.isEnabled()
     click(exercise.start)
-    qtbot.waitUntil(lambda: exercise.state.text() == "Not yet.", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: exercise.state.text() == "Not solved yet. Not yet.", timeout=LONG_MS)
     assert exercise.output.toPlainText() == "print('start')\n" and not page.view.solution.isEnabled()
     exercise.editor.setPlainText("endless")
     click(exercise.start)
@@ -164,7 +163,8 @@ def test_a_check_goes_on_while_another_lesson_is_shown(
     assert not exercise.output.isVisible() and exercise.state.text() == ""
     page.list.setCurrentRow(0)
     assert exercise.editor.toPlainText() == "print('mine')"
-    assert (exercise.output.toPlainText(), exercise.state.text()) == ("printed later", "Solved.")
+    qtbot.waitUntil(lambda: exercise.state.text() == "Solved.", timeout=LONG_MS)
+    assert exercise.output.toPlainText() == "printed later"
 
 
 def test_edited_code_is_kept(qtbot: QtBot, page: LessonsPage) -> None:
@@ -284,19 +284,54 @@ def test_code_is_as_high_as_its_wrapped_lines(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: editor.verticalScrollBar().maximum() == 0)
 
 
-def test_the_wheel_over_a_table_scrolls_the_page(qtbot: QtBot) -> None:
-    view = ResultView()
-    qtbot.addWidget(view)
-    view.show_outcome(Outcome(tables=(Table(("word",), (("long " * 90,),)),)))
-    view.resize(300, 300)
-    view.show()
-    (table,) = (area for area in view.findChildren(QScrollArea) if area.objectName() == "table")
-    bar = table.horizontalScrollBar()
-    qtbot.waitUntil(lambda: bar.maximum() > 0)
-    for part in (table, table.viewport(), bar):
-        wheel = QWheelEvent(
-            QPointF(5, 5), QPointF(5, 5), QPoint(), QPoint(0, -120), Qt.MouseButton.NoButton,
-            Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
-        )  # fmt: skip
-        QApplication.sendEvent(part, wheel)
-        assert bar.value() == 0
+def test_enter_after_a_colon_and_before_indented_code(qtbot: QtBot) -> None:
+    editor: Any = CodeEditor("Code", "A tip.")
+    qtbot.addWidget(editor)
+    editor.setPlainText("    scores = network(x)")
+    QTest.keyClicks(editor, "    with torch.no_grad():")
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    assert editor.toPlainText() == "    with torch.no_grad():\n        scores = network(x)"
+
+
+def test_a_lesson_by_the_enter_key(qtbot: QtBot, page: LessonsPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = page.view
+    page.list.setCurrentRow(1)
+    page.list.setFocus()
+    QTest.keyClick(page.list, Qt.Key.Key_Return)
+    choices = [each for each in view.prediction.findChildren(QRadioButton) if each.isVisible()]
+    assert page.window().focusWidget() is choices[0]
+    choices[1].setFocus()
+    QTest.keyClick(choices[1], Qt.Key.Key_Return)
+    assert view.prediction.answer() == "the second" and not view.findings.isVisible()
+    QTest.keyClick(choices[1], Qt.Key.Key_Return)
+    qtbot.waitUntil(view.findings.isVisible, timeout=LONG_MS)
+    later = LessonsPage(page.session)
+    qtbot.addWidget(later)
+    assert later.list.currentRow() == 1  # the lesson that was shown last
+
+
+def test_the_focus_stays_with_a_running_program(
+    qtbot: QtBot, page: LessonsPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning, "run_code", _printing)
+    exercise = page.view.exercise
+    exercise.editor.setPlainText("endless")
+    exercise.start.setFocus()
+    QTest.keyClick(exercise.start, Qt.Key.Key_Return)
+    assert page.window().focusWidget() is exercise.stop
+    QTest.keyClick(exercise.stop, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: exercise.state.text() == "Stopped.", timeout=LONG_MS)
+    assert page.window().focusWidget() is exercise.start
+
+
+def test_the_page_scrolls_to_the_output_of_a_program(
+    qtbot: QtBot, page: LessonsPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning, "run_code", _printing)
+    exercise = page.view.exercise
+    page.resize(900, 400)
+    exercise.editor.setPlainText("print('one')\n" * 30)
+    exercise.editor.setFocus()
+    QTest.keyClick(exercise.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: exercise.state.text() == "Solved.", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not exercise.output.visibleRegion().isEmpty())
