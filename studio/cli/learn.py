@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
+import textwrap
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from studio.lab.lessons.base import Answer, Lesson
 
 _TRIES_BEFORE_ANSWER = 3  # then the solution is shown
+_MOST_COLUMNS = 100  # longer lines are hard to read
 
 
 def learn(args: argparse.Namespace) -> int:
@@ -44,7 +47,7 @@ def learn(args: argparse.Namespace) -> int:
         give = _lesson if args.exercise is None else _exercise
         code = give(chosen, args, settings, learner, reporter)
     elif args.out is None:
-        return _list(settings, learner, reporter)
+        return _list(args, settings, learner, reporter)
     for out in filter(None, (args.out, settings.hand_in)):
         _save_page(out, learner, reporter)
     return code
@@ -58,7 +61,7 @@ def _check_out(args: argparse.Namespace) -> None:
         raise UsageError(f"A page can't be saved as {out.suffix!r}.", f"Use {' or '.join(suffixes)}, or a folder.")
 
 
-def _list(settings: ClassSettings, learner: str, reporter: Reporter) -> int:
+def _list(args: argparse.Namespace, settings: ClassSettings, learner: str, reporter: Reporter) -> int:
     """Print the lessons and what the learner has done."""
     from studio.lab.learn.records import load_record
 
@@ -74,7 +77,7 @@ def _list(settings: ClassSettings, learner: str, reporter: Reporter) -> int:
         rows.append((str(number), item.name, item.question, done, "solved" if record.passed else ""))
     reporter.print_table((">", "lesson", "question", "done", "exercise"), rows)
     minutes = sum(item.minutes for _, item in settings.lessons())
-    begin = command_line("studio", "learn", "1", *(["--class", str(settings.path)] if settings.path else []))
+    begin = _command(args, settings, "1")
     reporter.print(f"\n{count(len(rows), 'lesson')}, about {minutes} minutes. Begin:  {begin}")
     reporter.print(f"Answers are kept for {learner}; --name chooses another name.")
     return DONE
@@ -92,12 +95,13 @@ def _lesson(chosen: Lesson, args: argparse.Namespace, settings: ClassSettings, l
     context = lesson_context(sprites, device, settings.seconds or chosen.seconds)
     done = run_job(run_lesson(chosen, context, answer, learner), reporter, LessonDone)
     _print_record(done.record, reporter)
-    reporter.print(f"\nWhat a GPU would show: {' '.join([chosen.gpu, *card_sentences(chosen)])}")
+    _print_text(f"\nWhat a GPU would show: {' '.join([chosen.gpu, *card_sentences(chosen)])}", reporter)
     reporter.print(f"\nIn plain PyTorch:\n\n{chosen.code(context)}")
     name, address = chosen.read_on
     reporter.print(f"PyTorch's own page: {name}, {address}")
-    again = command_line("studio", "learn", chosen.name, "--exercise", f"{chosen.name}.py")
-    reporter.print(f"\nExercise. {chosen.exercise.task}\nBegin:  {again}")
+    _print_text(f"\nExercise. {chosen.exercise.task}", reporter)
+    reporter.print(f"Begin:  {_command(args, settings, chosen.name, '--exercise', f'{chosen.name}.py')}")
+    _print_next(chosen, args, settings, reporter)
     return DONE
 
 
@@ -105,8 +109,8 @@ def _introduce(chosen: Lesson, settings: ClassSettings, reporter: Reporter) -> N
     numbers = {item.name: number for number, item in settings.lessons()}
     reporter.print(f"Lesson {numbers[chosen.name]}: {chosen.title}\n")
     for paragraph in chosen.intro:
-        reporter.print(f"{paragraph}\n")
-    reporter.print(chosen.question)
+        _print_text(f"{paragraph}\n", reporter)
+    _print_text(chosen.question, reporter)
     for letter, choice in chosen.prediction.lettered():
         reporter.print(f"  {letter}  {choice}")
 
@@ -146,7 +150,29 @@ def _print_record(record: LessonRecord, reporter: Reporter) -> None:
         reporter.print_table(table.columns, table.rows)
     reporter.print()
     for sentence in (*outcome.sentences, *record.explanation):
-        reporter.print(sentence)
+        _print_text(sentence, reporter)
+
+
+def _print_text(text: str, reporter: Reporter) -> None:
+    """Print a text; on a terminal, with line breaks between words."""
+    width = min(_MOST_COLUMNS, shutil.get_terminal_size().columns)
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    for line in text.split("\n"):
+        reporter.print(wrapper.fill(line) if sys.stdout.isatty() else line)
+
+
+def _command(args: argparse.Namespace, settings: ClassSettings, *words: str) -> str:
+    """Return a command line of `studio learn` for the class and the name that the user gave."""
+    in_class = ["--class", str(settings.path)] if settings.path else []
+    named = ["--name", args.name] if args.name else []
+    return command_line("studio", "learn", *words, *in_class, *named)
+
+
+def _print_next(chosen: Lesson, args: argparse.Namespace, settings: ClassSettings, reporter: Reporter) -> None:
+    """Print the command of the next lesson; nothing after the last."""
+    names = [item.name for _, item in settings.lessons()]
+    for name in names[names.index(chosen.name) + 1 :][:1]:
+        reporter.print(f"Next lesson:  {_command(args, settings, name)}")
 
 
 def _exercise(
@@ -163,11 +189,14 @@ def _exercise(
         with files.wrap_export_errors(path):
             files.write_atomic(path, exercise.starter.encode())
         reporter.write_json({"type": "FilesSaved", "paths": [path]})
-        reporter.print(f"{exercise.task}\n\nThe program is in {path}. Edit it, then give the same command to check it.")
+        _print_text(
+            f"{exercise.task}\n\nThe program is in {path}. Edit it, then give the same command to check it.", reporter
+        )
         return DONE
     done = run_job(_printed(check_exercise(chosen, _read_code(path), learner), reporter), reporter, CodeDone)
     if done.passed:
         reporter.print("\nSolved.")
+        _print_next(chosen, args, settings, reporter)
         return DONE
     reporter.print(f"\nNot solved yet. {done.error or done.problem}")
     if load_record(learner, chosen.name).tries >= _TRIES_BEFORE_ANSWER:

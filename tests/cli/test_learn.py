@@ -26,6 +26,8 @@ def test_a_lesson_from_prediction_to_table(
     words = ["learn", "moving", str(folder), "--answer", "7", "--name", "Ada", "--device", "cpu", "--out", str(pages)]
     said = studio(*words).out
     assert "You predicted 7 mistakes. Measured: 5 mistakes." in said and "PyTorch's own page" in said
+    assert "Begin:  studio learn moving --exercise moving.py --name Ada\n" in said
+    assert "Next lesson:  studio learn training-loop --name Ada\n" in said
     (listed,) = (each for each in studio("learn", "--name", "Ada", "--json").objects() if each["lesson"] == "moving")
     assert listed["measured"] == 1 and not listed["right"]
     said = studio("learn", "--collect", str(pages), "--out", str(tmp_path / "class.csv")).out
@@ -42,6 +44,16 @@ def test_usage_errors_come_before_the_measurement(studio: Studio, tmp_path: Path
     assert "not done a lesson yet" in studio("learn", "--out", str(tmp_path / "page.html"), code=2).err
     assert "not a folder" in studio("learn", "--collect", str(tmp_path / "none"), code=1).err
     assert "can't be read" in studio("learn", "--class", str(tmp_path / "none.toml"), code=1).err
+
+
+def test_paragraphs_wrap_on_a_terminal(studio: Studio, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_Process", InProcess)
+    words = ["learn", "saving", str(folder), "--answer", "c", "--device", "cpu"]
+    assert max(map(len, studio(*words).out.splitlines())) > 150
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    said = studio(*words).out.splitlines()
+    assert "The state_dict of a network is the list of weights: a tensor" in said
 
 
 def test_an_exercise_is_written_once(studio: Studio, tmp_path: Path) -> None:

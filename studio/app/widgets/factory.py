@@ -149,6 +149,14 @@ def set_enabled(widget: QWidget, reason: str, tip: str = "") -> None:
     widget.setToolTip(f"{name}: {_continued(reason)}" if reason else keys.tip(widget.property("tip")))
 
 
+def show_instead(shown: QWidget, hidden: QWidget) -> None:
+    """Show a control in place of another; the focus moves along."""
+    shown.show()
+    if hidden.hasFocus():
+        shown.setFocus()
+    hidden.hide()
+
+
 def code_font() -> QFont:
     """Return the system's fixed-width font."""
     return QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)

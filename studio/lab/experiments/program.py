@@ -176,6 +176,7 @@ def _executed(code: str, name: str, limit_s: float) -> Generator[Progress, None,
     names: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.redirect_stdout(io.StringIO()), ThreadPoolExecutor(1) as pool:
         start_s, running = time.perf_counter(), pool.submit(exec, compile(code, name, "exec"), names)
+        yield _seconds(start_s, limit_s, "the tutorial's program")
         while not running.done():
             wait([running], timeout=_POLL_S)
             yield _seconds(start_s, limit_s, "the tutorial's program")

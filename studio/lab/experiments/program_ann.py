@@ -82,8 +82,8 @@ class ProgramAnn(Program):
     """Trains a network of linear layers on files in the format of Fashion-MNIST, beside the studio's perceptron."""
 
     name = "program-ann"
-    title = "Program: network on Fashion-MNIST's files"
-    question = "How does a tutorial's first network compare with the studio's training?"
+    title = "Program: first network"
+    question = "How good is a tutorial's first network beside the studio's?"
     order = 62
     seconds = 20.0
     recipe_name = "classifier"

@@ -66,7 +66,7 @@ class ProgramClassifier(Program):
 
     name = "program-classifier"
     title = "Program: pixel classifier"
-    question = "How does a short program that recognises sprites compare with the studio's classifier?"
+    question = "How good is a short classifier beside the studio's?"
     order = 63
     seconds = 30.0
     recipe_name = "classifier"

@@ -86,7 +86,7 @@ class ProgramGenerator(Program):
 
     name = "program-generator"
     title = "Program: generator"
-    question = "How does a short program that draws sprites compare with the studio's generator?"
+    question = "How good is a short generator beside the studio's?"
     order = 65
     seconds = 60.0
     recipe_name = "generator"

@@ -71,7 +71,7 @@ class ProgramRegression(Program):
 
     name = "program-regression"
     title = "Program: regression"
-    question = "How does a short program that predicts a number compare with the studio's regression?"
+    question = "How good is a short regression beside the studio's?"
     order = 64
     seconds = 30.0
     recipe_name = "regression"

@@ -70,20 +70,20 @@ class _Mistake:
 
 _MISTAKES = (
     _Mistake(
-        "only the network is moved",
+        "only the network is moved, not the sprites",
         "network.to(device)\nscores = network(x)",
         ("the scores are on", "scores.device"),
         "scores = network(x.to(device))",
     ),
     _Mistake("the moved tensor is not kept", "x.to(device)", ("x is on", "x.device"), "x = x.to(device)"),
     _Mistake(
-        "the classes stay behind",
+        "the classes are not moved",
         "network.to(device)\nloss = criterion(network(x.to(device)), y)",
         ("the loss is on", "loss.device"),
         "loss = criterion(network(x.to(device)), y.to(device))",
     ),
     _Mistake(
-        "a new tensor in the step",
+        "a new tensor is made on the CPU",
         "x = x.to(device)\nx = x + torch.randn(x.shape)",
         ("x is on", "x.device"),
         "x = x + torch.randn_like(x)",
@@ -99,13 +99,13 @@ _MISTAKES = (
         "network.to(device)\noptimizer = torch.optim.AdamW(network.parameters())",
     ),
     _Mistake(
-        "right answers counted on two devices",
+        "scores on the device are compared with classes on the CPU",
         "network.to(device)\nnetwork(x.to(device)).argmax(1) == y",
         ("", "''"),
         "network(x.to(device)).argmax(1) == y.to(device)",
     ),
     _Mistake(
-        "NumPy reads from the device",
+        "NumPy reads a tensor on the device",
         "network.to(device)\nnetwork(x.to(device)).detach().numpy()",
         ("", "''"),
         "network(x.to(device)).detach().cpu().numpy()",
@@ -174,9 +174,9 @@ class Moving(Lesson):
             error, seen = _try(mistake, context)
             errors += bool(error)
             rows += [("", "")] if rows else []  # space between two mistakes
-            rows += _labelled(f"{number}. {mistake.title}", mistake.code)
-            rows += _labelled("    PyTorch says", error or f"no error; {mistake.look[0]} {seen}")
-            rows += _labelled("    better", mistake.fixed)
+            said = error or f"no error; {mistake.look[0]} {seen}"
+            rows += [(f"{number}. {mistake.title}", mistake.code), ("    PyTorch says", said)]
+            rows += [("    better", mistake.fixed)]
             yield Progress(number, len(_MISTAKES), "mistakes made")
         silent = len(_MISTAKES) - errors
         figures: dict[str, float | str] = {
@@ -212,11 +212,6 @@ class Moving(Lesson):
 
     def card_text(self, figures: Figures) -> str:
         return f"{figures['errors']:.0f} of {figures['mistakes']:.0f} mistakes stopped with an error."
-
-
-def _labelled(label: str, text: str) -> list[tuple[str, str]]:
-    """Return a row of the table for each line of a text, the first with a label."""
-    return [(label if row == 0 else "", line) for row, line in enumerate(text.splitlines())]
 
 
 def _elsewhere(context: ExperimentContext) -> str:

@@ -17,7 +17,7 @@ BATCH = 32
 _MOST_SPRITES = 512
 _LARGEST = 32  # pixels; larger sprites are made smaller by leaving out rows and columns
 _CPU = torch.device("cpu")
-_LONGEST_ERROR = 90  # characters
+_LONGEST_ERROR = 160  # characters
 
 
 @dataclass(frozen=True)

@@ -225,16 +225,12 @@ class LessonView(QWidget):
         record, is_running = self._lessons.record(lesson), lab.running is lesson
         is_measured = record is not None and record.result is not None
         problem = "" if is_running else self._lessons.problem(lesson)
-        had_focus = self.cancel.hasFocus()
-        self.measure.setVisible(not is_running)
-        self.cancel.setVisible(is_running)
         self.progress.setVisible(is_running)
         factory.set_button_text(self.measure, "Measure again" if is_measured else "Measure")
         reason = problem or ("" if self.prediction.answer() is not None else _PREDICT)
         factory.set_enabled(self.measure, reason)
         factory.set_enabled(self.skip, "The measurement is running." if is_running else problem)
-        if had_focus and not is_running:
-            (self.measure if self.measure.isEnabled() else self.skip).setFocus()
+        factory.show_instead(*((self.cancel, self.measure) if is_running else (self.measure, self.cancel)))
         self.prediction.setEnabled(not is_running)
         self._measured.setVisible(is_measured and not is_running)
         if not is_running:

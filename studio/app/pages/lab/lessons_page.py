@@ -99,13 +99,8 @@ class LessonsPage(QWidget):
         self.about.setText(class_file.problem or _about(content))
         for button in (self.open_class, self.leave_class):
             factory.set_enabled(button, "" if self.session.catalog.lessons else _LOADING)
-        shown, hidden = self.open_class, self.leave_class
-        if class_file.path():
-            shown, hidden = hidden, shown
-        shown.show()
-        if hidden.hasFocus():
-            shown.setFocus()
-        hidden.hide()
+        buttons = self.open_class, self.leave_class
+        factory.show_instead(*(reversed(buttons) if class_file.path() else buttons))
         needs_name = content is None or content.hand_in is not None
         self.name.setPlaceholderText("" if needs_name else self.session.lessons.learner())
 

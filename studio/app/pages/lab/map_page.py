@@ -183,8 +183,7 @@ class MapPage(QWidget):
         if source is None:
             problem = "No model yet. Train one on the Train page; an Autoencoder works best."
         factory.set_enabled(self.show_map, problem)
-        self.show_map.setVisible(not busy)
-        self.cancel.setVisible(busy)
+        factory.show_instead(*((self.cancel, self.show_map) if busy else (self.show_map, self.cancel)))
         if self.progress.isHidden():  # else another choice would hide the progress
             self.progress.show_busy()
         self.progress.setVisible(busy)

@@ -160,12 +160,11 @@ class LabPage(Page):
     def _refresh(self) -> None:
         experiment, lab = self.experiment(), self.session.lab
         is_running = experiment is not None and lab.running is experiment
-        self.start.setVisible(not is_running)
-        self.cancel.setVisible(is_running)
         self.progress.setVisible(is_running)
         problem = lab.problem(experiment, self._source()) if experiment is not None else _LOADING
         is_inside = experiment is not None and experiment.subject == "run"
-        factory.set_enabled(self.start, problem, _START_INSIDE if is_inside else _START)
+        factory.set_enabled(self.start, "" if is_running else problem, _START_INSIDE if is_inside else _START)
+        factory.show_instead(*((self.cancel, self.start) if is_running else (self.start, self.cancel)))
         self.run_choice.setEnabled(not is_running)
         if not is_running:
             self.about.setText(problem or self._plan())

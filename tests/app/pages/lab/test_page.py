@@ -85,10 +85,13 @@ def test_run_store_and_report_an_experiment(
     monkeypatch.setattr(type(experiment), "seconds", 0.2)
     monkeypatch.setattr(running, "_Process", InProcess)
     assert page.question.text() == experiment.question and not page.report.isEnabled()
+    page.start.setFocus()
     with qtbot.waitSignal(page.session.lab.done, timeout=LONG_MS):
         click(page.start)
         assert page.cancel.isVisible() and page.progress.isVisible() and not page.start.isVisible()
+        assert page.window().focusWidget() is page.cancel
     qtbot.waitUntil(page.start.isVisible, timeout=LONG_MS)
+    assert page.window().focusWidget() is page.start
     (found,) = page.session.lab.results
     assert found.settings["batch_size"] == 8 and found.data_count == 24
     assert page.findings.sentences.text().splitlines() == list(found.outcome.sentences)
