@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QWidget
 
 from studio.app import keys
 from studio.app.state.code_run import CodeRun
+from studio.app.state.late import learning
 from studio.app.widgets import factory
 from studio.app.widgets.tab_order import TAB_REASONS
 from studio.core.formatting import duration
@@ -207,7 +208,7 @@ class CodeRunner(QWidget):
     def _state(self) -> str:
         run, done = self.run, self.run.done
         if run.is_running():
-            return "Loading PyTorch…" if run.is_loading else "Running…"
+            return "Loading PyTorch…" if run.is_loading else f"Running, for at most {duration(learning.CODE_LIMIT_S)}…"
         if run.is_cancelled:
             return "Stopped."
         if done is None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QButtonGroup, QLineEdit, QRadioButton, QWidget
 
 from studio.app import keys
-from studio.app.pages.lab.code_runner import CodeRunner
+from studio.app.pages.lab.code_runner import CodeRunner, scroll_page
 from studio.app.pages.lab.result_view import ResultView, read_more_label
 from studio.app.state.late import lesson_base, lesson_cards
 from studio.app.state.session import Session
@@ -136,6 +136,8 @@ class LessonView(QWidget):
         self.read_on = read_more_label()
         self.next = factory.button("Next lesson", "Show the next lesson.", "arrow-right", slot=self.next_requested)
         self._measured, self._exercise = self._measured_part(), self._exercise_part()
+        self._scroll = QTimer(self, singleShot=True, interval=0)  # once the page has its new height
+        self._scroll.timeout.connect(self._show_result)
         self._lay_out()
         self.prediction.changed.connect(self._on_predicted)
         self.prediction.entered.connect(self.measure.click)
@@ -230,6 +232,8 @@ class LessonView(QWidget):
         reason = problem or ("" if self.prediction.answer() is not None else _PREDICT)
         factory.set_enabled(self.measure, reason)
         factory.set_enabled(self.skip, "The measurement is running." if is_running else problem)
+        if is_measured and not is_running and self.cancel.isVisible():  # the measurement has just ended
+            self._scroll.start()
         factory.show_instead(*((self.cancel, self.measure) if is_running else (self.measure, self.cancel)))
         self.prediction.setEnabled(not is_running)
         self._measured.setVisible(is_measured and not is_running)
@@ -238,6 +242,12 @@ class LessonView(QWidget):
         self.exercise.set_obstacle(self._lessons.name_problem())
         self._refresh_exercise()
         factory.set_enabled(self.next, "This is the last lesson." if self._is_last else "")
+
+    @Slot()
+    def _show_result(self) -> None:
+        """Scroll to the first sentences of the result, unless the learner has gone elsewhere on the page."""
+        if self.measure.hasFocus() or self.skip.hasFocus():
+            scroll_page(self._measured, 0, self.findings.y() + self.findings.sentences.geometry().bottom())
 
     def _refresh_exercise(self) -> None:
         record = self._lessons.record(self.lesson) if self.lesson is not None else None

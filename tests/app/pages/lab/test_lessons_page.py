@@ -155,7 +155,7 @@ def test_a_check_goes_on_while_another_lesson_is_shown(
     exercise = page.view.exercise
     exercise.editor.setPlainText("print('mine')")
     click(exercise.start)
-    qtbot.waitUntil(lambda: exercise.state.text() == "Running…", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: exercise.state.text() == "Running, for at most 1 min…", timeout=LONG_MS)
     page.list.setCurrentRow(1)
     assert exercise.state.text() == "" and exercise.editor.toPlainText() == "print('start')\n"
     is_over.set()
@@ -335,3 +335,14 @@ def test_the_page_scrolls_to_the_output_of_a_program(
     QTest.keyClick(exercise.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: exercise.state.text() == "Solved.", timeout=LONG_MS)
     qtbot.waitUntil(lambda: not exercise.output.visibleRegion().isEmpty())
+
+
+def test_the_page_scrolls_to_a_result(qtbot: QtBot, page: LessonsPage) -> None:
+    view = page.view
+    page.resize(900, 300)
+    view.prediction.findChildren(QRadioButton)[0].click()
+    view.measure.setFocus()
+    QTest.keyClick(view.measure, Qt.Key.Key_Return)
+    assert view.verdict.visibleRegion().isEmpty()
+    qtbot.waitUntil(view.findings.isVisible, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not view.findings.sentences.visibleRegion().isEmpty())
