@@ -279,7 +279,8 @@ def _sentences(costs: Mapping[int, StepCost], limits: DeviceLimits, context: Exp
     alone_s = cost.limits_s(limits)
     yield (
         f"{context.device.name} does {_large(limits.flops_per_s)} operations/s in {precision} and moves "
-        f"{limits.bytes_per_s / 1e9:,.3g} GB/s; the call of an operation takes {1e6 * limits.call_s:.2g} \u00b5s."
+        f"{limits.bytes_per_s / 1e9:,.3g} GB/s; starting an operation from Python takes "
+        f"{1e6 * limits.call_s:.2g} \u00b5s."
     )
     yield (
         f"A step of {count(size, noun)} takes {milliseconds(cost.step_s)}. Alone, its arithmetic would take "

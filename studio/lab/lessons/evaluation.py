@@ -104,8 +104,8 @@ class Evaluation(Lesson):
         "have less memory than computers, and a large evaluation with gradients can fill a card."
     )
     exercise = Exercise(
-        task="accuracy() gives another number each time and keeps memory for gradients. Complete the three points in "
-        "the comment.",
+        task="accuracy() gives another number each time and keeps memory for gradients. Add code for the three points "
+        "of the comment.",
         starter=_STARTER,
         answer=_ANSWER,
         check=_check,

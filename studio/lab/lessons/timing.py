@@ -120,8 +120,9 @@ class Timing(Lesson):
         "take the median, the value in the middle.",
         "What decides how long a step takes? A device computes a certain number of operations per second (compute) and "
         "moves a certain number of bytes per second (memory). Python needs some microseconds to start each operation. "
-        "The largest of the three times limits the step.",
+        "Computing, moving and starting each take time; the longest of the three limits the step.",
         "The roofline is a plot of the limits: operations per byte from left to right, operations per second upwards. "
+        "A step that computes much with each byte lies at the right. "
         "Memory limits steps below the sloped part of the roof, compute limits steps below the flat part. Which of "
         "the three limits your step?",
     )

@@ -14,8 +14,8 @@ from studio.app.widgets import factory
 from studio.app.widgets.input import PageWheel
 from studio.lab.outcome import Table
 
-_GAP = 2 * factory.GRID  # between columns
-_SPARE = factory.GRID  # more than the advance of a text: Qt wraps a text that is exactly as wide as its label
+_GAP, _NARROW_GAP = 3 * factory.GRID, 3 * factory.GRID // 2  # between columns; narrow if texts wrap
+_SPARE = factory.GRID // 2  # more than the advance of a text: Qt wraps a text that is exactly as wide as its label
 _BREAK, _NO_BREAK = "\u200b", "\u00a0"  # a place where Qt may break a long word; a space where Qt may not
 _LONG = 12  # letters of a word that may be broken, as in 'criterion(network(x.to(device)), y)'
 _AFTER = re.compile(r"(?<=[(\[.,=/_])(?=\w)")
@@ -33,12 +33,12 @@ class ResultTable(QScrollArea):
             texts = zip(row, self._is_right, strict=True)
             self._cells.append([_label(text.replace(" ", _NO_BREAK) if is_right else text) for text, is_right in texts])
         self._grid = QGridLayout()
-        self._grid.setHorizontalSpacing(_GAP)
         self._grid.setVerticalSpacing(factory.GRID // 2)
         # Not at once: a new height within a resize event would leave the viewport as high as before.
         self._refit = QTimer(self, singleShot=True, interval=0)
         self._refit.timeout.connect(self.fit)
         self.setWidget(factory.panel(self._grid))
+        self._grid.setContentsMargins(*4 * [factory.GRID // 2])
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -69,10 +69,12 @@ class ResultTable(QScrollArea):
         cells = turned if is_turned else self._cells
         self._place(cells, is_turned)
         widths = _shared(cells, room)
+        has_room = sum(widths) + _GAP * (len(widths) - 1) <= room
+        self._grid.setHorizontalSpacing(_GAP if has_room else _NARROW_GAP)
         for row in cells:
             for label, width in zip(row, widths, strict=True):
                 label.setMinimumSize(0, 0)  # Qt counts the minimum into the height for a width
-                label.setFixedSize(width, label.heightForWidth(width))
+                label.setFixedSize(width, max(0, label.heightForWidth(width)))  # -1 without a text
         is_wide = _least(cells) > room
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if is_wide else Qt.FocusPolicy.NoFocus)
         bar = self.horizontalScrollBar().sizeHint().height() if is_wide else 0
@@ -111,7 +113,7 @@ def _least_width(label: QLabel) -> int:
 def _least(cells: Sequence[Sequence[QLabel]]) -> int:
     """Return the least width of a table: each column as wide as its longest word."""
     columns = list(zip(*cells, strict=True))
-    return sum(max(map(_least_width, column)) for column in columns) + _GAP * (len(columns) - 1)
+    return sum(max(map(_least_width, column)) for column in columns) + _NARROW_GAP * (len(columns) - 1)
 
 
 def _shared(cells: Sequence[Sequence[QLabel]], room: int) -> list[int]:
@@ -119,6 +121,6 @@ def _shared(cells: Sequence[Sequence[QLabel]], room: int) -> list[int]:
     columns = list(zip(*cells, strict=True))
     least = [max(map(_least_width, column)) for column in columns]
     more = [max(map(_natural_width, column)) - width for column, width in zip(columns, least, strict=True)]
-    rest = max(0, room - sum(least) - _GAP * (len(columns) - 1))
+    rest = max(0, room - sum(least) - _NARROW_GAP * (len(columns) - 1))
     share = min(1.0, rest / max(1, sum(more)))
     return [width + int(share * extra) for width, extra in zip(least, more, strict=True)]
