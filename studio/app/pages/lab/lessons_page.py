@@ -39,6 +39,8 @@ class LessonsPage(QWidget):
         self.leave_class = factory.button("Leave class", _LEAVE, slot=session.class_file.leave)
         self.view = LessonView(session)
         self._scroll = factory.scroll_area(self.view)
+        loading = factory.panel(factory.column(factory.caption(_LOADING), 1, margin=2 * factory.GRID))
+        self._right = factory.stack(loading, self._scroll)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
         session.catalog.ready.connect(self._refresh)
@@ -75,7 +77,7 @@ class LessonsPage(QWidget):
         left = factory.column(
             self.title, self.about, self.list, self.progress, name, buttons, margin=2 * factory.GRID, grows=2
         )
-        parts = factory.panel(left), self._scroll
+        parts = factory.panel(left), self._right
         factory.fill_splitter(self._splitter, parts, (300, 900), self.session.settings.layout("lessons"), stretch=1)
         self.setLayout(factory.column(self._splitter))
 
@@ -87,7 +89,7 @@ class LessonsPage(QWidget):
             item = QListWidgetItem(self.list)
             item.setTextAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
             item.setSizeHint(QSize(0, 2 * factory.GRID + _LINES * self.fontMetrics().lineSpacing()))
-        self.view.setVisible(self.list.count() > 0)
+        self._right.setCurrentIndex(1 if self.list.count() else 0)
         self._refresh()
         names, last = [lesson.name for lesson in self.session.lessons.known()], self.session.settings.text(_LESSON)
         self.list.setCurrentRow(names.index(last) if last in names else 0)

@@ -243,7 +243,7 @@ def bare_plot(axes: Mapping[str, pg.AxisItem]) -> pg.PlotWidget:
     widget.setFrameShape(pg.PlotWidget.Shape.NoFrame)
     item = widget.getPlotItem()
     item.hideButtons()
-    item.setContentsMargins(0, 6, 12, 0)
+    item.setContentsMargins(4, 6, 12, 4)
     for axis in axes.values():
         axis.setTickFont(_small_font())
         axis.enableAutoSIPrefix(False)

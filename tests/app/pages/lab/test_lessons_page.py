@@ -346,3 +346,12 @@ def test_the_page_scrolls_to_a_result(qtbot: QtBot, page: LessonsPage) -> None:
     assert view.verdict.visibleRegion().isEmpty()
     qtbot.waitUntil(view.findings.isVisible, timeout=LONG_MS)
     qtbot.waitUntil(lambda: not view.findings.sentences.visibleRegion().isEmpty())
+
+
+def test_the_lesson_is_shown_once_pytorch_is_loaded(qtbot: QtBot, session: Session) -> None:
+    page = LessonsPage(session)
+    qtbot.addWidget(page)
+    page.show()
+    assert not page.view.isVisible() and page.progress.text() == "Loading PyTorch…"
+    session.catalog.open()
+    qtbot.waitUntil(page.view.isVisible, timeout=LONG_MS)
