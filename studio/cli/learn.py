@@ -149,8 +149,10 @@ def _print_record(record: LessonRecord, reporter: Reporter) -> None:
         reporter.print()
         reporter.print_table(table.columns, table.rows)
     reporter.print()
-    for sentence in (*outcome.sentences, *record.explanation):
+    for sentence in outcome.sentences:
         _print_text(sentence, reporter)
+    for paragraph in record.explanation:
+        _print_text(f"\n{paragraph}", reporter)
 
 
 def _print_text(text: str, reporter: Reporter) -> None:
