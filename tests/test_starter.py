@@ -15,9 +15,9 @@ import torch
 from collecting import LAYERS, composed_figures, drawn_collection, kinds_of
 from demo_art.canvas import Canvas
 from demo_art.characters import cast
-from demo_art.palette import COLOURS, Ramp
+from demo_art.palette import COLOURS, TONES, Ramp
 from demo_art.sized import KINDS
-from demo_art.styles import Style, random_style
+from demo_art.styles import SHADES, Style, random_style
 from PIL import Image
 from pretraining import PALETTE, Source, build_networks, pretrain, recoloured
 from recolouring import NATURAL, NATURAL_SHARE, Recolouring, random_recolouring, recolour
@@ -173,9 +173,10 @@ def test_every_kind_draws_at_every_size(size: int) -> None:
 
 def test_styles_change_colours_and_outline_only() -> None:
     canvas = KINDS["blobs"](np.random.default_rng(0), 32)
+    rng = np.random.default_rng(0)
     plain, own, ink, none = (
-        Style(COLOURS).paint(canvas),
-        *(Style(COLOURS[::-1], (0, 2, 2, 3, 3), outline).paint(canvas) for outline in ("own", "ink", "none")),
+        Style(COLOURS).paint(canvas, rng),
+        *(Style(COLOURS[::-1], (0, 2, 2, 3, 3), outline).paint(canvas, rng) for outline in ("own", "ink", "none")),
     )
     assert np.array_equal(plain, canvas.rgba())
     alpha = plain[..., 3]
@@ -186,12 +187,25 @@ def test_styles_change_colours_and_outline_only() -> None:
     assert (darkest == darkest[0]).all()
 
 
+def test_grain_adds_shades_between_the_tones_of_a_ramp() -> None:
+    canvas = KINDS["floors"](np.random.default_rng(0), 32)
+    plain = Style(COLOURS).paint(canvas, np.random.default_rng(0))
+    grainy = Style(COLOURS, grain=0.4).paint(canvas, np.random.default_rng(0))
+    assert np.array_equal(grainy[..., 3], plain[..., 3])
+    count, more = (len(np.unique(pixels.reshape(-1, 4), axis=0)) for pixels in (plain, grainy))
+    assert 2 * count < more <= len(Ramp) * ((TONES - 2) * SHADES + 2)
+    assert np.abs(grainy.astype(int) - plain).mean() < 30  # the drawing stays
+    outline = (canvas.tone == 0) & canvas.painted
+    assert np.array_equal(grainy[outline], plain[outline])
+
+
 def test_random_styles_have_ramps_from_dark_to_light() -> None:
     styles = [random_style(np.random.default_rng(seed)) for seed in range(30)]
     for style in styles:
         brightness = style.colours @ np.array([0.299, 0.587, 0.114])
         assert style.colours.shape == COLOURS.shape and (np.diff(brightness, axis=1) > -2).all()
     assert len({style.colours.tobytes() for style in styles}) == len(styles)
+    assert {style.grain > 0 for style in styles} == {False, True}
     assert {len(np.unique(style.colours[:, 2], axis=0)) < len(Ramp) for style in styles} == {False, True}
 
 
@@ -206,7 +220,7 @@ def test_characters_in_other_colours_keep_their_shapes(monkeypatch: pytest.Monke
 
 def test_drawn_collection_has_one_style_and_several_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collecting, "A_COLLECTION", 12)
-    style = random_style(np.random.default_rng(5))
+    style = replace(random_style(np.random.default_rng(5)), grain=0.0)
     sprites, again = (drawn_collection("art", np.random.default_rng(0), style, 32) for _ in range(2))
     assert sprites.rgba.shape == (12, 32, 32, 4) and sprites.fingerprint == again.fingerprint
     assert 4 <= len(sprites.class_names) <= 8 and (sprites.class_counts() > 0).all()

@@ -109,7 +109,7 @@ def drawn_collection(title: str, rng: np.random.Generator, style: Style, size: i
     known = kinds_of(size)
     names = tuple(rng.choice(sorted(known), int(rng.integers(*KINDS_DRAWN, endpoint=True)), replace=False).tolist())
     labels = np.arange(A_COLLECTION) % len(names)
-    rgba = np.stack([_placed(style.paint(known[names[label]](rng)), size, rng) for label in labels])
+    rgba = np.stack([_placed(style.paint(known[names[label]](rng), rng), size, rng) for label in labels])
     return as_collection(title, rgba, labels.astype(np.int64), names)
 
 
