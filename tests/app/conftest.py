@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -249,6 +249,13 @@ def sprites_of(session: Session) -> Sprites:
     """Return the open sprites."""
     assert session.open_sprites.sprites is not None
     return session.open_sprites.sprites
+
+
+def classes(qtbot: QtBot, session: Session) -> Mapping[str, str]:
+    """Return the class of each open sprite by name, once no import is running."""
+    qtbot.waitUntil(lambda: not session.open_sprites.is_busy(), timeout=LONG_MS)
+    sprites = sprites_of(session)
+    return {name: sprites.class_names[label] for name, label in zip(sprites.names, sprites.labels, strict=True)}
 
 
 def cpu_of(session: Session) -> Device:

@@ -22,7 +22,7 @@ _AFTER = re.compile(r"(?<=[(\[.,=/_])(?=\w)")
 
 
 class ResultTable(QScrollArea):
-    """A table of labels. Scrolls sideways, and only then takes the focus, if its words are wider than the page."""
+    """A table of labels. If the words are wider than the page, the table scrolls sideways and takes the focus."""
 
     def __init__(self, table: Table) -> None:
         super().__init__()

@@ -224,25 +224,15 @@ def test_a_class_file_chooses_lessons_sprites_and_the_folder(
     assert page.list.count() == 2 and page.title.text() == "Lessons" and not page.leave_class.isVisible()
 
 
-@pytest.mark.parametrize("is_remembered", [False, True])
 def test_a_wrong_class_file_is_refused_with_a_sentence(
-    qtbot: QtBot, page: LessonsPage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_remembered: bool
+    qtbot: QtBot, page: LessonsPage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    path, settings = tmp_path / "class.toml", page.session.settings
+    path = tmp_path / "class.toml"
     path.write_text("code = 'import os'")
-    if is_remembered:
-        settings.set_text("class_file", str(path))
-        later = Session(settings)
-        with qtbot.waitSignal(later.failed, timeout=LONG_MS) as failed:
-            later.catalog.open()
-        assert later.class_file.path() == str(path) and "is not a class file." in later.class_file.problem
-        assert len(later.lessons.known()) == 2
-        assert later.close()
-    else:
-        monkeypatch.setattr(dialogs, "choose_class_file", lambda *_: path)
-        with qtbot.waitSignal(page.session.failed, timeout=LONG_MS) as failed:
-            click(page.open_class)
-        assert page.list.count() == 2 and page.session.class_file.path() == ""
+    monkeypatch.setattr(dialogs, "choose_class_file", lambda *_: path)
+    with qtbot.waitSignal(page.session.failed, timeout=LONG_MS) as failed:
+        click(page.open_class)
+    assert page.list.count() == 2 and page.session.class_file.path() == ""
     assert failed.args[0].title == f"{path} is not a class file." and "code" in failed.args[0].hint
 
 
