@@ -199,7 +199,7 @@ COMMANDS = {
         SettingFlags("engine.sampling.settings.CompleteSettings", "completion"),
     ),
     "distil": _command(
-        "generate", "prepare fast mode: distil a generator into a network that draws about four times as fast",
+        "generate", "prepare fast mode: distil a generator into a network that draws about five times as fast",
         _RUN, _CHECKPOINT, _DEVICE,
         SettingFlags("engine.sampling.distil.DistilSettings", "distillation"),
         run="generate.distil",

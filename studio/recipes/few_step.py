@@ -1,4 +1,4 @@
-"""Few-step drawing: a student network that draws sprites in four steps after distillation."""
+"""Few-step drawing: a student network that draws sprites in three steps after distillation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from studio.recipes.unet import SoftColours, UNet, known_labels
 
 _TEACHER_STEPS = 10
 # The teacher's states where the student's steps begin and end.
-_BOUNDARIES = (0, 4, 7, 8, 10)
+_BOUNDARIES = (0, 5, 8, 10)
 _BOUNDARIES_RGBA = (0, 2, 4, 6, 8, 10)  # without a palette; fewer steps were not measured
 _BOUNDARIES_LEGACY = (0, 3, 5, 7, 9, 10)  # of palette students from before the times were stored
 _LEADING_COLOURS = 64

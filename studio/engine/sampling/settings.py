@@ -62,7 +62,7 @@ class GenerateSettings(Config):
     )  # fmt: skip
     steps: int = setting(10, "Solver steps per sprite: more steps are finer and slower.", low=1, high=1000)
     quick: bool = setting(
-        False, "Draw with the distilled network: about four times faster, at a fixed guidance.", legacy_default=False
+        False, "Draw with the distilled network: about five times faster, at a fixed guidance.", legacy_default=False
     )
     mirror: str = setting(NONE, "Draw symmetric sprites.", choices=MIRRORS, advanced=True, legacy_default=NONE)
     seamless: str = setting(

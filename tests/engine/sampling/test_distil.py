@@ -92,7 +92,7 @@ def test_student_is_added_to_an_unchanged_checkpoint(generator_run: Path, distil
     assert {name: info.sha256[name] for name in before.sha256} == before.sha256
     assert info.metrics == before.metrics and (path / "distilled.safetensors").exists()
     progress = of_kind(events, Progress)
-    assert progress[-1].done == progress[-1].total == 2 * 4 and len(progress) > 8
+    assert progress[-1].done == progress[-1].total == 2 * 3 and len(progress) > 6
     (found,) = of_kind(events, Distilled)
     assert found.step == info.step == 60 and 0 < found.alike <= 1
     assert found.sprites_per_s > found.usual_sprites_per_s > 0
@@ -106,10 +106,10 @@ def test_fast_mode_draws_with_the_student(distilled: tuple[Path, list[Event]]) -
         assert of_kind(events, Progress)[-1].done == 4
         return of_kind(events, SpritesGenerated)[0]
 
-    assert len(of_kind(list(generate(model, GenerateSettings(count=4, quick=True))), Progress)) == 4
+    assert len(of_kind(list(generate(model, GenerateSettings(count=4, quick=True))), Progress)) == 3
     assert not np.array_equal(made(quick=True).sprites, made().sprites)
     for how in ({"guidance": 2.0}, {"steps": 5}):
-        with pytest.raises(UsageError, match=r"a guidance of 1\.5 in 4 steps"):
+        with pytest.raises(UsageError, match=r"a guidance of 1\.5 in 3 steps"):
             made(quick=True, **how)
 
 

@@ -43,8 +43,8 @@ _UNSUPPORTED = {  # by setting: why a model without this ability has no use for 
 }
 _IN_PROPORTION = "\0in proportion"  # can't be a class name
 _FIRST_CLASS = 2  # index in the box, after the two choices for all classes
-_FAST_TIP = "Draw nearly the same sprites about four times faster, with fixed guidance and steps."
-_NOT_PREPARED = "Fast mode generates about four times faster. Prepare it once; this takes some minutes."
+_FAST_TIP = "Draw nearly the same sprites about five times faster, with fixed guidance and steps."
+_NOT_PREPARED = "Fast mode generates about five times faster. Prepare it once; this takes some minutes."
 _LIVE = "Fast mode is available after the training."
 
 
