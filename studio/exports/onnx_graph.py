@@ -51,7 +51,7 @@ class ExportGraph:
 
 
 def as_floats(output: Tensor) -> Tensor:
-    """Convert pixels from uint8 to float32 in [0, 1]; return other outputs as they are."""
+    """Convert pixels from uint8 to float32 in [0, 1]; return other outputs unchanged."""
     return output.float() / 255 if output.dtype == torch.uint8 else output
 
 

@@ -31,7 +31,7 @@ class SheetLayout:
 
 
 def check_names(names: Sequence[str], count: int) -> Sequence[str]:
-    """Return `names`, which must be empty or as many as sprites. Raises ExportError."""
+    """Check that `names` are empty or a name for each sprite, and return them. Raises ExportError."""
     if names and len(names) != count:
         raise ExportError(f"There are {len(names):,} names for {count:,} sprites.", "Give one name for each sprite.")
     return names

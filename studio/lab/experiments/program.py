@@ -10,7 +10,6 @@ import io
 import time
 from abc import abstractmethod
 from collections.abc import Generator, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -37,7 +36,6 @@ BATCH = 64
 _LARGEST = 32  # pixels; larger sprites are made smaller by leaving out rows and columns
 _FASTER = 1.05  # a smaller ratio of two times is noise
 _SHARE = 0.4  # largest share of the experiment's seconds for each of the two trainings
-_POLL_S = 0.2  # between two progress events of the program
 _TESTED = 5  # every fifth sprite belongs to the test set
 
 
@@ -104,7 +102,11 @@ class Program(Experiment):
     def run(self, context: ExperimentContext) -> Events:
         yield Progress(0, 0, "writing the sprites for the tutorial's program")
         limit_s = _SHARE * context.seconds
-        names = yield from _executed(self.code(context), f"{self.name}.py", limit_s)
+        program = compile(self.code(context), f"{self.name}.py", "exec")
+        yield Progress(0, 0, f"training with the tutorial's program, for at most {duration(limit_s)}")
+        names: dict[str, Any] = {"__name__": "__main__"}
+        with contextlib.redirect_stdout(io.StringIO()):  # without a yield: other code would print in vain
+            exec(program, names)
         theirs = Trained(names["steps"], names["seconds"], names["figure"])
         recipe, examples = catalog.recipe(self.recipe_name), self._examples(context)
         training = BenchmarkTrainer(recipe, self.studio_config(recipe), examples.training, context.target)
@@ -158,7 +160,7 @@ class Program(Experiment):
         return Outcome((), (table,), sentences)
 
     def _describe_steps(self, context: ExperimentContext, examples: Examples, theirs: Trained, own: Trained) -> str:
-        """Return what was trained, in sentences: all epochs, or as many steps as the time allowed."""
+        """Describe the length of both trainings: all epochs, or the steps that the time allowed."""
         train, batches = count(len(examples.training), "sprite"), f"batches of {BATCH} on {context.device.name}"
         planned = self.epochs * -(-len(examples.training) // BATCH)
         if theirs.steps == own.steps == planned:
@@ -169,19 +171,6 @@ class Program(Experiment):
             f"each training stops after {duration(_SHARE * context.seconds)}: the program took "
             f"{count(theirs.steps, 'step')}, the studio {count(own.steps, 'step')}."
         )
-
-
-def _executed(code: str, name: str, limit_s: float) -> Generator[Progress, None, dict[str, Any]]:
-    """Execute a program in a thread; return its names. Yields the seconds passed, out of `limit_s`."""
-    names: dict[str, Any] = {"__name__": "__main__"}
-    with contextlib.redirect_stdout(io.StringIO()), ThreadPoolExecutor(1) as pool:
-        start_s, running = time.perf_counter(), pool.submit(exec, compile(code, name, "exec"), names)
-        yield _seconds(start_s, limit_s, "the tutorial's program")
-        while not running.done():
-            wait([running], timeout=_POLL_S)
-            yield _seconds(start_s, limit_s, "the tutorial's program")
-    running.result()  # raises the program's error
-    return names
 
 
 def _trained(training: BenchmarkTrainer, steps: int, limit_s: float) -> Generator[Progress, None, tuple[int, float]]:

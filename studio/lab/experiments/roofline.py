@@ -22,7 +22,7 @@ from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
 _MATRIX = {"cpu": 1024}  # rows and columns of the multiplied matrices, by kind of device
 _LARGE_MATRIX = 8192
 _LEAST_COPIED = 1 << 18  # bytes: the copy of a smaller tensor measures calls
-_TINY_LAYERS = 60  # with a single weight each: nearly all of their time is calls
+_TINY_LAYERS = 60  # of a single weight: nearly all the time of a step goes into calls
 _LEAST_TIMES = 3
 _CLOSE = 1.5  # a second limit this near to the first counts too
 _EXPLAINED = 0.7  # share of the step; a smaller one is mentioned

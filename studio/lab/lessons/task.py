@@ -29,7 +29,7 @@ class Examples:
     class_names: tuple[str, ...]
 
     def batch(self, size: int = BATCH) -> tuple[Tensor, Tensor]:
-        """Return `size` sprites of all classes and their classes; sprites repeat if there are too few."""
+        """Return `size` sprites and their classes, evenly from all classes; a small set repeats its sprites."""
         order = np.resize(evenly_spaced(len(self.y), size), size)
         return self.x[order], self.y[order]
 

@@ -19,4 +19,4 @@ def test_without_time_both_trainings_take_a_step(name: str) -> None:
     assert [row[1] for row in outcome.tables[0].rows] == ["1", "1"]
     assert "the program took 1 step, the studio 1 step" in outcome.sentences[0]
     told = [event.what for event in events if isinstance(event, Progress)]
-    assert "seconds of the tutorial's program" in told
+    assert "training with the tutorial's program, for at most 0 s" in told

@@ -295,7 +295,7 @@ class FastMode(QWidget):
         self._distilled_model: SavedModel | None = None  # the model distilled last
         self._result = ""  # its measured speed-up as a text
         self.box = factory.check_box("Fast mode", _FAST_TIP)
-        prepare = "Train a second network that draws the same with a quarter of the work. This takes some minutes."
+        prepare = "Train a second network that draws the same with a fifth of the work. This takes some minutes."
         self.prepare = factory.button("Prepare fast mode", prepare, slot=self._on_prepare_clicked)
         self._about = factory.caption("")
         self.setLayout(factory.column(factory.row(self.box, self.prepare, grows=0), self._about))

@@ -15,7 +15,7 @@ from studio.app.widgets.input import PageWheel
 from studio.lab.outcome import Table
 
 _GAP, _NARROW_GAP = 3 * factory.GRID, 3 * factory.GRID // 2  # between columns; narrow if texts wrap
-_SPARE = factory.GRID // 2  # more than the advance of a text: Qt wraps a text that is exactly as wide as its label
+_SPARE = factory.GRID // 2  # extra width of a label: Qt wraps a text of exactly the width of the label
 _BREAK, _NO_BREAK = "\u200b", "\u00a0"  # a place where Qt may break a long word; a space where Qt may not
 _LONG = 12  # letters of a word that may be broken, as in 'criterion(network(x.to(device)), y)'
 _AFTER = re.compile(r"(?<=[(\[.,=/_])(?=\w)")
@@ -111,7 +111,7 @@ def _least_width(label: QLabel) -> int:
 
 
 def _least(cells: Sequence[Sequence[QLabel]]) -> int:
-    """Return the least width of a table: each column as wide as its longest word."""
+    """Return the least width of a table: the longest words of all columns, with gaps."""
     columns = list(zip(*cells, strict=True))
     return sum(max(map(_least_width, column)) for column in columns) + _NARROW_GAP * (len(columns) - 1)
 
