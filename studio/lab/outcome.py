@@ -14,9 +14,11 @@ from studio.core import records
 from studio.core.arrays import Rgba
 from studio.core.config import Value
 from studio.core.events import Event
+from studio.core.formatting import decimal
 from studio.core.pictures import PILLOW_ERRORS
 
 _MOST_TICKS = 14
+_MOST_TOLD = 12  # points of a line whose values are all described
 _LARGEST = 4096  # pixels, width or height of a picture
 
 
@@ -40,6 +42,22 @@ class Line:
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y) or not all(map(math.isfinite, (*self.x, *self.y))):
             raise ValueError(f"the line '{self.name}' has invalid points")
+
+    def describe(self) -> str:
+        """Return the values in a sentence; of many points only the ends, the lowest and the highest value."""
+        points = list(zip(self.x, self.y, strict=True))
+        if not points:
+            return f"{self.name}: no points."
+        if len(points) <= _MOST_TOLD:
+            return f"{self.name}: {', '.join(map(_point, points))}."
+        low, high = (choose(points, key=lambda point: point[1]) for choose in (min, max))
+        ends = f"from {_point(points[0])} to {_point(points[-1])}"
+        return f"{self.name}: {ends}; lowest {_point(low)}, highest {_point(high)}."
+
+
+def _point(point: tuple[float, float]) -> str:
+    x, y = point
+    return f"{decimal(y)} at {decimal(x)}"
 
 
 @dataclass(frozen=True)
@@ -65,6 +83,11 @@ class Plot:
         positions = sorted({x for line in self.lines if line.dots for x in line.x})
         is_short = len(positions) <= _MOST_TICKS and all(x == round(x) for x in positions)
         return positions if self.x.log and is_short else []
+
+    def describe(self) -> str:
+        """Return the axes, values and marks in sentences, for screen readers."""
+        marks = [f"{mark.words} at {decimal(mark.x)}." for mark in self.marks]
+        return " ".join([f"{self.y.title} by {self.x.title}.", *(line.describe() for line in self.lines), *marks])
 
     def __post_init__(self) -> None:
         across = [*(x for line in self.lines for x in line.x), *(mark.x for mark in self.marks)]

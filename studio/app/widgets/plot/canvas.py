@@ -41,6 +41,12 @@ class ThemedPlot(QWidget):
         """Apply the theme's colours, and line widths for the screen's pixel ratio."""
         raise NotImplementedError
 
+    def take_tab_focus(self) -> None:
+        """Make Tab reach the plot, which then shows a frame; a screen reader reads the plot's description."""
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setObjectName("plot")  # shows the focus
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+
 
 class PlotCanvas(ThemedPlot):
     """Plot area with lines over steps, thinned to its width. view_changed: the visible range or the size changed.

@@ -31,7 +31,7 @@ class ScatterDots(ThemedPlot):
         self.points: Any = pg.ScatterPlotItem(pxMode=True, antialias=True, hoverable=True, tip=_tip, pen=None)
         self._diagonal: Any = pg.InfiniteLine(pos=(0, 0), angle=45, movable=False)
         self._item: Any = self.widget.getPlotItem()
-        self.setLayout(factory.column(self.widget))
+        self.setLayout(factory.column(self.widget, margin=factory.GRID // 4))
         self._prepare()
         self.restyle()
 
@@ -42,7 +42,11 @@ class ScatterDots(ThemedPlot):
         both = np.concatenate([predicted, true]) if len(predicted) else np.array([0.0, 1.0])
         low, high = widened(both.min(), both.max())
         self._item.getViewBox().setRange(xRange=(low, high), yRange=(low, high), padding=_MARGIN)
-        self.setAccessibleDescription(f"{formatting.count(len(predicted), 'sprite')}, a dot each.")
+        about = f"{formatting.count(len(predicted), 'sprite')}, a dot each."
+        if len(predicted):
+            error = formatting.decimal(float(np.abs(predicted - true).mean()))
+            about += f" On average, the prediction is {error} away from the true number."
+        self.setAccessibleDescription(about)
 
     def sizeHint(self) -> QSize:
         return QSize(2 * _SMALLEST, 2 * _SMALLEST)
@@ -71,6 +75,7 @@ class ScatterDots(ThemedPlot):
         for part in (self._diagonal, self.points):
             item.addItem(part, ignoreBounds=True)
         self.widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.take_tab_focus()
         self.setAccessibleName("Predicted and true")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 

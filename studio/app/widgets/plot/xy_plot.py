@@ -63,10 +63,11 @@ class XYPlot(ThemedPlot):
         self._item: Any = self.widget.getPlotItem()
         self.legend = PlotLegend(has_values=False)
         self.title = factory.text("", "heading", wrap=False)
-        self.setLayout(factory.column(self.title, self.legend, self.widget, spacing=4))
+        self.setLayout(factory.column(self.title, self.legend, self.widget, spacing=4, margin=factory.GRID // 2))
         self._item.setMouseEnabled(x=False, y=False)
         self._item.getViewBox().disableAutoRange()
         self.widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.take_tab_focus()
         self.widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)  # the wheel scrolls the page
         self.widget.setFixedHeight(_HEIGHT)
         self.setMinimumWidth(_LEAST_WIDTH)
@@ -77,7 +78,7 @@ class XYPlot(ThemedPlot):
         self._plot, self._compared = plot, compared
         self.title.setText(plot.title)
         self.setAccessibleName(plot.title)
-        self.setAccessibleDescription("; ".join(f"{mark.words} at {mark.x:g}" for mark in plot.marks))
+        self.setAccessibleDescription(dataclasses.replace(plot, lines=(*plot.lines, *compared)).describe())
         self.restyle()
 
     def restyle(self) -> None:

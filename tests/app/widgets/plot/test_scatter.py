@@ -62,7 +62,9 @@ def test_high_predictions_lie_above(scatter: ScatterPlot) -> None:
 def test_chosen_number_stays(scatter: ScatterPlot) -> None:
     pairs = np.array([[[1.0, 7.0], [2.0, 8.0]], [[1.0, np.nan], [2.0, 8.0]]], np.float32)
     scatter.set_pairs(pairs, ("price", "weight"))
-    assert scatter.choice.isVisible() and "2 sprites" in scatter.dots.accessibleDescription()
+    assert scatter.choice.isVisible() and scatter.dots.focusPolicy() & Qt.FocusPolicy.TabFocus
+    about = scatter.dots.accessibleDescription()
+    assert "2 sprites" in about and "the prediction is 0 away" in about
     scatter.choice.setCurrentIndex(1)
     assert "1 sprite," in scatter.dots.accessibleDescription()  # the other sprite's weight is unknown
     scatter.set_pairs(pairs, ("price", "weight"))

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -31,7 +32,10 @@ def test_all_points_are_visible(qtbot: QtBot, scheme: str, log: bool) -> None:
     scale = math.log10 if log else float
     assert left <= scale(1) and scale(4096) <= right and high >= scale(80)
     assert low <= (scale(5) if log else 0)  # linear axes start at 0
-    assert made.accessibleName() == "Speed" and "here at 2" in made.accessibleDescription()
+    assert made.accessibleName() == "Speed" and made.focusPolicy() & Qt.FocusPolicy.TabFocus
+    assert made.accessibleDescription() == (
+        "y by x. a: 10 at 1, 20 at 2, 40 at 1,024. b: 5 at 1, 80 at 4,096. here at 2."
+    )
     before = made.grab().toImage()
     made.show_plot(plot(Axis("x", log), Axis("y", log), Line("a", (1.0,), (1.0,))))
     assert made.grab().toImage() != before
