@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Iterable, Sequence
 
 MEDIA_STYLE = """\
-.plot { width: 100%; border-radius: 6px; margin: .5rem 0; }
+.wide { overflow-x: auto; }
+.plot { width: 100%; min-width: 32rem; border-radius: 6px; margin: .5rem 0; }
 figure { margin: 1rem 0; }
 .pixels { image-rendering: pixelated; background: #8882; }
 table { margin: .5rem 0; }
 .right { text-align: right; }
 .figures { font-variant-numeric: tabular-nums; }
 .figures td { white-space: pre-wrap; }
-"""  # for the elements made by the functions below
+.figures th + th, .figures td + td { padding-left: .5rem; }
+"""  # for the elements made by the functions below; wide tables and plots scroll sideways on narrow screens
+_INDENT = re.compile("^ +", re.MULTILINE)
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -53,17 +57,24 @@ def numeric_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     sides = ["right" if column.startswith(">") else "left" for column in columns]
 
     def line(tag: str, texts: Iterable[str]) -> str:
-        cells = (f'<{tag} class="{side}">{html.escape(text)}</{tag}>' for side, text in zip(sides, texts, strict=True))
+        pairs = zip(sides, texts, strict=True)
+        cells = (f'<{tag} class="{side}">{_kept_indent(html.escape(text))}</{tag}>' for side, text in pairs)
         return f"<tr>{''.join(cells)}</tr>"
 
     head = line("th", (column.removeprefix(">") for column in columns))
-    return f'<table class="figures">{head}{"".join(line("td", row) for row in rows)}</table>'
+    body = "".join(line("td", row) for row in rows)
+    return f'<div class="wide"><table class="figures">{head}{body}</table></div>'
 
 
-def plot_image(title: str, svg: bytes) -> str:
-    """Return an HTML image of a plot, as wide as the page."""
-    data = base64.b64encode(svg).decode()
-    return f'<img class="plot" alt="{html.escape(title)}" src="data:image/svg+xml;base64,{data}">'
+def _kept_indent(text: str) -> str:
+    """Return a text whose leading spaces don't break, so that a browser keeps the indentation in a narrow column."""
+    return _INDENT.sub(lambda found: len(found[0]) * "&nbsp;", text)
+
+
+def plot_image(title: str, svg: bytes, about: str = "") -> str:
+    """Return an HTML image of a plot, as wide as the page. about: description for screen readers."""
+    data, alt = base64.b64encode(svg).decode(), html.escape(f"{title}. {about}" if about else title)
+    return f'<div class="wide"><img class="plot" alt="{alt}" src="data:image/svg+xml;base64,{data}"></div>'
 
 
 def pixel_image(title: str, png: str, width_px: int, most_px: int, about: str = "") -> str:

@@ -43,7 +43,7 @@ def _section(result: Result) -> str:
         f"<h1>{html.escape(result.title)}</h1>",
         f'<p class="question">{html.escape(result.question)}</p>',
         *(f"<p>{html.escape(sentence)}</p>" for sentence in outcome.sentences),
-        *(plot_image(plot.title, draw_plot(plot)) for plot in outcome.plots),
+        *(plot_image(plot.title, draw_plot(plot), plot.describe()) for plot in outcome.plots),
         *(
             pixel_image(each.title, each.png, each.pixels().shape[1], _WIDTH_PX, each.about)
             for each in outcome.pictures
@@ -113,5 +113,5 @@ def _scale(axes: Axes, plot: Plot) -> None:
 _STYLE = f"""\
 {MEDIA_STYLE}section + section {{ margin-top: 4rem; }}
 .question {{ font-size: 1.15rem; opacity: .75; }}
-pre {{ padding: .75rem 1rem; overflow-x: auto; background: #8881; font-size: .85rem; }}
+pre {{ padding: .75rem 1rem; white-space: pre-wrap; overflow-wrap: anywhere; background: #8881; font-size: .85rem; }}
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 from studio.core import files
 from studio.core.errors import BadInputError, os_error_reason
 from studio.core.formatting import count, local_time
-from studio.exports.html_page import html_page, numeric_table
+from studio.exports.html_page import MEDIA_STYLE, html_page, numeric_table
 from studio.lab.learn.catalog import lessons
 from studio.lab.learn.hand_in import HandedLesson, HandIn, read_page
 from studio.lab.lessons.base import Answer
@@ -63,25 +63,42 @@ def table_of(pages: Sequence[Page]) -> Table:
     rows = []
     for page in pages:
         given = {each.lesson: each for each in page.hand_in.lessons}
-        solved = sum(each.passed for each in page.hand_in.lessons)
         cells = [_cell(given[name]) if name in given else "" for name in known]
-        rows.append((page.hand_in.learner, *cells, str(solved), _devices(page.hand_in)))
+        rows.append((page.hand_in.learner, *cells, _solved(page.hand_in), _devices(page.hand_in)))
     return Table(("learner", *known, ">exercises solved", "device"), tuple(rows))
 
 
+def summary_of(pages: Sequence[Page]) -> Table:
+    """Return a table with a row per page that fits a terminal: how much a learner has measured and solved."""
+    rows = []
+    for page in pages:
+        given = page.hand_in.lessons
+        counts = sum(each.measured is not None for each in given), sum(each.is_right for each in given)
+        rows.append((page.hand_in.learner, *map(str, counts), _solved(page.hand_in), _devices(page.hand_in)))
+    return Table(("learner", ">measured", ">good predictions", ">exercises solved", "device"), tuple(rows))
+
+
 def _cell(handed: HandedLesson) -> str:
-    """Return 'predicted / measured, exercise' of a lesson as a text."""
-    answer, measured = _text(handed.lesson, handed.answer, "skipped"), _text(handed.lesson, handed.measured, "")
-    parts = [f"{answer} / {measured}{' (good)' if handed.is_right else ''}"] if measured else []
-    parts += ["exercise solved"] if handed.passed else ["exercise tried"] if handed.tries else []
+    """Return 'predicted / measured' of a lesson, and whether the exercise is solved: '300 / 100 steps/s, solved'."""
+    parts = []
+    if handed.measured is not None:
+        measured = _text(handed.lesson, handed.measured)
+        unit = measured.partition(" ")[2] if isinstance(handed.measured, float) else ""
+        predicted = "skipped" if handed.answer is None else _text(handed.lesson, handed.answer)
+        both = f"{predicted.removesuffix(f' {unit}')} / {measured}"
+        parts.append(measured if handed.answer == handed.measured else both)
+        parts[0] += " (good)" if handed.is_right else ""
+    parts += ["solved"] if handed.passed else ["not solved"] if handed.tries else []
     return ", ".join(parts)
 
 
-def _text(lesson: str, value: Answer | None, otherwise: str) -> str:
-    if value is None:
-        return otherwise
+def _text(lesson: str, value: Answer) -> str:
     known = lessons().get(lesson)
     return known.prediction.show(value) if known else str(value)
+
+
+def _solved(hand_in: HandIn) -> str:
+    return str(sum(each.passed for each in hand_in.lessons))
 
 
 def _devices(hand_in: HandIn) -> str:
@@ -111,8 +128,11 @@ def _html(table: Table, pages: Sequence[Page], problems: Sequence[str]) -> str:
     said = f"{count(len(pages), 'page')}{f', the newest of {local_time(newest)}' if newest else ''}."
     body = [
         "<h1>Lessons of the class</h1>",
-        f"<p>{html.escape(said)} Each cell: predicted / measured, exercise.</p>",
+        f"<p>{html.escape(said)} Each cell: predicted / measured, and the exercise.</p>",
         numeric_table(table.columns, table.rows),
         *(f"<p>{html.escape(problem)}</p>" for problem in problems),
     ]
-    return html_page("Lessons of the class - Sprite Training Studio", "\n".join(body), "", width_rem=80)
+    return html_page("Lessons of the class - Sprite Training Studio", "\n".join(body), _STYLE, width_rem=80)
+
+
+_STYLE = f"{MEDIA_STYLE}td {{ min-width: 5rem; }}\n"

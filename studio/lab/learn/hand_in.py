@@ -24,6 +24,7 @@ from studio.lab.learn.catalog import lessons, number_of
 from studio.lab.learn.records import LessonRecord, learner_folder, load_record
 from studio.lab.lessons.base import Lesson
 from studio.lab.report import draw_plot
+from studio.lab.results import Result
 
 LARGEST_PAGE_BYTES = 32 << 20
 _LARGEST_DATA = 1 << 20  # characters of JSON
@@ -142,11 +143,11 @@ def _section(lesson: Lesson, record: LessonRecord) -> str:
     if record.result and record.measured is not None:
         outcome = record.result.outcome
         predicted = "skipped" if record.answer is None else show(record.answer)
-        rows = [("Predicted", predicted), ("Measured", show(record.measured)), *_circumstances(record)]
-        parts.append(key_value_table(rows))
+        parts.append(key_value_table([("Predicted", predicted), ("Measured", show(record.measured))]))
         parts += [f"<p>{html.escape(sentence)}</p>" for sentence in (*outcome.sentences, *record.explanation)]
-        parts += [plot_image(plot.title, draw_plot(plot)) for plot in outcome.plots]
+        parts += [plot_image(plot.title, draw_plot(plot), plot.describe()) for plot in outcome.plots]
         parts += [numeric_table(table.columns, table.rows) for table in outcome.tables]
+        parts.append(f'<p class="about">{html.escape(_circumstances(record.result))}</p>')
     state = "solved" if record.passed else "not solved yet" if record.tries else "not tried"
     checked = f", checked {count(record.tries, 'time')}" if record.tries else ""
     parts.append(f"<h3>Exercise: {state}{checked}</h3><p>{html.escape(lesson.exercise.task)}</p>")
@@ -155,16 +156,12 @@ def _section(lesson: Lesson, record: LessonRecord) -> str:
     return f"<section>\n{chr(10).join(parts)}\n</section>"
 
 
-def _circumstances(record: LessonRecord) -> list[tuple[str, str]]:
-    result = record.result
-    assert result is not None
-    sprites = count(result.data_count, "sprite")
-    return [
-        ("Device", f"{result.device_name} ({result.device})"),
-        ("Sprites", f"{result.data_title}, {sprites} of {result.size} x {result.size} pixels"),
-        ("Date", f"{local_time(result.created)}, in {duration(result.took_s)}"),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in result.versions.items())),
-    ]
+def _circumstances(result: Result) -> str:
+    """Describe a measurement: when, on which device, with which sprites and versions."""
+    sprites = f"{result.data_title} ({count(result.data_count, 'sprite')} of {result.size} x {result.size} pixels)"
+    versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
+    when = f"{local_time(result.created)} in {duration(result.took_s)}"
+    return f"Measured on {when}, on {result.device_name} ({result.device}), with {sprites}; {versions}."
 
 
 def _now() -> str:
@@ -174,6 +171,8 @@ def _now() -> str:
 _STYLE = f"""\
 {MEDIA_STYLE}section + section {{ margin-top: 3rem; }}
 .question {{ font-size: 1.1rem; opacity: .75; }}
+th:not([class]) {{ width: 7rem; }}
+.about {{ font-size: .85rem; opacity: .75; }}
 h3 {{ font-size: 1rem; }}
-pre {{ padding: .75rem 1rem; overflow-x: auto; background: #8881; font-size: .85rem; }}
+pre {{ padding: .75rem 1rem; white-space: pre-wrap; overflow-wrap: anywhere; background: #8881; font-size: .85rem; }}
 """

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from studio.core.errors import BadInputError, UsageError
-from studio.lab.learn.collect import collect, save_table, table_of
+from studio.lab.learn.collect import collect, save_table, summary_of, table_of
 from studio.lab.learn.hand_in import read_page, save_page
 from studio.lab.learn.records import LessonRecord, learner_folder, load_record, save_record
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
@@ -47,6 +47,7 @@ def test_a_page_is_self_contained_and_escaped(tmp_path: Path) -> None:
     assert path.parent == tmp_path / "pages" and _EVIL not in text and text.count("<script") == 1
     assert all(source.startswith("data:") for source in re.findall(r'(?:src|href)="([^"]*)"', text))
     assert "How many training steps" in text and "4 steps/s" in text and "It was fast." in text and "solved" in text
+    assert "loss: 2 at 0, 1 at 1." in text and "on A CPU (cpu), with" in text
     (handed,) = read_page(path).lessons
     assert (handed.lesson, handed.answer, handed.measured, handed.passed, handed.tries) == (
         "devices",
@@ -110,7 +111,8 @@ def test_the_table_is_safe_in_a_browser_and_a_spreadsheet(tmp_path: Path) -> Non
         save_page(tmp_path / "pages", learner)
     pages, problems = collect(tmp_path / "pages")
     assert table_of(pages).columns[:2] == ("learner", "devices")
-    assert table_of(pages).rows[0][1] == "5 steps/s / 4 steps/s (good), exercise solved"
+    assert table_of(pages).rows[0][1] == "5 / 4 steps/s (good), solved"
+    assert summary_of(pages).rows[1] == ("=cmd()", "1", "1", "1", "A CPU (cpu)")
     assert "'=cmd()" in save_table(tmp_path / "class.csv", pages, problems).read_text(encoding="utf-8")
     assert _EVIL not in save_table(tmp_path / "class.html", pages, problems).read_text(encoding="utf-8")
     with pytest.raises(BadInputError, match="no HTML files"):
