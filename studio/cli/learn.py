@@ -171,10 +171,15 @@ def _command(args: argparse.Namespace, settings: ClassSettings, *words: str) -> 
 
 
 def _print_next(chosen: Lesson, args: argparse.Namespace, settings: ClassSettings, reporter: Reporter) -> None:
-    """Print the command of the next lesson; nothing after the last."""
+    """Print the command of the next lesson; after the last lesson, the commands for the page and a model."""
     names = [item.name for _, item in settings.lessons()]
     for name in names[names.index(chosen.name) + 1 :][:1]:
         reporter.print(f"Next lesson:  {_command(args, settings, name)}")
+    if chosen.name == names[-1]:
+        if args.out is None and settings.hand_in is None:
+            page = f"{files.safe_name(args.name or 'my-lessons', 'learner')}.html"
+            reporter.print(f"Save the page to hand in:  {_command(args, settings, '--out', page)}")
+        reporter.print(f"Train and export a model of your own:  {command_line('studio', 'help', 'first-model')}")
 
 
 def _exercise(
@@ -248,19 +253,21 @@ def _save_page(out: Path, learner: str, reporter: Reporter) -> None:
 
 
 def _collect(folder: Path, out: Path | None, reporter: Reporter) -> int:
-    """Print a table of the hand-in pages in a folder, and write it to --out."""
-    from studio.lab.learn.collect import collect, save_table, table_of
+    """Print what the learners of a folder of pages have done, and write the table of their answers to --out."""
+    from studio.lab.learn.collect import collect, save_table, summary_of
 
     pages, problems = collect(folder)
     for page in pages:
         reporter.write_json({"type": "HandIn", **vars(page.hand_in), "file": page.path})
     for problem in problems:
         reporter.show(Notice("warning", problem))
-    table = table_of(pages)
+    table = summary_of(pages)
     reporter.print_table(table.columns, table.rows)
     reporter.print(f"\n{count(len(pages), 'page')} collected.")
     if out is not None:
         path = save_table(out, pages, problems)
         reporter.write_json({"type": "FilesSaved", "paths": [path]})
-        reporter.print(f"The table is in {path}")
+        reporter.print(f"The table of all answers is in {path}")
+    else:
+        reporter.print("Add --out class.html for a table of all answers.")
     return DONE

@@ -30,8 +30,10 @@ def test_a_lesson_from_prediction_to_table(
     assert "Next lesson:  studio learn training-loop --name Ada\n" in said
     (listed,) = (each for each in studio("learn", "--name", "Ada", "--json").objects() if each["lesson"] == "moving")
     assert listed["measured"] == 1 and not listed["right"]
+    words[words.index("7")] = "skip"
+    assert "You predicted 7 mistakes." in studio(*words).out  # skip keeps the earlier prediction
     said = studio("learn", "--collect", str(pages), "--out", str(tmp_path / "class.csv")).out
-    assert "Ada" in said and "1 page collected" in said and "Ada" in (tmp_path / "class.csv").read_text()
+    assert "good predictions" in said and "1 page collected" in said and "Ada" in (tmp_path / "class.csv").read_text()
     collected = studio("learn", "--collect", str(pages), "--json").objects()
     assert collected[0]["type"] == "HandIn" and collected[0]["learner"] == "Ada"
 
@@ -46,9 +48,23 @@ def test_usage_errors_come_before_the_measurement(studio: Studio, tmp_path: Path
     assert "can't be read" in studio("learn", "--class", str(tmp_path / "none.toml"), code=1).err
 
 
+def test_the_last_lesson_says_what_to_do_next(studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_Process", InProcess)
+    path = tmp_path / "class.toml"
+    path.write_text('lessons = ["saving", "moving"]')
+    words = ["learn", "2", "--answer", "5", "--device", "cpu", "--name", "Ada L", "--class", str(path)]
+    said = studio(*words).out
+    assert f"Save the page to hand in:  studio learn --out 'Ada L.html' --class {path} --name 'Ada L'\n" in said
+    assert "studio help first-model" in said and "Next lesson" not in said
+    path.write_text('lessons = ["saving", "moving"]\nhand_in = "pages"')
+    said = studio(*words).out
+    assert "The page to hand in is" in said and "Save the page" not in said
+
+
 def test_paragraphs_wrap_on_a_terminal(studio: Studio, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "_Process", InProcess)
     words = ["learn", "saving", str(folder), "--answer", "c", "--device", "cpu"]
+    assert "Save the page to hand in" not in studio(*words).out
     assert max(map(len, studio(*words).out.splitlines())) > 150
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)

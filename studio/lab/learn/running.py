@@ -51,8 +51,9 @@ def lesson_context(sprites: Sprites, device: Device, seconds: float) -> Experime
 def run_lesson(lesson: Lesson, context: ExperimentContext, answer: Answer | None, learner: str) -> Events:
     """Measure in a child process, compare with the answer, and keep the record; closing the generator kills it.
 
-    answer: from `lesson.prediction.read`, or None if the learner skipped the prediction. Yields Progress, an Outcome
-    whenever there are new results, and LessonDone at the end. Raises UsageError and StudioError.
+    answer: from `lesson.prediction.read`, or None if the learner skipped the prediction; an earlier prediction then
+    stays. Yields Progress, an Outcome whenever there are new results, and LessonDone at the end. Raises UsageError and
+    StudioError.
     """
     outcome, start_s = Outcome(), time.perf_counter()
     with closing(measure(lesson, context)) as events:
@@ -62,6 +63,8 @@ def run_lesson(lesson: Lesson, context: ExperimentContext, answer: Answer | None
     result = result_of(lesson, context, outcome, time.perf_counter() - start_s)
     measured, before = lesson.measured(outcome.figures), load_record(learner, lesson.name)
     prediction = lesson.prediction
+    if answer is None and prediction.allows(before.answer):
+        answer = before.answer
     explanation = (prediction.compare(answer, measured), *lesson.explain(outcome.figures, answer))
     record = dataclasses.replace(
         before, result=result, answer=answer, measured=measured, explanation=explanation,

@@ -55,6 +55,12 @@ class Prediction:
             raise UsageError(f"{text.strip()!r} is not a number {bounds}.", f"Type a number of {self.unit}, or skip.")
         return number
 
+    def allows(self, answer: Answer | None) -> bool:
+        """Return whether an answer is one of the choices, or without choices a number within the bounds."""
+        if self.choices:
+            return answer in self.choices
+        return isinstance(answer, float) and self.low <= answer <= self.high
+
     def lettered(self) -> list[tuple[str, str]]:
         """Return the choices with their letters."""
         return list(zip(_LETTERS, self.choices, strict=False))

@@ -19,6 +19,10 @@ from studio.lab.results import Result
 _MEASURE = "Measure with your prediction, on the Train page's device."
 _SKIP = "Measure without a prediction."
 _PREDICT = "Predict first, or press Skip."
+_PREDICTED = "The prediction is given; press Measure."
+SAVE_PAGE = "Save page…", "Save your predictions, measurements and exercises as a single HTML page."  # text and tip
+_HAND_IN = "Save the page to hand in, with your predictions, measurements and exercises."
+_OWN_MODEL = "Then train a model on your own sprites: press Start on the Train page, and Export… to save the model."
 _TRIES = 3  # checks before the solution is offered
 _NUMBER = "Your prediction as a number."
 
@@ -66,12 +70,6 @@ class PredictionBox(QWidget):
         self.number.setText(formatting.decimal(answer) if isinstance(answer, float) else "")
         self.error.show_reason("")
 
-    def clear(self) -> None:
-        """Forget the prediction."""
-        if self._prediction is not None:
-            self.ask(self._prediction, None)
-            self.changed.emit()
-
     def answer(self) -> lesson_base.Answer | None:
         """Return the prediction; None if there is none, or if the typed text is no number within the bounds."""
         chosen = self._group.checkedButton()
@@ -109,13 +107,13 @@ class LessonView(QWidget):
     """Panel with a lesson. The lesson's measurement and code run through `session.lessons`."""
 
     next_requested = Signal()
+    save_requested = Signal()
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session, self._lessons = session, session.lessons
         self.lesson: lesson_base.Lesson | None = None
-        self._is_last = False
-        self._answers: dict[str, lesson_base.Answer | None] = {}  # this session's predictions by lesson
+        self._answers: dict[str, lesson_base.Answer] = {}  # this session's predictions by lesson
         self._shown: Result | None = None  # the result in `findings`
         self.title, self.about = factory.text("", "title"), factory.caption("")
         self.intro, self.question = factory.text(), factory.text("", "heading")
@@ -135,7 +133,8 @@ class LessonView(QWidget):
         self.solution = factory.button("Show solution", tip, "check", slot=self._on_solution_clicked)
         self.read_on = read_more_label()
         self.next = factory.button("Next lesson", "Show the next lesson.", "arrow-right", slot=self.next_requested)
-        self._measured, self._exercise = self._measured_part(), self._exercise_part()
+        self.last, self.save = factory.text(), factory.button(*SAVE_PAGE, slot=self.save_requested)
+        self._measured, self._exercise, self._end = self._measured_part(), self._exercise_part(), self._end_part()
         self._scroll = QTimer(self, singleShot=True, interval=0)  # once the page has its new height
         self._scroll.timeout.connect(self._show_result)
         self._lay_out()
@@ -154,17 +153,21 @@ class LessonView(QWidget):
 
     def show_lesson(self, lesson: lesson_base.Lesson, number: int, total: int) -> None:
         """Show a lesson with the learner's earlier answers. number: number of the lesson on the path, from 1."""
-        self.lesson, self._is_last = lesson, number == total
+        self.lesson, is_last = lesson, number == total
         self.title.setText(f"{number}. {lesson.title}")
         self.about.setText(f"Lesson {number} of {total}, about {lesson.minutes} minutes")
         self.intro.setText("\n\n".join(lesson.intro))
         self.question.setText(lesson.question)
         self.read_on.show_link(*lesson.read_on)
+        content = self._session.class_file.content
+        folder = content.hand_in if content is not None else None
+        self.last.setText(f"{f'The studio saves your page in {folder}.' if folder else _HAND_IN} {_OWN_MODEL}")
+        self._end.setVisible(is_last)
+        self.next.setHidden(is_last)
         self.gpu.setText("\n\n".join(filter(None, (lesson.gpu, *lesson_cards.card_sentences(lesson)))))
         self.task.setText(lesson.exercise.task)
         record = self._lessons.record(lesson)
-        answer = self._answers.get(lesson.name, record.answer if record is not None else None)
-        self.prediction.ask(lesson.prediction, answer)
+        self._ask(lesson)
         checked = record.code if record is not None else ""
         self.exercise.show_run(self._lessons.exercise(lesson), lesson.exercise.starter, checked)
         self._show_record()
@@ -172,6 +175,12 @@ class LessonView(QWidget):
     def forget_predictions(self) -> None:
         """Forget the predictions of another learner."""
         self._answers.clear()
+
+    def _ask(self, lesson: lesson_base.Lesson) -> None:
+        """Ask for the prediction; show the prediction of this session, or of the record."""
+        record = self._lessons.record(lesson)
+        answer = self._answers.get(lesson.name, record.answer if record is not None else None)
+        self.prediction.ask(lesson.prediction, answer)
 
     def _runner(self, name: str, verb: str, tip: str) -> CodeRunner:
         made = CodeRunner(self._lessons.code_run(), name, verb, tip)
@@ -191,16 +200,21 @@ class LessonView(QWidget):
         solution = factory.row(self.solution, 1)
         return factory.panel(factory.column(factory.heading("Exercise"), self.task, self.exercise, solution))
 
+    def _end_part(self) -> QWidget:
+        """Return the part that ends the last lesson: what to do next."""
+        save = factory.row(self.save, 1)
+        return factory.panel(factory.column(factory.heading("After the last lesson"), self.last, save))
+
     def _lay_out(self) -> None:
         self.progress.setFixedHeight(factory.GRID)
         factory.retain_size_when_hidden(self.progress)
-        for label in (self.intro, self.explanation, self.gpu, self.task, self.verdict):
+        for label in (self.intro, self.explanation, self.gpu, self.task, self.verdict, self.last):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         buttons = factory.row(self.measure, self.cancel, self.skip, self.state, grows=3)
         end = factory.row(self.read_on, self.next, grows=0)
         head = factory.column(self.title, self.about, spacing=factory.GRID // 2)
         ask = factory.column(self.question, self.prediction, buttons, self.progress)
-        parts = (head, self.intro, ask, self._measured, self._exercise, end, 1)
+        parts = (head, self.intro, ask, self._measured, self._exercise, end, self._end, 1)
         self.setLayout(factory.column(*parts, spacing=2 * factory.GRID, margin=2 * factory.GRID))
 
     @Slot()
@@ -231,7 +245,8 @@ class LessonView(QWidget):
         factory.set_button_text(self.measure, "Measure again" if is_measured else "Measure")
         reason = problem or ("" if self.prediction.answer() is not None else _PREDICT)
         factory.set_enabled(self.measure, reason)
-        factory.set_enabled(self.skip, "The measurement is running." if is_running else problem)
+        skipped = "" if self.prediction.answer() is None else _PREDICTED
+        factory.set_enabled(self.skip, "The measurement is running." if is_running else problem or skipped)
         if is_measured and not is_running and self.cancel.isVisible():  # the measurement has just ended
             self._scroll.start()
         factory.show_instead(*((self.cancel, self.measure) if is_running else (self.measure, self.cancel)))
@@ -241,7 +256,6 @@ class LessonView(QWidget):
             self.state.setText(reason)
         self.exercise.set_obstacle(self._lessons.name_problem())
         self._refresh_exercise()
-        factory.set_enabled(self.next, "This is the last lesson." if self._is_last else "")
 
     @Slot()
     def _show_result(self) -> None:
@@ -258,8 +272,11 @@ class LessonView(QWidget):
 
     @Slot()
     def _on_predicted(self) -> None:
-        if self.lesson is not None:
-            self._answers[self.lesson.name] = self.prediction.answer()
+        answer = self.prediction.answer()
+        if self.lesson is not None and answer is not None:
+            self._answers[self.lesson.name] = answer
+        elif self.lesson is not None:
+            self._answers.pop(self.lesson.name, None)
         self._refresh()
 
     @Slot()
@@ -271,7 +288,7 @@ class LessonView(QWidget):
     @Slot()
     def _on_skip_clicked(self) -> None:
         if self.lesson is not None:
-            self.prediction.clear()
+            self._ask(self.lesson)  # shows an earlier prediction again
             self._lessons.measure(self.lesson, None)
             self.cancel.setFocus()
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QSplitter, QWidget
 
 from studio.app import dialogs, keys, theme
-from studio.app.pages.lab.lesson_view import LessonView
+from studio.app.pages.lab.lesson_view import SAVE_PAGE, LessonView
 from studio.app.state.late import class_settings, lesson_records
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -17,7 +17,6 @@ _ABOUT = "Learn training by doing: predict, measure on your device, and solve an
 _NAME = "Your name on the page to hand in. Each name has separate answers."
 _OPEN = "Open a teacher's class file, with lessons, sprites and times for the class."
 _LEAVE = "Leave the class and show all lessons."
-_SAVE = "Save your predictions, measurements and exercises as a single HTML page."
 _LIST = "Lessons in the order of the path. Enter goes to the chosen lesson."
 _LOADING = "Loading PyTorch…"
 _LESSON = "lesson"  # name in the settings
@@ -34,7 +33,7 @@ class LessonsPage(QWidget):
         self.list = QListWidget()
         self.progress = factory.caption("")
         self.name = QLineEdit()
-        self.save = factory.button("Save page…", _SAVE, slot=self._on_save_clicked)
+        self.save = factory.button(*SAVE_PAGE, slot=self._on_save_clicked)
         self.open_class = factory.button("Open class…", _OPEN, slot=self._on_open_class_clicked)
         self.leave_class = factory.button("Leave class", _LEAVE, slot=session.class_file.leave)
         self.view = LessonView(session)
@@ -52,6 +51,7 @@ class LessonsPage(QWidget):
             keys.fixed_shortcut(key, self.list, self._focus_lesson)
         self.name.editingFinished.connect(self._on_name_edited)
         self.view.next_requested.connect(self._on_next_requested)
+        self.view.save_requested.connect(self._on_save_clicked)
         self._on_listed()
 
     def before_show(self) -> None:
@@ -123,7 +123,8 @@ class LessonsPage(QWidget):
         if not self.name.hasFocus():
             self.name.setText(lessons.typed_name())
         done = any(record is not None and (record.result is not None or record.tries) for record in records)
-        factory.set_enabled(self.save, "" if done else "Do a lesson first.")
+        for button in (self.save, self.view.save):
+            factory.set_enabled(button, "" if done else "Do a lesson first.")
 
     @Slot()
     def _show_lesson(self) -> None:

@@ -107,13 +107,41 @@ def test_predict_measure_and_go_on(
     with qtbot.waitSignal(page.session.noticed, timeout=LONG_MS):
         click(page.save)
     assert target.exists()
+    assert not view.save.isVisible()
     click(view.next)
-    assert view.lesson is not None and view.lesson.name == "toy-two" and not view.next.isEnabled()
+    assert view.lesson is not None and view.lesson.name == "toy-two" and not view.next.isVisible()
     assert page.window().focusWidget() is view.prediction.findChildren(QRadioButton)[-2]
+    target.unlink()
+    with qtbot.waitSignal(page.session.noticed, timeout=LONG_MS):
+        click(view.save)
+    assert target.exists()
     assert not view.verdict.isVisible() and view.prediction.answer() is None
     page.name.setText("Ada")
     page.name.editingFinished.emit()
     qtbot.waitUntil(lambda: page.list.item(0).text() == "1. Toy\nNot started", timeout=LONG_MS)
+
+
+def test_skip_keeps_a_prediction(qtbot: QtBot, page: LessonsPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    view, toy = page.view, page.session.lessons.known()[0]
+    monkeypatch.setattr(Toy, "prediction", Prediction(unit="steps/s"))
+    monkeypatch.setattr(Toy, "measured", lambda *_: 40.0)
+    view.show_lesson(toy, 1, 2)
+
+    def type_number(text: str) -> None:
+        view.prediction.number.setText(text)
+        view.prediction.number.textEdited.emit(text)
+
+    type_number("30")
+    assert not view.skip.isEnabled() and "prediction is given" in view.skip.toolTip()
+    click(view.measure)
+    qtbot.waitUntil(view.findings.isVisible, timeout=LONG_MS)
+    type_number("")
+    assert not view.measure.isEnabled()
+    click(view.skip)
+    qtbot.waitUntil(view.findings.isVisible, timeout=LONG_MS)
+    record = page.session.lessons.record(toy)
+    assert record is not None and record.answer == 30 and record.measurements == 2
+    assert view.prediction.answer() == 30 and view.verdict.text().startswith("You predicted 30 steps/s.")
 
 
 def test_run_stop_reset_and_check_code(qtbot: QtBot, page: LessonsPage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +275,7 @@ def test_prediction_of_a_number(qtbot: QtBot) -> None:
         assert box.answer() == answer and bool(box.error.text()) == has_error
     box.ask(Prediction(unit="steps/s"), 30.0)
     assert box.answer() == 30
-    box.clear()
+    box.ask(Prediction(unit="steps/s"), None)
     assert box.answer() is None
 
 
