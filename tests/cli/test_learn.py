@@ -69,7 +69,7 @@ def test_paragraphs_wrap_on_a_terminal(studio: Studio, folder: Path, monkeypatch
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     said = studio(*words).out.splitlines()
-    assert "The state_dict of a network is the list of weights: a tensor" in said
+    assert "The state_dict of a network is a list of names, each with a" in said
 
 
 def test_an_exercise_is_written_once(studio: Studio, tmp_path: Path) -> None:

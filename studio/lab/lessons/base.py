@@ -109,7 +109,7 @@ class Lesson(Experiment):
     of a program that runs by itself.
     """
 
-    minutes: ClassVar[int] = 10  # estimate for a learner: 2 to 4 to read, the rest for prediction and exercise
+    minutes: ClassVar[int] = 8  # estimate for a learner: about 3 to read, 1 to measure, 4 for the exercise
     seconds: ClassVar[float] = 8.0  # default duration of the measurement
     sets_obstacle = ""
     intro: ClassVar[tuple[str, ...]] = ()  # paragraphs that explain the subject and its terms

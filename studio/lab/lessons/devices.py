@@ -97,25 +97,26 @@ class Devices(Lesson):
     order = 10
     seconds = 5.0
     intro = (
-        "A device is the part of the computer that computes: the processor (CPU) or a graphics card (GPU). PyTorch's "
-        "names for devices are 'cpu', 'cuda' (a card by NVIDIA or AMD), 'mps' (Apple) and 'xpu' (Intel).",
-        "A network computes its answer with many numbers, its weights. The network of this lesson is small and "
-        "recognises the class of a sprite. A training step shows a batch of 32 sprites to the network, measures the "
-        "errors as one number, the loss, and improves the weights a little.",
-        "Some devices are listed, but can't train. This lesson takes a training step on your device as a proof: the "
-        "weights and the loss must change. Guess how many steps your device takes in one second: ten, a hundred, or "
-        "thousands?",
+        "A device is the part of the computer that computes: the processor (CPU) or a graphics card (GPU). The studio "
+        "trains with PyTorch, a library for Python. PyTorch's names for devices are 'cpu', 'cuda' (a card by NVIDIA or "
+        "AMD), 'mps' (Apple) and 'xpu' (Intel).",
+        "A network computes an answer from a sprite with many numbers, the weights. The network of this lesson is "
+        "small and recognises the class of a sprite, for example sword or potion. A training step shows a batch of 32 "
+        "sprites to the network, measures the errors as one number, the loss, and improves the weights a little.",
+        "A computer can have a device that can't train. This lesson takes a training step on your device as a proof: "
+        "the weights and the loss must change. Guess how many steps your device takes in one second: ten, a hundred, "
+        "or thousands?",
     )
     prediction = Prediction(unit="steps/s", low=0.01, high=1e6, slack=0.5)
     read_on = ("torch.accelerator", "https://docs.pytorch.org/docs/stable/accelerator.html")
     plain = _CODE
     gpu = (
-        "A GPU computes thousands of numbers at a time. With a network this small, most of its units wait, and Python "
-        "decides the speed: a GPU may not be much faster than your CPU here. With larger networks and batches a GPU "
-        "is many times as fast."
+        "A GPU computes thousands of numbers at a time. With this small network, most units of the GPU wait, and "
+        "Python decides the speed, because Python starts each operation: a GPU may be no faster than your CPU here. "
+        "With larger networks and batches a GPU is many times as fast."
     )
     exercise = Exercise(
-        task="Complete pick_device(): return the name of the best device on every computer. Ask "
+        task="Complete pick_device(): on every computer, the function should return the name of the best device. Ask "
         "torch.cuda.is_available() and torch.backends.mps.is_available().",
         starter=_STARTER,
         answer=_STARTER.replace(

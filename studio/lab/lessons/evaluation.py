@@ -92,9 +92,10 @@ class Evaluation(Lesson):
         "your sprites is a validation sprite.",
         "The network gives a score to each class. The answer is the class with the highest score. Accuracy is the "
         "share of right answers.",
-        "An evaluation switches off two parts of training. The first is dropout: random values in the network become "
-        "zero, which makes learning by heart harder. network.eval() switches dropout off. The second is memory for "
-        "gradients: PyTorch keeps the results of each layer. torch.no_grad() keeps nothing.",
+        "An evaluation switches off two parts of training. The first is dropout, which makes learning by heart harder: "
+        "during training, random values in the network become zero. network.eval() switches dropout off. The second is "
+        "memory for gradients: during training, PyTorch keeps the results of each layer of the network. With "
+        "torch.no_grad() PyTorch keeps nothing.",
     )
     prediction = Prediction(unit="%", high=100.0, slack=0.15)
     read_on = ("torch.no_grad", "https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html")
@@ -104,8 +105,8 @@ class Evaluation(Lesson):
         "have less memory than computers, and a large evaluation with gradients can fill a card."
     )
     exercise = Exercise(
-        task="accuracy() gives another number each time and keeps memory for gradients. Add code for the three points "
-        "of the comment.",
+        task="accuracy() returns a different number each time, and keeps memory for gradients. Add code for the three "
+        "points of the comment.",
         starter=_STARTER,
         answer=_ANSWER,
         check=_check,
@@ -153,12 +154,12 @@ class Evaluation(Lesson):
         if found <= chance:
             overfit = "The network has learned nothing useful yet: train more steps, or with more sprites."
         return [
-            f"Guessing among {figures['classes']:.0f} classes gives {chance:.1f} %. The network found {found:.1f} % of "
-            f"the validation sprites and {found + gap:.1f} % of the training sprites. {overfit}",
-            f"With dropout on, the same network found {float(figures['dropout_accuracy']):.1f} %: without "
-            "network.eval() you measure the dropout too, with another result each time.",
-            f"Without torch.no_grad() the evaluation keeps {memory(round(float(figures['kept_bytes'])))} for a "
-            "backward pass that never comes; with torch.no_grad() PyTorch keeps nothing.",
+            f"Guessing among {figures['classes']:.0f} classes gives {chance:.1f} %. The network recognised "
+            f"{found:.1f} % of the validation sprites and {found + gap:.1f} % of the training sprites. {overfit}",
+            f"With dropout on, the same network recognised {float(figures['dropout_accuracy']):.1f} %: without "
+            "network.eval() dropout changes the result, each time differently.",
+            f"Without torch.no_grad() the evaluation keeps {memory(round(float(figures['kept_bytes'])))} for "
+            "gradients that an evaluation never needs; with torch.no_grad() PyTorch keeps nothing.",
         ]
 
     def card_text(self, figures: Figures) -> str:

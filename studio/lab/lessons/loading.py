@@ -83,7 +83,7 @@ class Loading(Lesson):
     order = 50
     seconds = 10.0
     intro = (
-        "A DataLoader makes batches: it picks sprites in a random order and stacks them. An epoch is one pass through "
+        "A DataLoader picks sprites in a random order and stacks the sprites to batches. An epoch is one pass through "
         "all sprites. The batch size says how many sprites go through the network in one step.",
         "Workers are extra processes. They prepare the next batches while the network computes. Workers help if "
         "preparing a batch is slow, for example if files are opened. But each batch travels from a worker to the "
@@ -155,7 +155,7 @@ class Loading(Lesson):
         sentences = [
             f"With workers an epoch took {percent(alone / helped)} of the time without workers. {why} The first "
             f"batch came {float(figures['first_batch_s']):.2f} s after the start, because the processes had to start. "
-            "The loaders ran one after another: measure again if other programs were busy.",
+            "The loaders were measured one after another; if other programs were busy, measure again.",
             f"Batches of {figures['largest']:.0f} sprites gave {largest / smallest:.2g} times the speed of batches of "
             f"{figures['smallest']:.0f}. "
             + (

@@ -81,14 +81,15 @@ class MixedPrecision(Lesson):
     order = 60
     seconds = 12.0
     intro = (
-        "A number in float32 takes 4 bytes, in bfloat16 2 bytes. Half the bytes are moved in half the time, and some "
-        "devices compute with small numbers much faster. But bfloat16 keeps only about 3 digits.",
-        "Mixed precision uses both: the weights, the loss and the optimizer stay in float32, and the large matrix "
-        "products of the network run in 16 bits. In PyTorch, torch.autocast does that. The tables call float32 "
-        "'fp32' and bfloat16 'bf16'.",
+        "float32 and bfloat16 are types of numbers. A number in float32 takes 4 bytes and keeps about 7 digits; a "
+        "number in bfloat16 takes 2 bytes (16 bits) and keeps about 3 digits. Half the bytes are moved in half the "
+        "time, and some devices compute much faster with 16-bit numbers.",
+        "Mixed precision uses both: the weights, the loss and the optimizer stay in float32, and the large products of "
+        "the network are computed in bfloat16. PyTorch switches the type inside 'with torch.autocast(...)'. The tables "
+        "call float32 'fp32' and bfloat16 'bf16'.",
         "float16 is another type of 2 bytes. Small gradients become zero in float16; a GradScaler prevents this by "
-        "multiplying the loss. bfloat16 needs no scaler. In this lesson the studio trains a generator of sprites in "
-        "each precision, in turns.",
+        "multiplying the loss by a large number. bfloat16 needs no scaler. In this lesson the studio trains a model "
+        "that draws sprites, in each precision in turn.",
     )
     prediction = Prediction(choices=(_FASTER, _SAME, _SLOWER))
     read_on = ("Automatic mixed precision", "https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html")
@@ -121,7 +122,8 @@ class MixedPrecision(Lesson):
         why = {
             _FASTER: "Your device has units for 16-bit numbers, or the step mostly waits for memory.",
             _SAME: "Converting the numbers takes the time that 16 bits save, or the step does not wait for memory.",
-            _SLOWER: "Your device probably has no units for bfloat16, and converts the numbers of each product first.",
+            _SLOWER: "Your device has no units for bfloat16, or converting the numbers takes more time than it saves. "
+            "Other programs that compute at the same time distort the comparison: close them, and measure again.",
         }[str(self.measured(figures))]
         return [
             f"A step takes {milliseconds(fp32_s)} in float32 and {milliseconds(bf16_s)} in bfloat16. {why}",

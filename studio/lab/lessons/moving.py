@@ -137,29 +137,30 @@ def _check(names: Mapping[str, Any]) -> str:
 
 
 class Moving(Lesson):
-    """Runs the usual mistakes with devices on a few sprites, and shows the errors and the silent results."""
+    """Runs common mistakes with devices on a few sprites, and shows the errors and the silent results."""
 
     name = "moving"
     title = "Moving to the device"
-    question = "Of seven usual mistakes with devices, how many stop with an error?"
+    question = "How many of seven common mistakes with devices stop with an error?"
     order = 20
     seconds = 2.0
     intro = (
-        "A tensor is a block of numbers on a device. PyTorch computes only with tensors on the same device; "
-        ".to(device) moves them. network.to(device) moves the network itself, but x.to(device) returns a moved copy "
-        "and leaves x on the old device.",
-        "This lesson makes seven usual mistakes with copies of a few sprites. Without a GPU, PyTorch's device 'meta' "
-        "stands in for a GPU: tensors on 'meta' have a shape but no numbers.",
-        "\n".join(f"{number}. {mistake.title}" for number, mistake in enumerate(_MISTAKES, 1)) + ".",
-        "Some of these mistakes stop with an error, and the others go unnoticed.",
+        "A tensor is a block of numbers on a device, for example the pixels of some sprites. PyTorch computes only "
+        "with tensors on the same device; .to(device) moves a tensor or a network. network.to(device) moves the "
+        "network itself. For a tensor x, x.to(device) returns a moved copy and leaves x on the old device.",
+        "This lesson makes seven common mistakes with a few sprites. The scores in the list are the network's answer: "
+        "a number for each class. The optimizer is the part of the program that improves the weights. Without a GPU, "
+        "PyTorch's device 'meta' stands in for a GPU: tensors on 'meta' have a shape but no numbers.",
+        "\n".join(f"{number}. {mistake.title}." for number, mistake in enumerate(_MISTAKES, 1)),
+        "Some mistakes stop with an error, others go unnoticed.",
     )
     prediction = Prediction(unit="mistakes", high=7.0, slack=0.0)
     read_on = ("Tensor.to", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html")
     plain = _CODE
     gpu = (
         "On a GPU the error is 'Expected all tensors to be on the same device', with the names of both devices. An "
-        "optimizer made before the move still works on a GPU, because PyTorch keeps the weights when moving them; on "
-        "'meta' PyTorch makes new weights. Make the optimizer after the move: both cases then work."
+        "optimizer made before the move still works on a GPU: PyTorch moves the numbers, and the optimizer holds the "
+        "same weights as before. On 'meta' PyTorch makes new weights. An optimizer made after the move always works."
     )
     exercise = Exercise(
         task="This step works only on the CPU. Correct the mistakes: the step should train on every device.",

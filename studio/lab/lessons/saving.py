@@ -18,7 +18,7 @@ from studio.lab.lessons.task import error_text, examples, make_network, make_ste
 from studio.lab.outcome import Outcome, Table
 
 _ONLY_NUMBERS, _FAIL, _ANYTHING = (
-    "nothing but fill in numbers", "nothing but stop PyTorch with an error", "run any command with your rights",
+    "only fill in numbers", "only stop PyTorch with an error", "run any command on your computer",
 )  # fmt: skip
 _TRAP = "I was here"  # the folder that the harmless pickle makes
 _STARTER = IMPORTS + """\
@@ -112,13 +112,13 @@ class Saving(Lesson):
     order = 70
     seconds = 2.0
     intro = (
-        "The state_dict of a network is the list of weights: a tensor for each name. A file of the state_dict holds "
+        "The state_dict of a network is a list of names, each with a tensor of weights. A file of the state_dict holds "
         "the numbers without the program. To load the file, make the network again and fill in the numbers.",
         "The file also holds the device of each weight. A file from a GPU can't be loaded on a computer without a GPU, "
         "unless map_location names another device.",
         "PyTorch's files are pickles. A pickle is a list of instructions for building Python objects. With "
         "weights_only=True PyTorch follows only instructions for tensors; with weights_only=False, all instructions. "
-        "This lesson makes a file with another instruction, in a temporary folder, and loads the file both ways.",
+        "This lesson writes a file with a harmless instruction of another kind, and loads the file both ways.",
     )
     prediction = Prediction(choices=(_ONLY_NUMBERS, _FAIL, _ANYTHING))
     read_on = ("Saving and loading models", "https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html")
@@ -128,8 +128,8 @@ class Saving(Lesson):
         "error 'Attempting to deserialize object on a CUDA device'. map_location='cpu' solves the problem."
     )
     exercise = Exercise(
-        task="save() and load() use the Python object: loading is unsafe, and the file breaks when the program "
-        "changes. Save the state_dict, and load the weights with weights_only=True on every device.",
+        task="save() writes the whole Python object: loading the file is unsafe, and fails when the program has "
+        "changed. Save the state_dict instead, and load the weights with weights_only=True to the given device.",
         starter=_STARTER,
         answer=_ANSWER,
         check=_check,
@@ -185,7 +185,8 @@ class Saving(Lesson):
             "With weights_only=True, the default since PyTorch 2.6, PyTorch refused the file and ran nothing. The "
             "studio loads only numbers.",
             f"{weights:,.0f} weights of 4 bytes are {memory(round(4 * weights))}; the file has "
-            f"{memory(round(size_bytes))}, with the names. Loaded from '{figures['saved_on']}' to 'cpu', the network "
+            f"{memory(round(size_bytes))}, with the names. Saved on '{figures['saved_on']}' and loaded on 'cpu', the "
+            "network "
             + ("gives exactly the same output." if figures["difference"] == 0 else
                f"gives the same output, up to {float(figures['difference']):.1g}."),
         ]  # fmt: skip

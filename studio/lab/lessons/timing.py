@@ -112,6 +112,7 @@ class Timing(Lesson):
     title = "Timing and the roofline"
     question = "What limits a training step of the studio's model on your device?"
     order = 80
+    minutes = 12
     seconds = 15.0
     intro = (
         "Three things spoil a measured time. First, PyTorch prepares itself in the first steps; take some warm-up "
@@ -131,7 +132,7 @@ class Timing(Lesson):
     plain = _CODE
     gpu = (
         "On a GPU, Python limits the steps of small networks and batches; memory or compute limits the steps of large "
-        "networks. Without synchronize() a GPU seems faster than in truth: the clock then measures only how long "
+        "networks. Without synchronize() a GPU seems faster than it is: the clock then measures only how long "
         "Python takes to start the operations."
     )
     exercise = Exercise(
@@ -161,8 +162,8 @@ class Timing(Lesson):
         first_s, later_s, handed_s = (float(figures[name]) for name in ("first_s", "median_s", "unsynchronized_s"))
         low_s, high_s = float(figures["low_s"]), float(figures["high_s"])
         waited = (
-            "Waiting for the device changes nothing on a CPU: a CPU has finished when the line returns. Other "
-            "programs may make the last time of the table differ from the median."
+            "On a CPU, waiting for the device changes nothing: a CPU has finished when the line returns. Other "
+            "programs can make the last time of the table differ from the median."
             if figures["device_kind"] == "cpu"
             else f"Without waiting for the device the step seems to take {milliseconds(handed_s)}, "
             f"{percent(handed_s / later_s)} of its real time."
@@ -170,7 +171,8 @@ class Timing(Lesson):
         return [
             f"The first step of the small network took {milliseconds(first_s)}, later ones {milliseconds(later_s)}: "
             f"the first took {first_s / later_s:,.3g} times as long. Eight of ten later steps took from "
-            f"{milliseconds(low_s)} to {milliseconds(high_s)}; a difference smaller than this spread is no result.",
+            f"{milliseconds(low_s)} to {milliseconds(high_s)}; a smaller difference between two "
+            "measurements proves nothing.",
             waited,
             *_limit_sentences(figures, answer),
         ]

@@ -83,6 +83,7 @@ class TrainingLoop(Lesson):
     title = "The training loop"
     question = "Which of the five lines of a training step changes the weights?"
     order = 30
+    minutes = 6
     seconds = 3.0
     intro = (
         "A network computes an answer from a sprite, with many numbers: its weights. Training changes the weights in "
@@ -90,8 +91,9 @@ class TrainingLoop(Lesson):
         "Each step takes a batch: some sprites (x) and their classes (y). The loss is a number for the errors on the "
         "batch: the smaller, the better. The gradient of a weight tells how the loss changes if the weight grows a "
         "little. The optimizer uses the gradients to improve the weights.",
-        "A step has five lines. You will see one step with a batch of your sprites, and the tensor of each line. A "
-        "tensor is a block of numbers with a shape, a number type (dtype) and a device.",
+        "A step has five lines. In the lines, network computes the scores, a number for each class, and criterion "
+        "computes the loss from the scores. You will see the five lines run one by one on a batch of your sprites, "
+        "with the tensor that each line makes: a block of numbers with a shape, a number type (dtype) and a device.",
     )
     prediction = Prediction(choices=_LINES)
     read_on = (
@@ -100,8 +102,8 @@ class TrainingLoop(Lesson):
     )
     plain = _CODE
     gpu = (
-        "The five lines stay the same on a GPU; the column 'device' shows 'cuda:0'. Python goes on before the GPU has "
-        "finished, and loss.item() waits for the GPU."
+        "The five lines stay the same on a GPU; the column 'device' shows 'cuda:0'. Python goes on to the next line "
+        "before the GPU has finished; loss.item() waits for the GPU."
     )
     exercise = Exercise(
         task="This loop has only four of the five lines. Add the missing line: each step should start without old "
