@@ -28,7 +28,7 @@ class LessonRecord:
     measurements: records.Count = 0  # number of measurements
     passed: bool = False  # whether the exercise was solved
     tries: records.Count = 0  # number of checks of the exercise
-    code: str = ""  # the newest code of the exercise
+    code: str = ""  # the newest code that solved the exercise; before a solution, the newest code
     format: int = FORMAT
 
 

@@ -77,6 +77,7 @@ def run_lesson(lesson: Lesson, context: ExperimentContext, answer: Answer | None
 def check_exercise(lesson: Lesson, code: str, learner: str, limit_s: float = CODE_LIMIT_S) -> Events:
     """Run a learner's solution in a child process, check it, and keep the record.
 
+    Code that fails the check never replaces code that has solved the exercise.
     Yields CodeStarted, CodePrinted, and at the end ExerciseChecked and CodeDone. Raises StudioError if the process
     can't be started.
     """
@@ -84,8 +85,9 @@ def check_exercise(lesson: Lesson, code: str, learner: str, limit_s: float = COD
         for event in events:
             if isinstance(event, CodeDone):
                 before = load_record(learner, lesson.name)
+                kept = before.code if before.passed and not event.passed else code
                 passed = before.passed or event.passed
-                record = dataclasses.replace(before, passed=passed, tries=before.tries + 1, code=code)
+                record = dataclasses.replace(before, passed=passed, tries=before.tries + 1, code=kept)
                 yield from _saved(learner, record)
                 yield ExerciseChecked(record)
             yield event

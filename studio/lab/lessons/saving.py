@@ -28,7 +28,7 @@ def save(network, path):
 
 
 def load(network, path, device):
-    # fill the weights into `network`, and move them to `device` while reading
+    # read the weights to `device`, fill the weights into `network`, and return the network
     return torch.load(path, weights_only=False)
 
 

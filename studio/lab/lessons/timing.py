@@ -201,8 +201,8 @@ def _timing(context: ExperimentContext, seconds: float) -> tuple[dict[str, float
         "unsynchronized_s": statistics.median(handed_s), "device_kind": context.device.kind,
     }  # fmt: skip
     names = {
-        "the first step": "first_s", "median after a warm-up": "median_s", "fast: 1 of 10 is faster": "low_s",
-        "slow: 1 of 10 is slower": "high_s", "median, not waiting for the device": "unsynchronized_s",
+        "the first step": "first_s", "median after a warm-up": "median_s", "9 of 10 steps take longer than": "low_s",
+        "9 of 10 steps take less than": "high_s", "median, not waiting for the device": "unsynchronized_s",
     }  # fmt: skip
     rows = tuple((name, milliseconds(float(figures[key]))) for name, key in names.items())
     return figures, Table(("a step of the small network", ">time"), rows)

@@ -10,12 +10,13 @@ import pytest
 
 from studio.core import paths
 from studio.core.errors import UsageError
-from studio.core.events import Event
-from studio.lab.learn import cards
+from studio.core.events import Event, Events
+from studio.lab.learn import cards, running
 from studio.lab.learn.cards import card_sentences
 from studio.lab.learn.catalog import lesson, lessons
 from studio.lab.learn.code_child import CodeDone, CodePrinted, run
-from studio.lab.learn.running import run_code
+from studio.lab.learn.records import load_record
+from studio.lab.learn.running import check_exercise, run_code
 from studio.lab.lessons.base import Prediction
 
 _LIMIT_S = 3.0
@@ -61,6 +62,18 @@ def test_figures_of_a_card_become_sentences(tmp_path: Path, monkeypatch: pytest.
     (said,) = card_sentences(devices)
     assert said.startswith("A card, measured on 2026-11-28 with PyTorch 2: 1,234 steps/s")
     assert card_sentences(lesson("saving")) == ()
+
+
+def test_a_failing_check_keeps_the_solution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_code(code: str, *_: object) -> Events:
+        yield CodeDone("" if code == "good" else "Failed.", is_checked=True)
+
+    monkeypatch.setenv("STUDIO_HOME", str(tmp_path))
+    monkeypatch.setattr(running, "run_code", run_code)
+    for code in ("bad", "good", "worse"):
+        list(check_exercise(lesson("devices"), code, "Ada"))
+    record = load_record("Ada", "devices")
+    assert record.passed and record.code == "good" and record.tries == 3
 
 
 def _events(code: str, limit_s: float = 60.0) -> list[Event]:
