@@ -1,4 +1,4 @@
-"""Write a network as C source code and a weights file. Each operator of its graph becomes a call of a C function.
+"""Write a network as C source code and a weights file. Each operator in the network's graph becomes a C function call.
 
-Start with compose.py, which goes from a torch.export graph with static shapes to C99 source for libm alone.
+Start with compose.py: a torch.export graph with static shapes becomes C99 source that links with libm alone.
 """

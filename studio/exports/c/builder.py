@@ -1,4 +1,4 @@
-"""Build a C program step by step: tensors, weights and calls of C functions."""
+"""Build a C program step by step: tensors, weights and C function calls."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from studio.exports.c.program import (
     contiguous,
 )
 
-_MAX_AXES = 6  # limit of a StridedLoop, equal to operators.c
+_MAX_AXES = 6  # limit of a StridedLoop; operators.c has the same limit
 
 
 def unsupported(title: str) -> ExportError:
-    """Create the error for a network that can't be written as C. title: message that names the obstacle."""
+    """Create the error for a network without a C form. title: message naming the obstacle."""
     return ExportError(title, "Choose another format.")
 
 
 class Builder:
-    """Builds a `Program` step by step: allocates tensors and appends calls of C functions."""
+    """Builds a `Program` step by step: allocates tensors and appends C function calls."""
 
     def __init__(self) -> None:
         self.program = Program()
@@ -53,13 +53,13 @@ class Builder:
         return grid
 
     def view(self, value: TensorView | Tensor | float) -> TensorView:
-        """Convert to a view: tensors become weights, numbers literals. Raises ExportError for other than float32."""
+        """Convert to a view: tensors become weights, numbers become literals. Raises ExportError unless float32."""
         if isinstance(value, TensorView) and value.layout.dtype != torch.float32:
             raise unsupported(f"This network computes in {value.layout.dtype}.")
         return self.whole(value)
 
     def whole(self, value: TensorView | Tensor | float) -> TensorView:
-        """Convert to a view, also of integers and truth values, which are stored as floats."""
+        """Convert a value of any real dtype to a view. Integers and truth values become floats."""
         if isinstance(value, TensorView):
             return value
         if not isinstance(value, Tensor):

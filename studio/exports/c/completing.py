@@ -1,4 +1,4 @@
-"""What the C code needs to complete sets: the network's program for palettes of several sizes, and tables."""
+"""Prepare a model of sets for C: the network's program with a variant per palette size, and tables."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from studio.exports.c.program import Program
 from studio.exports.c.tracing import trace
 from studio.exports.onnx_graph import SoftmaxModule
 
-ROUNDS = 16  # equal to sets.c
-SEED_STRIDE = 1_000_003  # distance between the seeds of candidates, equal to the studio's
+ROUNDS = 16  # sets.c has the same number
+SEED_STRIDE = 1_000_003  # distance between candidates' seeds; the studio uses the same distance
 _SMALLEST = 16  # entries; a network for fewer saves little time
 
 
 @dataclass(frozen=True, eq=False)
 class SetTables:
-    """Statistics of the training sets that the C code reads, and the palette sizes of the program's variants."""
+    """Statistics of the training sets for the C code, and the palette sizes of the program's variants."""
 
     entries: tuple[int, ...]  # palette entries by variant, ascending
     palettes: NDArray[np.uint8]  # [G, P, 4], straight alpha; transparent where unused
@@ -30,7 +30,10 @@ class SetTables:
 
     @classmethod
     def of(cls, model: ExportableModel) -> SetTables:
-        """Create the tables of a model of sets. The time to draw grows with the entries, most sets need few."""
+        """Create the tables of a model of sets.
+
+        Drawing time grows with the palette entries and most sets need few, hence variants for smaller palettes.
+        """
         palettes, partners, mirrored = map(model.network.get_buffer, ("palettes", "partners", "mirrored"))
         most, sizes = palettes.shape[1], [_SMALLEST]
         while sizes[-1] < most:
@@ -52,6 +55,6 @@ def completion_of(model: ExportableModel) -> tuple[Program, list[str]]:
 
 
 def _inputs(model: ExportableModel, entries: int) -> tuple[Tensor, ...]:
-    """Return example inputs of the network for a palette of so many entries."""
+    """Return example inputs of the network. entries: palette size."""
     shape = (1, len(model.cells), model.size, model.size)
     return torch.zeros(shape, dtype=torch.int64), torch.zeros(1, entries, 4), torch.zeros(shape)

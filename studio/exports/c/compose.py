@@ -35,10 +35,10 @@ class CFiles:
 
 @dataclass(frozen=True)
 class _Parts:
-    """The parts of a C file that depend on what a model makes."""
+    """The parts of a C file that differ between drawing, completing and predicting models."""
 
     program: Program
-    network: str  # name of the C function that runs the program
+    network: str  # C source of the function that runs the program
     sources: tuple[str, ...]  # templates
     constants: Mapping[str, int]
     lists: Mapping[str, Sequence[str]]  # names
@@ -47,7 +47,7 @@ class _Parts:
 
 
 def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
-    """Create the C code of a model. target: path of the C file; functions are named after it. Raises ExportError."""
+    """Create a model's C code. target: path of the C file; C names start with the file's name. Raises ExportError."""
     prefix = prefix_of(target)
     if model.makes == "sprites":
         own = _drawing(model)
@@ -88,7 +88,7 @@ def _drawing(model: ExportableModel) -> _Parts:
 
 
 def _with_attributes(model: ExportableModel, parts: _Parts) -> _Parts:
-    """Return the parts of a drawing model with the names of its attributes and the function that chooses values."""
+    """Add the attribute values' names and the function that chooses values to the parts of a drawing model."""
     values = model.labels[len(model.class_names) :]
     sizes = {"MOST_VALUES": len(values), "MOST_LABELS": len(model.labels)}
     return replace(
@@ -142,7 +142,7 @@ def prediction_of(model: ExportableModel) -> tuple[Program, list[str]]:
 
 
 def _about(model: ExportableModel, target: Path, precision: str) -> str:
-    """Return the comment at the top of the C file and the header."""
+    """Return the text of the comment at the top of the C file and the header."""
     what = {
         "sprites": "Draws sprites",
         "sets": f"Completes sets of {len(model.cells)} cells",

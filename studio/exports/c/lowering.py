@@ -24,11 +24,11 @@ from studio.exports.c.program import (
 Lowering = Callable[..., Any]
 
 _PATCH_PIXELS = 4  # PIXELS in operators.c
-LOWERINGS: dict[str, Lowering] = {}  # by operator name; each takes the builder, then the operator's arguments
+LOWERINGS: dict[str, Lowering] = {}  # by operator name; a lowering takes the builder, then the operator's arguments
 
 
 def _lowers(*names: str) -> Callable[[Lowering], Lowering]:
-    """Register the decorated function as the lowering of these operators."""
+    """Register the decorated function as the lowering of the named operators."""
 
     def register(function: Lowering) -> Lowering:
         LOWERINGS.update(dict.fromkeys(names, function))
@@ -75,7 +75,7 @@ def _equal(builder: Builder, a: Any, b: Any) -> Any:
 
 @_lowers("aten._to_copy.default")
 def _to_copy(builder: Builder, a: TensorView, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
-    """Convert integers and truth values to floats, which they are already. `trace` rejects other conversions."""
+    """Only change the dtype of the layout: C stores integers and truth values as floats. `trace` rejects the rest."""
     return a.with_layout(retyped(a.layout, torch.float32)) if dtype == torch.float32 else a
 
 
@@ -139,7 +139,7 @@ def _flip(builder: Builder, a: Any, axes: Sequence[int]) -> Any:
     a = builder.view(a)
     out, flipped, last = builder.new(a.shape), {axis % a.layout.dim() for axis in axes}, a.layout
     for axis in flipped:
-        last = last.narrow(axis, last.shape[axis] - 1, 1)  # starts at the last element, from which the loop goes back
+        last = last.narrow(axis, last.shape[axis] - 1, 1)  # the loop runs backwards from the last element
     strides = tuple(-step if axis in flipped else step for axis, step in enumerate(a.layout.stride()))
     builder.call("aten_copy", out, a.with_layout(last), StridedLoop(a.shape, out.layout.stride(), strides, strides))
     return out
@@ -167,9 +167,9 @@ def _scatter_add(builder: Builder, a: Any, axis: int, index: Any, values: Any) -
 def _indexed_loop(
     own: Tensor, indexed: Tensor, index: Tensor, axis: int
 ) -> tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], int]:
-    """Return the strides of a loop over an index along `axis` of `indexed`, and the stride of this axis.
+    """Return the strides of a loop over `index`, and the stride of `indexed` along `axis`.
 
-    The loop goes over three layouts of equal rank: `own`, which has the shape of the index, `indexed`, and `index`.
+    own, indexed, index: layouts of equal rank, whose strides are returned in this order. own has the index's shape.
     """
     strides, step = list(indexed.stride()), indexed.stride(axis)
     strides[axis] = 0
@@ -181,7 +181,7 @@ def _embedding(
     builder: Builder, table: Any, rows: TensorView, padding: int = -1, by_frequency: bool = False,
     is_sparse: bool = False,
 ) -> Any:  # fmt: skip
-    """Add the lookup of one embedding row. padding, by_frequency and is_sparse only affect gradients."""
+    """Add a call that looks up an embedding row. padding, by_frequency and is_sparse only affect gradients."""
     if not isinstance(table, Tensor) or rows.layout.numel() != 1:
         raise unsupported("This network looks up several embedding rows at once.")
     out = builder.new((*rows.shape, table.shape[1]))
@@ -190,7 +190,7 @@ def _embedding(
 
 
 def _last(a: TensorView, axes: Sequence[int]) -> tuple[Tensor, list[int]]:
-    """Move `axes` to the end; return the layout of `a` after the permutation, and the permutation."""
+    """Move `axes` to the end; return the permuted layout of `a`, and the permutation."""
     chosen = sorted(axis % a.layout.dim() for axis in axes)
     order = [axis for axis in range(a.layout.dim()) if axis not in chosen] + chosen
     return a.layout.permute(order), order
@@ -316,7 +316,7 @@ def _convolution(
     builder: Builder, a: Any, weight: Any, bias: Any, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Any:  # fmt: skip
-    """Add a 2-D convolution. output_padding is ignored: transposed convolutions are not supported."""
+    """Add a 2-D convolution. Ignores output_padding, which only transposed convolutions use; they raise ExportError."""
     if len(set(padding)) > 1:
         a = LOWERINGS["aten.constant_pad_nd.default"](builder, a, [padding[1], padding[1], padding[0], padding[0]])
         padding = [0, 0]

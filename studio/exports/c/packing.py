@@ -21,7 +21,7 @@ from studio.exports.c.weights import MAGIC, int8_parts, pack
 _HEADER = struct.Struct("<3d22i")  # the struct `header` in engine.c
 _OPERATION = re.compile(r"^    X\((\w+), (\d+), ", re.MULTILINE)
 _WEIGHTS, _MEMORY, _CONSTANTS = range(3)
-# The engine passes the label of a model without attributes as a number, not as a tensor.
+# Without attributes, the engine passes the label as a number, not as a tensor.
 _INPUTS = {"x": 3, "t": 4, "label": 0, "out": 5, "index": 3, "palette": 4, "known": 6, "shares": 6}
 _AXES = 6
 _LARGEST_OFFSET = 1 << 28  # floats
@@ -76,14 +76,14 @@ def pack_model(model: ExportableModel, precision: str) -> bytes:
 
 
 def _counts_of_sets(model: ExportableModel) -> tuple[int, int, int]:
-    """Return the numbers of cells, of palette entries, and of training palettes; zeros for other models."""
+    """Return three counts: cells, palette entries, training palettes. Zeros unless the model makes sets."""
     if model.makes != "sets":
         return 0, 0, 0
     return len(model.cells), *SetTables.of(model).palettes.shape[1::-1]
 
 
 def _tables_of_sets(model: ExportableModel, starts: Sequence[int]) -> list[bytes]:
-    """Return the tables that only models of sets need; empty for other models. starts: of the program's variants."""
+    """Return the tables for completing sets; empty tables for other models. starts: first word of each variant."""
     if model.makes != "sets":
         return [b""] * 4
     tables = SetTables.of(model)
@@ -97,7 +97,7 @@ def _tables_of_sets(model: ExportableModel, starts: Sequence[int]) -> list[bytes
 
 @functools.cache
 def operations() -> dict[str, tuple[int, int]]:
-    """Return the opcode and the number of argument words of each engine function, by function name."""
+    """Return opcode and number of argument words by name of the engine function."""
     found = _OPERATION.findall(source.read("engine.c", "model"))
     return {name: (number, int(words)) for number, (name, words) in enumerate(found)}
 
@@ -111,7 +111,7 @@ class _Words:
     constants: list[float]
 
     def of(self, call: Call) -> list[int]:
-        """Return the words of a call: the opcode, then the arguments."""
+        """Encode a call: the opcode, then the arguments."""
         number, count = operations()[call.function]
         words = [word for argument in call.arguments for word in self._argument(argument)]
         assert len(words) == count, call.function

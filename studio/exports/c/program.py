@@ -1,4 +1,4 @@
-"""A network as a sequence of C function calls on float buffers, and the memory layout of the buffers."""
+"""A network as a sequence of C function calls on float buffers, and the buffers' memory layout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class WeightTensor:
-    """A tensor of the weights file: float32 [rows, columns]. Matrices can be stored as int8, scaled per column."""
+    """A tensor in the weights file: float32 [rows, columns]. Matrices may become int8, scaled per column."""
 
     values: Tensor
     is_matrix: bool
@@ -30,7 +30,7 @@ class WeightTensor:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A number that is written into the C code as a literal."""
+    """A number written into the C code as a literal."""
 
     value: float
 
@@ -61,7 +61,7 @@ class StridedLoop:
 
     @classmethod
     def over(cls, out: TensorView, a: TensorView, b: TensorView) -> StridedLoop:
-        """Create the loop over all elements of `out`, with `a` and `b` broadcast to its shape. Merges axes."""
+        """Create the loop over all elements of `out`. Broadcasts `a` and `b` to the shape of `out`; merges axes."""
         layouts = (out.layout, a.layout.expand(out.shape), b.layout.expand(out.shape))
         axes: list[tuple[int, tuple[int, ...]]] = []
         for axis, extent in enumerate(out.shape):
@@ -82,7 +82,7 @@ Argument = TensorView | StridedLoop | int | float | tuple[int, ...] | None
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A call of a C function. The first argument is the output."""
+    """A C function call. The output comes first among the arguments."""
 
     function: str
     arguments: tuple[Argument, ...]
@@ -99,9 +99,9 @@ class Call:
 
 @dataclass(eq=False)
 class Program:
-    """A network as C function calls in order, with the weights that the calls use.
+    """A network as C function calls in order, with the calls' weights.
 
-    starts: the first call of each variant, for inputs of other sizes. A run of the program is a run of one variant.
+    A variant handles inputs with certain sizes. A run executes a single variant. starts: first call by variant.
     """
 
     calls: list[Call] = field(default_factory=list)
@@ -109,11 +109,11 @@ class Program:
     starts: list[int] = field(default_factory=lambda: [0])
 
     def variants(self) -> list[list[Call]]:
-        """Return the calls of each variant."""
+        """Return the calls by variant."""
         return [self.calls[start:end] for start, end in pairwise([*self.starts, len(self.calls)])]
 
     def memory_offsets(self) -> tuple[dict[Buffer, int], int]:
-        """Place the buffers in one workspace; return their offsets and the workspace size, in floats.
+        """Place the buffers in a workspace; return the offset by buffer, and the workspace size, in floats.
 
         Buffers with overlapping lifetimes don't share memory. Larger buffers go first, at the lowest free offset.
         """
@@ -134,7 +134,7 @@ class Program:
         return offsets, max((offset + buffer.count for buffer, offset in offsets.items()), default=0)
 
     def boundary_matrices(self) -> set[WeightTensor]:
-        """Return the matrices closest to the inputs and to the output, which int8 would distort most; no embeddings."""
+        """Return the matrices next to the inputs and the output, without embeddings. int8 would distort these most."""
         found = set[WeightTensor]()
         for calls in (self.calls, self.calls[::-1]):
             beyond = set[Buffer]()  # buffers that depend on a matrix
@@ -150,7 +150,7 @@ class Program:
         return found
 
     def weight_offsets(self) -> tuple[dict[WeightTensor, int], int]:
-        """Return the offset of each weight tensor in the array of all weights, and the array's size, in floats."""
+        """Return the offset by weight tensor in the array of weights, and the array's size, in floats."""
         offsets, end = dict[WeightTensor, int](), 0
         for part in self.parts:
             offsets[part] = end
@@ -164,12 +164,12 @@ def aligned(count: int) -> int:
 
 
 def contiguous(shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
-    """Return a contiguous meta tensor of this shape, which serves as a layout."""
+    """Return a layout: a contiguous meta tensor with the given shape."""
     return torch.empty(tuple(shape), dtype=dtype, device="meta")
 
 
 def retyped(layout: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return a layout with the same shape, strides and offset for another dtype."""
+    """Return a copy of the layout with another dtype. Shape, strides and offset don't change."""
     last = sum((extent - 1) * step for extent, step in zip(layout.shape, layout.stride(), strict=True))
     offset = int(layout.storage_offset())
     return contiguous([offset + last + 1], dtype).as_strided(layout.shape, layout.stride(), offset)

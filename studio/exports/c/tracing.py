@@ -1,7 +1,7 @@
 """Trace a network with torch.export and lower its graph, node by node, to a program of C calls.
 
-View operators (reshape, permute, slice, ...) only change strides and cost nothing at run time. Nodes that depend only
-on weights are computed while tracing. A network for inputs of several sizes is traced once and lowered for each size.
+View operators (reshape, permute, slice, ...) only change strides and cost nothing at run time. Tracing computes nodes
+that depend only on weights. For inputs of several sizes, a network is traced once and lowered once per size.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def trace(
 ) -> Program:
     """Convert a network in eval mode to a program.
 
-    inputs: example tensors. names: C names of the inputs. others: inputs of other sizes; the program has a variant for
-    each, after the variant for `inputs`. Raises ExportError if the network can't be traced or uses an operator without
-    a C function.
+    inputs: example tensors. names: C names of the inputs. others: example tensors of other sizes, for further variants
+    after the variant for `inputs`. Raises ExportError if the network can't be traced or uses an operator without a C
+    function.
     """
     builder, variants = Builder(), (inputs, *others)
     exported = _exported(network, variants)
@@ -47,7 +47,7 @@ def trace(
 
 
 def _exported(network: nn.Module, variants: Sequence[Sequence[Tensor]]) -> ExportedProgram:
-    """Trace a network. Axes are dynamic if the sizes of the variants differ. Raises ExportError."""
+    """Trace a network. An axis becomes dynamic if its size differs between variants. Raises ExportError."""
     dynamic = []
     for values in zip(*variants, strict=True):  # tensors of an input, one per variant
         sizes = enumerate(zip(*(value.shape for value in values), strict=True))
@@ -64,7 +64,7 @@ def _exported(network: nn.Module, variants: Sequence[Sequence[Tensor]]) -> Expor
 
 
 def _lower(exported: ExportedProgram, builder: Builder, examples: Sequence[Tensor], names: Sequence[str]) -> None:
-    """Add the calls of a traced network for inputs of the examples' sizes."""
+    """Add the calls of a traced network to the builder, for inputs with the examples' sizes."""
     values, free = dict[Node, Any](), zip(names, examples, strict=False)
     constants = {**exported.state_dict, **exported.constants}
     specs = {spec.arg.name: spec for spec in exported.graph_signature.input_specs if hasattr(spec.arg, "name")}
@@ -96,7 +96,7 @@ def _input(name: str, example: Tensor) -> TensorView:
 
 
 def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: dict[str, Any]) -> Any:
-    """Add the calls that compute a node; return its value: a view, a constant tensor, a number, or a tuple of them."""
+    """Add the calls for a node; return the node's value: a view, a constant tensor, a number, or a tuple."""
     name = str(target)
     if target is operator.getitem:
         return positional[0][positional[1]]

@@ -19,7 +19,7 @@ _INT8_DIFFERENCE = 0.1
 
 @dataclass(frozen=True)
 class CConfig(Config):
-    """Settings of the C file and of the web page."""
+    """Settings for exporting the C file or the web page."""
 
     weights: str = setting(
         "fp32",
@@ -30,7 +30,7 @@ class CConfig(Config):
 
 
 class CVerification:
-    """Base of the two formats: accepts their models, and gives the outputs with which to compare the C code."""
+    """Base class for the C file and the web page: rejects unsuitable recipes, computes reference outputs with torch."""
 
     Config: type[Config] = CConfig
 
@@ -55,19 +55,19 @@ class CVerification:
 
 
 def kind_of(model: ExportableModel) -> str:
-    """Return what the C code of a model does, as in the names of the source files."""
+    """Return 'drawing', 'completing' or 'predicting', as the C source files are named."""
     return {"sprites": "drawing", "sets": "completing"}.get(model.makes, "predicting")
 
 
 def draws_sets(config: CConfig) -> bool:
-    """Return whether drawn sets are compared. int8 compares odds instead: other colours are likely after rounding."""
+    """Return whether to compare drawn sets. int8 compares odds instead, because rounding likely changes colours."""
     return config.weights == "fp32"
 
 
 def probe_sets(model: ExportableModel, config: CConfig) -> Iterator[tuple[Tensor, Tensor, Tensor, int]]:
-    """Yield the sets of the comparison: cells, given, chances, and the smallest palette of the network for this set.
+    """Yield the sets to compare: cells, given, chances, and the minimum palette size for the network.
 
-    Drawn sets use all sizes of the network in turn, odds the largest.
+    Drawn sets use the network's palette sizes in turn; odds use the largest size.
     """
     entries, (cells, given, chances) = SetTables.of(model).entries, model.probe_sets(ROUNDS)
     if not draws_sets(config):
@@ -78,12 +78,12 @@ def probe_sets(model: ExportableModel, config: CConfig) -> Iterator[tuple[Tensor
 
 
 def probe_for(config: CConfig) -> Probe:
-    """Return the inputs for the comparison. int8 uses a single solver step, because rounding errors add up."""
+    """Return the inputs to compare with. int8 takes a single solver step, because rounding errors add up."""
     return PROBE if config.weights == "fp32" else Probe(guidance=1, steps=1)
 
 
 def probe_labels_and_seeds(model: ExportableModel, config: CConfig) -> list[tuple[int, int, dict[str, str]]]:
-    """Return class index (-1: any), seed and values by attribute of each sprite drawn for the comparison."""
+    """Return class index (-1: any), seed and values by attribute for each sprite to compare."""
     probe, stride = probe_for(config), int(model.solver["places_apart"])
     found = []
     for number, (label, *codes) in enumerate(zip(*probe.label_indices(model.label_counts), strict=True)):
@@ -94,11 +94,11 @@ def probe_labels_and_seeds(model: ExportableModel, config: CConfig) -> list[tupl
 
 
 def add_checksum(text: str, opening: str, closing: str) -> str:
-    """Append a comment with the SHA-256 of a text. opening, closing: the comment marks of the language."""
+    """Append a comment with the text's SHA-256. opening, closing: the language's comment marks."""
     return f"{text}\n{opening} sha256 of all above: {hashlib.sha256(text.encode()).hexdigest()} {closing}\n"
 
 
 def checksum_matches(text: str, opening: str, closing: str) -> bool:
-    """Return whether a text ends with a comment that holds its correct SHA-256."""
+    """Return whether a text ends with a comment containing the correct SHA-256."""
     body, _, _ = text.rpartition(f"\n{opening} sha256 of all above: ")
     return text == add_checksum(body, opening, closing)

@@ -30,7 +30,7 @@ def checksum(packed: bytes) -> int:
 
 
 def int8_parts(program: Program, precision: str) -> set[WeightTensor]:
-    """Return the weights to store as int8: all matrices but the first and the last, which lose the most."""
+    """Return the weights to store as int8: all matrices except the first and last, which would lose the most."""
     if precision != "int8":
         return set()
     return {part for part in program.parts if part.is_matrix} - program.boundary_matrices()

@@ -1,4 +1,4 @@
-"""Advice on when to stop: whether a training still improves, is good enough, or starts to copy its sprites.
+"""Advice on when to stop: a training still improves, is good enough, or starts to copy its sprites.
 
 'Good enough' needs a tenth of the budget and several validations without a gain. `best_saved_step` chooses the best
 checkpoint, for the advice and for loading a model. Advice that stops a training needs twice as many measurements, to
@@ -43,10 +43,10 @@ _STOP = _Evidence(fewest=6, in_a_row=4, patience=8, long=2.0)
 def copies_too_much(copies: float, real: float, count: int = QUALITY_SPRITES) -> bool:
     """Return whether new sprites copy training sprites clearly more often than real sprites do by chance.
 
-    copies, real: shares of copies, each among `count` sprites. Clearly: by COPY_MARGIN and two standard errors.
+    copies, real: shares of copies among `count` sprites. Clearly: by COPY_MARGIN plus two standard errors.
     """
     together = (copies + real) / 2
-    error = math.sqrt(together * (1 - together) * 2 / count)  # of a difference of two binomial shares
+    error = math.sqrt(together * (1 - together) * 2 / count)  # standard error: difference between binomial shares
     return copies > real + COPY_MARGIN + 2 * error  # chance rarely exceeds two standard errors
 
 
@@ -132,7 +132,10 @@ class Adviser:
         return sorted({*self._saved, *(one.step for one in self._measured)})
 
     def _is_new(self, advised: Advised) -> bool:
-        """Return whether the verdict changed, or unless improving, an older checkpoint became the best."""
+        """Return whether to show the advice: its verdict changed, or an older checkpoint became the best.
+
+        While a training improves, a new best checkpoint is no news.
+        """
         if self.advice is None or advised.verdict != self.advice.verdict:
             return True
         moves_along = advised.verdict == "improving" or advised.best_step in (advised.step, *self._all_saved()[-1:])
@@ -177,7 +180,7 @@ def advice_by_quality(measured: Sequence[Measurement], evidence: _Evidence = _SH
     """Return the advice by the quality of new sprites; None after too few measurements."""
     if len(measured) < evidence.fewest:
         return None
-    last, before, best = measured[-1], measured[: -evidence.patience], best_step(measured)  # before: older ones
+    last, before, best = measured[-1], measured[: -evidence.patience], best_step(measured)
     newest = measured[-evidence.in_a_row :]
     if all(one.copies_too_much for one in newest):
         share, own = percent(last.quality.copies), percent(last.quality.copies_real)
@@ -264,9 +267,10 @@ def lowest_step(measured: Sequence[Measurement]) -> int:
 
 
 def _not_copying(measured: Sequence[Measurement]) -> Sequence[Measurement]:
-    """Return the measurements whose sprites don't copy training sprites; if all copy, the one with the fewest copies.
+    """Return the measurements whose sprites don't copy training sprites.
 
-    First leaves out measurements with sprites unlike any real sprite, such as noise.
+    If all copy, return the measurement with the fewest copies. Ignore measurements of noise: sprites with a KID above
+    that of any real sprite.
     """
     alike = [one for one in measured if one.quality.kid < _UNLIKE_ANY_KID] or measured
     return [one for one in alike if not one.copies_too_much] or [min(alike, key=lambda one: one.quality.copies)]

@@ -30,7 +30,7 @@ _BY_CHANCE = 2.0  # standard errors; chance exceeds them once in twenty times
 
 @dataclass(frozen=True, eq=False)
 class SampleTimeline:
-    """A run's live samples, oldest first. steps, seconds: float64 [n], training step and time of each."""
+    """A run's live samples, oldest first. steps, seconds: float64 [n], training step and time by sample."""
 
     samples: Sequence[SamplesReady]
     steps: NDArray[np.float64]
@@ -38,12 +38,12 @@ class SampleTimeline:
 
     @classmethod
     def of(cls, read: HistoryRead) -> Self:
-        """Create the timeline of all live samples of a run."""
+        """Create the timeline from a run's history."""
         steps = np.array([sample.step for sample in read.samples], np.int64)
         return cls(read.samples, steps.astype(np.float64), elapsed_at(read.history, steps))
 
     def positions(self, by: TimelineAxis) -> NDArray[np.float64]:
-        """Return the step, or the seconds of training, of each sample, ascending: float64 [n]."""
+        """Return the training step or the training seconds by sample, ascending: float64 [n]."""
         return self.steps if by == "step" else self.seconds
 
     def nearest(self, position: float, by: TimelineAxis) -> int:
@@ -73,7 +73,10 @@ class ComparedRun:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """A row with a text per run, maybe empty. better: which values are better, in words. best: indices of the best."""
+    """A table row with one text per run; '' where a run lacks the value.
+
+    better: 'lower is better' or similar words. best: indices of the runs with the best values.
+    """
 
     title: str
     texts: tuple[str, ...]
@@ -86,7 +89,7 @@ class ComparisonRow:
 
 
 def settings_texts(record: RunRecord) -> dict[str, str]:
-    """Return a run's settings as texts by label, with the former behaviour of settings newer than the run."""
+    """Return a run's settings as texts by label. Settings newer than the run show the studio's earlier behaviour."""
     config = {**record.config, **{name: value for name, value in _LEGACY.items() if name not in record.config}}
     known = {item.name: item for item in settings_of(TrainingConfig, record.noun)}
     return dict(_labelled(name, value, known.get(name)) for name, value in config.items())
@@ -104,19 +107,19 @@ def data_texts(record: RunRecord) -> dict[str, str]:
 
 
 def differences(records: Sequence[RunRecord]) -> list[ComparisonRow]:
-    """Return a row for each setting or property that differs between runs."""
+    """Return rows for settings and properties on which the runs differ."""
     rows = side_by_side([{**data_texts(record), **settings_texts(record)} for record in records])
     return [row for row in rows if len(set(row.texts)) > 1]
 
 
 def side_by_side(columns: Sequence[Mapping[str, str]]) -> list[ComparisonRow]:
-    """Return a table with a column per run and a row for each label. columns: texts of each run by label."""
+    """Return a table with a column per run and a row per label. columns: a run's texts by label."""
     names = dict.fromkeys(name for column in columns for name in column)
     return [ComparisonRow(name, tuple(column.get(name, "") for column in columns)) for name in names]
 
 
 def comparison_rows(runs: Sequence[ComparedRun]) -> list[ComparisonRow]:
-    """Return rows of progress, of metrics while training, and of evaluations; marks the best if runs compare."""
+    """Return rows for progress, training metrics and evaluations. Mark the best values if the runs are comparable."""
     return [row for row in (*_speed_rows(runs), *_training_rows(runs), *_evaluation_rows(runs)) if any(row.texts)]
 
 
@@ -131,7 +134,7 @@ def explain_best(runs: Sequence[ComparedRun]) -> str:
 
 
 def shared_positions(films: Sequence[SampleTimeline], by: TimelineAxis) -> list[float]:
-    """Return the steps or times of any run's samples, up to the end of the shortest run with samples."""
+    """Return the steps or times with a sample in some run, up to the last sample of the shortest run."""
     found = [film.positions(by) for film in films if len(film.samples)]
     if not found:
         return []
@@ -140,7 +143,7 @@ def shared_positions(films: Sequence[SampleTimeline], by: TimelineAxis) -> list[
 
 
 def _labelled(name: str, value: Value, known: Setting | None) -> tuple[str, str]:
-    """Return the label of a setting, and its value as text. known: None for a recipe's own setting."""
+    """Return a setting's label and value as texts. known: None for a recipe's own setting."""
     if known is not None:
         return known.label, known.text(value)
     text = ("yes" if value else "no") if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else value
@@ -163,7 +166,7 @@ def _speed_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
 
 
 def _training_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
-    """Yield a row for each metric measured during training, with the newest value of each run."""
+    """Yield a row per metric measured during training, with the newest value by run."""
     compared = _have_same_sprites(runs)
     yield from _validation_rows([_latest(run.read.history.validation) for run in runs], "Validation {}", runs)
     last = [run.read.history.quality.get("kid") for run in runs]
@@ -185,7 +188,7 @@ def _latest(curves: Mapping[str, MetricCurve]) -> dict[str, float]:
 
 
 def _evaluation_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
-    """Yield a row for each metric in the newest `studio evaluate` results of the runs."""
+    """Yield a row per metric from the runs' newest `studio evaluate` results."""
     found = [run.evaluation for run in runs]
     yield ComparisonRow("Evaluated at step", tuple("" if each is None else number(each.step) for each in found))
     judged = tuple(number(each.count) if each is not None and each.count else "" for each in found)
@@ -209,7 +212,7 @@ def _validation_rows(
     columns: Sequence[Mapping[str, float]], title: str, runs: Sequence[ComparedRun],
     beside: Sequence[Mapping[str, float]] = (),
 ) -> Iterator[ComparisonRow]:  # fmt: skip
-    """Yield a row for each validation metric. columns: metrics of each run by name. beside: those of a baseline."""
+    """Yield a row per validation metric. columns: a run's metrics by name. beside: the baseline's metrics, by run."""
     for name in dict.fromkeys(name for column in columns for name in column):
         metric, values = METRICS.get(name.partition(" ")[0]), [column.get(name) for column in columns]
         texts, full = ["" if value is None else format_metric(name, value) for value in values], metric_title(name)
@@ -226,13 +229,13 @@ def _validation_rows(
 
 
 def _value_with_real(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> str:
-    """Return a metric as text, with the value of real sprites if both should be equal: '0.12 (real 0.10)'."""
+    """Return a metric as text. Metrics that should match real sprites state the real value too: '0.12 (real 0.10)'."""
     text, aim = figure.format(new), figure.format(real) if figure.better == "as real" else ""
     return f"{text} (real {aim})" if text and aim else text
 
 
 def _rank(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> float | None:
-    """Return the value to rank by; the distance from real sprites for metrics that should equal theirs."""
+    """Return the value to rank by. Metrics that should match real sprites rank by the distance from the real value."""
     if figure.name not in new or figure.better != "as real":
         return new.get(figure.name)
     return abs(new[figure.name] - real[figure.name]) if figure.name in real else None
@@ -242,14 +245,14 @@ def _ranked_row(
     title: str, texts: Sequence[str], better: Better, values: Sequence[float | None], errors: Sequence[float] = (), *,
     compared: bool = True,
 ) -> ComparisonRow:  # fmt: skip
-    """Return a row of numbers with the best marked. errors: standard errors. compared: whether to mark the best."""
+    """Return a row of numbers. errors: standard errors. compared: mark the best values."""
     ranks = [None if value is None else -value if better == "high" else value for value in values]  # lowest is best
     best = _best_positions(ranks, errors or [0.0] * len(ranks)) if compared else frozenset[int]()
     return ComparisonRow(title, tuple(texts), BETTER[better], best)
 
 
 def _best_positions(ranks: Sequence[float | None], errors: Sequence[float]) -> frozenset[int]:
-    """Return the indices of the lowest rank, and of ranks above it by no more than chance; none if these are all."""
+    """Return the indices of the lowest rank and of ranks within chance of the lowest; an empty set if all ranks are."""
     known = {index: rank for index, rank in enumerate(ranks) if rank is not None and math.isfinite(rank)}
     if not known:
         return frozenset()
@@ -260,7 +263,7 @@ def _best_positions(ranks: Sequence[float | None], errors: Sequence[float]) -> f
 
 
 def _have_same_sprites(runs: Sequence[ComparedRun]) -> bool:
-    """Return whether all runs have the same sprites and the same validation set."""
+    """Return whether all runs share their sprites and their validation set."""
     records = [run.record for run in runs]
     held_out = {tuple(record.config.get(name) for name in ("holdout", "seed")) for record in records}
     return len({(record.data_fingerprint, record.size, record.split) for record in records}) == len(held_out) == 1

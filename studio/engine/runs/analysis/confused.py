@@ -14,9 +14,9 @@ from studio.engine.runs.folder import RunDir
 
 @dataclass(frozen=True, eq=False)
 class ConfusedSprites(Event):
-    """The validation sprites of class `true` that a classifier predicted as class `predicted`.
+    """Validation sprites of class `true` for which a classifier predicted class `predicted`.
 
-    attribute: the attribute whose values are meant; '' for classes.
+    attribute: the attribute if `true` and `predicted` are attribute values; '' for classes.
     """
 
     run: Path
@@ -29,9 +29,9 @@ class ConfusedSprites(Event):
 def confused_sprites(
     run: Path, predictions: ClassPredictions, true: int, predicted: int, attribute: str = ""
 ) -> ConfusedSprites:
-    """Load the validation sprites of one cell from the run's data. Raises BadInputError, RunError.
+    """Load the validation sprites behind a cell of the confusion matrix. Raises BadInputError, RunError.
 
-    attribute: the attribute with the values `true` and `predicted`; '' for classes.
+    attribute: the attribute if `true` and `predicted` are attribute values; '' for classes.
     """
     sprites = packed.load(RunDir(run).data)
     is_known = not attribute or attribute in sprites.attributes.names

@@ -58,7 +58,7 @@ def _write(folder: Path, record: RunRecord, read: HistoryRead) -> Events:
 
 
 def _curves(read: HistoryRead) -> dict[str, MetricCurve]:
-    """Return a run's curves by TensorBoard tag, such as 'training/loss'; the part before the slash is a group."""
+    """Return a run's curves by TensorBoard tag: 'training/loss' stands in the group 'training'."""
     history = read.history
     kinds = {"training": history.series, "held-out": history.validation, "quality": history.quality}
     kinds |= {f"layers-{figure}": curves for figure, curves in history.layers.items()}

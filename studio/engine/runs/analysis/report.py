@@ -28,8 +28,8 @@ from studio.engine.runs.source import provenance_at
 from studio.exports.html_page import MEDIA_STYLE, html_page, key_value_table, numeric_table, pixel_image, plot_image
 from studio.exports.plot import PlotLine, draw_lines, to_svg
 
-_PAGE_PX, _FRAME_PX = 832, 400  # widths of the page, and of a picture in a row of two
-_FRAMES = 6  # of the timelapse strip
+_PAGE_PX, _FRAME_PX = 832, 400  # width of the page; width of a picture in a row with two pictures
+_FRAMES = 6  # frames in the timelapse strip
 _BESIDE = 3  # steps to show side by side
 _MISTAKES = 8  # most common mistakes of a classifier
 _ROWS = ". Each row: given, true and drawn cells."
@@ -170,7 +170,10 @@ def _mistakes(run: ComparedRun) -> Iterator[str]:
 
 
 def _mistakes_in(title: str, what: str, confusion: NDArray[np.int64], names: Sequence[str]) -> Iterator[str]:
-    """Yield a heading and the most frequent wrong cells of a matrix, int64 [K, K], unless the names don't fit it."""
+    """Yield a heading and the most frequent mistakes as HTML; nothing if the number of names is not K.
+
+    confusion: int64 [K, K], sprites by true and predicted class.
+    """
     if len(confusion) != len(names):
         return
     wrong = confusion * (1 - np.eye(len(confusion), dtype=np.int64))  # [K, K] without the diagonal

@@ -17,9 +17,9 @@ from studio.exports.sprites.base import SpriteSet
 
 _FRAME_MS = 250
 _LAST_MS = 2000  # the last frame stays longer
-_SHORTEST_MS, _LONGEST_MS = 20, 10_000  # of a frame
+_SHORTEST_MS, _LONGEST_MS = 20, 10_000  # limits of a frame's duration
 _WIDTH = 512  # target width of a frame, in pixels
-_MOST_PIXELS = 1 << 26  # in all frames together
+_MOST_PIXELS = 1 << 26  # limit of the pixels in an animation
 
 
 def timelapse(run: Path, scale: int | None = None, seconds: float | None = None) -> SpriteSet:
@@ -44,13 +44,13 @@ def timelapse(run: Path, scale: int | None = None, seconds: float | None = None)
 
 
 def samples_change(samples: Sequence[SamplesReady]) -> bool:
-    """Return whether sprites differ between samples, as a generator's do; True for a single sample."""
+    """Return whether sprites differ between samples: True for generators, and for a single sample."""
     others = reversed(samples[1:])
     return len(samples) == 1 or not all(np.array_equal(samples[0].sprites, other.sprites) for other in others)
 
 
 def _grids(samples: Sequence[SamplesReady]) -> Rgba:
-    """Tile the sprites of each sample into one image: uint8 [N, H, W, 4]."""
+    """Tile each sample's sprites into an image; return uint8 [N, H, W, 4]."""
     most = max(len(sample.cells()) for sample in samples)
     return np.stack([samples_picture(sample, most) for sample in samples])
 
@@ -66,7 +66,7 @@ def _enlarge(frames: Rgba, scale: int | None) -> Rgba:
 
 
 def _frame_ms(frames: int, seconds: float | None) -> int:
-    """Return milliseconds per frame, for `seconds` in all or by default. Raises UsageError if too short or long."""
+    """Return milliseconds per frame. seconds: total duration; None for the default pace. Raises UsageError."""
     if seconds is None:
         return _FRAME_MS
     least, most = frames * _SHORTEST_MS / 1000, frames * _LONGEST_MS / 1000
