@@ -2,15 +2,15 @@
 
     checkpoints/step-00000400/
         model.safetensors       the weights being trained
-        average.safetensors     their moving average (EMA), used for samples and exports
+        average.safetensors     moving average of the weights (EMA), for samples and exports
         optimizer.safetensors   the optimizer state
         distilled.safetensors   optional: a few-step student of the averaged network
-        checkpoint.json         step, time, metrics, the SHA-256 of the other files and of itself;
-                                metrics and the distilled network may be added later
+        checkpoint.json         step, time, metrics, SHA-256 of the tensor files, SHA-256 of checkpoint.json;
+                                metrics and the distilled network may follow later
 
-A checkpoint is written into a temporary folder, which is then renamed. A resume renames a damaged checkpoint to
-'damaged-step-...' and deletes it after the next checkpoint. All randomness of a step follows from the seed and the step
-number, so no generator state is stored.
+`save` writes into a temporary folder, then renames the folder. A resume renames a damaged checkpoint to
+'damaged-step-...' and deletes the folder after the next checkpoint. Seed and step number determine a step's randomness,
+so checkpoints store no generator state.
 """
 
 import dataclasses
@@ -48,15 +48,15 @@ class CheckpointInfo:
     step: records.Count
     number: records.Count  # 1 for the first checkpoint of a run, then 2, and so on
     elapsed_s: records.Seconds
-    metrics: Mapping[str, float]  # on the validation set at this step
-    sha256: Mapping[str, str]  # of each tensor file, by the file's name without suffix
-    seal: str = ""  # SHA-256 of the other fields; set when the file is written
+    metrics: Mapping[str, float]  # on the validation set, at `step`
+    sha256: Mapping[str, str]  # by tensor file's name without suffix
+    seal: str = ""  # SHA-256 over the other fields; set while writing the file
 
 
 def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Path:
-    """Write a checkpoint into the checkpoints folder of a run and return its path. Raises OSError; leaves no files.
+    """Write a checkpoint into a run's checkpoints folder; return the checkpoint's path. Raises OSError, without files.
 
-    info: `sha256` and `seal` are filled in here. parts: by the names in PARTS.
+    info: `save` fills in `sha256` and `seal`. parts: tensors by the names in PARTS.
     """
     target = checkpoint_path(folder, info.step)
     with files.atomic_path(target) as temporary:
@@ -72,17 +72,17 @@ def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Pa
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
-    """Return the path for the checkpoint of a step; the checkpoint may not exist."""
+    """Return the path for a step's checkpoint, whether or not the checkpoint exists."""
     return folder / f"{CHECKPOINT_PREFIX}{step:08d}"
 
 
 def list_checkpoints(folder: Path) -> Checkpoints:
-    """Return the checkpoints of a run with valid checkpoint.json, in ascending order of steps. Raises OSError."""
+    """Return a run's checkpoints with valid checkpoint.json, in ascending order of steps. Raises OSError."""
     return scan(folder)[0]
 
 
 def scan(folder: Path) -> tuple[Checkpoints, list[Path]]:
-    """Return the valid checkpoints of a run, ascending by step, and the paths of damaged checkpoints.
+    """Return a run's valid checkpoints, ascending by step, and the paths of damaged checkpoints.
 
     Checks only checkpoint.json. Raises OSError for an unreadable file: a network drive may recover.
     """
@@ -101,7 +101,7 @@ def scan(folder: Path) -> tuple[Checkpoints, list[Path]]:
 
 
 def no_valid_checkpoint_error(name: str) -> RunError:
-    """Return the error for a run whose checkpoints are all damaged."""
+    """Return the error for a run with only damaged checkpoints."""
     return RunError(f"All checkpoints of {name} are damaged.", "Retrain with the same settings.")
 
 
@@ -113,7 +113,7 @@ def quarantine(path: Path) -> None:
 
 
 def remove_quarantined(folder: Path) -> None:
-    """Delete renamed damaged checkpoints, once a newer valid one exists. Raises OSError."""
+    """Delete damaged checkpoints renamed by `quarantine`; call after saving a newer checkpoint. Raises OSError."""
     for path in folder.glob(f"{_QUARANTINE_PREFIX}*"):
         files.remove(path)
 
@@ -136,14 +136,14 @@ def add_distilled(folder: Path, step: int, tensors: Tensors) -> None:
 
 
 def add_metrics(folder: Path, step: int, metrics: Mapping[str, float]) -> None:
-    """Add metrics to a saved checkpoint; do nothing if it was deleted. Raises OSError."""
+    """Add metrics to a saved checkpoint; do nothing for a deleted checkpoint. Raises OSError."""
     for path, info in list_checkpoints(folder):
         if info.step == step:
             _write_record(path, dataclasses.replace(info, metrics={**info.metrics, **metrics}))
 
 
 def load_tensors(path: Path, info: CheckpointInfo, part: str) -> Tensors:
-    """Load one part of a checkpoint to the CPU. Raises OSError, and DamagedError if the SHA-256 doesn't match."""
+    """Load a checkpoint's part to the CPU. Raises OSError, and DamagedError for a wrong SHA-256."""
     content = _read_verified(path, info, part)
     try:
         return parse_tensors(content)
@@ -152,13 +152,13 @@ def load_tensors(path: Path, info: CheckpointInfo, part: str) -> Tensors:
 
 
 def verify(path: Path, info: CheckpointInfo) -> None:
-    """Read all files of a checkpoint and compare their SHA-256. Raises DamagedError, OSError."""
+    """Read a checkpoint's files and compare the SHA-256. Raises DamagedError, OSError."""
     for part in {*PARTS, *info.sha256}:
         _read_verified(path, info, part)
 
 
 def _read_verified(path: Path, info: CheckpointInfo, part: str) -> bytes:
-    """Read the file of a part and compare its SHA-256. Raises DamagedError, OSError."""
+    """Read a part's file and compare the SHA-256. Raises DamagedError, OSError."""
     for _ in range(2):  # network drives sometimes return too few bytes: try twice
         try:
             content = (path / f"{part}.safetensors").read_bytes()  # not mmap: Windows can't replace a mapped file
@@ -176,7 +176,7 @@ def serialize(tensors: Tensors) -> bytes:
 
 
 def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
-    """Load weights into a network on any device. Raises RunError for weights that don't fit or aren't finite."""
+    """Load weights into a network on any device. Raises RunError for NaN, infinite or unfitting weights."""
     check_finite(tensors, name)
     try:
         network.load_state_dict(tensors)  # strict: missing and extra names raise
@@ -185,7 +185,7 @@ def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
 
 
 def check_finite(tensors: Tensors, name: str) -> None:
-    """Raise RunError if a weight is NaN or infinite."""
+    """Raise RunError for a NaN or infinite weight."""
     if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
         raise RunError(f"{name} has weights that are NaN or infinite.", "Choose another checkpoint of this run.")
 
@@ -193,8 +193,8 @@ def check_finite(tensors: Tensors, name: str) -> None:
 def rotate(folder: Path, best_by: Metric | None, *, in_use: Container[int | None] = ()) -> None:
     """Delete old checkpoints of a run. Raises OSError.
 
-    Keeps the checkpoints that must stay (`essential_checkpoints`), the newest two, the checkpoints numbered 1, 2, 4, 8,
-    ..., and the steps `in_use`. best_by: validation metric that selects the best checkpoint.
+    Keeps `essential_checkpoints`, the newest two, the checkpoints numbered 1, 2, 4, 8, ..., and the steps `in_use`.
+    best_by: validation metric for selecting the best checkpoint.
     """
     found = list_checkpoints(folder)
     keep = essential_checkpoints(found, best_by) | {path for path, _ in found[-2:]}
@@ -205,9 +205,9 @@ def rotate(folder: Path, best_by: Metric | None, *, in_use: Container[int | None
 
 
 def essential_checkpoints(found: Checkpoints, best_by: Metric | None) -> set[Path]:
-    """Return the checkpoints that must stay: the newest, the best, and those that a measurement may make the best.
+    """Return the checkpoints to keep: the newest, the best, and candidates for the best after the next measurement.
 
-    Candidates: the best new sprites, the lowest KID, and the newest measured; unmeasured, the lowest validation loss.
+    Candidates: best new sprites, lowest KID, newest measured checkpoint; without measurements, lowest validation loss.
     """
     steps = {found[-1][1].step} if found else set()
     if measured := _measurements(found):
@@ -219,9 +219,10 @@ def essential_checkpoints(found: Checkpoints, best_by: Metric | None) -> set[Pat
 
 
 def best_checkpoint(found: Checkpoints, best_by: Metric | None) -> Path | None:
-    """Return the path of the best checkpoint by the quality of new sprites or the metric `best_by`; None without one.
+    """Return the best checkpoint's path, by quality of new sprites or the metric `best_by`; None without checkpoints.
 
-    Unmeasured: from the lowest validation loss on, the newest without too many copies, or that with the fewest.
+    Without measurements, consider the checkpoint with the lowest validation loss and all later checkpoints: return the
+    newest without too many copies, or else the checkpoint with the fewest copies.
     """
     paths = {info.step: path for path, info in found}
     name = best_by.name if best_by else ""
@@ -234,7 +235,7 @@ def best_checkpoint(found: Checkpoints, best_by: Metric | None) -> Path | None:
 
 
 def best_step(folder: Path, best_by: Metric | None) -> int | None:
-    """Return the step of the best checkpoint in a folder; None without one, or if the folder can't be read."""
+    """Return the best checkpoint's step; None without checkpoints or for an unreadable folder."""
     try:
         found = list_checkpoints(folder)
     except OSError:
@@ -244,19 +245,19 @@ def best_step(folder: Path, best_by: Metric | None) -> int | None:
 
 
 def from_lowest_loss(found: Checkpoints) -> Checkpoints:
-    """Return the checkpoint with the lowest validation loss and all later ones; all checkpoints if no loss is known."""
+    """Return the checkpoints from the lowest validation loss on; every checkpoint if no loss was measured."""
     losses = [info.metrics.get(LOSS.name, math.inf) for _, info in found]
     return found[losses.index(min(losses)) :] if found else found
 
 
 def _excess_copies(info: CheckpointInfo) -> float:
-    """Return the share of new sprites that copy training sprites; 0 if the share is acceptable or unmeasured."""
+    """Return the share of new sprites that copy training sprites; 0 for an acceptable or unmeasured share."""
     copies, real = info.metrics.get("copies", 0.0), info.metrics.get("copies_real", 0.0)
     return copies if advice.copies_too_much(copies, real, advice.FINAL_SPRITES) else 0.0
 
 
 def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:
-    """Return the state of the optimizers as tensors named '<optimizer class>/<index of the weight>/<name>'."""
+    """Return the optimizers' state as tensors named '<optimizer class>/<weight index>/<name>'."""
     return {
         f"{type(optimizer).__name__}/{index}/{name}": value
         for optimizer in optimizers
@@ -266,7 +267,7 @@ def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:
 
 
 def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensors) -> None:
-    """Load state from `optimizer_tensors` into the optimizers. Raises RunError if it belongs to another run."""
+    """Load state from `optimizer_tensors` into the optimizers. Raises RunError for another run's state."""
     by_name = {type(optimizer).__name__: optimizer for optimizer in optimizers}
     parts: dict[str, Tensors] = {name: {} for name in by_name}
     for key, value in tensors.items():
@@ -285,7 +286,7 @@ def _measurements(found: Checkpoints) -> list[advice.Measurement]:
 
 
 def _write_record(path: Path, info: CheckpointInfo) -> None:
-    """Write checkpoint.json, with floats for integers before the checksum: they are read back as floats."""
+    """Write checkpoint.json. Converts integers to floats before the checksum, because reading returns floats."""
     metrics = {name: float(value) for name, value in info.metrics.items()}
     info = dataclasses.replace(info, elapsed_s=float(info.elapsed_s), metrics=metrics)
     values = dataclasses.asdict(dataclasses.replace(info, seal=_seal(info)))
@@ -306,18 +307,17 @@ def _read_record(path: Path) -> CheckpointInfo:
 
 
 def _seal(info: CheckpointInfo) -> str:
-    """Return the SHA-256 of all fields except `seal`."""
+    """Return the SHA-256 over the fields without `seal`."""
     values = dataclasses.asdict(dataclasses.replace(info, seal=""))
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()  # independent of field order
 
 
 def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
-    """Load saved state into one optimizer; weights without saved state keep their current state.
+    """Load saved state into an optimizer; weights without saved state keep their current state.
 
-    tensors: state named '<index of the weight>/<name>'. Raises RunError if the state doesn't fit.
+    tensors: state named '<weight index>/<name>'. Raises RunError for unfitting state.
     """
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]  # in the order of the keys
-    # Weights that are newer than the checkpoint keep their current state.
     state: dict[int, Tensors] = {index: dict(values) for index, values in optimizer.state_dict()["state"].items()}
     try:
         for key, value in tensors.items():

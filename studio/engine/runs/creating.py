@@ -1,4 +1,4 @@
-"""Create the folder of a new run, completely or not at all: a start mark stays in it until it is complete."""
+"""Create a new run's folder, completely or not at all: a start mark stays in the folder until the run is complete."""
 
 import contextlib
 from collections.abc import Iterator
@@ -16,10 +16,11 @@ _START_MARK_TEXT = b"Sprite Training Studio makes a run here. What a start that 
 
 @contextlib.contextmanager
 def new_run(run: RunDir) -> Iterator[contextlib.ExitStack]:
-    """Create a run folder for a `with` block to fill; delete its files again if the block fails.
+    """Create a run folder for a `with` block to fill; delete the run's files if the block fails.
 
-    The block holds the run's lock, which is kept, and must end with `run.create`. Yields an ExitStack for callbacks if
-    it fails. Reuses a folder left by a killed process. Raises RunError for other content or if it can't be written.
+    The block holds the run's lock and must end with `run.create`; after the block, the process keeps the lock. Yields
+    an ExitStack for callbacks on failure. Reuses a folder left by a killed process. Raises RunError for a folder with
+    other content and for an unwritable folder.
     """
     with wrap_write_errors(run.path):
         is_new = not run.path.exists()
@@ -28,7 +29,7 @@ def new_run(run: RunDir) -> Iterator[contextlib.ExitStack]:
         _require_free(run.path)
         with wrap_write_errors(run.path):
             _remove_start_files(run)
-        _require_free(run.path)  # the folder of a killed start may also hold a user's file
+        _require_free(run.path)  # a killed start's folder may also hold a user's file
         on_error.callback(_undo_start, run, is_new=is_new)
         with wrap_write_errors(run.path):
             files.write_atomic(run.path / START_MARK, _START_MARK_TEXT)
@@ -44,7 +45,7 @@ def remove_failed_starts() -> None:
     """Delete half-created run folders of killed processes from the runs folders."""
     folders: list[Path] = []
     for parent in paths.runs_folders():
-        with contextlib.suppress(OSError):  # unreadable folders are reported where they are needed
+        with contextlib.suppress(OSError):  # listing runs reports an unreadable folder
             folders += [path.parent for path in parent.glob(f"*/{START_MARK}")]
     for run in map(RunDir, folders):
         with contextlib.suppress(OSError, RunError):  # another process is creating the run, or denies access
@@ -66,7 +67,7 @@ def _require_free(path: Path) -> None:
 
 
 def _has_start_mark(path: Path) -> bool:
-    """Return whether a run is being created here, or was when its process was killed. Raises OSError."""
+    """Return whether the folder holds a run in creation, or left by a killed creation. Raises OSError."""
     mark = path / START_MARK
     return not (path / folder.RECORD_FILE).exists() and mark.is_file() and mark.read_bytes() == _START_MARK_TEXT
 
@@ -93,8 +94,8 @@ def _remove_start_files(run: RunDir) -> None:
 
 
 def _undo_start(run: RunDir, *, is_new: bool) -> None:
-    """Delete a failed creation's files, release the lock, and delete the folder if it is new and otherwise empty."""
-    with contextlib.suppress(OSError):  # report the error that ended the start, not this one
+    """Delete a failed creation's files and release the lock. Deletes a new folder without other files."""
+    with contextlib.suppress(OSError):  # the error that ended the start matters more
         _remove_start_files(run)
         run.release()
         if is_new:

@@ -1,4 +1,4 @@
-"""Results of `studio evaluate`, stored as evaluation.json in the run folder: the latest of each checkpoint."""
+"""Results of `studio evaluate`: evaluation.json in the run folder holds the latest result per checkpoint."""
 
 import datetime
 import json
@@ -17,12 +17,12 @@ _FILE = "evaluation.json"
 
 @dataclass(frozen=True)
 class CheckpointEvaluation:
-    """The results of evaluating one checkpoint."""
+    """The results of evaluating a checkpoint."""
 
     step: records.Count
     made: str  # ISO 8601, UTC
     figures: Mapping[str, float]  # metrics by name
-    beside: Mapping[str, float]  # the same of a baseline: real sprites, or predicting the mean; may be empty
+    beside: Mapping[str, float]  # metrics of a baseline: real sprites, or predicting the mean; may be empty
     heldout_count: records.Count  # validation sprites
     training_count: records.Count  # training sprites
     count: records.Count = 0  # new sprites; 0 for a classifier or regression
@@ -37,7 +37,7 @@ class CheckpointEvaluation:
 
     @classmethod
     def from_validation(cls, found: Validated, heldout_count: int, training_count: int) -> Self:
-        """Create the evaluation of a classifier or regression from its metrics on the validation set."""
+        """Create the evaluation of a classifier or regression from metrics on the validation set."""
         figures, baseline = _to_floats(found.metrics), _to_floats(found.baseline)
         return cls(found.step, _now(), figures, baseline, heldout_count, training_count)
 
@@ -51,8 +51,8 @@ def read_evaluations(run: Path) -> tuple[CheckpointEvaluation, ...]:
 
 
 def save_evaluation(run: Path, found: CheckpointEvaluation) -> Events:
-    """Store an evaluation in the run folder, replacing an older one of its checkpoint. Yields a Notice on failure."""
-    others = [other for other in read_evaluations(run) if other.step != found.step]  # one per checkpoint
+    """Store an evaluation in the run folder, instead of the checkpoint's earlier one. Yields a Notice on failure."""
+    others = [other for other in read_evaluations(run) if other.step != found.step]
     try:
         _write(RunDir(run), [*others, found])
     except UnwritableError as error:
@@ -60,7 +60,7 @@ def save_evaluation(run: Path, found: CheckpointEvaluation) -> Events:
 
 
 def remove_evaluations_after(run: RunDir, step: int) -> None:
-    """Delete the evaluations of checkpoints later than `step`, where training resumes. Raises UnwritableError."""
+    """Delete the evaluations of checkpoints after `step`, where training resumes. Raises UnwritableError."""
     known = read_evaluations(run.path)
     kept = [found for found in known if found.step <= step]
     if len(kept) < len(known):

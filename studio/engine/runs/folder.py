@@ -50,19 +50,19 @@ Rollbacks = Annotated[int, msgspec.Meta(ge=0, le=MAX_ROLLBACKS)]
 RECORD_FILE, PROGRESS_FILE, _LOCK_FILE = "run.json", "state.json", ".lock"
 LOCK_FILES = (_LOCK_FILE, f"{_LOCK_FILE}-file")  # the second is used on file systems without locks
 CHECKPOINT_PREFIX = "step-"  # of a checkpoint's folder name; the step follows
-START_MARK = ".run-being-made"  # present while a new run folder is filled, see creating.py
-_LOCK_WAIT_S = 1.0  # longer than listing runs holds the lock; a training holds it until it ends
+START_MARK = ".run-being-made"  # present until a new run folder is complete, see creating.py
+_LOCK_WAIT_S = 1.0  # longer than listing runs holds the lock; a training holds the lock until the end
 
 
 @dataclass(frozen=True)
 class Ancestor:
-    """A model that a run builds on: its parent, whose weights it started from, the parent's parent, and so on."""
+    """A model in a run's ancestry: the parent whose weights the run started from, the parent's parent, and so on."""
 
     title: str  # the model's run
     step: records.Count
-    data_title: str  # of its training sprites, as are the fingerprint and the licence
+    data_title: str  # title, fingerprint and licence belong to the model's training sprites
     data_fingerprint: str
-    sha256: str  # of its weights file
+    sha256: str  # of the model's weights file
     licence: str = ""
 
 
@@ -90,24 +90,24 @@ class RunRecord:
     cells: tuple[str, ...] = ()  # of a set, as in Spec
     attributes: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)  # as in Spec
     noun: str = "sprite"  # for a training example
-    set_count: records.Count = 0  # sets that are training examples, with validation sets; 0 for examples of one sprite
+    set_count: records.Count = 0  # sets as training examples, with validation sets; 0 if examples are single sprites
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
     ancestors: tuple[Ancestor, ...] = ()  # nearest first; empty for a run from scratch
-    start_sha256: str = ""  # of start.safetensors; empty without this file
+    start_sha256: str = ""  # of start.safetensors; empty without the file
 
     @property
     def examples(self) -> str:
-        """What the model learns from: 'sprites' or 'characters'."""
+        """The noun for several training examples: 'sprites' or 'characters'."""
         return f"{self.noun}s"
 
     @property
     def example_count(self) -> int:
-        """The number of training examples, with those for validation: sprites, or sets of sprites."""
+        """The number of examples (sprites, or sets of sprites) for training and validation."""
         return self.set_count or self.data_count
 
     @property
     def parent(self) -> str:
-        """The title of the model whose weights the run started from; empty for a run from scratch."""
+        """The parent model's title, whose weights the run started from; '' for a run from scratch."""
         return self.ancestors[0].title if self.ancestors else ""
 
 
@@ -126,7 +126,7 @@ class RunProgress(msgspec.Struct, frozen=True, rename={"nan_rollbacks": "setback
 
 
 class RunDir:
-    """The folder of one run: paths, lock and files. Read at any time; take the lock with `acquire` before you write."""
+    """A run's folder: paths, lock and files. Read at any time; take the lock with `acquire` before you write."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -137,7 +137,7 @@ class RunDir:
         self._lock: BaseFileLock | None = None  # None while this object does not hold the lock
 
     def create(self, record: RunRecord) -> None:
-        """Write run.json, last of a new run's files: it turns the folder into a run. Raises UnwritableError."""
+        """Write run.json and turn the folder into a run. Write the run's other files first. Raises UnwritableError."""
         with wrap_write_errors(self.path):
             self.write_file(RECORD_FILE, _to_json(dataclasses.asdict(record)))  # atomic: run.json is always complete
 
@@ -188,7 +188,7 @@ class RunDir:
             on_error.pop_all()
 
     def is_busy(self) -> bool:
-        """Return whether a process holds the lock of the run, for example a training."""
+        """Return whether a process, for example a training, holds the run's lock."""
         return self._lock is not None or file_systems.is_locked(self.path / _LOCK_FILE)
 
     def record(self) -> RunRecord:
@@ -209,7 +209,7 @@ class RunDir:
         return dataclasses.replace(record, config=config)
 
     def progress(self) -> RunProgress:
-        """Read state.json; return step 0 if the file does not exist yet. Raises RunError."""
+        """Read state.json; return step 0 before the file exists. Raises RunError."""
         try:
             return self._read(PROGRESS_FILE, RunProgress)
         except FileNotFoundError:
@@ -217,9 +217,9 @@ class RunDir:
 
     @contextlib.contextmanager
     def wrap_write_errors(self) -> Iterator[None]:
-        """Turn an OSError of a `with` block that writes into this folder into an UnwritableError.
+        """Turn an OSError from a `with` block that writes into the run folder into an UnwritableError.
 
-        Raises RunGoneError before the block if the run was deleted, so that the block doesn't create the folder again.
+        Raises RunGoneError before the block if the run was deleted, so the block can't create the folder again.
         """
         with wrap_write_errors(self.path):
             self._raise_if_gone()
@@ -231,9 +231,9 @@ class RunDir:
             self.write_file(PROGRESS_FILE, _to_json(msgspec.to_builtins(progress)))
 
     def write_file(self, name: str, data: bytes, *, durable: bool = True) -> None:
-        """Write or replace a file of this folder, durable or not as in `files.atomic_path`.
+        """Write or replace a file in the run folder. durable: as in `files.atomic_path`. Raises OSError, RunGoneError.
 
-        Never creates a deleted run folder again or writes into one that took its place. Raises OSError, RunGoneError.
+        Never creates a deleted run folder again, nor writes into another folder in the run's place.
         """
         with files.atomic_path(self.path / name, durable=durable, create_folder=False) as temporary:
             temporary.write_bytes(data)
@@ -248,11 +248,11 @@ class RunDir:
     def mark_resume(self, step: int, device: str) -> None:
         """Record in metrics.jsonl that training resumes from `step` on `device`. Raises UnwritableError."""
         with self.wrap_write_errors():
-            files.append_line(self.path / METRICS_FILE, "")  # end a line that a crash has cut off
+            files.append_line(self.path / METRICS_FILE, "")  # end a line cut off by a crash
         self.append({"resumed": step, "device": device})
 
     def save_confusion(self, validated: Validated) -> None:
-        """Replace confusion.json, for the newest matrix only, if the validation has one. Raises UnwritableError."""
+        """Replace confusion.json by the validation's confusion matrix, if recorded. Raises UnwritableError."""
         if validated.confusion is not None:
             values: dict[str, Any] = {"step": validated.step, "counts": validated.confusion.tolist()}
             if validated.predictions is not None:
@@ -264,7 +264,7 @@ class RunDir:
                 self.write_file(CONFUSION_FILE, json.dumps(values, separators=(",", ":")).encode())
 
     def remove_leftovers(self) -> None:
-        """Delete temporary files of a process that crashed."""
+        """Delete a crashed process's temporary files."""
         for folder in (self.path, self.samples, self.checkpoints, *self.checkpoints.glob("*/")):
             files.sweep_temporaries(folder)
         files.remove(self.path / START_MARK)
@@ -275,12 +275,12 @@ class RunDir:
         return max((int(name) for name in names if name.isdecimal()), default=0)
 
     def _raise_if_gone(self) -> None:
-        """Raise RunGoneError unless the folder holds a run or a run is being created there. Raises OSError."""
+        """Raise RunGoneError unless the folder holds a run, complete or in creation. Raises OSError."""
         if not (file_exists(self.path / RECORD_FILE) or file_exists(self.path / START_MARK)):
             raise RunGoneError(self.path)
 
     def _read(self, name: str, kind: type[T]) -> T:
-        """Read and parse a JSON file of this folder. Raises FileNotFoundError, DamagedError, RunError."""
+        """Read and parse a JSON file in the run folder. Raises FileNotFoundError, DamagedError, RunError."""
         with wrap_read_errors(self.path / name):
             text = files.retry_in_use((self.path / name).read_bytes)
         with self._wrap_parse_errors(name):
@@ -288,7 +288,7 @@ class RunDir:
 
     @contextlib.contextmanager
     def _wrap_parse_errors(self, name: str) -> Iterator[None]:
-        """Turn a ValueError of a `with` block into a DamagedError that names the file."""
+        """Turn a ValueError from a `with` block into a DamagedError naming the file."""
         try:
             yield
         except ValueError as error:
@@ -317,9 +317,9 @@ def file_exists(path: Path) -> bool:
 
 
 def read_json(path: Path, kind: type[T], repair: str) -> T | None:
-    """Read and parse a JSON file of a run; return None if it is missing.
+    """Read and parse a JSON file of a run; return None for a missing file.
 
-    Raises DamagedError with the hint `repair` if the content is not of this kind, and RunError for an unreadable file.
+    Raises DamagedError with the hint `repair` for content that doesn't fit `kind`; RunError for an unreadable file.
     """
     try:
         with wrap_read_errors(path):
@@ -331,13 +331,13 @@ def read_json(path: Path, kind: type[T], repair: str) -> T | None:
 
 
 def newer_version_error(name: str) -> RunError:
-    """Return the error for a run that a newer version of the studio has made."""
+    """Return the error for a run from a newer version of the studio."""
     return RunError(f"{name} was made by a newer version of the studio.", "Update the studio to open it.")
 
 
 @contextlib.contextmanager
 def wrap_read_errors(path: Path) -> Iterator[None]:
-    """Turn an OSError of a `with` block that reads `path` into a RunError, except FileNotFoundError."""
+    """Turn an OSError from a `with` block that reads `path` into a RunError, except FileNotFoundError."""
     try:
         yield
     except FileNotFoundError:
@@ -349,7 +349,7 @@ def wrap_read_errors(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def wrap_write_errors(path: Path) -> Iterator[None]:
-    """Turn an OSError of a `with` block that writes into the run folder `path` into an UnwritableError."""
+    """Turn an OSError from a `with` block that writes into the run folder `path` into an UnwritableError."""
     try:
         yield
     except OSError as error:

@@ -22,7 +22,7 @@ from studio.engine.runs.folder import CONFUSION_FILE, METRICS_FILE, RunDir, RunR
 from studio.engine.runs.metrics import CheckpointLine, LayerStats, MetricsLine, QualityLine, ValidationLine
 from studio.engine.runs.samples import SampleReader
 
-_MOST_KNOWN = 8  # runs that a RunReader keeps in memory
+_MOST_KNOWN = 8  # maximum number of runs in a RunReader's memory
 
 
 @dataclass
@@ -40,36 +40,36 @@ class ConfusionAtStep:
     step: int
     counts: NDArray[np.int64]  # [K, K], by true and predicted class
     predictions: ClassPredictions | None = None  # None in runs of older versions
-    attributes: Mapping[str, ValueConfusion] = field(default_factory=dict)  # as in Validated
+    attributes: Mapping[str, ValueConfusion] = field(default_factory=dict)  # by attribute
 
 
 @dataclass
 class RunHistory:
-    """All curves of a run, by metric name."""
+    """A run's curves by metric name, confusion matrix, checkpoints and rollbacks."""
 
     series: dict[str, MetricCurve] = field(default_factory=dict)  # loss, grad_norm per step; others per tick
     validation: dict[str, MetricCurve] = field(default_factory=dict)  # on the validation set
     quality: dict[str, MetricCurve] = field(default_factory=dict)  # KID, copies, ... of new sprites
     layers: dict[str, dict[str, MetricCurve]] = field(default_factory=dict)  # by LAYER_FIGURES, layer
     confusion: NDArray[np.int64] | None = None  # [K, K], by true and predicted class
-    predictions: ClassPredictions | None = None  # behind the confusion matrix; None if not recorded
+    predictions: ClassPredictions | None = None  # counted in the confusion matrix; None if not recorded
     checkpoints: list[int] = field(default_factory=list)  # steps
     rollbacks: list[RolledBack] = field(default_factory=list)
-    attributes: Mapping[str, ValueConfusion] = field(default_factory=dict)  # beside the confusion matrix, as there
+    attributes: Mapping[str, ValueConfusion] = field(default_factory=dict)  # confusion by attribute
 
 
 @dataclass(frozen=True)
 class PlottedCurve:
-    """A kind of curve that the window and the command line can plot, such as the training loss."""
+    """A curve for the window and the command line to plot, for example the training loss."""
 
     name: str  # for the option --curve
     title: str  # for users
     kind: Literal["series", "validation", "quality"]  # attribute of RunHistory
-    key: str  # in that attribute
+    key: str  # key in the attribute's dict
     smoothing_steps: float = 0.0  # default smoothing
 
     def curve(self, history: RunHistory) -> MetricCurve | None:
-        """Return the curve of this kind from a run's history; None if the run has no values for it."""
+        """Return this curve from a run's history; None without values."""
         curves: dict[str, MetricCurve] = getattr(history, self.kind)
         found = curves.get(self.key)
         return found if found is not None and len(found.steps) else None
@@ -87,13 +87,13 @@ PLOTTED_CURVES = (
 
 
 def compared_curves(history: RunHistory) -> dict[str, MetricCurve]:
-    """Return the curves of a run that can be plotted, by title."""
+    """Return a run's curves to plot, by title."""
     found = {figure.title: figure.curve(history) for figure in PLOTTED_CURVES}
     return {title: curve for title, curve in found.items() if curve is not None}
 
 
 def elapsed_at(history: RunHistory, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the training time in seconds at each of the steps, float64 [n]; 0 without recorded times."""
+    """Return the training time in seconds by step, float64 [n]; 0 without recorded times."""
     elapsed = history.series.get("elapsed_s")
     if elapsed is None:
         return np.zeros(len(steps))
@@ -102,7 +102,7 @@ def elapsed_at(history: RunHistory, steps: NDArray[np.int64]) -> NDArray[np.floa
 
 
 def trained_so_far(history: RunHistory) -> tuple[int, float]:
-    """Return the number of trained steps and the seconds of training."""
+    """Return the run's trained steps and training seconds."""
     ticks = history.series.get("elapsed_s")
     return (int(ticks.steps[-1]), float(ticks.values[-1])) if ticks is not None and len(ticks.steps) else (0, 0.0)
 
@@ -119,7 +119,7 @@ def budget_used(record: RunRecord, steps: int, elapsed_s: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class HistoryRead(Event):
-    """The curves, live samples and evaluations of a run, yielded when they were read."""
+    """Yielded after reading a run: curves, live samples and evaluations."""
 
     path: Path
     history: RunHistory
@@ -134,12 +134,12 @@ def read_run(path: Path) -> Events:
 
 
 def read_history(path: Path) -> RunHistory:
-    """Read the curves of a run. Skips damaged lines and steps that a resume trained again. Raises RunError."""
+    """Read a run's curves. Skips damaged lines, and steps before a resume that trained them again. Raises RunError."""
     return CurveReader(path).read()
 
 
 class RunReader:
-    """Reads runs repeatedly; each time, parses only new lines and new samples. Not thread-safe."""
+    """Reads runs repeatedly; parses only new lines and new samples. Not thread-safe."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[RunRecord, CurveReader, SampleReader]] = {}
@@ -165,7 +165,7 @@ class RunReader:
 
 @dataclass(frozen=True)
 class _Values:
-    """The confusion matrix of an attribute in confusion.json. predicted: a value for each of `_Confusion.sprites`."""
+    """An attribute's confusion matrix in confusion.json. predicted: value by sprite, as in `_Confusion.sprites`."""
 
     counts: list[list[int]]
     predicted: list[records.Count] = field(default_factory=list)
@@ -173,7 +173,7 @@ class _Values:
 
 @dataclass(frozen=True)
 class _Confusion:
-    """The content of confusion.json. Runs of older versions have no `sprites` and `predicted`."""
+    """The content of confusion.json. Older versions wrote no `sprites` and `predicted`."""
 
     step: records.Count
     counts: list[list[int]]
@@ -183,7 +183,7 @@ class _Confusion:
 
 
 class CurveReader:
-    """Reads the curves of one run repeatedly; each time, parses only new lines of metrics.jsonl."""
+    """Reads a run's curves repeatedly; parses only new lines of metrics.jsonl."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -191,7 +191,7 @@ class CurveReader:
         self._lines = _HistoryBuilder()
 
     def read(self) -> RunHistory:
-        """Parse the added lines, or the whole file if it was replaced, and return all curves. Raises RunError."""
+        """Parse new lines, or the whole file after a replacement; return the curves. Raises RunError."""
         is_another, added = self.tail.read()
         if is_another:
             self._lines = _HistoryBuilder()
@@ -209,7 +209,10 @@ class MetricsTail:
         self._read_bytes = 0
 
     def read(self) -> tuple[bool, Iterator[MetricsLine]]:
-        """Return whether the file was replaced, and an iterator of new lines, to use up at once. Raises RunError."""
+        """Return whether the file was replaced, and an iterator over new lines. Raises RunError.
+
+        Use up the iterator before the next call.
+        """
         try:
             with wrap_read_errors(self._path):
                 about = self._path.stat()
@@ -228,7 +231,7 @@ class MetricsTail:
             lines.seek(self._read_bytes)  # continue behind the last complete line
             for text in lines:
                 if not text.endswith(b"\n"):
-                    break  # the training is writing this line
+                    break  # incomplete: the training still writes the line
                 self._read_bytes += len(text)
                 if (line := metrics.parse_line(text)) is not None:
                     yield line
@@ -245,7 +248,7 @@ class _HistoryBuilder:
         self._others: list[_OtherLine] = []
 
     def add(self, line: MetricsLine) -> None:
-        """Add a parsed line of metrics.jsonl. A ResumeLine removes the steps that are trained again."""
+        """Add a parsed line of metrics.jsonl. A ResumeLine removes the later steps, because training repeats them."""
         if isinstance(line, metrics.ResumeLine):
             self._losses.cut(line.resumed)
             self._others = [other for other in self._others if _step_of(other) <= line.resumed]
@@ -255,7 +258,7 @@ class _HistoryBuilder:
             self._others.append(line)
 
     def history(self, confusion: ConfusionAtStep | None) -> RunHistory:
-        """Return all curves, and the confusion matrix if metrics.jsonl has a validation at its step."""
+        """Return the run's history. Ignores a confusion matrix without a validation at its step."""
         validations = [(line.step, line.metrics) for line in self._others if isinstance(line, ValidationLine)]
         qualities = [(line.step, asdict(line.quality)) for line in self._others if isinstance(line, QualityLine)]
         is_current = confusion is not None and any(step == confusion.step for step, _ in validations)
@@ -276,10 +279,10 @@ def _step_of(line: _OtherLine) -> int:
 
 
 class _LossColumns:
-    """Losses per step and other values per tick, 8 bytes per number: a night of training has millions of steps."""
+    """Losses per step and other values per tick. Takes 8 bytes per number: a night's training has millions of steps."""
 
     def __init__(self) -> None:
-        # A value per step, and the first and the last step + 1 of each tick; "q" is int64, "d" is float64.
+        # _steps: by loss. _starts, _ends: first step and last step + 1, by tick. "q" is int64, "d" is float64.
         self._steps, self._starts, self._ends = array("q"), array("q"), array("q")
         self._a_step = {name: array("d") for name in ("loss", "grad_norm")}
         self._a_tick = {name: array("d") for name in ("lr", "sprites_per_s", "elapsed_s", "memory_bytes")}
@@ -296,7 +299,7 @@ class _LossColumns:
             values.append(getattr(tick, name))
 
     def cut(self, step: int) -> None:
-        """Remove the values of `step` and all later steps, because training resumes there."""
+        """Remove the values from `step` on, because training resumes at `step`."""
         steps, ticks = bisect_left(self._steps, step), bisect_left(self._starts, step)
         a_step: list[array[Any]] = [self._steps, *self._a_step.values()]
         a_tick: list[array[Any]] = [self._starts, self._ends, *self._a_tick.values()]
@@ -335,7 +338,7 @@ def read_confusion(path: Path) -> ConfusionAtStep | None:
 
 
 def _square(rows: list[list[int]]) -> NDArray[np.int64]:
-    """Return a matrix int64 [K, K]. Raises ValueError for another shape, OverflowError for numbers beyond 64 bits."""
+    """Return a matrix int64 [K, K]. Raises ValueError unless square, OverflowError for numbers beyond 64 bits."""
     counts = np.array(rows, dtype=np.int64)  # rows of different lengths raise ValueError
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
         raise ValueError("not a square matrix")
@@ -343,7 +346,7 @@ def _square(rows: list[list[int]]) -> NDArray[np.int64]:
 
 
 def _curves_by_name(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, MetricCurve]:
-    """Return curves by metric name, of the last entry's metrics. entries: (step, metrics), oldest first."""
+    """Return the curves of the last entry's metrics, by name. entries: (step, metrics), oldest first."""
     curves = {}
     for name in entries[-1][1] if entries else ():
         having = [(step, figures[name]) for step, figures in entries if name in figures]

@@ -1,4 +1,4 @@
-"""The list of runs: all runs in the chosen and the former runs folders, and remembered runs elsewhere."""
+"""List the runs in the chosen runs folder, in former runs folders, and remembered runs elsewhere."""
 
 import contextlib
 import json
@@ -31,13 +31,13 @@ class RunSummary:
     standing: RunStatus
     problem: str = ""  # why a damaged run can't be read
     notes: RunNotes = field(default_factory=RunNotes)
-    saved_step: int = 0  # of the newest checkpoint, 0 without one
-    step: int = 0  # trained so far; while the run trains, newer than `progress`
+    saved_step: int = 0  # the newest checkpoint's step, 0 without a checkpoint
+    step: int = 0  # trained so far; during a training, newer than `progress`
     elapsed_s: float = 0.0
 
     @property
     def title(self) -> str:
-        """The run's display name: the name that the user gave it, or its folder's."""
+        """The run's display name: the user's name for the run, or the folder's name."""
         return self.notes.name or nfc(self.path.name)
 
 
@@ -49,14 +49,14 @@ class RunsListed(Event):
 
 
 def runs_by_name(paths: Iterable[Path]) -> dict[str, Path]:
-    """Return run folders by display name, as 'parent folder/folder' if several runs have the name."""
+    """Return run folders by display name. Runs with equal display names appear as 'parent folder/folder'."""
     found = {path: display_name(path) for path in {path.resolve(): path for path in paths}}
     short = list(found.values())
     return {name if short.count(name) == 1 else f"{path.parent.name}/{path.name}": path for path, name in found.items()}
 
 
 def data_label(record: RunRecord) -> str:
-    """Return a run's sprites and their number, and its parent model, as text: 'items (60), from starter'."""
+    """Return sprites, number of examples and parent model as text: 'items (60), from starter'."""
     start = f", from {record.parent}" if record.parent else ""
     return f"{record.data_title} ({formatting.number(record.example_count)}){start}"
 
@@ -84,7 +84,7 @@ def run_folders(extra: Iterable[Path] = ()) -> list[Path]:
 
 
 def _may_be_run(path: Path) -> bool:
-    """Return whether the folder has a run.json, or is on a drive that can't tell."""
+    """Return whether the folder has a run.json; True for an unreadable drive."""
     try:
         return folder.file_exists(path / folder.RECORD_FILE)
     except OSError:
@@ -120,14 +120,14 @@ def _trained_so_far(path: Path) -> tuple[int, float] | None:
 
 
 def resume_hint(saved_step: int) -> str:
-    """Return a text on where Resume continues. saved_step: of the newest checkpoint, 0 without one."""
+    """Return a text on where Resume continues. saved_step: the newest checkpoint's step, 0 without a checkpoint."""
     if saved_step:
         return f"Resume continues from the checkpoint at step {formatting.number(saved_step)}."
     return "No checkpoint was saved: Resume starts again from step 0."
 
 
 def remembered_runs() -> list[Path]:
-    """Return the remembered runs, newest first; some may be deleted or on an unplugged drive."""
+    """Return the remembered runs, newest first, with deleted runs and runs on unplugged drives."""
     try:
         return _read_remembered()
     except OSError:
@@ -135,7 +135,7 @@ def remembered_runs() -> list[Path]:
 
 
 def remember(run: Path) -> None:
-    """Add a run folder elsewhere to the list of runs, unless the file of remembered runs can't be read and written."""
+    """Add a run folder outside the runs folders to the remembered runs. Does nothing if their file is unwritable."""
     path = run.resolve()
     if path.parent in [parent.resolve() for parent in paths.runs_folders()]:  # always listed
         return
@@ -152,7 +152,7 @@ def remember(run: Path) -> None:
 
 
 def _read_remembered() -> list[Path]:
-    """Return the remembered run folders, none without a valid file. Raises OSError if it is unreadable."""
+    """Return the remembered run folders; none for a missing or damaged file. Raises OSError for an unreadable file."""
     try:
         found = records.parse((paths.home() / _FILE).read_bytes(), list[Any])
     except (FileNotFoundError, ValueError):

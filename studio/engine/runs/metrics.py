@@ -1,4 +1,4 @@
-"""The lines of metrics.jsonl: write events as lines and parse lines. The keys of a line determine its type."""
+"""Write events as lines of metrics.jsonl, and parse lines. A line's keys determine its type."""
 
 import os
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from studio.core import records
 from studio.core.events import LossChunk, QualityMeasured, RolledBack, Validated
 from studio.core.metrics import Quality
 
-_TAIL_BYTES = 1 << 18  # enough for the losses of one tick and the lines after it
+_TAIL_BYTES = 1 << 18  # enough for the newest tick's losses and the lines after the tick
 
 
 @dataclass(frozen=True)
 class LossLine:
-    """A line of metrics.jsonl with the losses and gradient norms of a few training steps (a tick)."""
+    """A line of metrics.jsonl with losses and gradient norms from a tick: a few training steps."""
 
     step: records.Count
     loss: list[float]
@@ -46,14 +46,14 @@ class QualityLine:
     quality: Quality
 
 
-LAYER_FIGURES = ("update", "gradient", "dead")  # the values of a layer in LayerStats, in this order
+LAYER_FIGURES = ("update", "gradient", "dead")  # a layer's values in LayerStats, in order
 
 
 @dataclass(frozen=True)
 class LayerStats:
-    """A line of metrics.jsonl with three statistics of each layer, by name, for the step before `step`.
+    """A line of metrics.jsonl with three statistics by layer name, for the training step before `step`.
 
-    They are: update norm / weight norm, gradient norm, and share of dead (constant) inputs; None if not measured.
+    Statistics: update norm / weight norm, gradient norm, share of dead (constant) inputs. None for an unmeasured share.
     """
 
     step: records.Count
@@ -69,7 +69,7 @@ class CheckpointLine:
 
 @dataclass(frozen=True)
 class ResumeLine:
-    """A line of metrics.jsonl for a resume: earlier lines with later steps are out of date."""
+    """A line of metrics.jsonl for a resume. Earlier lines about later steps become invalid."""
 
     resumed: records.Count
 
@@ -83,7 +83,7 @@ _LINE_TYPES: dict[str, type[MetricsLine]] = {
 
 
 def parse_line(text: bytes) -> MetricsLine | None:
-    """Parse a line of metrics.jsonl; return None if it is damaged or of an unknown kind."""
+    """Parse a line of metrics.jsonl; return None for a damaged line or an unknown kind."""
     try:
         values = records.parse(text, dict[str, Any])
         kind = next((kind for name, kind in _LINE_TYPES.items() if name in values), None)
@@ -93,7 +93,7 @@ def parse_line(text: bytes) -> MetricsLine | None:
 
 
 def newest_loss_line(path: Path) -> LossLine | None:
-    """Return the newest steps since a resume or rollback at the end of metrics.jsonl, or None. Raises OSError."""
+    """Return the last LossLine of metrics.jsonl; None if a resume or rollback follows the line. Raises OSError."""
     with path.open("rb") as file:
         start = max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES)
         file.seek(start)
@@ -108,7 +108,7 @@ def newest_loss_line(path: Path) -> LossLine | None:
 
 
 def line_of(event: LossChunk | Validated | QualityMeasured | LayerStats | Mapping[str, Any]) -> dict[str, Any]:
-    """Return an event as a line of metrics.jsonl: JSON values by key, numbers rounded to float32 precision."""
+    """Convert an event to a line of metrics.jsonl: JSON values by key, numbers rounded to float32 precision."""
     if isinstance(event, LossChunk):
         return {
             "step": event.first_step,

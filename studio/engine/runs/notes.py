@@ -1,7 +1,7 @@
 """The user's notes on a run: name, note, star and tags, stored as notes.json in the run folder.
 
-A training never touches this file, so notes can change while the run trains and without its lock. Each change reads the
-file first, so that window and command line keep each other's changes. Of two simultaneous changes the later wins.
+A training never touches notes.json, so notes can change during the training, without the run's lock. Changes read the
+file first: the window and the command line keep each other's changes. After two simultaneous changes, the later wins.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=MAX_TAGS)]
 
 @dataclass(frozen=True)
 class RunNotes:
-    """The content of notes.json. An empty name stands for the name of the folder. A tag is one word."""
+    """The content of notes.json. An empty name stands for the folder's name. A tag is a single word."""
 
     name: Annotated[str, msgspec.Meta(max_length=MAX_NAME_LENGTH)] = ""
     note: Annotated[str, msgspec.Meta(max_length=MAX_NOTE_LENGTH)] = ""
@@ -37,7 +37,7 @@ class RunNotes:
 
 
 def read_notes(run: Path) -> RunNotes:
-    """Return the notes of a run; empty notes if the file is missing, damaged or unreadable."""
+    """Return a run's notes; empty notes for a missing, damaged or unreadable file."""
     try:
         return _read(run)
     except RunError:
@@ -48,7 +48,10 @@ def change_notes(
     run: Path, *, name: str | None = None, note: str | None = None, starred: bool | None = None,
     tags: Iterable[str] | None = None,
 ) -> RunNotes:  # fmt: skip
-    """Change notes that are not None, and return all. Keeps a damaged file. Raises RunError, UsageError."""
+    """Write new notes and return all notes of the run. None keeps a note. Raises RunError, UsageError.
+
+    Never overwrites a damaged notes.json.
+    """
     before = _read(run)
     notes = RunNotes(
         before.name if name is None else nfc(" ".join(name.split())),  # on one line
@@ -75,12 +78,12 @@ def split_tags(text: str) -> tuple[str, ...]:
 
 
 def display_name(run: Path) -> str:
-    """Return the run's display name: the name that the user gave it, or its folder's."""
+    """Return the run's display name: the user's name for the run, or the folder's name."""
     return read_notes(run).name or nfc(run.resolve().name)
 
 
 def check_notes(notes: RunNotes) -> None:
-    """Raise UsageError for a name, note or tag that is too long, and for too many tags."""
+    """Raise UsageError for a too long name, note or tag, and for too many tags."""
     longest_tag = max(map(len, notes.tags), default=0)
     for what, length, most in (
         ("A name", len(notes.name), MAX_NAME_LENGTH),
@@ -94,6 +97,6 @@ def check_notes(notes: RunNotes) -> None:
 
 
 def _read(run: Path) -> RunNotes:
-    """Read notes.json; return empty notes if it is missing. Raises DamagedError, and RunError if it is unreadable."""
+    """Read notes.json; return empty notes for a missing file. Raises DamagedError; RunError for an unreadable file."""
     repair = "Repair or delete the file, then enter the notes again."
     return read_json(run / _FILE, RunNotes, repair) or RunNotes()

@@ -1,8 +1,8 @@
 """The queue: runs that train one after another, in the window or with `studio queue run`.
 
-A queued run has the state 'queued' in its state.json. queue.json in the studio's folder holds the order, also of
-interrupted runs, which resume at their turn. Without queue.json, queued runs follow in order of creation. A process
-must hold a run's lock to train it, so no run trains twice at once.
+A queued run has the state 'queued' in state.json. queue.json in the studio's folder holds the order of queued and
+interrupted runs; an interrupted run resumes at its turn. Without queue.json, queued runs train in order of creation. A
+process must hold a run's lock to train the run, so no run trains twice at once.
 """
 
 import contextlib
@@ -22,27 +22,27 @@ from studio.engine.runs.folder import RunDir, RunState, wrap_write_errors
 from studio.engine.runs.listing import RunSummary
 
 _FILE = "queue.json"
-_WAIT_S = 2.0  # for the lock, while another process changes the queue
+_WAIT_S = 2.0  # maximum wait for the lock while another process changes the queue
 _ENDED = ("finished", "failed", "damaged")
 
 
 @dataclass(frozen=True)
 class RunQueued(Event):
-    """Yielded when a new run was added to the queue."""
+    """Yielded after a new run entered the queue."""
 
     path: Path
 
 
 @dataclass(frozen=True)
 class _QueueEntry:
-    """An entry of queue.json. created: from run.json; tells the run from a later run in the same folder."""
+    """An entry in queue.json. created: from run.json; distinguishes the run from a later run in the folder."""
 
     run: str
     created: str
 
 
 def queued_runs(runs: Iterable[RunSummary]) -> tuple[RunSummary, ...]:
-    """Return the `runs` that are queued or in training, in queue order; without queue.json, in order of creation."""
+    """Return the runs listed in queue.json, then other queued runs in order of creation. Leaves out ended runs."""
     known = {_entry_of(run.path, run.record.created): run for run in runs if run.record is not None}
     listed: list[_QueueEntry] = []
     with contextlib.suppress(OSError):
@@ -53,7 +53,7 @@ def queued_runs(runs: Iterable[RunSummary]) -> tuple[RunSummary, ...]:
 
 
 def next_run(queue: Iterable[RunSummary], passed: Collection[Path] = ()) -> RunSummary | None:
-    """Return the next run of the queue that no process trains and whose folder is not in `passed`; or None."""
+    """Return the first run of the queue not yet in training; None without a run. passed: folders to skip."""
     return next((run for run in queue if run.standing != "training" and run.path not in passed), None)
 
 
@@ -65,7 +65,7 @@ def append(run: Path) -> None:
 
 
 def move(run: Path, to: int, queue: Collection[RunSummary]) -> None:
-    """Move a run to index `to`, from 0, of the current queue, from `queued_runs`. Raises RunError."""
+    """Move a run to index `to`, from 0, in the queue. queue: result of `queued_runs`. Raises RunError."""
     shown = [_entry_of(queued.path, queued.record.created) for queued in queue if queued.record is not None]
     moved = next((entry for entry in shown if entry.run == str(run.resolve())), None)
     if moved is None:
@@ -77,21 +77,24 @@ def move(run: Path, to: int, queue: Collection[RunSummary]) -> None:
 
 
 def remove(run: Path) -> None:
-    """Remove a run from the queue and mark it as stopped; it can be resumed later. Raises RunError."""
+    """Remove a run from the queue and mark the run as stopped. The user can resume the run later. Raises RunError."""
     if not RunDir(run).is_busy():
         _set_state(run, "stopped", only=("queued",))
     remove_entry(run)
 
 
 def mark_failed(run: Path, why: str) -> None:
-    """Mark a run that could not start as failed, and unqueue it, unless it trains or has ended. Raises RunError."""
+    """Mark a run as failed because its training could not start, and unqueue the run. Raises RunError.
+
+    Does nothing while a process trains the run. A finished or failed run keeps its state.
+    """
     if not RunDir(run).is_busy():
         _set_state(run, "failed", why, only=("queued", "training", "stopped"))
         remove_entry(run)
 
 
 def remove_if_ended(run: Path) -> None:
-    """Remove a run from the queue if it has ended. Does nothing if its files can't be read or written."""
+    """Remove a run from the queue after its end. Does nothing for unreadable or unwritable files."""
     with contextlib.suppress(RunError):
         if RunDir(run).progress().state in _ENDED:
             remove_entry(run)
@@ -117,7 +120,7 @@ def _set_state(path: Path, state: RunState, message: str = "", *, only: Collecti
 
 @contextlib.contextmanager
 def _locked_entries() -> Iterator[list[_QueueEntry]]:
-    """Lock queue.json and yield its entries to change; written if the block succeeds. Raises RunError."""
+    """Lock queue.json and yield the entries for changes. Writes the entries if the block succeeds. Raises RunError."""
     with wrap_write_errors(paths.home()):
         paths.home().mkdir(parents=True, exist_ok=True)
         lock = file_systems.acquire_lock(paths.home() / ".queue.lock", _WAIT_S)
@@ -133,7 +136,7 @@ def _locked_entries() -> Iterator[list[_QueueEntry]]:
 
 
 def _read_entries() -> list[_QueueEntry]:
-    """Return the valid entries of queue.json; empty if it is missing or damaged. Raises OSError if it is unreadable."""
+    """Return the valid entries of queue.json; none for a missing or damaged file. Raises OSError if unreadable."""
     try:
         found = records.parse((paths.home() / _FILE).read_bytes(), list[Any])
     except (FileNotFoundError, ValueError):
@@ -146,7 +149,7 @@ def _read_entries() -> list[_QueueEntry]:
 
 
 def _is_gone(run: Path) -> bool:
-    """Return whether a run folder was deleted. A run on an unplugged drive is not deleted."""
+    """Return whether a run folder was deleted. False for a run on an unplugged drive."""
     return run.parent.is_dir() and not run.is_dir()
 
 

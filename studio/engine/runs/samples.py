@@ -1,4 +1,4 @@
-"""The live samples of a run: one PNG for each step at which the training drew or predicted sprites."""
+"""Live samples: a PNG per step at which the training drew or predicted sprites."""
 
 import contextlib
 import json
@@ -17,20 +17,20 @@ from studio.core.events import SamplesReady
 from studio.engine.runs.folder import RunDir, wrap_read_errors
 
 SAMPLE_COLUMNS = 8
-MAX_SAMPLE_IMAGES = 512  # PNG files that a run keeps
+MAX_SAMPLE_IMAGES = 512  # PNG files per run
 _CAPTIONS_KEY = "Captions"  # PNG text chunk: a JSON list
-_PAIRS_KEY = "Pairs"  # PNG text chunk: the number of reconstructions, which their originals follow
+_PAIRS_KEY = "Pairs"  # PNG text chunk: the number of reconstructions; in the image, originals follow reconstructions
 _GIVEN_KEY = "Given"  # PNG text chunk of sets: '1000' if the first of four cells is given
-_MAX_LOADED_BYTES = 96 << 20  # of all samples of a run: large sprites are loaded at fewer steps
+_MAX_LOADED_BYTES = 96 << 20  # limit for a run's samples in memory: large sprites are loaded at fewer steps
 _SPRITES_PER_SAMPLE = 16
-_MOST_CELLS = 64  # of a set
-_MAX_SIDE_PX = 8192  # a larger PNG is ignored
+_MOST_CELLS = 64  # limit per set
+_MAX_SIDE_PX = 8192  # `_load` ignores larger PNGs
 
 _Key = tuple[int, int, int]  # step, modification time in ns, and size in bytes of a PNG
 
 
 def save_samples(run: RunDir, samples: SamplesReady) -> Path:
-    """Write live samples as a PNG, with captions in a text chunk, and return its path. Raises UnwritableError.
+    """Write live samples as a PNG with captions in a text chunk; return the PNG's path. Raises UnwritableError.
 
     Deletes images beyond MAX_SAMPLE_IMAGES. Atomic but not durable: a power failure may lose the newest image.
     """
@@ -50,9 +50,9 @@ def save_samples(run: RunDir, samples: SamplesReady) -> Path:
 
 
 def samples_picture(samples: SamplesReady, count: int = 0) -> Rgba:
-    """Return a picture of live samples, with gaps between the given, true and drawn cells of sets: uint8 [H, W, 4].
+    """Tile live samples into a picture, uint8 [H, W, 4]. In sets, gaps separate given, true and drawn cells.
 
-    count: smallest number of cells, so that pictures of fewer samples have an equal size.
+    count: minimum number of cells; empty cells fill the picture up, for an equal size of several pictures.
     """
     cells, parts = samples.cells(), samples.parts()
     missing = max(0, count - len(cells))
@@ -64,14 +64,14 @@ def samples_picture(samples: SamplesReady, count: int = 0) -> Rgba:
 
 
 def thin_samples(run: RunDir, in_use: Collection[int] = ()) -> None:
-    """Delete all but MAX_SAMPLE_IMAGES evenly spaced sample images and those of steps `in_use`. Raises OSError."""
+    """Thin the sample images to MAX_SAMPLE_IMAGES evenly spaced steps, besides the steps `in_use`. Raises OSError."""
     found = sample_paths(run)
     for step in found.keys() - {*thin_steps(list(found), MAX_SAMPLE_IMAGES), *in_use}:
         files.remove(found[step])
 
 
 def sample_paths(run: RunDir) -> dict[int, Path]:
-    """Return the paths of the sample images by step, in ascending order. Raises OSError."""
+    """Return the sample images' paths by step, in ascending order. Raises OSError."""
     try:
         paths = list(run.samples.iterdir())
     except FileNotFoundError:
@@ -81,9 +81,9 @@ def sample_paths(run: RunDir) -> dict[int, Path]:
 
 
 def thin_steps(steps: Sequence[int], most: int) -> list[int]:
-    """Return at most `most` of the ascending steps: the first, the last, and evenly spaced steps in between.
+    """Thin ascending steps to at most `most`: the first, the last, and evenly spaced steps in between.
 
-    Repeatedly drops the step with the closest neighbours; gaps differ by at most a factor of about two.
+    Repeatedly drops the step with the closest neighbours; gaps differ at most by about a factor of two.
     """
     kept: NDArray[np.int64] = np.array(steps, dtype=np.int64)
     if len(kept) > 2 * most:
@@ -94,12 +94,12 @@ def thin_steps(steps: Sequence[int], most: int) -> list[int]:
 
 
 def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
-    """Return a run's live samples, oldest first; fewer if memory is short. size: in pixels. Raises RunError."""
+    """Return a run's live samples, oldest first; fewer for large sprites. size: sprite width. Raises RunError."""
     return SampleReader(path, size).read()
 
 
 class SampleReader:
-    """Reads a run's live samples repeatedly, only new images each time. size: width of a sprite in pixels."""
+    """Reads a run's live samples repeatedly; loads only new images. size: sprite width in pixels."""
 
     def __init__(self, path: Path, size: int) -> None:
         self._run, self._size = RunDir(path), size
@@ -112,7 +112,7 @@ class SampleReader:
             paths = sample_paths(self._run)
         found: dict[_Key, SamplesReady | None] = {}
         for step in thin_steps(list(paths), self._most):
-            with contextlib.suppress(OSError):  # this image was deleted meanwhile or is unreadable; go on with the next
+            with contextlib.suppress(OSError):  # skip an image that was deleted meanwhile or can't be read
                 about = paths[step].stat()
                 key = (step, about.st_mtime_ns, about.st_size)
                 found[key] = self._loaded[key] if key in self._loaded else _load(paths[step], step, self._size)
@@ -121,7 +121,7 @@ class SampleReader:
 
 
 def _load(path: Path, step: int, size: int) -> SamplesReady | None:
-    """Load a step's samples of `size` pixels from a PNG; None if damaged. Raises OSError, also for some damage."""
+    """Load a step's samples from a PNG. size: sprite width. A damaged PNG raises OSError or returns None."""
     try:
         with Image.open(path) as image:
             if max(image.size) > _MAX_SIDE_PX:
@@ -144,7 +144,7 @@ def _load(path: Path, step: int, size: int) -> SamplesReady | None:
 
 
 def _sets_from(stored: SamplesReady) -> SamplesReady | None:
-    """Return samples of sets from their stored `cells`, which `stored` has as sprites; None if damaged."""
+    """Convert stored samples of sets: `stored.sprites` are cells; the result has whole sets. None if damaged."""
     given, (known, missing, _), shape = np.array(stored.given), stored.parts(), stored.sprites.shape[1:]
     if len(stored.sprites) % (known + 2 * missing):
         return None

@@ -1,4 +1,4 @@
-"""The disk space of runs, and the files that can be deleted."""
+"""Measure the disk space of runs, and delete files to free space."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class RunSpace(QObject):
     measured = Signal()  # `uses` changed
     found = Signal(object)  # SpaceFound
     freed = Signal(object)  # SpaceFreed
-    ended = Signal()  # a search or a removal ended
+    ended = Signal()  # after a search or a deletion, also a failed or cancelled job
 
     def __init__(self, job_queue: JobQueue, runs: RunList, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue, self._runs = job_queue, runs
         self._measuring: Job | None = None
         self._working: Job | None = None
-        self._known: dict[Path, RunSummary] = {}  # the runs when last measured
+        self._known: dict[Path, RunSummary] = {}  # summaries from the last measurement
         self.uses: dict[Path, DiskUse] = {}
 
     def measure(self) -> None:
@@ -45,16 +45,16 @@ class RunSpace(QObject):
             )
 
     def measure_again(self) -> None:
-        """Measure all runs again, because exports and the command line may have added files."""
+        """Measure every run again, because exports and the command line may have added files."""
         self._known = {}
         self.measure()
 
     def total_bytes(self) -> int:
-        """Return the bytes of all measured runs together."""
+        """Return the total bytes of the measured runs."""
         return disk_use.total_bytes(self.uses[run.path] for run in self._runs.runs if run.path in self.uses)
 
     def is_busy(self) -> bool:
-        """Return whether a search or a removal is running."""
+        """Return whether a search or a deletion is running."""
         return self._working is not None
 
     def find(self, paths: Sequence[Path], *, with_cache: bool) -> None:
@@ -70,7 +70,7 @@ class RunSpace(QObject):
         return known is None or (known.progress, known.standing) != (run.progress, run.standing)
 
     def _run(self, title: str, operation: Callable[[], Events]) -> None:
-        """Start a job on the engine thread, because finding the best checkpoint of a run needs torch."""
+        """Start a job on the engine thread, because finding a run's best checkpoint needs torch."""
         self._job_queue.abandon(self._working)
         self._working = self._job_queue.start("engine", title, operation, self._on_event)
 

@@ -1,4 +1,4 @@
-"""Changes of the runs' names, stars, notes and tags."""
+"""Change the names, stars, notes and tags of runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class _NoteChange(TypedDict, total=False):
-    """New notes of a run, as arguments for `change_notes`. None and missing values change nothing."""
+    """Arguments for `change_notes`: a run's new notes. A missing or None value changes nothing."""
 
     name: str
     starred: bool
@@ -28,19 +28,19 @@ class _NoteChange(TypedDict, total=False):
 
 
 class NotesEditor:
-    """Changes the names, stars, notes and tags of runs, as steps of the undo history."""
+    """Changes names, stars, notes and tags of runs, and adds undo steps."""
 
     def __init__(self, job_queue: JobQueue, runs: RunList, history: UndoHistory) -> None:
         self._job_queue, self._runs, self._history = job_queue, runs, history
 
     def rename(self, path: Path, name: str) -> None:
-        """Give a run a display name, as a step of the undo history; '' for the folder's name."""
+        """Give a run a display name, with an undo step. name: '' for the folder's name."""
         run = self._runs.at(path)
         if run is not None and name != run.notes.name:
             self._change([path], f"rename {run.title}", {"name": run.notes.name}, {"name": name})
 
     def star(self, paths: Sequence[Path], *, starred: bool) -> None:
-        """Star runs, or remove stars, as one step of the undo history."""
+        """Star runs or remove stars, with a single undo step."""
         changed = [path for path in paths if (run := self._runs.at(path)) is not None and run.notes.starred != starred]
         if changed:
             what = self._runs.title_of(changed[0]) if len(changed) == 1 else count(len(changed), "run")
@@ -48,9 +48,9 @@ class NotesEditor:
             self._change(changed, title, {"starred": not starred}, {"starred": starred})
 
     def change_notes(self, path: Path, *, note: str | None, tags: Sequence[str] | None) -> None:
-        """Change the note and the tags of a run; None leaves a field unchanged.
+        """Change a run's note and tags; None leaves a field unchanged.
 
-        Changes of the same fields in a row are one step of the undo history, since they are stored during typing.
+        Typing stores many changes. Consecutive changes to equal fields of a run share an undo step.
         """
         run = self._runs.at(path)
         notes, after = run.notes if run is not None else RunNotes(), _NoteChange(note=note, tags=tags)
@@ -61,7 +61,7 @@ class NotesEditor:
     def _change(
         self, paths: Sequence[Path], title: str, before: _NoteChange, after: _NoteChange, *, joins: bool = False
     ) -> None:
-        """Change the notes of runs as a step of the undo history. joins: extend a latest step with this title."""
+        """Change the notes of runs, with an undo step. joins: extend the latest undo step if its title is `title`."""
         latest, redo = self._history.latest, partial(self._write_notes, paths, after)
         redo()
         if joins and latest is not None and latest.title == title:
@@ -75,7 +75,7 @@ class NotesEditor:
             self._job_queue.run("files", f"Saving notes of {path.name}", write, on_success, **SHORT_JOB)
 
     def change_notes_now(self, path: Path, *, note: str | None, tags: Sequence[str] | None) -> None:
-        """Write the notes of a run immediately and not in a job, because the window closes."""
+        """Write a run's notes immediately, without a job, because the window closes."""
         try:
             self._runs.set_notes(path, change_notes(path, note=note, tags=tags))
         except StudioError as error:  # the window is closed: only log

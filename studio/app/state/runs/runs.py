@@ -1,4 +1,4 @@
-"""The list of runs, and the way of runs to the trash and back."""
+"""The list of runs, and the trash: move runs to the system's trash, and restore them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from studio.engine.runs.listing import RunsListed, RunSummary
 from studio.engine.runs.notes import RunNotes
 from studio.engine.runs.queue import queued_runs
 
-SHORT_JOB: JobOptions = {"urgent": True, "cancellable": False}  # not after an import, which takes minutes
+SHORT_JOB: JobOptions = {"urgent": True, "cancellable": False}  # urgent: don't wait for an import of minutes
 
 
 class RunList(QObject):
@@ -43,11 +43,11 @@ class RunList(QObject):
         self._list_again = False
         self._reader = RunReader()  # used on the files thread only
         self.runs: tuple[RunSummary, ...] = ()
-        self.are_known = False  # whether the first listing has filled `runs`
-        self.queued: tuple[RunSummary, ...] = ()  # the queued runs, in the order of the queue
+        self.are_known = False  # True after the first listing
+        self.queued: tuple[RunSummary, ...] = ()  # in queue order
 
     def list_runs(self) -> None:
-        """Read all runs again in a job; `listed` follows."""
+        """Read the list of runs again in a job; `listed` follows."""
         if self._listing is not None:
             self._list_again = True
         else:
@@ -57,16 +57,16 @@ class RunList(QObject):
             )  # fmt: skip
 
     def read_runs(self, paths: Sequence[Path]) -> None:
-        """Load the curves and samples of runs; `read` follows for each run."""
+        """Load curves and samples of runs; `read` follows once per run."""
         events = partial(jobs.read_runs, self._reader, paths)
         self._job_queue.start("files", "Loading runs", events, self._on_read_event, urgent=True)
 
     def find_confused(
         self, run: Path, predictions: ClassPredictions, true: int, predicted: int, attribute: str = ""
     ) -> None:
-        """Load the validation sprites of a cell of the confusion matrix; `confused_found` follows.
+        """Load the validation sprites behind a cell of the confusion matrix; `confused_found` follows.
 
-        attribute: the attribute with the values `true` and `predicted`; '' for classes.
+        attribute: the attribute if `true` and `predicted` are attribute values; '' for classes.
         """
         find = partial(confused_sprites, run, predictions, true, predicted, attribute)
         self._job_queue.run("files", "Loading sprites", find, self.confused_found.emit, urgent=True)
@@ -84,7 +84,10 @@ class RunList(QObject):
         self._job_queue.run("files", "Exporting to TensorBoard", write, self.saved.emit)
 
     def choose_folder(self, folder: Path) -> str:
-        """Save new runs in `folder`; return why not, as a sentence, or ''. Runs in former folders stay listed."""
+        """Save new runs in `folder` from now on; runs in former folders stay listed.
+
+        Returns '' on success, otherwise the reason for refusing the folder, as a sentence.
+        """
         reason = paths.why_unusable_for_runs(folder)
         if not reason and folder != paths.runs():
             try:
@@ -95,21 +98,21 @@ class RunList(QObject):
         return reason
 
     def at(self, path: Path) -> RunSummary | None:
-        """Return the listed run in the folder `path`; None if the list has no such run."""
+        """Return the listed run in the folder `path`; None for an unlisted folder."""
         return next((run for run in self.runs if run.path == path), None)
 
     def title_of(self, path: Path) -> str:
-        """Return the display name of a run."""
+        """Return a run's display name."""
         run = self.at(path)
         return path.name if run is None else run.title
 
     def set_notes(self, path: Path, notes: RunNotes) -> None:
-        """Change the notes of a listed run without reading the runs again."""
+        """Change a listed run's notes without reading the runs again."""
         self.runs = tuple(dataclasses.replace(run, notes=notes) if run.path == path else run for run in self.runs)
         self.listed.emit()
 
     def usable(self, recipe: str) -> list[RunSummary]:
-        """Return the runs of a recipe with a saved checkpoint, newest first."""
+        """Return a recipe's runs with a saved checkpoint, newest first."""
         return [run for run in self.runs if run.record is not None and run.record.recipe == recipe and run.saved_step]
 
     def interrupted(self) -> RunSummary | None:
@@ -117,7 +120,7 @@ class RunList(QObject):
         return next((run for run in self.runs if run.standing == "interrupted" and run not in self.queued), None)
 
     def is_outdated(self) -> bool:
-        """Return whether `runs` is outdated because another listing waits."""
+        """Return whether `runs` is outdated and the next listing waits."""
         return self._list_again
 
     def _on_listed(self, found: tuple[tuple[RunSummary, ...], tuple[RunSummary, ...]]) -> None:
@@ -142,18 +145,18 @@ class RunList(QObject):
 
 
 def _list_runs() -> tuple[tuple[RunSummary, ...], tuple[RunSummary, ...]]:
-    """Read all runs; return the runs, newest first, and the queued runs in the order of the queue."""
+    """Read the runs; return the runs, newest first, and the queued runs, in queue order."""
     (event,) = listing.list_runs(listing.remembered_runs())
     assert isinstance(event, RunsListed)
     return event.runs, queued_runs(event.runs)
 
 
 class RunTrash(QObject):
-    """Moves runs to the system's trash, as a step of the undo history, or deletes them permanently."""
+    """Moves runs to the system's trash, with an undo step, or deletes runs permanently."""
 
-    restored = Signal(object)  # list of Path: these runs came back; the list of runs follows
+    restored = Signal(object)  # list of Path: restored runs; the list of runs follows
     noticed = Signal(object)  # Notice or UndoOffered
-    trash_missing = Signal(object)  # tuple of Path: runs that stay, because their drive has no trash
+    trash_missing = Signal(object)  # tuple of Path: runs not moved, because their drive has no trash
 
     def __init__(self, job_queue: JobQueue, runs: RunList, history: UndoHistory, parent: QObject) -> None:
         super().__init__(parent)
@@ -176,7 +179,7 @@ class RunTrash(QObject):
         self._job_queue.run("files", "Restoring runs", lambda: restore(trashed), self._on_restored, **SHORT_JOB)
 
     def _trash_again(self, restored: list[TrashedRun]) -> None:
-        """Move restored runs to the trash again; update `restored`, which undo uses."""
+        """Move restored runs to the trash again. Updates the list `restored`, because undo uses the list."""
         paths = [run.path for run in restored]
         title = f"Moving {count(len(paths), 'run')} to the trash"
         on_success = partial(self._on_trashed_again, restored)
