@@ -1,4 +1,4 @@
-"""All experiments by name."""
+"""Find experiments by name."""
 
 from functools import cache
 
@@ -9,10 +9,10 @@ from studio.lab.experiments.base import Experiment
 
 @cache
 def experiments() -> dict[str, Experiment]:
-    """Return all experiments by name, sorted by their attribute `order`."""
+    """Return the experiments by name, sorted by the attribute `order`."""
     return discover(studio.lab.experiments, Experiment)  # type: ignore[type-abstract]
 
 
 def experiment(name: str) -> Experiment:
-    """Return the experiment with this name. Raises UsageError if the name is unknown."""
+    """Return the named experiment. Raises UsageError for an unknown name."""
     return find_plugin(experiments(), name, "experiment")

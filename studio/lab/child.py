@@ -1,4 +1,4 @@
-"""The child process of an experiment: it can be killed at any time, which frees the device's memory."""
+"""Run an experiment in a child process. Killing the process at any time frees the device's memory."""
 
 import os
 import traceback
@@ -14,11 +14,11 @@ from studio.lab.experiments.base import Experiment, ExperimentContext
 
 @dataclass(frozen=True)
 class Done:
-    """Tells the parent process that the experiment succeeded; the last message."""
+    """The last message of a successful experiment to the parent process."""
 
 
 def main() -> None:
-    """Receive an experiment from the parent process, run it, and send its events, then Done or JobFailed."""
+    """Receive an experiment from the parent process, run the experiment, and send events, then Done or JobFailed."""
     prepare_for_training()
     requests, answers = own_streams()
     try:

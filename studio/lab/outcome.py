@@ -1,4 +1,4 @@
-"""Results of an experiment as plain data for JSON; values that can't be drawn raise ValueError when created."""
+"""Results of an experiment as plain data for JSON. Undrawable values, such as NaN, raise ValueError at creation."""
 
 import base64
 import io
@@ -18,13 +18,13 @@ from studio.core.formatting import decimal
 from studio.core.pictures import PILLOW_ERRORS
 
 _MOST_TICKS = 14
-_MOST_TOLD = 12  # points of a line whose values are all described
+_MOST_TOLD = 12  # lines with more points are described by ends, lowest and highest value
 _LARGEST = 4096  # pixels, width or height of a picture
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of a plot. log: whether the scale is logarithmic."""
+    """A plot's axis. log: logarithmic scale."""
 
     title: str
     log: bool = False
@@ -32,7 +32,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Line:
-    """A curve through the points (x, y), from left to right. dots: whether to draw each point."""
+    """A curve through the points (x, y), from left to right. dots: also draw a dot per point."""
 
     name: str
     x: tuple[float, ...]
@@ -44,7 +44,7 @@ class Line:
             raise ValueError(f"the line '{self.name}' has invalid points")
 
     def describe(self) -> str:
-        """Return the values in a sentence; of many points only the ends, the lowest and the highest value."""
+        """Describe the curve in a sentence: every point, or for many points the ends, the lowest and the highest."""
         points = list(zip(self.x, self.y, strict=True))
         if not points:
             return f"{self.name}: no points."
@@ -79,7 +79,7 @@ class Plot:
     marks: tuple[Mark, ...] = ()
 
     def tick_positions(self) -> list[float]:
-        """Return the x values to label on a logarithmic x axis; empty if more than 14 or not all whole."""
+        """Return the x values to label on a logarithmic x axis; empty for more than 14 values or for fractions."""
         positions = sorted({x for line in self.lines if line.dots for x in line.x})
         is_short = len(positions) <= _MOST_TICKS and all(x == round(x) for x in positions)
         return positions if self.x.log and is_short else []
@@ -100,7 +100,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts. A column whose heading starts with '>' is aligned to the right."""
+    """A table of texts. A heading starting with '>' aligns the column to the right."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -141,12 +141,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Outcome(Event):
-    """The results of an experiment so far; the last Outcome is the final one."""
+    """An experiment's results so far. The last Outcome has the final results."""
 
     plots: tuple[Plot, ...] = ()
     tables: tuple[Table, ...] = ()
     sentences: tuple[str, ...] = ()  # the findings, with numbers
-    suggests: Mapping[str, Value] = field(default_factory=dict)  # recommended values of training settings, by name
+    suggests: Mapping[str, Value] = field(default_factory=dict)  # recommended training settings, by name
     pictures: tuple[Picture, ...] = ()
-    step: records.Count | None = None  # of the examined checkpoint; None without a run
+    step: records.Count | None = None  # the examined checkpoint's step; None without a run
     figures: Mapping[str, float | str] = field(default_factory=dict)  # measured values by name, for lessons

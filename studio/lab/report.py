@@ -1,4 +1,4 @@
-"""A report of experiments: one self-contained HTML page, to share, print and archive."""
+"""Write a report about experiments: a self-contained HTML page to share, print and archive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _WIDTH_PX = 768  # largest width of a picture on the page
 
 
 def save_report(path: Path, results: Sequence[Result], *, replace: bool = False) -> Path:
-    """Write results as an HTML page, over an existing one if `replace`; return its path. Raises ExportError."""
+    """Write results as an HTML page; return the page's path. Raises ExportError.
+
+    replace: overwrite an existing file; otherwise the page gets a free name.
+    """
     target = files.output_path(path, replace=replace)
     with files.wrap_export_errors(target):
         files.write_atomic(target, page_of(results).encode("utf-8", "replace"))
@@ -32,7 +35,7 @@ def save_report(path: Path, results: Sequence[Result], *, replace: bool = False)
 
 
 def page_of(results: Sequence[Result]) -> str:
-    """Return the HTML of a report with a section for each result."""
+    """Return a report's HTML, with a section per result."""
     title = results[0].title if len(results) == 1 else "Experiments"
     return html_page(f"{title} - Sprite Training Studio", "\n".join(map(_section, results)), _STYLE, width_rem=52)
 
@@ -90,7 +93,7 @@ def draw_plot(plot: Plot) -> bytes:
 
 
 def _scale(axes: Axes, plot: Plot) -> None:
-    """Set the scales of the axes, and enough tick labels where a logarithmic axis has few points."""
+    """Set the axes' scales. A logarithmic axis with few points gets extra tick labels."""
     from matplotlib import ticker
 
     if plot.x.log:

@@ -1,4 +1,4 @@
-"""Results of experiments: the findings with their circumstances, stored as JSON files."""
+"""Results of experiments: findings with settings, sprites and device, stored as JSON files."""
 
 import dataclasses
 import datetime
@@ -41,13 +41,13 @@ class Result:
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the date or the address of the documentation page is invalid."""
+        """Raise ValueError for an invalid date or an invalid documentation address."""
         datetime.datetime.fromisoformat(self.created)
         if not self.read_on[1].startswith(("https://", "http://")) and self.read_on[1]:
             raise ValueError("the documentation link is not a web address")
 
     def examined(self) -> str:
-        """Return the examined run and checkpoint, 'items generator, best (step 1,200)'; empty without a run."""
+        """Return the examined run and checkpoint: 'items generator, best (step 1,200)'. '' without a run."""
         if not self.run:
             return ""
         step = "" if self.outcome.step is None else f"step {number(self.outcome.step)}"
@@ -57,14 +57,14 @@ class Result:
 
 @dataclass(frozen=True)
 class ExperimentDone(Event):
-    """Event at the end of an experiment. path: file of the stored result; None if writing failed."""
+    """Yielded at the end of an experiment. path: file with the stored result; None after a write error."""
 
     result: Result
     path: Path | None
 
 
 def save_result(result: Result) -> Path:
-    """Write a result to the Lab folder; return the path of the file. Raises OSError."""
+    """Write a result to the Lab folder; return the file's path. Raises OSError."""
     name = files.safe_name(f"{result.created[:19].replace('T', ' ').replace(':', '-')} {result.experiment}")
     path = files.free_path(paths.lab() / f"{name}.json")
     files.write_atomic(path, (json.dumps(dataclasses.asdict(result), indent=1) + "\n").encode())
@@ -72,7 +72,7 @@ def save_result(result: Result) -> Path:
 
 
 def load_results() -> tuple[list[Result], list[str]]:
-    """Load all stored results, newest first; also return a sentence for each unreadable file. Raises OSError."""
+    """Load the stored results, newest first; also return a sentence per unreadable file. Raises OSError."""
     results, problems = [], []
     for path in sorted(paths.lab().glob("*.json"), reverse=True):
         try:

@@ -1,4 +1,4 @@
-"""Runs an experiment in a child process, from the process of the window or the command line."""
+"""Run an experiment in a child process, from the window's process or the command line's process."""
 
 import datetime
 import logging
@@ -25,10 +25,10 @@ _log = logging.getLogger(__name__)
 
 
 def run_experiment(experiment: Experiment, context: ExperimentContext) -> Events:
-    """Run an experiment in a child process and store its result; closing the generator kills it within 100 ms.
+    """Run an experiment in a child process and store the result.
 
-    Yields Progress, an Outcome whenever there are new results, and ExperimentDone at the end. Raises UsageError if the
-    device or the run does not suit the experiment, and StudioError.
+    Yields Progress, an Outcome after new results, and ExperimentDone at the end. Closing the generator kills the child
+    process within 100 ms. Raises UsageError for a device or a run unsuitable for the experiment, and StudioError.
     """
     outcome, start_s = Outcome(), time.perf_counter()
     with closing(measure(experiment, context)) as events:
@@ -59,7 +59,7 @@ def examine_run(experiment: Experiment, run: Path, checkpoint: str, device: Devi
 
 
 class _Process:
-    """The child process of an experiment. Raises StudioError if it can't be started."""
+    """An experiment's child process. Raises StudioError if the process can't start."""
 
     def __init__(self, experiment: Experiment, context: ExperimentContext) -> None:
         if not worker_process.can_start():
@@ -94,11 +94,11 @@ class _Process:
 
 
 class _Remote(Exception):  # noqa: N818 - a cause, never caught
-    """Carries the traceback of an error in the child process, as the cause of a StudioError."""
+    """Carries an error's traceback from the child process, as the cause of a StudioError."""
 
 
 def result_of(experiment: Experiment, context: ExperimentContext, outcome: Outcome, took_s: float) -> Result:
-    """Create the result of an experiment from its context and outcome. took_s: duration in seconds."""
+    """Create an experiment's result from the context and the outcome. took_s: duration in seconds."""
     device, sprites, run = context.device, context.sprites, context.run
     return Result(
         experiment=experiment.name, title=experiment.title, question=experiment.question, outcome=outcome,

@@ -1,4 +1,4 @@
-"""Find new sprites that are copies of training sprites, also mirrored or moved by a pixel."""
+"""Find new sprites that copy training sprites, also mirrored or moved by a pixel."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -14,35 +14,35 @@ from studio.data.sprites import Sprites
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.steps.batches import to_device, to_input
 
-_COPY = 1 / 3  # a copy is nearer than a third of the distance to the nearest sprite outside the group
-_MAX_BYTES = 64 << 20  # bytes of float32 numbers at a time
-_MAX_SHIFT_PX = 1  # how far a copy may be moved
+_COPY = 1 / 3  # highest distance of a copy, as a share of the distance to the nearest sprite outside the group
+_MAX_BYTES = 64 << 20  # limit of float32 numbers in memory at a time
+_MAX_SHIFT_PX = 1  # largest shift of a copy
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """The nearest training sprites of N sprites."""
+    """The nearest training sprite by new sprite, for N new sprites."""
 
     index: Indices  # [N]
     distance: NDArray[np.float32]  # [N]
-    is_copy: Mask  # [N], whether a sprite copies its nearest training sprite
+    is_copy: Mask  # [N], True where the new sprite copies the nearest training sprite
 
 
 def find_copies(
     sprites: Rgba, training: Sprites, indices: Indices | None, device: torch.device
 ) -> Generator[Event, None, Nearest]:
-    """Find the nearest training sprite of each sprite, uint8 [N, S, S, 4], and detect copies; yields Progress.
+    """Find the nearest training sprite for each sprite, uint8 [N, S, S, 4], and detect copies; yields Progress.
 
-    indices: the training sprites to search; None for all. Distances are between premultiplied pixels, also of mirrored
-    sprites and of sprites moved by a pixel. A sprite is a copy if its nearest training sprite is at less than a third
-    of the distance to the nearest one outside the group, whose near duplicates can be copied, too. A single group has
-    none.
+    indices: the training sprites to search; None for all. Distances compare premultiplied pixels, also of mirrored
+    sprites and of sprites moved by a pixel. A copy's nearest training sprite has less than a third of the distance to
+    the nearest training sprite of another group, because near duplicates share a group. With a single group, no sprite
+    counts as a copy.
     """
     indices = np.arange(len(training)) if indices is None else indices
     variants, groups = _variants(sprites), training.groups[indices]  # 18 variants, each uint8 [N, S, S, 4]
     passes, at_once = len(variants) + 1, _max_sprites(training.size)
     nearest, nearest_index = np.full(len(sprites), np.inf, np.float32), np.zeros(len(sprites), np.int64)
-    variant_of = np.zeros(len(sprites), np.int64)  # index of each sprite's nearest variant
+    variant_of = np.zeros(len(sprites), np.int64)  # index of the nearest variant, by sprite
     batch_size = AutoBatchSize(device, at_once)
     for part in batch_size.slices(len(indices)):
         with batch_size.halve_if_full():
@@ -57,7 +57,7 @@ def find_copies(
     best_variants = np.empty_like(sprites)
     for which, variant in enumerate(variants):
         best_variants[variant_of == which] = variant[variant_of == which]
-    others = np.full(len(sprites), np.inf, np.float32)  # distance to the nearest sprite of another group
+    others = np.full(len(sprites), np.inf, np.float32)  # distance to the nearest training sprite of another group
     batch_size = AutoBatchSize(device, at_once)
     for part in batch_size.slices(len(indices)):
         with batch_size.halve_if_full():
@@ -71,7 +71,7 @@ def find_copies(
 def nearest_sprites(sprite: Rgba, training: Sprites, indices: Indices, count: int, device: torch.device) -> Indices:
     """Return the indices of the `count` training sprites most similar to a sprite, nearest first.
 
-    sprite: uint8 [S, S, 4], also mirrored or moved by a pixel. indices: the training sprites to search.
+    Also compares the sprite mirrored or moved by a pixel. sprite: uint8 [S, S, 4]. indices: training sprites to search.
     """
     variants = _flat(np.concatenate(_variants(sprite[None])), device)
     distances = np.zeros(len(indices), np.float32)
@@ -83,7 +83,7 @@ def nearest_sprites(sprite: Rgba, training: Sprites, indices: Indices, count: in
 
 
 def _variants(sprites: Rgba) -> list[Rgba]:
-    """Return the sprites moved by -1 to 1 pixels in x and y, mirrored and not: 18 arrays uint8 [N, S, S, 4]."""
+    """Move the sprites by -1 to 1 pixels in x and y, mirrored and unmirrored; return 18 arrays uint8 [N, S, S, 4]."""
     steps = range(-_MAX_SHIFT_PX, _MAX_SHIFT_PX + 1)
     padded = np.pad(sprites, ((0, 0), (_MAX_SHIFT_PX,) * 2, (_MAX_SHIFT_PX,) * 2, (0, 0)))
     size, middle = sprites.shape[1], _MAX_SHIFT_PX
@@ -94,14 +94,14 @@ def _variants(sprites: Rgba) -> list[Rgba]:
 def _nearest(
     sprites: Rgba, known: Tensor, at_once: int, left_out: Mask | None = None
 ) -> tuple[NDArray[np.float32], Indices]:
-    """Return each sprite's distance to its nearest row of `known`, float32 [N], and that row's index, int64 [N].
+    """Find the nearest row of `known` for each sprite; return the distances, float32 [N], and row indices, int64 [N].
 
     sprites: uint8 [N, S, S, 4]. known: premultiplied pixels [M, D]. left_out: bool [N, M], pairs to ignore; a sprite
-    with all pairs ignored has an infinite distance. Needs about as much memory as the pixels of `at_once` sprites.
+    without remaining pairs gets an infinite distance. Needs about the memory of the pixels of `at_once` sprites.
     """
     squares, pixels = (known**2).sum(1), known.shape[1]  # [M]
     distances, indices = np.zeros(len(sprites), np.float32), np.zeros(len(sprites), np.int64)
-    # Memory per sprite: a row of the distance matrix, and its pixels twice for the comparison with the nearest two.
+    # Memory per sprite: a row of the distance matrix, and the pixels twice to compare the sprite with the nearest two.
     step = max(1, at_once * pixels // max(len(known), 2 * pixels))
     for start in range(0, len(sprites), step):
         part = slice(start, start + step)
@@ -111,7 +111,7 @@ def _nearest(
         if left_out is not None:
             apart = apart.masked_fill(torch.from_numpy(left_out[part]).to(known.device), torch.inf)
         nearest = apart.topk(min(2, len(known)), dim=1, largest=False)  # [n, 2]
-        # The products lose the last digits, which decide between nearly equal sprites: compare the nearest two exactly.
+        # The products lose the last digits, where nearly equal sprites differ: compare the nearest two exactly.
         exact = (flat[:, None] - known[nearest.indices]).square().sum(2).sqrt()
         exact, order = exact.masked_fill(nearest.values.isinf(), torch.inf).min(dim=1)
         distances[part] = exact.cpu().numpy()
@@ -120,10 +120,10 @@ def _nearest(
 
 
 def _flat(sprites: Rgba, device: torch.device) -> Tensor:
-    """Return the sprites' premultiplied pixels as rows: uint8 [N, S, S, 4] -> float32 [N, 4 S S]."""
+    """Flatten sprites to rows of premultiplied pixels: uint8 [N, S, S, 4] -> float32 [N, 4 S S]."""
     return to_input(to_device(sprites, device)).flatten(1)
 
 
 def _max_sprites(size: int) -> int:
-    """Return how many sprites of `size` x `size` pixels, as float32, fit into _MAX_BYTES bytes, at least one."""
+    """Return the number of float32 sprites that fit into _MAX_BYTES, at least 1. size: sprite width in pixels."""
     return max(1, _MAX_BYTES // (4 * 4 * size**2))

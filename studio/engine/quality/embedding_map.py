@@ -1,8 +1,8 @@
-"""A map of a run's sprites, with similar sprites near each other, and the decoding of sprites between them.
+"""Arrange a run's sprites on a map, with similar sprites near each other, and decode sprites between map positions.
 
-Positions follow from features. A recipe that can encode uses its own features: an autoencoder's codes, the penultimate
+Positions follow from features. A recipe that can encode provides features: an autoencoder's codes, or the penultimate
 layer of a classifier or regression. Otherwise the map uses the features for measuring trainings, see
-quality/features.py. A generator's middle level would describe the model better, but each recipe stores it elsewhere.
+quality/features.py. A generator's middle level would describe the model better, but every recipe has another layout.
 """
 
 from collections.abc import Generator
@@ -32,7 +32,7 @@ from studio.recipes.capabilities import Decodes, Encodes
 Floats = NDArray[np.float32]
 
 MIN_MAPPED, MAX_MAPPED = 3, 5000  # sprites on a map
-_MAX_BYTES = 256 << 20  # of the sprites on a map
+_MAX_BYTES = 256 << 20  # limit of the sprites' pixels on a map
 _MAX_ODD = 24
 _MAX_BATCH = 256
 
@@ -93,7 +93,8 @@ def principal_plane(features: Floats) -> tuple[Floats, float]:
 def marker_spacing(positions: Floats) -> Floats:
     """Return the map distance at which each marker has room: float32 [N] for positions [N, 2].
 
-    Uses farthest-point sampling (Gonzalez 1985) from the middle, where it is infinite. O(N^2): 0.1 s for 5,000.
+    Uses farthest-point sampling (Gonzalez 1985) from the middle; the first marker gets infinity. O(N^2): 0.1 s for
+    5,000.
     """
     x, y = positions.T
     # spacing, and distance to the nearest selected marker, -1 for selected markers: [N]
@@ -110,12 +111,12 @@ def marker_spacing(positions: Floats) -> Floats:
 def render_map(shown: MapReady, longest: int) -> tuple[Rgba, int]:
     """Draw a map of sprites as a picture; returns uint8 [H, W, 4] and the number of drawn sprites.
 
-    longest: pixels on the picture's longer side. Sprites keep their size in pixels; a sprite without room is left out.
+    longest: pixels on the picture's longer side. Sprites keep their size in pixels; sprites without room are left out.
     """
     side, scale = shown.sprites.size, longest - shown.sprites.size
     corners = np.round((shown.positions - shown.positions.min(0)) * scale).astype(np.int64)
     picture = np.zeros((*(corners.max(0)[::-1] + side), 4), np.uint8)
-    drawn = np.flatnonzero(shown.spacing * scale >= side + 1)  # one pixel more, because positions are rounded
+    drawn = np.flatnonzero(shown.spacing * scale >= side + 1)  # a pixel more, because `corners` are rounded
     for index, (x, y) in zip(drawn, corners[drawn].tolist(), strict=True):
         picture[y : y + side, x : x + side] = shown.sprites.rgba[index]
     return picture, len(drawn)

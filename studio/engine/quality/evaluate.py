@@ -1,7 +1,7 @@
-"""Evaluate a generator with a fixed protocol, which makes runs and other programs comparable.
+"""Evaluate a generator with a fixed protocol, to compare runs with each other and with other programs.
 
-New sprites, with the class proportions of the training set, are compared with validation and training sprites by
-learned features. The report also shows these scores for real sprites and for a cheat that returns training sprites.
+Learned features compare new sprites, in the training set's class proportions, with validation and training sprites. For
+comparison, the report also shows the scores of real sprites and of a cheat that returns training sprites.
 """
 
 import math
@@ -40,12 +40,12 @@ from studio.engine.steps.timing import with_progress
 from studio.recipes.base import Recipe
 
 MIN_EVALUATIONS = 128  # evaluations of validation sprites for a stable generator loss
-MIN_SPRITES = 20  # sprites on each side: with fewer, scores are noise
-MAX_HELDOUT = 4096  # validation sprites, at most: all pairs are compared
-MAX_TRAINING = 8192  # training sprites, at most, for distances
-_MAX_BATCH = 256  # sprites, at most
-_FITTED = 1024  # training sprites that the likelihood divergence is fitted to
-Scores = dict[str, float]  # by the name of a figure in core/metrics.py
+MIN_SPRITES = 20  # sprites per side: fewer give only noise
+MAX_HELDOUT = 4096  # limit of validation sprites, because scores compare every pair
+MAX_TRAINING = 8192  # limit of training sprites for distances
+_MAX_BATCH = 256  # limit of sprites
+_FITTED = 1024  # training sprites for fitting the likelihood divergence
+Scores = dict[str, float]  # by a figure's name in core/metrics.py
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class EvaluateSettings(Config):
 
 @dataclass(frozen=True, eq=False)
 class RealSprites:
-    """The real sprites that an evaluation compares new sprites with."""
+    """The real sprites for an evaluation, to compare new sprites with."""
 
-    training: Sprites  # the training set, or a sample from it
+    training: Sprites  # the training set, or a sample
     heldout: Sprites
-    known: Sprites  # searched for copies
+    known: Sprites  # the sprites among which to search copied ones
     learnt: Indices | None = None  # indices in `known` to search; None for all
 
 
@@ -108,7 +108,8 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
 def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
     """Return the relative excess of the loss on validation sprites over the loss on training sprites.
 
-    At equal numbers, times and noise. It rises when the model memorizes sprites, before it draws copies.
+    Both losses use equal numbers, times and noise. The gap rises once the model memorizes sprites, before the model
+    draws copies.
     """
     losses = []
     for sprites in (heldout, training.take(stride_subsample(np.arange(len(training)), len(heldout)))):
@@ -123,16 +124,16 @@ def sample_classes(training: Sprites, count: int, seed: int) -> Labels:
 
 
 def heldout_batch_size(heldout: DeviceSprites, recipe: Recipe) -> AutoBatchSize:
-    """Return the batch size for evaluating the validation sprites; it shrinks when the device is full."""
+    """Return the batch size for evaluating the validation sprites. The batch size shrinks on a full device."""
     return AutoBatchSize(heldout.device, min(_MAX_BATCH, _evaluations(heldout, recipe)), heldout.rgba.shape[-1])
 
 
 def evaluate_heldout(
     model: TrainedModel, heldout: DeviceSprites, batch_size: AutoBatchSize, indices: Indices | None = None
 ) -> Validated:
-    """Compute the recipe's metrics on validation sprites. Raises DeviceFullError if one sprite does not fit.
+    """Compute the recipe's metrics on validation sprites. Raises DeviceFullError if a single sprite does not fit.
 
-    indices: int64 [N], of the sprites in the run's data; with them, the result has the predicted class of each sprite.
+    indices: int64 [N], sprite indices in the run's data; None leaves the predicted classes out of the result.
     """
     count = _evaluations(heldout, model.recipe)
     found = None
@@ -153,15 +154,15 @@ def evaluate_heldout(
 
 
 def _evaluations(heldout: DeviceSprites, recipe: Recipe) -> int:
-    """Return how many sprites to evaluate; a generator sees each of few sprites several times, with different noise."""
+    """Return the number of sprites to evaluate. A generator sees few sprites several times, with different noise."""
     return max(len(heldout), MIN_EVALUATIONS) if recipe.makes == "sprites" else len(heldout)
 
 
 def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, settings: EvaluateSettings) -> Events:
-    """Evaluate sprites that another program drew, with a run's real sprites.
+    """Evaluate another program's sprites against a run's real sprites.
 
-    sprites: uint8 [N, S, S, 4] in the run's size; of more than `settings.count`, a seeded sample, because only equal
-    numbers compare. Yields Progress, then Evaluated. Raises UsageError, RunError, DeviceError.
+    sprites: uint8 [N, S, S, 4] in the run's size. Evaluates at most `settings.count` of them, a seeded sample, because
+    only equal numbers compare. Yields Progress, then Evaluated. Raises UsageError, RunError, DeviceError.
     """
     real = yield from _load_real_sprites(run, model)
     if len(sprites) < MIN_SPRITES:
@@ -178,9 +179,10 @@ def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, 
 def judge(
     title: str, new: Rgba, labels: Labels | None, real: RealSprites, features: TrainedFeatures
 ) -> Generator[Event, None, Evaluated]:
-    """Compute all scores of new sprites, uint8 [N, S, S, 4]; yields Progress, returns the scores.
+    """Score new sprites, uint8 [N, S, S, 4]; yields Progress, returns the scores.
 
-    labels: the requested classes int64 [N], if any. The scores of real and of copied sprites are added for comparison.
+    labels: requested classes int64 [N], or None. For comparison, the result includes scores of real sprites and of a
+    cheat that copies training sprites.
     """
     training, heldout = real.training, real.heldout
     order = shuffle_by_group(training.groups, seed=0)
@@ -191,8 +193,8 @@ def judge(
     nearest = partial(find_copies, training=real.known, indices=real.learnt, device=features.device)
     nearest_to_new, nearest_to_heldout = (yield from nearest(new)), (yield from nearest(heldout.rgba))
     nearest_to_cheat = yield from nearest(second.rgba)
-    # Real against real: distances between disjoint sets, as large as the new set if possible, because Fréchet's
-    # distance is larger for smaller sets.
+    # Real against real: distances between disjoint sets, as large as the new set if possible, because the Fréchet
+    # distance grows for smaller sets.
     apart, known = features.of(first.rgba[:half]), features.of(others.rgba)
     as_real = {
         **scorer.distances(first.rgba),
@@ -207,7 +209,7 @@ def judge(
 
 
 class Scorer:
-    """Computes the scores of new sprites; features of the real sprites are computed once."""
+    """Scores new sprites; computes the real sprites' features once."""
 
     def __init__(self, real: RealSprites, features: TrainedFeatures) -> None:
         self._real, self._features, self._fixed = real, features, fixed_features(features.device)
@@ -217,7 +219,7 @@ class Scorer:
         self._patches = PatchSurprisal(real.heldout.rgba, real.heldout.groups, real.training.rgba)
 
     def distances(self, sprites: Rgba) -> Scores:
-        """Return the distances between `sprites` as a set and the real sprites, by name."""
+        """Return the distances between the set `sprites` and the real sprites, by name."""
         values = self._features.of(sprites)
         return {
             **_distances("heldout", values, self._heldout),
@@ -229,10 +231,10 @@ class Scorer:
         }
 
     def sprite_scores(self, sprites: Rgba, asked: Labels | None, nearest: Nearest, heldout: Nearest) -> Scores:
-        """Return the scores of single sprites, averaged: pixel art, copies, class agreement.
+        """Return scores averaged over sprites: pixel art, copies, class agreement.
 
-        asked: requested classes int64 [N], or None. nearest, heldout: nearest training sprites of these and of
-        validation.
+        asked: requested classes int64 [N], or None. nearest: nearest training sprites for `sprites`. heldout: nearest
+        training sprites for the validation sprites.
         """
         found: Scores = dict(vars(measure_pixel_art(sprites, self._real.training.rgba)))
         found["copies"] = float(nearest.is_copy.mean())
@@ -248,7 +250,7 @@ def _distances(name: str, values: np.ndarray, real: np.ndarray) -> Scores:
 
 
 def _load_real_sprites(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]:
-    """Load the sprites for a run's report; yields Progress, and a Notice if they also selected the checkpoint."""
+    """Load a run's real sprites; yields Progress, and a Notice if validation sprites also selected the checkpoint."""
     folder = RunDir(run)
     sprites, _ = yield from with_progress(packed.load_in_slices(folder.data), 0, "sprites checked")
     record = folder.record()

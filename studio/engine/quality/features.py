@@ -1,10 +1,10 @@
 """Features of sprites for KID and Fréchet distances, from a small network trained on the training sprites.
 
-Features of photographs say little about pixel art, so each training set has its own network, trained without validation
-sprites and saved under the training set's fingerprint: runs on equal data are measured with equal features.
+Features of photographs say little about pixel art. So each training set gets a network, trained without validation
+sprites and saved under the training set's fingerprint: equal features measure runs on equal data.
 
-A network that only classifies ignores degraded sprites: noise with a tenth of the range changed no distance. So the
-network also classifies how a sprite was corrupted (specks, blotches, blur), and its features come from every level.
+A network that only classifies ignores degraded sprites: noise over a tenth of the range changed no distance. So the
+network also classifies a sprite's corruption (specks, blotches, blur), and features come from every level.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ _MAX_BATCH = 256
 class FeatureNetwork(nn.Module):
     """A small residual network (He et al. 2016) from x [B, 4, S, S] to features [B, 128].
 
-    They are means over positions at four levels. First `patch` x `patch` pixels are folded into one position.
+    Features are means over positions at four levels. The input layer folds `patch` x `patch` pixels into a position.
     """
 
     mean: Tensor
@@ -74,9 +74,9 @@ class FeatureNetwork(nn.Module):
 
 
 class PretrainingNetwork(FeatureNetwork):
-    """A feature network with a class head (of the last 64 features) and a corruption head (of all 128) to train it.
+    """A feature network with two heads for training: classes from the last 64 features, corruptions from all 128.
 
-    Large sprites are folded, so that feature maps have about 32 positions per side.
+    Folds large sprites, to keep feature maps at about 32 positions per side.
     """
 
     def __init__(self, size: int, classes: int) -> None:
@@ -98,15 +98,15 @@ class SpriteFeatures:
         self.device = device
 
     def of(self, rgba: Rgba) -> NDArray[np.float64]:
-        """Return features float64 [N, 128] of sprites uint8 [N, S, S, 4].
+        """Return features float64 [N, 128] for sprites uint8 [N, S, S, 4].
 
-        They are standardized by the training sprites and scaled to one length, so that no outlier dominates.
+        Standardizes features by the training sprites, and scales them to equal length, so no outlier dominates.
         """
         scaled = ((self._raw(rgba) - self.network.mean) / self.network.deviation).cpu().double()  # MPS has no float64
         return np.asarray((F.normalize(scaled) * scaled.shape[1] ** 0.5).numpy())  # length sqrt(128): RMS 1 per feature
 
     def fit_standardization(self, rgba: Rgba) -> None:
-        """Set the mean and deviation that standardize features to those of these sprites."""
+        """Set the mean and deviation for standardizing features, measured on the sprites `rgba`."""
         raw = self._raw(rgba)
         self.network.mean.copy_(raw.mean(0))
         self.network.deviation.copy_(raw.std(0).clamp(min=1e-6))
@@ -121,7 +121,7 @@ class SpriteFeatures:
 
 
 class TrainedFeatures(SpriteFeatures):
-    """Computes features trained on a run's training sprites; predicts classes if there are several."""
+    """Computes features trained on a run's training sprites; with several classes, also predicts classes."""
 
     def __init__(self, network: PretrainingNetwork, device: torch.device, *, knows_classes: bool) -> None:
         super().__init__(network, device)
@@ -133,9 +133,9 @@ class TrainedFeatures(SpriteFeatures):
 
 
 def fixed_features(device: torch.device) -> SpriteFeatures:
-    """Return features that are equal for every run, trained on the studio's own art by assets/demo/make_features.py.
+    """Return features equal for every run, trained on the studio's own art by assets/demo/make_features.py.
 
-    They select no checkpoint: features that steer a training judge it too well.
+    Trainings don't select checkpoints by fixed features, so fixed features stay an independent measure.
     """
     network = FeatureNetwork()
     network.load_state_dict(parse_tensors((paths.assets() / "features.safetensors").read_bytes()))
@@ -143,7 +143,7 @@ def fixed_features(device: torch.device) -> SpriteFeatures:
 
 
 def learn_features(training: Sprites, device: torch.device, precision: str) -> Generator[Event, None, TrainedFeatures]:
-    """Return features for these training sprites, from the cache or newly trained; yields Progress."""
+    """Return features for the training sprites, from the cache or newly trained; yields Progress."""
     knows_classes = bool((training.class_counts() > 0).sum() > 1)
     classes = len(training.class_names) if knows_classes else _TURNS
     with torch.random.fork_rng(devices=[]):  # the caller's random state stays untouched
@@ -161,13 +161,13 @@ def learn_features(training: Sprites, device: torch.device, precision: str) -> G
             return found
     found.fit_standardization(stride_subsample(training.rgba, _SCALED_BY))
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
-    with contextlib.suppress(OSError):  # without the cache they are trained again next time
+    with contextlib.suppress(OSError):  # without the cache, train again next time
         files.write_atomic(path, as_bytes(tensors))
     return found
 
 
 def _load(network: PretrainingNetwork, path: Path) -> bool:
-    """Load a trained network; return False if the file is missing, damaged, or does not fit."""
+    """Load a trained network; return False for a missing, damaged or unfitting file."""
     with contextlib.suppress(OSError, SafetensorError, RuntimeError):
         network.load_state_dict(parse_tensors(path.read_bytes()))
         return True
@@ -175,7 +175,7 @@ def _load(network: PretrainingNetwork, path: Path) -> bool:
 
 
 def _learn(found: TrainedFeatures, training: Sprites, precision: str) -> Generator[Event, None, None]:
-    """Train the features to tell corruptions and classes, or turns (Gidaris et al. 2018); yields Progress."""
+    """Train the features to tell corruptions apart, and classes or turns (Gidaris et al. 2018); yields Progress."""
     precision = "fp32" if precision == "fp16" else precision  # fp16 would need a loss scaler
     network, data = found.taught.train(), DeviceSprites(training, found.device)
     optimizers = make_optimizers(network, TrainingConfig(weight_decay=0.05), precision)
@@ -210,13 +210,13 @@ def _add_gradients(
 def corrupt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
     """Corrupt three quarters of a batch: a quarter with specks, with blotches of four pixels, and with blur.
 
-    x: float32 [B, 4, S, S]. Returns it, and kinds int64 [B]: unchanged (0), specks (1), blotches (2), blur (3).
+    x: float32 [B, 4, S, S]. Returns a new x, and kinds int64 [B]: unchanged (0), specks (1), blotches (2), blur (3).
     """
     count, _, size, _ = x.shape
     kind = torch.arange(count, device=x.device) % _CORRUPTIONS  # int64 [B]
     kinds = kind[:, None, None, None]
     colour, alpha = (x[:, :3] + 1) / 2, (x[:, 3:] + 1) / 2
-    strength = 0.05 + 0.2 * torch.rand(count, 1, 1, 1, device=x.device, generator=rng)  # one per sprite
+    strength = 0.05 + 0.2 * torch.rand(count, 1, 1, 1, device=x.device, generator=rng)
     specks = torch.randn(count, 3, size, size, device=x.device, generator=rng)
     blotches = torch.randn(count, 3, -(-size // 4), -(-size // 4), device=x.device, generator=rng)
     noise = torch.where(kinds == 2, F.interpolate(blotches, scale_factor=4.0)[..., :size, :size], specks)
@@ -228,7 +228,7 @@ def corrupt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def _turned(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Turn the quarters of a batch 0, 1, 2 and 3 times. Returns the batch and each sprite's turns, int64 [B]."""
+    """Turn the quarters of a batch 0, 1, 2 and 3 times. Returns the batch, and turns by sprite, int64 [B]."""
     turns = torch.arange(len(x), device=x.device) * _TURNS // len(x)
     parts = [x[turns == turn].rot90(turn, (2, 3)) for turn in range(_TURNS)]
     return torch.cat(parts), turns

@@ -1,4 +1,4 @@
-"""Judge drawn cells of sets: as pixel art, as copies of training sprites, and as frames of a walk."""
+"""Judge drawn cells in sets: pixel art, copies of training sprites, and frames of a walk."""
 
 from collections.abc import Generator
 from dataclasses import replace
@@ -17,19 +17,19 @@ from studio.engine.sampling.complete import complete
 from studio.engine.sampling.settings import CompleteSettings, GivenSets
 from studio.recipes.set_tasks import first_of_rows
 
-_FEWEST_CELLS = 4  # of training sets, for patch counts
-_FEWEST_FRAMES = 3  # of a row, for a closed walk
+_FEWEST_CELLS = 4  # training sprites needed for patch counts
+_FEWEST_FRAMES = 3  # frames of a view needed to judge a closed walk
 
 
 def judge_sets(
     model: TrainedModel, found: Validated, heldout: Sprites, training: Sprites
 ) -> Generator[Event, None, Validated]:
-    """Complete the validation sets; return `found` with more figures, beside those of the true cells. Yields Progress.
+    """Complete the validation sets; add figures for drawn and true cells to `found`, and return it. Yields Progress.
 
-    surprisal: mean bits per pixel of cells drawn from the first cell, by patches of training sprites. copies: share of
-    copies of training sprites among them. feet: mean range of the lowest opaque row over the frames of a view, in
-    pixels. closed: share of the views whose last frame changes into the first by no more pixels than their largest
-    step. The last two judge frames drawn from the first frame of each view.
+    From cells drawn after the set's first cell: `surprisal`, mean bits per pixel by patches of training sprites, and
+    `copies`, share of copies of training sprites. From frames drawn after a view's first frame: `feet`, how far the
+    lowest opaque row moves within a view, in pixels, and `closed`, share of views whose change from the last frame to
+    the first is no larger than the largest change between neighbouring frames.
     """
     stacked = heldout.stacked_sets(np.arange(len(heldout)))
     cells, there, names = unstack(stacked.rgba), stacked.targets > 0, model.spec.cells
@@ -39,7 +39,7 @@ def judge_sets(
     judged = there & ~first & there[:, :1]
     new, true = drawn[judged], cells[judged]  # uint8 [n, S, S, 4] each
     if len(new) and len(training) >= _FEWEST_CELLS:
-        # Counted in training sprites alone: counts of the true cells would favour them over drawn cells.
+        # Count patches in training sprites alone: patches of true cells would favour true cells over drawn cells.
         surprisal = PatchSurprisal(training.rgba, training.groups, training.rgba)
         for some, into in ((new, figures), (true, baseline)):
             nearest = yield from find_copies(some, training, None, model.device)
@@ -52,9 +52,9 @@ def judge_sets(
 
 
 def _completed(model: TrainedModel, cells: Rgba, there: Mask, given: Mask) -> Generator[Event, None, Rgba]:
-    """Draw the other cells of sets from given cells; returns uint8 [M, C, S, S, 4]. given: bool [C]. Yields Progress.
+    """Draw missing cells from given cells; returns uint8 [M, C, S, S, 4]. given: bool [C]. Yields Progress.
 
-    Sets without a given cell stay as they are.
+    Sets without a given cell stay unchanged.
     """
     known = there & given
     usable = known.any(1)
@@ -70,21 +70,22 @@ def _completed(model: TrainedModel, cells: Rgba, there: Mask, given: Mask) -> Ge
 
 
 def walk_figures(cells: Rgba, there: Mask, leads: Mask) -> dict[str, float]:
-    """Return the figures 'feet' and 'closed' of the rows of sets, as in `judge_sets`.
+    """Compute the figures 'feet' and 'closed' over the rows (views) of sets, see `judge_sets`.
 
-    cells: uint8 [M, C, S, S, 4]. there: bool [M, C]. leads: bool [C], the cells that begin a row.
+    cells: uint8 [M, C, S, S, 4]. there: bool [M, C], existing cells. leads: bool [C], first cell of a row.
     """
     ranges, closed = list[int](), list[bool]()
     starts = [*np.flatnonzero(leads).tolist(), len(leads)]
     for own, has in zip(cells, there, strict=True):
         for start, stop in pairwise(starts):
             frames = own[start:stop][has[start:stop]]  # [F, S, S, 4]
-            opaque = frames[..., 3].any(2)  # bool [F, S], rows of pixels with a visible pixel
+            opaque = frames[..., 3].any(2)  # bool [F, S], pixel rows with a visible pixel
             if len(frames) > 1 and opaque.any(1).all():
                 lowest = opaque.shape[1] - 1 - opaque[:, ::-1].argmax(1)
                 ranges.append(int(np.ptp(lowest)))
             if len(frames) >= _FEWEST_FRAMES:
-                changes = (frames != np.roll(frames, 1, 0)).any(3).sum((1, 2))  # [F], the first: from the last frame
+                # Changed pixels by frame, [F]; changes[0] compares the first frame with the last.
+                changes = (frames != np.roll(frames, 1, 0)).any(3).sum((1, 2))
                 closed.append(bool(changes[0] <= changes[1:].max()))
     figures = {FEET.name: float(np.mean(ranges))} if ranges else {}
     return {**figures, CLOSED.name: float(np.mean(closed))} if closed else figures

@@ -1,4 +1,4 @@
-"""Find sprites unlike all other sprites, or more like a different class, by learned features."""
+"""Find sprites unlike all other sprites, or more similar to a different class, by learned features."""
 
 from collections.abc import Generator
 from dataclasses import replace
@@ -28,16 +28,15 @@ Floats = NDArray[np.float32]
 
 _NEIGHBOURS = 10
 _MAX_BATCH = 512  # sprites
-_MAX_DISTANCES = 1 << 21  # at once
+_MAX_DISTANCES = 1 << 21  # distances to compute at a time
 
 
 def find_outliers(analysis: Analysis, config: TrainingConfig, device: Device) -> Events:
     """Find outliers and wrongly classified sprites: yields Progress, then SpritesChecked with the issues.
 
-    Compares each sprite with its nearest neighbours, by the features that also measure trainings; trains the features
-    first if necessary. If `analysis.compared` changes, the new sprites are compared with the same features; afterwards
-    features for trainings on these sprites are trained. Very few or very many sprites are not checked. Raises
-    DeviceError.
+    Compares sprites with their nearest neighbours by features, and trains the features first if necessary. Trainings
+    use these features, too. After a change of `analysis.compared`, checks the new sprites with the trained features,
+    then prepares features for trainings on the new sprites. Skips very few or very many sprites. Raises DeviceError.
     """
     target, precision = device.torch, detection.resolve_precision(device, config.precision)
     with detection.wrap_device_errors(target):
@@ -59,13 +58,13 @@ def find_outliers(analysis: Analysis, config: TrainingConfig, device: Device) ->
 
 
 def _learn_features(training: Sprites, device: torch.device, precision: str) -> Generator[Event, None, TrainedFeatures]:
-    """Return features for these training sprites; on busy cores, train them with fewer CPU threads."""
+    """Return features for the training sprites. On busy cores, trains the features with fewer CPU threads."""
     learning = learn_features(training, device, precision)
     return (yield from with_tuned_threads(learning, may_change=device.type == "cpu"))
 
 
 def _training_sprites(sprites: Sprites, config: TrainingConfig) -> Generator[Event, None, Sprites | None]:
-    """Return the training sprites that features are learned from; None for too few or too many. Yields Progress."""
+    """Return the training sprites for learning features; None for too few or too many sprites. Yields Progress."""
     if len(sprites) > MOST_CHECKED:
         return None
     split = split_by_group((yield from group_near_duplicates(sprites, paths.cache())), config.holdout, config.seed)
@@ -74,7 +73,7 @@ def _training_sprites(sprites: Sprites, config: TrainingConfig) -> Generator[Eve
 
 
 def _check(sprites: Sprites, encoder: Encoder | None) -> Generator[Event, None, SpritesChecked]:
-    """Return the outliers among sprites by features; without an encoder, no outliers. Yields Progress."""
+    """Return the outliers among sprites by features; no outliers without an encoder. Yields Progress."""
     found = SpriteNeighbours(np.zeros((0, _NEIGHBOURS), np.int64), np.zeros(0, np.float32))
     if encoder is not None:
         parts = []
@@ -88,7 +87,7 @@ def _check(sprites: Sprites, encoder: Encoder | None) -> Generator[Event, None, 
 
 
 def nearest_neighbours(features: Floats) -> Generator[Event, None, tuple[Indices, Floats]]:
-    """Return indices and distances of each row's ten nearest rows: [N, 10]. features: [N, D]. Yields Progress."""
+    """Return indices and distances of the ten nearest rows, [N, 10] each. features: [N, D]. Yields Progress."""
     wanted = min(_NEIGHBOURS, len(features) - 1)
     squares = (features**2).sum(1)
     near = np.empty((len(features), wanted), np.int64)
@@ -107,6 +106,6 @@ def nearest_neighbours(features: Floats) -> Generator[Event, None, tuple[Indices
 
 
 def relative_distances(distances: Floats) -> Floats:
-    """Divide each sprite's mean distance to its neighbours by the median over all sprites: [N, n] -> float32 [N]."""
+    """Divide a sprite's mean distance to the neighbours by the median over sprites: [N, n] -> float32 [N]."""
     mean = distances.mean(1)
     return np.asarray(mean / max(float(np.median(mean)), 1e-9), np.float32)

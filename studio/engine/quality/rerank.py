@@ -1,4 +1,4 @@
-"""Rerank new sprites: draw many, and keep the sprites most like the sprites liked by the user."""
+"""Rerank new sprites: draw many, and keep the sprites most similar to the user's liked sprites."""
 
 import dataclasses
 
@@ -17,16 +17,16 @@ from studio.engine.sampling.edit import EditInput
 from studio.engine.sampling.generate import Labels, generate
 from studio.engine.sampling.settings import MAX_SPRITES, MIN_LIKED, GenerateSettings
 
-_SHRINKAGE = 0.5  # of the covariance towards its diagonal: sprites may be fewer than features
+_SHRINKAGE = 0.5  # shrink the covariance towards the diagonal, because sprites may be fewer than features
 
 
 def best_of(
     model: TrainedModel, settings: GenerateSettings, liked: EditInput, silhouette: NDArray[np.uint8] | None = None
 ) -> Events:
-    """Draw `settings.best_of` times the requested number of sprites, and keep the sprites most like `liked`.
+    """Draw `settings.best_of` times the requested number of sprites, and keep the sprites most similar to `liked`.
 
-    Draws at most MAX_SPRITES at a time, to limit the memory; each part keeps its best sprites. Yields Progress after
-    each solver step, then one SpritesGenerated. Raises UsageError, DeviceError.
+    Draws at most MAX_SPRITES at a time, to limit the memory; every part keeps the best sprites. Yields Progress after a
+    solver step, then one SpritesGenerated. Raises UsageError, DeviceError.
     """
     if len(liked.sprites) < MIN_LIKED:
         title = f"Best-of needs more liked sprites: {len(liked.sprites)} is too few."
@@ -59,7 +59,7 @@ def _parts(count: int, most: int, classes: int) -> list[range]:
 def likeness_scores(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[np.float64]:
     """Score how much new sprites, uint8 [N, S, S, 4], resemble the liked sprites: float64 [N], higher is better.
 
-    By linear discriminant analysis of features and colours relative to each class's mean, which favours no class.
+    Uses linear discriminant analysis on features and colours minus the class mean, to favour no class.
     """
     descriptors, of_liked = _descriptors(sprites), _descriptors(liked.sprites)
     means = {label: descriptors[labels == label].mean(0) for label in np.unique(labels).tolist()}
@@ -67,13 +67,13 @@ def likeness_scores(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[
     within = descriptors - np.stack([means[label] for label in labels.tolist()])  # [N, 133]
     apart = of_liked - np.stack([means.get(label, overall) for label in liked.labels.tolist()])
     covariance = within.T @ within / len(within)  # [133, 133]
-    spread = np.diag(np.diag(covariance))  # the diagonal alone
+    spread = np.diag(np.diag(covariance))
     shrunk = (1 - _SHRINKAGE) * covariance + _SHRINKAGE * spread + 1e-6 * np.eye(len(spread))
     return np.asarray(within @ np.linalg.solve(shrunk, apart.mean(0)))  # projection on the discriminant direction
 
 
 def best_of_each_class(scores: NDArray[np.float64], labels: Labels, count: int) -> list[int]:
-    """Return indices of the `count` best sprites, with the classes of the first `count` sprites."""
+    """Return indices of the `count` best sprites, in the class order of the first `count` sprites."""
     best_first: dict[int, list[int]] = {}
     for index in np.argsort(-scores, kind="stable").tolist():
         best_first.setdefault(int(labels[index]), []).append(index)
@@ -81,7 +81,7 @@ def best_of_each_class(scores: NDArray[np.float64], labels: Labels, count: int) 
 
 
 def _descriptors(sprites: Rgba) -> NDArray[np.float64]:
-    """Return features, mean and spread of visible colours in OKLab, and the visible share: float64 [N, 133]."""
+    """Return float64 [N, 133]: features, mean and spread of visible OKLab colours, visible share."""
     return np.concatenate([fixed_features(torch.device("cpu")).of(sprites), _colours(sprites)], 1)
 
 

@@ -1,6 +1,7 @@
-"""Scores of how similar two sets of sprites are, from features float64 [N, D].
+"""Score the similarity between two sets of sprites, from features float64 [N, D].
 
-None is reliable: copies of training sprites have the best distances. Compare with real sprites, and count copies.
+No score is reliable by itself: copies of training sprites get the best scores. Compare with real sprites, and count
+copies.
 """
 
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 Features = NDArray[np.float64]
 
 _ITERATIONS = 30
-_NARROWEST = 1e-3  # of the first estimate of a variance
-_NEIGHBOURS = 5  # k of the nearest-neighbour radius in precision, recall and coverage
+_NARROWEST = 1e-3  # lowest variance, as a share of the first estimate
+_NEIGHBOURS = 5  # k for the nearest-neighbour radius in precision, recall and coverage
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,12 @@ class Estimate:
 def kid(first: Features, second: Features) -> Estimate:
     """Return the kernel distance (KID, Binkowski et al. 2018): 0 on average for sets from one distribution.
 
-    The unbiased estimate of the squared maximum mean discrepancy with the kernel (x y / D + 1)^3 over all pairs. The
-    error is the jackknife's, leaving out each sprite once. Each set needs at least three sprites.
+    Estimates the squared maximum mean discrepancy without bias, with the kernel (x y / D + 1)^3 over all pairs. The
+    standard error comes from a jackknife that leaves out each sprite once. A set needs at least three sprites.
     """
     n, m = len(first), len(second)
     within_first, within_second = _kernel(first, first), _kernel(second, second)
-    np.fill_diagonal(within_first, 0)  # a sprite is not compared with itself: the estimate is unbiased
+    np.fill_diagonal(within_first, 0)  # comparing a sprite with itself would bias the estimate
     np.fill_diagonal(within_second, 0)
     across = _kernel(first, second)
     a, b, c = within_first.sum(), within_second.sum(), across.sum()
@@ -46,14 +47,14 @@ def kid(first: Features, second: Features) -> Estimate:
 
 
 def frechet_distance(first: Features, second: Features) -> float:
-    """Return the Fréchet distance of normal distributions fitted to both sets, as in FID (Heusel et al. 2017).
+    """Fit normal distributions to both sets; return their Fréchet distance, as in FID (Heusel et al. 2017).
 
     |m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)). Biased upwards for few sprites: compare only sets of equal size.
     """
     shift = first.mean(0) - second.mean(0)
     fewer, more = sorted((first, second), key=len)
     cov1, cov2 = np.cov(fewer, rowvar=False), np.cov(more, rowvar=False)
-    if len(fewer) < len(cov1):  # then the few sprites themselves, [N, D], are a far smaller root of C1
+    if len(fewer) < len(cov1):  # the centred features, [N, D], make a far smaller root of C1 than [D, D]
         root = (fewer - fewer.mean(0)) / np.sqrt(len(fewer) - 1)
     else:
         values, vectors = np.linalg.eigh(cov1)  # symmetric, so eigh instead of a general matrix root
@@ -64,18 +65,18 @@ def frechet_distance(first: Features, second: Features) -> float:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How far new and real sprites overlap, as shares from 0 to 1."""
+    """The overlap between new and real sprites, as shares from 0 to 1."""
 
-    precision: float  # of new sprites that look real
-    recall: float  # of real sprites that the model can draw; outliers among new sprites raise it
-    coverage: float  # likewise, but outliers don't raise it
+    precision: float  # new sprites that look real
+    recall: float  # real sprites that the model can draw; outliers among new sprites raise the recall
+    coverage: float  # real sprites that the model can draw; robust against outliers
 
 
 def overlap(real: Features, new: Features) -> Overlap:
     """Return precision and recall (Kynkäänniemi et al. 2019) and coverage (Naeem et al. 2020).
 
-    A sprite's radius is the distance to its fifth neighbour in its set. precision: new sprites within a real one's
-    radius. recall: real sprites within a new one's radius. coverage: real sprites with a new sprite in their radius.
+    A sprite's radius reaches to the fifth neighbour in its set. precision: new sprites within a real sprite's radius.
+    recall: real sprites within a new sprite's radius. coverage: real sprites with a new sprite in their radius.
     """
     across = _distances(real, new)  # [N real, M new]
     radius_real, radius_new = _squared_radius(real)[:, None], _squared_radius(new)[None, :]
@@ -89,8 +90,8 @@ def overlap(real: Features, new: Features) -> Overlap:
 def probability_below(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
     """Return the probability that a value from `first` [N] is below a value from `second` [M].
 
-    Ties count half (Mann & Whitney 1947): equal distributions give 0.5. With distances to the nearest training sprite,
-    it tests for copying (Meehan et al. 2020): memorized sprites are nearer to them than unseen real sprites are.
+    Ties count half (Mann & Whitney 1947): equal distributions give 0.5. Distances to the nearest training sprite test
+    for copying (Meehan et al. 2020): memorized sprites come nearer to training sprites than unseen real sprites.
     """
     values = np.sort(second)
     above = len(values) - np.searchsorted(values, first, side="right")
@@ -99,11 +100,11 @@ def probability_below(first: NDArray[np.floating], second: NDArray[np.floating])
 
 
 def likelihood_divergence(new: Features, training: Features, heldout: Features) -> float:
-    """Return how badly new sprites predict validation sprites, in nats per feature; lower is better.
+    """Return the validation sprites' negative log likelihood given new sprites, in nats per feature; lower is better.
 
-    A normal distribution around each new sprite forms a mixture (after Jiralerspong et al. 2023); its widths maximize
-    the likelihood of the training sprites. The score is the validation sprites' negative log likelihood. Unrealistic
-    sprites raise it, and so do copies, whose width shrinks towards 0. Compare only sets of equal size.
+    A normal distribution around each new sprite forms a mixture (after Jiralerspong et al. 2023). The mixture's widths
+    maximize the likelihood of the training sprites. Unrealistic sprites raise the score; copies raise the score, too,
+    because their width shrinks towards 0. Compare only sets of equal size.
     """
     to_training, to_heldout = _distances(training, new), _distances(heldout, new)
     variances = np.full(len(new), to_training.min(1).mean() / new.shape[1])
@@ -118,7 +119,7 @@ def likelihood_divergence(new: Features, training: Features, heldout: Features) 
 
 
 def _log_densities(squares: Features, variances: NDArray[np.float64], width: int) -> Features:
-    """Return log densities [N, M] of normal distributions with variances [M], from squared distances [N, M]."""
+    """Return log densities [N, M] under normal distributions with variances [M], from squared distances [N, M]."""
     return np.asarray(-squares / (2 * variances) - width / 2 * np.log(2 * np.pi * variances))
 
 
@@ -134,6 +135,6 @@ def _distances(first: Features, second: Features) -> Features:
 
 
 def _squared_radius(features: Features) -> NDArray[np.float64]:
-    """Return each row's squared distance to its fifth neighbour, or the farthest in smaller sets: float64 [N]."""
+    """Return squared distances from a row to the fifth neighbour, or the farthest in smaller sets: float64 [N]."""
     nearest = min(_NEIGHBOURS, len(features) - 1)
     return np.asarray(np.partition(_distances(features, features), nearest, axis=1)[:, nearest])

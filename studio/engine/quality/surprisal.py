@@ -1,10 +1,10 @@
-"""How improbable the pixels of sprites are, given their neighbours, without a network and at every size.
+"""Measure how improbable a sprite's pixels are, given the neighbouring pixels, without a network and at every size.
 
-A network's features are means over a sprite, so a few wrong pixels hardly change them. People see wrong pixels first:
-specks, broken outlines, a pixel too many. Here a 3 x 3 patch predicts its last corner pixel, by how often real sprites
-contain the patch. A sprite's surprisal is the mean of -log2 of these probabilities, in bits per pixel. Blank or blurred
-sprites have less surprisal than real sprites, speckled ones more, so the score is the distance between the surprisals
-of new and real sprites.
+A network's features average over a sprite, so a few wrong pixels hardly change the features. People see wrong pixels
+first: specks, broken outlines, a pixel too many. Here a 3 x 3 patch predicts its last corner pixel, by how often real
+sprites contain the patch. A sprite's surprisal averages -log2 of these probabilities, in bits per pixel. Blank or
+blurred sprites have less surprisal than real sprites, speckled sprites have more. Hence the score measures the distance
+between the surprisals of new and real sprites.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from studio.engine.steps.batches import stride_subsample
 Codes = NDArray[np.int64]
 
 _MAX_COLOURS = 32
-_MAX_PIXELS = 1 << 22  # pixels per part of the work; more real sprites are subsampled, because patches repeat
+_MAX_PIXELS = 1 << 22  # pixels to process at a time; patches repeat, so a subsample of real sprites suffices
 _FOLDS = 4
-_WEIGHT = 2.0  # weight of the prediction from fewer neighbours, counted in pixels
+_WEIGHT = 2.0  # weight for the prediction from fewer neighbours, counted in pixels
 _NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (0, 2), (2, 0), (1, 2), (2, 1), (2, 2))  # (rows above, columns left)
-_ORDERS = (0, 1, 2, 3, 8)  # numbers of neighbours that predict; a 2 x 2 patch has three, a 3 x 3 patch eight
+_ORDERS = (0, 1, 2, 3, 8)  # numbers of predicting neighbours: three in a 2 x 2 patch, eight in a 3 x 3 patch
 _REACH = 2
 
 
 class PatchSurprisal:
     """Computes the surprisal of sprites' pixels from patch counts of real sprites.
 
-    real: at least four sprites uint8 [N, S, S, 4]; very large or very many are subsampled. groups: int64 [N]. training:
-    sprites uint8 [M, S, S, 4] whose main colours form the palette; a palette of the real sprites would favour them over
-    new sprites.
+    real: at least four sprites uint8 [N, S, S, 4]; very large or very many sprites are subsampled. groups: int64 [N].
+    training: sprites uint8 [M, S, S, 4] whose main colours form the palette; a palette from the real sprites would
+    favour real sprites over new sprites.
 
-    The real sprites are divided into folds, with groups kept together. A real sprite is predicted from the folds
-    without it. A new sprite is predicted from the folds without fold 0, 1, 2 or 3 in turn, so both references are
-    equally large.
+    The real sprites form folds, with groups kept together. Three folds predict a real sprite: the folds without the
+    sprite. Three folds also predict a new sprite, leaving out fold 0, 1, 2 or 3 in turn, so both references have equal
+    size.
     """
 
     def __init__(self, real: Rgba, groups: Indices, training: Rgba) -> None:
@@ -53,7 +53,7 @@ class PatchSurprisal:
         self.of_real = self._bits(patches, folds)
 
     def of(self, sprites: Rgba, where: Mask | None = None) -> NDArray[np.float64]:
-        """Return bits per pixel of sprites uint8 [M, S, S, 4]: float64 [M]. where: bool [M, S, S] to count."""
+        """Return bits per pixel, float64 [M]. sprites: uint8 [M, S, S, 4]. where: bool [M, S, S], pixels to count."""
         step = max(1, _MAX_PIXELS // sprites[0, ..., 0].size)
         found = []
         for start in range(0, len(sprites), step):
@@ -63,11 +63,11 @@ class PatchSurprisal:
         return np.concatenate(found)
 
     def distance(self, sprites: Rgba) -> float:
-        """Return the Wasserstein distance between the surprisals of sprites uint8 [M, S, S, 4] and the real sprites."""
+        """Return the Wasserstein distance between surprisals of sprites, uint8 [M, S, S, 4], and of real sprites."""
         return wasserstein(self.of_real, self.of(sprites))
 
     def _patches(self, sprites: Rgba) -> _Patches:
-        """Return the patches of sprites, with each pixel as a palette index from 1 on; 0 is transparent."""
+        """Return the patches of sprites. Pixels become palette indices from 1 on; 0 means transparent."""
         values, indices = np.unique(as_uint32(sprites), return_inverse=True)
         colours = as_rgba(values)
         codes = np.where(colours[:, 3] < 128, 0, 1)  # 0: transparent
@@ -76,10 +76,10 @@ class PatchSurprisal:
         return _Patches(codes[indices].reshape(sprites.shape[:3]), len(self._palette) + 1)
 
     def _bits(self, patches: _Patches, left_out: Indices, where: Mask | None = None) -> NDArray[np.float64]:
-        """Return each sprite's surprisal in bits per pixel, float64 [N], without its fold in `left_out`, int64 [N].
+        """Return surprisals in bits per pixel, float64 [N]. left_out: fold to ignore, by sprite, int64 [N].
 
-        Patches with more neighbours are rarer, so the rarer a patch, the more weight the prediction from fewer
-        neighbours has (Dirichlet smoothing, MacKay & Peto 1995).
+        Patches with more neighbours occur less often. The rarer a patch, the more the prediction from fewer neighbours
+        counts (Dirichlet smoothing, MacKay & Peto 1995).
         """
         fold_of = left_out[patches.sprite]
         probability = np.full(len(fold_of), 1 / (len(self._palette) + 1))  # uniform, refined below by each order
@@ -93,10 +93,11 @@ class PatchSurprisal:
 
 
 class _Patches:
-    """The P patches of pixels with at least a visible pixel.
+    """The P patches with a visible pixel.
 
-    sprite: int64 [P], the patch's sprite. pixel_index: int64 [P], its pixel's index in the stack of sprites. by_order:
-    for each order, patch and context (the patch without the predicted pixel) as numbers int64 [P].
+    sprite: int64 [P], sprite by patch. pixel_index: int64 [P], predicted pixel's index in the stack of sprites.
+    by_order: per order, two numbers that stand for the patch and the context, int64 [P]. A context is a patch without
+    the predicted pixel.
     """
 
     def __init__(self, codes: Codes, colours: int) -> None:
@@ -119,7 +120,7 @@ class _Patches:
 
 
 class _Counts:
-    """How often each number, which stands for a patch, occurs in each fold of the real sprites."""
+    """Counts the real sprites' patches by number (a number stands for a patch) and fold."""
 
     def __init__(self, numbers: Codes, fold_of: Indices) -> None:
         self._numbers, indices = np.unique(numbers, return_inverse=True)
@@ -127,7 +128,7 @@ class _Counts:
         self._outside = in_fold.sum(1, keepdims=True) - in_fold  # [numbers, folds]
 
     def outside(self, fold_of: Indices, numbers: Codes) -> NDArray[np.int64]:
-        """Return how often each number occurs in all folds but its fold in `fold_of`, int64 [P]: int64 [P]."""
+        """Return the counts of `numbers` outside the folds `fold_of`: int64 [P]. numbers, fold_of: int64 [P]."""
         if not len(self._numbers):
             return np.zeros_like(numbers)
         indices = np.searchsorted(self._numbers, numbers).clip(max=len(self._numbers) - 1)

@@ -1,4 +1,4 @@
-"""Class settings: a TOML file by a teacher that says which lessons, which sprites and how long. It holds no code.
+"""Class settings: a teacher's TOML file that sets lessons, sprites and measuring time. Class files hold no code.
 
 Example:
 
@@ -29,22 +29,22 @@ _Seconds = Annotated[float, msgspec.Meta(ge=1, le=MOST_S)]
 
 @dataclass(frozen=True)
 class ClassSettings:
-    """The settings of a class. Without a class file: all lessons, and the learner's choice of sprites."""
+    """A class's settings. Without a class file: every lesson, and sprites chosen by the learner."""
 
     title: str = ""
-    names: tuple[str, ...] = ()  # names of lessons in the class's order; empty for all lessons
+    names: tuple[str, ...] = ()  # lessons' names, in the class's order; empty for every lesson
     sprites: Path | None = None  # folder of sprites; None if the class chooses no sprites
-    seconds: float | None = None  # duration of a measurement; None for the lesson's default
+    seconds: float | None = None  # measuring time; None for the lesson's default
     hand_in: Path | None = None  # folder for the learners' pages; None for pages on request only
-    path: Path | None = None  # path of the class file; None without a class
+    path: Path | None = None  # the class file; None without a class
 
     def lessons(self) -> list[tuple[int, Lesson]]:
-        """Return the lessons of the class, with their numbers from 1."""
+        """Return the class's lessons, numbered from 1."""
         known = catalog.lessons()
         return list(enumerate((known[name] for name in self.names or known), 1))
 
     def lesson(self, name: str) -> Lesson:
-        """Return a lesson of the class by its name or number. Raises UsageError if the class has no such lesson."""
+        """Return the class's lesson by name or number. Raises UsageError for a lesson outside the class."""
         for number, lesson in self.lessons():
             if name in (lesson.name, str(number)):
                 return lesson
@@ -63,7 +63,10 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_class(path: Path | None) -> ClassSettings:
-    """Read a class file; its folders are relative to the file. None: no class. Raises BadInputError, UsageError."""
+    """Read a class file, with folders relative to the file. path: None without a class.
+
+    Raises BadInputError, UsageError.
+    """
     if path is None:
         return ClassSettings()
     try:

@@ -1,4 +1,4 @@
-"""The disk space of runs, and the kinds of deletable files in a run folder."""
+"""Measure the disk space of runs, and define the kinds of deletable files in a run folder."""
 
 import contextlib
 import os
@@ -8,14 +8,14 @@ from pathlib import Path
 
 from studio.core.events import Event, Events, Progress
 
-KEPT_SAMPLES = 32  # live samples kept in each run
+KEPT_SAMPLES = 32  # live samples to keep per run
 
 
 @dataclass(frozen=True)
 class DiskUse:
-    """The disk space of a file or folder. Runs share their sprites by hard links."""
+    """The disk space of a file or folder. Runs share sprite files by hard links."""
 
-    own_bytes: int = 0  # of files that are not hard-linked
+    own_bytes: int = 0  # size of the files without hard links
     shared: frozenset[tuple[int, int, int]] = frozenset()  # hard-linked files: (device, inode, bytes)
 
     @property
@@ -26,7 +26,7 @@ class DiskUse:
 
 @dataclass(frozen=True)
 class UseMeasured(Event):
-    """Yielded by `measure_use`: the disk space of each run."""
+    """Yielded by `measure_use`: the disk space by run folder."""
 
     uses: Mapping[Path, DiskUse]
 
@@ -38,7 +38,7 @@ class CleanupKind:
     name: str
     title: str  # for users
     loses: str  # what the user loses, in words
-    is_usual: bool = False  # whether the kind is selected by default
+    is_usual: bool = False  # selected by default
 
 
 _CHECKPOINTS_LOSE = (
@@ -57,7 +57,7 @@ CLEANUP_KINDS = (
 
 @dataclass(frozen=True)
 class Removable:
-    """A deletable file or folder and its size. run: the run folder; None for the import cache."""
+    """A deletable file or folder, with the size. run: the run folder; None for the import cache."""
 
     kind: str
     run: Path | None
@@ -67,7 +67,7 @@ class Removable:
 
 @dataclass(frozen=True)
 class SpaceFound(Event):
-    """Yielded by `find_space`: the deletable files. busy: skipped runs in training."""
+    """Yielded by `find_space`: deletable files. busy: runs in training, not searched."""
 
     items: tuple[Removable, ...]
     busy: tuple[Path, ...] = ()
@@ -75,13 +75,13 @@ class SpaceFound(Event):
 
 @dataclass(frozen=True)
 class SpaceFreed(Event):
-    """Yielded by `free_space`: the number of freed bytes."""
+    """Yielded by `free_space`: the freed bytes."""
 
     size_bytes: int
 
 
 def measure_use(runs: Sequence[Path]) -> Events:
-    """Measure the disk space of runs: yields Progress after each run, then one UseMeasured."""
+    """Measure the disk space of runs: yields Progress per run, then UseMeasured."""
     uses: dict[Path, DiskUse] = {}
     for done, run in enumerate(runs, 1):
         uses[run] = disk_use(run)
@@ -103,12 +103,12 @@ def disk_use(path: Path) -> DiskUse:
 def total_bytes(uses: Iterable[DiskUse]) -> int:
     """Return the total size of files and folders; hard-linked files count once."""
     found = list(uses)
-    shared = frozenset[tuple[int, int, int]]().union(*(use.shared for use in found))  # a set counts a file once
+    shared = frozenset[tuple[int, int, int]]().union(*(use.shared for use in found))
     return DiskUse(sum(use.own_bytes for use in found), shared).size_bytes
 
 
 def _files(path: Path) -> Iterator[os.stat_result]:
-    """Yield os.stat_result of every file at or under `path`, without following links."""
+    """Yield os.stat_result per file at or under `path`, without following links."""
     with contextlib.suppress(OSError):  # deleted meanwhile, or access denied
         if not path.is_dir() or path.is_symlink():
             yield path.lstat()

@@ -1,4 +1,4 @@
-"""Find and delete files of runs not in training that are not needed to resume, draw or export; see disk_use.py."""
+"""Find and delete unneeded files: resuming, drawing and exporting work without them. Skips runs in training."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from studio.engine.runs.samples import sample_paths, thin_steps
 
 
 def find_space(runs: Sequence[Path], *, with_cache: bool = False) -> Events:
-    """Find deletable files of runs not in training; yields Progress, SpaceFound. with_cache: and cached imports."""
+    """Find deletable files; yields Progress, SpaceFound. Skips runs in training. with_cache: include cached imports."""
     found, busy = list[Removable](), list[Path]()
     for done, path in enumerate(runs, 1):
         if RunDir(path).is_busy():
@@ -27,9 +27,9 @@ def find_space(runs: Sequence[Path], *, with_cache: bool = False) -> Events:
 
 
 def free_space(items: Sequence[Removable]) -> Events:
-    """Delete files found by `find_space`: yields Progress, a Notice for each skipped run, then one SpaceFreed.
+    """Delete files found by `find_space`: yields Progress, a Notice per skipped run, then SpaceFreed.
 
-    Locks and searches each run again first; verifies checkpoints that must stay before deleting others.
+    Locks a run and searches the run again, then verifies the essential checkpoints before deleting others.
     """
     freed_bytes = done = 0
     by_run: dict[Path | None, list[Removable]] = {}
@@ -47,7 +47,7 @@ def free_space(items: Sequence[Removable]) -> Events:
 
 
 def _free_in(run: RunDir, chosen: Sequence[Removable]) -> Iterator[int]:
-    """Delete files of one run: yields the freed bytes of each file. Raises RunError."""
+    """Delete a run's files; yields the freed bytes per file. Raises RunError."""
     if not run.path.is_dir():
         return
     with run.held(wait_s=0.0):
@@ -58,7 +58,7 @@ def _free_in(run: RunDir, chosen: Sequence[Removable]) -> Iterator[int]:
 
 
 def _remove(items: Sequence[Removable]) -> Iterator[int]:
-    """Delete files and folders: yields the freed bytes of each."""
+    """Delete files and folders; yields the freed bytes per file or folder."""
     for item in items:
         rest: Path | None = item.path
         with contextlib.suppress(OSError):  # in use by another program, or access denied
@@ -67,7 +67,7 @@ def _remove(items: Sequence[Removable]) -> Iterator[int]:
 
 
 def _removable(run: RunDir) -> list[Removable]:
-    """Return the deletable files of a run; an empty list for an unreadable run."""
+    """Return a run's deletable files; an empty list for an unreadable run."""
     try:
         with wrap_read_errors(run.path):
             found, essential = _checkpoints(run)
@@ -90,13 +90,13 @@ def _removable_at(path: Path, kind: str, run: Path | None) -> Removable:
 
 
 def _checkpoints(run: RunDir) -> tuple[checkpoints.Checkpoints, set[Path]]:
-    """Return the checkpoints of a run, and the paths that must stay. Raises RunError, UsageError, OSError."""
+    """Return a run's checkpoints, and the essential checkpoints' paths. Raises RunError, UsageError, OSError."""
     found = checkpoints.list_checkpoints(run.checkpoints)
     return found, checkpoints.essential_checkpoints(found, catalog.recipe(run.record().recipe).best_by)
 
 
 def _verify_essential(run: RunDir) -> None:
-    """Verify the checkpoints that must stay, before other checkpoints are deleted. Raises DamagedError."""
+    """Verify the essential checkpoints, before deleting other checkpoints. Raises DamagedError."""
     with wrap_read_errors(run.path):
         found, essential = _checkpoints(run)
         for path, info in found:
@@ -105,7 +105,7 @@ def _verify_essential(run: RunDir) -> None:
 
 
 def _removable_cache() -> list[Removable]:
-    """Return all cached imports as deletable files; an empty list if the cache is unreadable."""
+    """Return the cached imports as deletable files; an empty list for an unreadable cache."""
     try:
         return [_removable_at(path, "cache", None) for path in sorted(paths.cache().iterdir())]
     except OSError:
