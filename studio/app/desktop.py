@@ -112,7 +112,7 @@ class BusNotifier(Notifier):
 
     @contextlib.contextmanager
     def _closing_on_error(self) -> Iterator[None]:
-        """Context manager that closes the D-Bus connection on an error. The next notification connects again."""
+        """Close the D-Bus connection after an error in a `with` block. The next notification connects again."""
         try:
             yield
         except (

@@ -54,7 +54,7 @@ def acquire_lock(path: Path, wait_s: float) -> BaseFileLock | None:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock file `path`; False if the folder is not writable. Tries to acquire the lock."""
+    """Return whether a process holds the lock file `path`, by trying to lock. False in an unwritable folder."""
     try:
         exists = path.exists() or path.with_name(f"{path.name}-file").exists()
         if not exists or not os.access(path.parent, os.W_OK):

@@ -177,7 +177,7 @@ def sweep_temporaries(folder: Path) -> None:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether the path has the name of a temporary file of the studio."""
+    """Return whether the path has a name of the studio's temporary files."""
     return _OURS.fullmatch(path.name) is not None
 
 

@@ -107,7 +107,7 @@ def _sweep(own: Path) -> None:
 
 
 def _is_running(pid: str) -> bool:
-    """Whether another process has this id. In containers, a new process may get the id of an old one."""
+    """Return whether another process has the id. In containers, a new process may get an old process's id."""
     if os.name == "nt" or not pid.isdecimal() or int(pid) == os.getpid():
         return False
     try:

@@ -22,7 +22,7 @@ class Metric:
     baseline: str = ""  # what a comparison shows in brackets: 'real' for the value of real sprites; '' for nothing
 
     def is_better(self, value: float, than: float) -> bool:
-        """Whether `value` is better than `than`."""
+        """Return whether `value` is better than `than`."""
         return self.rank(value) < self.rank(than)
 
     def rank(self, value: float) -> float:

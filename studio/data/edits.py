@@ -93,7 +93,7 @@ class FolderEdits:
     is_whole: bool = True
 
     def holds(self, name: str) -> bool:
-        """Whether a sprite with this name comes from the folder."""
+        """Return whether the sprite called `name` comes from the folder."""
         return any(not label or f"{name}/".startswith((f"{label}/", f"{label}#")) for label in self.labels)
 
 

@@ -15,7 +15,7 @@ class LockedError(Exception):
 
 @contextlib.contextmanager
 def exclusive(path: Path) -> Iterator[int]:
-    """Context manager that holds a lock file, for the handle. Raises LockedError if another process holds the lock.
+    """Hold a lock file during a `with` block; yield its handle. Raises LockedError if another process holds the lock.
 
     A child process that inherits the handle has the lock too, even if this process is killed.
     """

@@ -144,7 +144,7 @@ class Worker(QThread):
         return has_ended
 
     def run(self) -> None:
-        """Thread loop: advance the most urgent job by one event, repeat."""
+        """Advance the most urgent job by one event, again and again: the loop of the thread."""
         while (job := self._next()) is not None:
             if self._closing or job.state is JobState.CANCELLED:
                 self._end(job, "cancelled")

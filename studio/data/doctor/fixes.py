@@ -295,11 +295,11 @@ class _Selection:
             self._drop(index, "small class", small_class_reason(self._all.class_names[label], int(counts[label])))
 
     def rows(self) -> NDArray[np.int64]:
-        """The indices of the kept sprites."""
+        """Return the kept sprites' indices."""
         return np.flatnonzero(self._kept)
 
     def sprites(self) -> Sprites:
-        """The kept sprites, with empty classes removed."""
+        """Return the kept sprites, with empty classes removed."""
         every = dataclasses.replace(self._all, sets=self._all.sets.renumbered(np.append(self._equal, GAP)))
         kept = every.take(self.rows())
         used, labels = np.unique(kept.labels, return_inverse=True)

@@ -48,7 +48,7 @@ def _holding(sizes: Mapping[tuple[int, int], int], share: float) -> int:
 
 
 def looks_like_sheet(width: int, height: int, canvas: int) -> bool:
-    """Whether a picture has the size of a sheet: many times the `canvas`, or a strip or block of whole canvases."""
+    """Return whether a picture has a sheet's size: many times the `canvas`, or a strip or block of whole canvases."""
     cells = (width // canvas) * (height // canvas)
     if width % canvas or height % canvas:
         return cells >= _SHEET_CELLS
@@ -149,7 +149,7 @@ def _changes(pixels: NDArray[np.uint32], axis: int) -> list[int]:
 
 
 def looks_smooth(rgba: Rgba) -> bool:
-    """Whether a picture is shaded like a photo or a smoothed enlargement.
+    """Return whether a picture has smooth shading, like a photo or a smoothed enlargement.
 
     In smooth pictures, the second differences of brightness are no larger than the first differences. In pixel art,
     upscaled or not, the second differences are 1.5 to 2 times as large.
@@ -168,7 +168,7 @@ def looks_smooth(rgba: Rgba) -> bool:
 
 
 def has_magenta_ground(rgba: Rgba) -> bool:
-    """Whether an opaque picture, uint8 [H, W, 4], has much magenta, some of it at the border."""
+    """Return whether an opaque picture, uint8 [H, W, 4], has much magenta, also at the border."""
     if not rgba.size or rgba[..., 3].min() < 255:
         return False
     found = as_uint32(rgba) == _MAGENTA

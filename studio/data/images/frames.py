@@ -173,7 +173,7 @@ def _distinct(rendered: Iterator[Decoded], counts: _FrameCounts) -> Iterator[Sou
 
 
 def _hardly_differ(one: Rgba, other: Rgba) -> bool:
-    """Whether fewer than SAME_SHARE of the pixels visible in either picture differ. Hidden colours must be zeroed."""
+    """Return whether fewer than SAME_SHARE of the pixels visible in a picture differ. Zero hidden colours before."""
     first, second = as_uint32(one), as_uint32(other)
     return bool(np.count_nonzero(first != second) < SAME_SHARE * np.count_nonzero(first | second))
 

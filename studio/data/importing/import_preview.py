@@ -60,7 +60,7 @@ class ImportPreviewed(Event):
 
 
 def can_change_pixels(before: ImportOptions, after: ImportOptions) -> bool:
-    """Whether two import options differ in an option that can change pixels or the canvas."""
+    """Return whether two import options differ in an option that can change pixels or the canvas."""
     names = (*PIXEL_OPTIONS, *READ_OPTIONS, *_CANVAS_OPTIONS)
     return any(getattr(before, name) != getattr(after, name) for name in names)
 

@@ -45,7 +45,7 @@ class PaletteFormat(ABC):
 
     @abstractmethod
     def recognises(self, data: bytes) -> bool:
-        """Whether the complete file contents `data` are of this format, whatever the file's name."""
+        """Return whether the complete file contents `data` have this format, whatever the file's name."""
 
     @abstractmethod
     def read(self, data: bytes) -> Palette:

@@ -61,7 +61,7 @@ def save_palette(path: Path, palette: Palette, *, replace: bool = False) -> Path
 
 
 def has_palette_suffix(path: Path) -> bool:
-    """Whether the file's suffix belongs to a palette format."""
+    """Return whether the file's suffix belongs to a palette format."""
     return _by_suffix(path) is not None
 
 

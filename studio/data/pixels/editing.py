@@ -56,7 +56,7 @@ class EditedSprite:
         return EditedSprite(sprite, ~_shift(selected, by))
 
     def equals(self, other: EditedSprite) -> bool:
-        """Whether pixels and kept pixels are equal."""
+        """Return whether `other` has equal pixels and equal kept pixels."""
         return np.array_equal(self.sprite, other.sprite) and np.array_equal(self.keep, other.keep)
 
 
@@ -149,7 +149,7 @@ class SavedEdit:
     source: str = ""
 
     def is_same_sprite(self, other: SavedEdit) -> bool:
-        """Whether both edits have a sprite with equal size, name, class and source."""
+        """Return whether both edits have a sprite with equal size, name, class and source."""
         same_size = len(self.edit.sprite) == len(other.edit.sprite)
         return same_size and (self.name, self.class_name, self.source) == (other.name, other.class_name, other.source)
 

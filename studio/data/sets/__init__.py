@@ -1,5 +1,5 @@
-"""Recognise sets: sprites that are the views and frames (cells) of one character.
+"""Recognise sets: the sprites of a set show a character's views and frames (cells).
 
-Start with layout.py, the result, then recognising.py, which chooses the kind of naming. No pixels are compared: names
-of files, folders, frames and tiles tell a sprite's set and cell, or a sets.csv does.
+Start with layout.py, the result, then recognising.py, which chooses the kind of naming. Names of files, folders, frames
+and tiles tell a sprite's set and cell, or a sets.csv does. Pixels don't matter.
 """

@@ -16,8 +16,8 @@ _EQUALS = "="  # between a found name and the user's name
 class CellNames:
     """Names of rows or columns.
 
-    names: of a sheet's rows or columns, from the first on; in other sets, the words that name rows or columns.
-    renamed: the user's names by the names in files, folders, tags, atlases or sets.csv.
+    names: in sheets, names of the first rows or columns; in other sets, the words that name rows or columns.
+    renamed: the user's names by found names (from files, folders, tags, atlases or sets.csv).
     """
 
     names: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class CellNames:
 
     @classmethod
     def parse(cls, text: str, label: str) -> CellNames:
-        """Parse names separated by commas; 'front=down' renames 'front'. label: of the option. Raises BadInputError."""
+        """Parse names separated by commas; 'front=down' renames 'front'. label: the option's. Raises BadInputError."""
         names, renamed = list[str](), dict[str, str]()
         for part in text.split(",") if text.strip() else ():
             found, equals, name = part.rpartition(_EQUALS)
@@ -52,9 +52,9 @@ class CellNames:
         return next((found for found, name in self.renamed.items() if name == shown), shown)
 
     def with_shown(self, names: Sequence[str], wanted: Sequence[str]) -> CellNames:
-        """Return the names after a renaming. names: all names as shown, without repeats. wanted: their new names.
+        """Return the names after a renaming. names: shown names without repeats. wanted: new name by shown name.
 
-        Equal new names join rows or columns. 'down=down' then records that 'down' is also a found name.
+        Equal new names join rows or columns. 'down=down' then records 'down' as a found name.
         """
         renamed = {found: dict(zip(names, wanted, strict=True)).get(name, name) for found, name in self.renamed.items()}
         for name, new in zip(names, wanted, strict=True):

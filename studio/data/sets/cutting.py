@@ -1,4 +1,4 @@
-"""Cut the sheet of a set into cells: a row for each view, frames side by side."""
+"""Cut a set's sheet into cells: a row per view, with frames side by side."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def sheet_size(cells: Sequence[str], size: int) -> tuple[int, int]:
 
 
 def cut_sheet(rgba: Rgba, cells: Sequence[str], size: int, name: str = "The sheet") -> tuple[Rgba, Mask]:
-    """Cut a sheet uint8 [H, W, 4] into cells uint8 [C, S, S, 4]; also return which have visible pixels, bool [C].
+    """Cut a sheet uint8 [H, W, 4] into cells uint8 [C, S, S, 4]; also return a mask of cells with visible pixels.
 
-    cells: cell names, 'down/step' or 'down', row by row. name: of the sheet, for errors. Raises SetsError for a sheet
-    of another size.
+    cells: cell names, 'down/step' or 'down', row by row. name: the sheet's name, for errors. Returns the mask as
+    bool [C]. Raises SetsError for a sheet with another size.
     """
     width, height = sheet_size(cells, size)
     if rgba.shape[:2] != (height, width):
@@ -39,7 +39,7 @@ def cut_sheet(rgba: Rgba, cells: Sequence[str], size: int, name: str = "The shee
 
 
 def check_cell(rgba: Rgba, size: int, name: str) -> None:
-    """Raise SetsError unless a picture uint8 [H, W, 4] has the size of a cell. name: of the picture."""
+    """Raise SetsError unless a picture uint8 [H, W, 4] has a cell's size. name: the picture's name."""
     if rgba.shape[:2] != (size, size):
         title = f"{name} has {rgba.shape[1]} x {rgba.shape[0]} pixels; the model's cells have {size} x {size}."
         raise SetsError(title, f"Crop or scale the picture. {_on_upscaling(rgba)}".strip())

@@ -16,7 +16,7 @@ from studio.data.sets.placing import CellGrid
 
 @dataclass(frozen=True)
 class _CandidateRecord:
-    """JSON record of a candidate, without its pixels and marks."""
+    """JSON record of a candidate, without pixels and marks."""
 
     seed: records.Count
     noise: records.Count
@@ -34,7 +34,7 @@ class _DraftRecord:
 
 
 def draft_to_bytes(draft: Draft) -> bytes:
-    """Return a draft as an npz file."""
+    """Write a draft as an npz file; return the file's bytes."""
     shown, shape = draft.candidates, draft.cells.shape
     about = [
         {"seed": one.seed, "noise": one.noise, "redraws": one.redraws, "model": one.model, "source": one.source}

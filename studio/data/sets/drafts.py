@@ -1,6 +1,6 @@
 """Drafts of characters, drawn with a model of sets: given cells and candidates, with locks and corrections.
 
-All classes are immutable: a draft is also a step of an undo history.
+All classes are immutable, because undo keeps earlier drafts.
 """
 
 from __future__ import annotations
@@ -34,27 +34,30 @@ class Candidate:
     cells: Rgba  # uint8 [C, S, S, 4]
     given: Mask  # bool [C], cells of the user
     locked: Mask  # bool [C]
-    painted: Mask  # bool [C], corrected since the other cells were drawn
+    painted: Mask  # bool [C], corrected after the last drawing
     seed: int
-    noise: int  # number of the random numbers that drew the whole character
+    noise: int  # index of the noise that drew the whole character
     redraws: int = 0
     model: str = ""  # the model's name for saved files
-    source: str = ""  # provenance of the model as JSON
+    source: str = ""  # the model's provenance as JSON
     key: int = field(default_factory=lambda: next(_keys))  # unique in the process
 
     def with_locks(self, cells: Iterable[int], *, locked: bool) -> Candidate:
-        """Return the candidate with these cells locked or unlocked."""
+        """Return the candidate with `cells` locked or unlocked."""
         return replace(self, locked=_with(self.locked, cells, locked))
 
     def with_pixels(self, cell: int, sprite: Rgba) -> Candidate:
-        """Return the candidate with a corrected cell, which becomes locked."""
+        """Return the candidate with a corrected, locked cell."""
         cells = self.cells.copy()
         cells[cell] = sprite
         painted, locked = (_with(mask, (cell,), True) for mask in (self.painted, self.locked))
         return replace(self, cells=cells, painted=painted, locked=locked, given=_with(self.given, (cell,), False))
 
     def redrawn(self, cells: Rgba, where: Mask, *, carries: bool) -> Candidate:
-        """Return the candidate with new pixels in the cells `where`, bool [C]. carries: they take the corrections."""
+        """Return the candidate with new pixels in the cells `where`, bool [C].
+
+        carries: the new cells take over the corrections, so no correction waits any longer.
+        """
         merged = np.where(where[:, None, None, None], cells, self.cells)
         painted = self.painted & False if carries else self.painted
         given = self.given & ~where
@@ -69,20 +72,20 @@ def _with(mask: Mask, cells: Iterable[int], value: bool) -> Mask:
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """Given cells and candidates of a kind of character."""
+    """Given cells and candidates for a character."""
 
     grid: CellGrid
-    cells: Rgba  # uint8 [C, S, S, 4], the given cells; transparent where nothing is given
+    cells: Rgba  # uint8 [C, S, S, 4], the given cells; other cells are transparent
     candidates: tuple[Candidate, ...] = ()
 
     @classmethod
     def empty(cls, names: tuple[str, ...], size: int) -> Draft:
-        """Return a draft without given cells. size: side of a cell in pixels."""
+        """Return a draft without given cells. size: width of a cell in pixels."""
         return cls(CellGrid(names), np.zeros((len(names), size, size, 4), np.uint8))
 
     @property
     def size(self) -> int:
-        """The side of a cell in pixels."""
+        """The width of a cell in pixels."""
         return int(self.cells.shape[1])
 
     @property
@@ -103,24 +106,24 @@ class Draft:
         return candidate.cells[at.cell] if candidate is not None else None
 
     def with_given(self, placed: Mapping[int, Rgba]) -> Draft:
-        """Return the draft with these given cells replaced. placed: uint8 [S, S, 4] by cell."""
+        """Return the draft with replaced given cells. placed: uint8 [S, S, 4] by cell."""
         cells = self.cells.copy()
         for cell, sprite in placed.items():
             cells[cell] = sprite
         return replace(self, cells=cells)
 
     def without_given(self, cleared: Iterable[int]) -> Draft:
-        """Return the draft with these given cells cleared."""
+        """Return the draft with the given cells `cleared` made empty."""
         cells = self.cells.copy()
         cells[list(cleared)] = 0
         return replace(self, cells=cells)
 
     def with_candidate(self, changed: Candidate) -> Draft:
-        """Replace the candidate with this key by a changed candidate."""
+        """Return the draft with a candidate replaced by `changed`, which has the candidate's key."""
         return replace(self, candidates=tuple(changed if one.key == changed.key else one for one in self.candidates))
 
     def with_locks(self, cells: Sequence[CellRef], *, locked: bool) -> Draft:
-        """Return the draft with these cells of candidates locked or unlocked."""
+        """Return the draft with the candidates' cells `cells` locked or unlocked."""
         draft = self
         for key in dict.fromkeys(at.key for at in cells):
             candidate = draft.candidate(key)
@@ -130,12 +133,12 @@ class Draft:
         return draft
 
     def without_candidates(self, keys: Iterable[int]) -> Draft:
-        """Return the draft without these candidates."""
+        """Return the draft without the candidates `keys`."""
         gone = set(keys)
         return replace(self, candidates=tuple(one for one in self.candidates if one.key not in gone))
 
     def painted(self, at: CellRef, sprite: Rgba) -> Draft:
-        """Return the draft with other pixels, uint8 [S, S, 4], in a cell."""
+        """Return the draft with the pixels `sprite`, uint8 [S, S, 4], in a cell."""
         if at.key == GIVEN:
             return self.with_given({at.cell: sprite})
         candidate = self.candidate(at.key)
@@ -143,9 +146,9 @@ class Draft:
 
 
 def animation(cells: Rgba, grid: CellGrid, row: int) -> Rgba:
-    """Return the frames of a view, or of all views side by side, without empty frames: uint8 [F, S, W, 4].
+    """Return a view's frames, or every view's frames side by side, without empty frames: uint8 [F, S, W, 4].
 
-    cells: uint8 [C, S, S, 4]. row: of the view, or -1 for all: views with a single frame then follow each other.
+    cells: uint8 [C, S, S, 4]. row: the view's row; -1 for every view. Views with a single frame become frames.
     """
     filled = are_filled(cells)
     chosen = grid.table if row < 0 else grid.table[row : row + 1]

@@ -1,4 +1,4 @@
-"""`SetLayout`, the table of sets (characters) and cells (views and frames), with the sprite of every cell."""
+"""`SetLayout`: a table of sets (characters) and cells (views and frames), with a sprite per cell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GAP = -1  # in SetLayout.table
 
 
 class Place(NamedTuple):
-    """The place of a sprite: its set, and the row (view) and column (frame) of its cell. column: '' without frames."""
+    """A sprite's place: name of the set, row (view) and column (frame) of the cell. column: '' without frames."""
 
     name: str
     row: str
@@ -26,22 +26,22 @@ class Place(NamedTuple):
 
     @property
     def cell(self) -> str:
-        """The name of the cell: 'down/step', or 'down' without a column."""
+        """The cell's name: 'down/step', or 'down' without a column."""
         return f"{self.row}/{self.column}" if self.column else self.row
 
 
 @dataclass(frozen=True, eq=False)
 class SetLayout:
-    """Sets of sprites as a table: a row for each set, a column for each cell.
+    """Sets of sprites as a table: a row per set, a column per cell.
 
-    The import keeps one of several sprites with equal pixels: a sprite may fill several cells, also of several sets.
+    The import keeps a single sprite for equal pixels, so a sprite may fill several cells, also in several sets.
     """
 
     cells: tuple[str, ...] = ()  # cell names, 'down/step' or 'down', row by row
     sets: tuple[str, ...] = ()  # names of the sets
     table: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), np.int32))  # [S, C], sprite or GAP
-    kind: str = ""  # how the sets were recognised: 'folders', 'names', 'sheets' or 'csv'
-    chosen: bool = False  # whether the user chose the sets; a chosen set is never split between training and validation
+    kind: str = ""  # what the import recognised sets by: 'folders', 'names', 'sheets' or 'csv'
+    chosen: bool = False  # True if the user chose the sets; training and validation never split a chosen set
 
     def __post_init__(self) -> None:
         assert self.table.shape == (len(self.sets), len(self.cells)) and self.table.dtype == np.int32
@@ -56,13 +56,13 @@ class SetLayout:
 
     @cached_property
     def columns(self) -> tuple[int, int]:
-        """The smallest and largest number of columns (frames) of a set."""
+        """The smallest and largest number of columns (frames) over sets."""
         widths = self._widths()
         return (int(widths.min()), int(widths.max())) if len(widths) else (0, 0)
 
     @cached_property
     def missing(self) -> NDArray[np.bool_]:
-        """Missing cells, bool [S, C]; a set with fewer columns than other sets does not miss the further columns."""
+        """Mask of missing cells, bool [S, C]. Columns behind a set's last filled column don't count as missing."""
         expected = self._column_numbers() < self._widths()[:, None]
         return np.asarray(expected & (self.table < 0))
 
@@ -73,7 +73,7 @@ class SetLayout:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Which set has which cell: bool [S, C]."""
+        """Mask of the cells with a sprite: bool [S, C]."""
         present: NDArray[np.bool_] = self.table != GAP
         return present
 
@@ -87,17 +87,17 @@ class SetLayout:
         return digest.hexdigest()[:16]
 
     def take(self, indices: NDArray[np.int64], total: int) -> SetLayout:
-        """Return the layout of the sprites at `indices` among `total`; drops sets without a sprite."""
+        """Return the layout for the sprites at `indices` among `total`; drops sets without a sprite."""
         if not self.sets:
             return self
         becomes = np.full(total + 1, GAP, np.int64)  # the last entry: a gap stays a gap
-        becomes[indices[::-1]] = np.arange(len(indices))[::-1]  # the first of equal indices counts
+        becomes[indices[::-1]] = np.arange(len(indices))[::-1]  # for repeated indices, the first counts
         return self.renumbered(becomes)
 
     def renumbered(self, becomes: NDArray[np.int64]) -> SetLayout:
         """Return the layout with new sprite indices; drops sets without a sprite.
 
-        becomes: int64 [N + 1], new index of each sprite, or GAP; the last entry is GAP.
+        becomes: int64 [N + 1], new index or GAP, by sprite; the last entry must be GAP.
         """
         table = becomes[self.table].astype(np.int32)
         return replace(self, table=table)._without_empty_sets() if self.sets else self
@@ -110,7 +110,7 @@ class SetLayout:
         return replace(self, table=table)._without_empty_sets()
 
     def part(self, sets: NDArray[np.bool_], cells: NDArray[np.bool_]) -> SetLayout:
-        """Return the layout with these sets and cells alone. sets: bool [S]. cells: bool [C]."""
+        """Return the layout with only the sets and cells to keep. sets: bool [S]. cells: bool [C]."""
         names, cell_names = (
             tuple(name for name, is_kept in zip(listed, kept.tolist(), strict=True) if is_kept)
             for listed, kept in ((self.sets, sets), (self.cells, cells))
@@ -118,7 +118,7 @@ class SetLayout:
         return replace(self, cells=cell_names, sets=names, table=self.table[sets][:, cells])
 
     def joined_groups(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return groups for the split with each set in one group: int64 [N]. Sets that share a sprite share a group."""
+        """Join groups for the split, to keep sets whole: int64 [N]. Sets with common sprites share a group."""
         numbers, index = np.unique(groups, return_inverse=True)
         parent = list(range(len(numbers)))
 
@@ -139,18 +139,18 @@ class SetLayout:
         return describe_sets(len(self.sets), self.rows, self.columns, noun)
 
     def summary(self) -> dict[str, Any]:
-        """Return a summary for programs: number of sets, names of cells, and number of missing cells."""
+        """Return a summary for programs: numbers of sets and missing cells, and the cells' names."""
         cells = {"rows": list(self.rows), "columns": list(self.columns), "cells": list(self.cells)}
         return {"kind": self.kind, "chosen": self.chosen, "count": len(self.sets), **cells, "gaps": self.gaps}
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields as JSON values; the table as a flat list."""
+        """Return the fields as JSON values, with the table as a flat list."""
         about = {"cells": list(self.cells), "sets": list(self.sets), "kind": self.kind, "chosen": self.chosen}
         return {**about, "table": self.table.ravel().tolist()}
 
     @classmethod
     def from_json(cls, values: Any, total: int) -> SetLayout:
-        """Create a layout of `total` sprites from `to_json`. Raises ValueError for invalid values."""
+        """Create a layout from `to_json`'s output. total: number of sprites. Raises ValueError for invalid values."""
         try:
             cells, sets = tuple(values["cells"]), tuple(values["sets"])
             table = np.array(values["table"], np.int64).reshape(len(sets), len(cells))
@@ -168,12 +168,12 @@ class SetLayout:
         return cls(cells, sets, table.astype(np.int32), kind, chosen)
 
     def _column_numbers(self) -> NDArray[np.int64]:
-        """Return the position of each cell in its row, from 0: int64 [C]."""
+        """Return the cells' positions in their rows, from 0: int64 [C]."""
         rows = [cell.partition("/")[0] for cell in self.cells]
         return np.array([rows[:index].count(row) for index, row in enumerate(rows)], np.int64)
 
     def _widths(self) -> NDArray[np.int64]:
-        """Return each set's number of columns, up to the last filled column: int64 [S]."""
+        """Return the number of columns by set, up to the last filled column: int64 [S]."""
         widths: NDArray[np.int64] = np.where(self.table >= 0, self._column_numbers() + 1, 0).max(axis=1, initial=0)
         return widths
 
@@ -189,14 +189,14 @@ NO_SETS = SetLayout()
 
 
 def find_cell(cells: Sequence[str], name: str) -> int:
-    """Return the index of a cell by name; a row's name alone means the row's first column. -1 for unknown names."""
+    """Return a cell's index by name; a row's name alone means the row's first cell. -1 for unknown names."""
     if name in cells:
         return cells.index(name)
     return next((index for index, cell in enumerate(cells) if cell.partition("/")[0] == name), -1)
 
 
 def numbers_by_row(cells: Sequence[str]) -> dict[str, list[int]]:
-    """Return the indices of each row's cells, by the row's name."""
+    """Return the cells' indices, by row name."""
     numbers: dict[str, list[int]] = {}
     for number, cell in enumerate(cells):
         numbers.setdefault(cell.partition("/")[0], []).append(number)
@@ -204,7 +204,7 @@ def numbers_by_row(cells: Sequence[str]) -> dict[str, list[int]]:
 
 
 def list_cells(cells: Sequence[str]) -> str:
-    """List the names of cells: 'down, up', or 'down, up, each with /stand, /step' for rows with equal columns."""
+    """List cell names: 'down, up', or 'down, up, each with /stand, /step' for rows with equal columns."""
     rows = numbers_by_row(cells)
     columns = {tuple(cells[number].partition("/")[2] for number in numbers) for numbers in rows.values()}
     equal = columns.pop()
@@ -215,19 +215,19 @@ def list_cells(cells: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class SetProposal:
-    """Sets that other import options would give: unsliced sheets with equal rows."""
+    """Sets to expect from other import options: unsliced sheets with equal rows."""
 
     count: int
     rows: tuple[str, ...]
     columns: tuple[int, int]  # smallest and largest number
 
     def describe(self, noun: str = "character") -> str:
-        """Describe the sets for users, as SetLayout.describe."""
+        """Describe the sets for users, like SetLayout.describe."""
         return describe_sets(self.count, self.rows, self.columns, noun)
 
 
 def describe_sets(total: int, rows: Sequence[str], columns: tuple[int, int], noun: str) -> str:
-    """Describe sets for users: number of sets, views and frames, and the names of the views."""
+    """Describe sets for users: numbers of sets, views and frames, and the views' names."""
     frames = "" if columns[1] <= 1 else f" x {columns[0]} to {columns[1]} frames"
     if columns[0] == columns[1] > 1:
         frames = f" x {columns[0]} frames"

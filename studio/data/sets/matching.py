@@ -1,4 +1,4 @@
-"""Match the cells of two layouts by view and frame."""
+"""Match two layouts' cells by view and frame."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from studio.data.sets.words import DOWN, LEFT, RIGHT, UP
 
 _SIDEWAYS = {**dict.fromkeys((*LEFT, "l", "w"), "left"), **dict.fromkeys((*RIGHT, "r", "e", "side"), "right")}
 _UPRIGHT = {**dict.fromkeys((*DOWN, "d", "s"), "down"), **dict.fromkeys((*UP, "u", "n"), "up")}
-# By a row's name in letters: whether the character faces down or up, and left or right; '' for neither.
-_SAME = 3  # likeness of rows that face the same way
+_SAME = 3  # likeness of rows facing equal ways
+# Facing of a character by the row's name: 'down', 'up' or '', and 'left', 'right' or ''.
 _FACING = {
     "".join((first, second)): (upright, sideways)
     for first, upright in {"": "", **_UPRIGHT}.items()
@@ -20,10 +20,11 @@ _FACING = {
 
 
 def match_cells(cells: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Match every cell of `cells` with the most similar cell of `known`, by name; '' without a common side.
+    """Return the most similar cell of `known` for every cell of `cells`, by name; '' without a similar row.
 
-    The row is the same, or faces the same way (front, down, south), or at least left or right, or at least down or up.
-    In the row, the column with the same name comes first, then the column at the same position, then the last.
+    Prefers the row with the cell's row name, then a row facing equally (front, down, south), then equally left or
+    right, then equally down or up. In the row, prefers the column with equal name, then with equal position, then the
+    last column.
     """
     known_rows, rows = _columns_by_row(known), _columns_by_row(cells)
     found = []
@@ -41,7 +42,7 @@ def match_cells(cells: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def same_view(word: str, rows: Sequence[str]) -> str:
-    """Return the row with this name, or else the row that faces the same way: 'front' and 'down'; '' for none."""
+    """Return the row named `word`, or else a row facing equally, like 'front' and 'down'; '' without a match."""
     return max((row for row in rows if _likeness(word, row) >= _SAME), key=lambda row: _likeness(word, row), default="")
 
 
@@ -54,7 +55,7 @@ def _columns_by_row(cells: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _likeness(row: str, other: str) -> int:
-    """Return how much two rows show the same side, from 0 to 4."""
+    """Return the likeness of two rows' facing, from 0 to 4."""
     if row == other:
         return 4
     (upright, sideways), (other_upright, other_sideways) = _facing(row), _facing(other)

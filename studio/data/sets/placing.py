@@ -1,4 +1,4 @@
-"""Place images in the cells of a set: an image of a cell, a whole sheet, or files named after cells."""
+"""Place images in a set's cells: a single cell's image, a whole sheet, or files named after cells."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from studio.data.images.canvas import clear_hidden, undo_upscaling, upscaling_fa
 from studio.data.sets.layout import GAP
 from studio.data.sets.matching import same_view
 
-_FRAME = re.compile(r"(.*\D|)(\d+)")  # of an animation: its name and the frame's number
+_FRAME = re.compile(r"(.*\D|)(\d+)")  # an animation's name and the frame's number
 
 
 @dataclass(frozen=True)
 class CellGrid:
-    """The cells of a set as a table: a row for each view, a column for each frame. names: 'down/step' or 'down'."""
+    """A set's cells as a table: a row per view, a column per frame. names: 'down/step' or 'down'."""
 
     names: tuple[str, ...]
 
@@ -33,7 +33,7 @@ class CellGrid:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The names of the frames; their numbers if views have different frames; '' for the only frame."""
+        """The frames' names; numbers if frame names differ between views; '' for a single frame."""
         frames = [tuple(self.names[cell].partition("/")[2] for cell in cells) for cells in self._frames.values()]
         longest = max(frames, key=len, default=())
         is_same = all(longest[: len(own)] == own for own in frames)
@@ -41,7 +41,7 @@ class CellGrid:
 
     @cached_property
     def table(self) -> NDArray[np.int64]:
-        """The cell at each row and column, int64 [R, K]; GAP where a view has fewer frames."""
+        """The cell by row and column, int64 [R, K]; GAP where a view has fewer frames."""
         table = np.full((len(self.rows), len(self.columns)), GAP, np.int64)
         for row, cells in enumerate(self._frames.values()):
             table[row, : len(cells)] = cells
@@ -49,21 +49,21 @@ class CellGrid:
 
     @cached_property
     def _frames(self) -> dict[str, list[int]]:
-        """The cells of each view, by the view's name."""
+        """The cells by the view's name."""
         found: dict[str, list[int]] = {}
         for cell, name in enumerate(self.names):
             found.setdefault(name.partition("/")[0], []).append(cell)
         return found
 
     def cell_of_file(self, name: str) -> int:
-        """Return the cell that a file is named after: 'down-step.png', 'hero_down_step.png'; GAP for none.
+        """Return the cell for a file named after a cell: 'down-step.png', 'hero_down_step.png'; GAP without a match.
 
-        A view's name alone, 'hero_down.png', means its first frame.
+        A view's name alone, 'hero_down.png', means the view's first frame.
         """
         return self._cell_of(PurePath(name).stem)
 
     def cell_of_frame(self, part: str) -> int:
-        """Return the cell with a frame's name: 'down/step', 'walk down 2', 'front 2'; GAP for none."""
+        """Return the cell for a frame's name: 'down/step', 'walk down 2', 'front 2'; GAP without a match."""
         named = self._cell_of(part)
         found = _FRAME.fullmatch(part)
         if named != GAP or found is None:
@@ -74,7 +74,10 @@ class CellGrid:
         return cells[column] if column < len(cells) else GAP
 
     def _cell_of(self, name: str) -> int:
-        """Return the cell, or the first cell of the view, with whose name a name ends; GAP for none."""
+        """Return the cell whose name, or whose view's name, ends `name`; GAP without a match.
+
+        A view stands for its first cell.
+        """
         stem = re.sub("[-/ ]", "_", name.casefold())
         cells = {own: cell for cell, own in enumerate(self.names)}
         cells |= {view: own[0] for view, own in self._frames.items() if view not in cells}
@@ -88,11 +91,12 @@ class CellGrid:
 def place_images(
     images: Sequence[tuple[str, Rgba]], grid: CellGrid, size: int, free: Sequence[int], target: int = GAP
 ) -> dict[int, Rgba]:
-    """Return pixels by cell for all cells that images fill. Raises BadInputError for images of another size.
+    """Return pixels by filled cell. Raises BadInputError for images with an unsuitable size.
 
-    images: name and uint8 [H, W, 4]. size: side of a cell in pixels. free: the empty cells. target: the cell for a
-    single image, and the first for several; GAP for the cells named like the files, or else the first free cells. A
-    whole sheet fills its cells, except empty cells; a smaller sheet or a strip fills the cells from its first on.
+    images: name and uint8 [H, W, 4]. size: width of a cell in pixels. free: the empty cells. target: the cell for a
+    single image, or the first cell for several images. With GAP as target, files named after cells fill these cells,
+    other files fill the first free cells. A whole sheet fills every cell, without the sheet's empty cells; a smaller
+    sheet or a strip fills cells from the target on.
     """
     sheet = (size * len(grid.rows), size * len(grid.columns))
     if len(images) == 1 and (rgba := _fit(images[0][1], sheet)) is not None:
@@ -120,10 +124,10 @@ def place_images(
 
 
 def place_frames(frames: Sequence[tuple[str, Rgba]], grid: CellGrid, size: int, target: int = GAP) -> dict[int, Rgba]:
-    """Return pixels by cell for the frames of a file. Raises BadInputError for frames of another size.
+    """Return pixels by cell for a file's frames. Raises BadInputError for frames with an unsuitable size.
 
-    frames: name and uint8 [H, W, 4] of each. Frames fill the cells that they are named after; without names of cells,
-    they fill all cells or the row of `target`, from this cell on. Further frames are left out.
+    frames: names and uint8 [H, W, 4]. Frames named after cells fill these cells. Without such names, frames fill every
+    cell if the numbers match, else the row of `target` from the target on; further frames are left out.
     """
     named = [grid.cell_of_frame(name) for name, _ in frames]
     if all(cell == GAP for cell in named):
@@ -142,18 +146,18 @@ def place_frames(frames: Sequence[tuple[str, Rgba]], grid: CellGrid, size: int, 
 
 
 def count_colours(cells: Rgba) -> int:
-    """Return the number of visible colours of uint8 [..., 4]."""
+    """Return the number of visible colours in uint8 [..., 4]."""
     pixels = cells.reshape(-1, 4)
     return len(np.unique(pixels[pixels[:, 3] > 0], axis=0))
 
 
 def are_filled(cells: Rgba) -> NDArray[np.bool_]:
-    """Return which cells have a visible pixel: bool [C]. cells: uint8 [C, S, S, 4]."""
+    """Return a mask of cells with a visible pixel: bool [C]. cells: uint8 [C, S, S, 4]."""
     return np.asarray(cells[..., 3].any((1, 2)))
 
 
 def _fit(rgba: Rgba, shape: tuple[int, int]) -> Rgba | None:
-    """Return a copy of an image of this height and width, scaled down if upscaled; None for another size."""
+    """Return a copy of an image with height and width `shape`, with upscaling undone; None for another size."""
     if rgba.shape[:2] != shape and upscaling_factor(rgba) > 1:
         rgba = undo_upscaling(rgba, 0)
     if rgba.shape[:2] != shape:
@@ -164,9 +168,9 @@ def _fit(rgba: Rgba, shape: tuple[int, int]) -> Rgba | None:
 
 
 def _cells_of_part(name: str, image: Rgba, grid: CellGrid, size: int, first: int) -> dict[int, Rgba]:
-    """Return the pixels of a strip or a small sheet by cell, without empty cells; {} for an image of another size.
+    """Return the pixels by cell for a strip or a small sheet, without empty cells; {} for an unsuitable image size.
 
-    first: the cell of its upper left tile; GAP for the first cell. Raises BadInputError for an empty sheet.
+    first: the cell for the upper left tile; GAP for the first cell. Raises BadInputError for an empty sheet.
     """
     row, column = np.argwhere(grid.table == max(first, 0))[0].tolist()
     for rgba in (image, undo_upscaling(image, 0)):
@@ -179,9 +183,9 @@ def _cells_of_part(name: str, image: Rgba, grid: CellGrid, size: int, first: int
 
 
 def _cells_of_sheet(name: str, sheet: Rgba, table: NDArray[np.int64], size: int) -> dict[int, Rgba]:
-    """Return the pixels of a sheet by cell, without empty cells. Raises BadInputError for an empty sheet.
+    """Return a sheet's pixels by cell, without empty cells. Raises BadInputError for an empty sheet.
 
-    table: int64 [R, K], the cell at each row and column, or GAP.
+    table: int64 [R, K], cell or GAP by row and column.
     """
     placed = {}
     for (row, column), cell in np.ndenumerate(table):

@@ -1,4 +1,4 @@
-"""Find the sets in imported sprites: by sets.csv, names, folders or tiles, as the options say."""
+"""Find sets in imported sprites by sets.csv, names, folders or tiles, according to the options."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from studio.data.sets.sheets import places_by_sheets
 from studio.data.sets.table import SetTables
 from studio.data.sets.words import VIEWS, SpriteName, Words, natural
 
-_FEWEST_SETS = 3  # found without being asked for
+_FEWEST_SETS = 3  # fewer sets count only if the user asks for sets
 _MOSTLY = 0.5  # smallest share: of sprites in sets, and of sets with the most common row
-_MOST_CELLS, _LARGEST_TABLE = 1024, 1 << 22  # entries; rarer cells are left out
-_SAMPLE, _FEWEST = 4096, 0.4  # names of a large import looked at first, and the share of names with words for cells
+_MOST_CELLS, _LARGEST_TABLE = 1024, 1 << 22  # limits of columns and table entries; rarer cells are left out
+_SAMPLE, _FEWEST = 4096, 0.4  # names in the quick test, and smallest share with words for cells
 _AT_ONCE = 4096  # names between two yields
 
 _Order = Callable[[Place], Any]
@@ -30,7 +30,7 @@ _Order = Callable[[Place], Any]
 
 @dataclass(frozen=True)
 class _Found:
-    """Places by position of the sprite's name, and the sort key of cells."""
+    """Places by index of the sprite's name, and the cells' sort key."""
 
     kind: str
     places: Places
@@ -38,7 +38,7 @@ class _Found:
 
 
 class FoundSets(NamedTuple):
-    """The sets of imported sprites, and the (set, cell) indices of names, by position of the name."""
+    """The sets found in imported sprites. places: (set, cell) indices by index of the sprite's name."""
 
     layout: SetLayout = NO_SETS
     places: Mapping[int, tuple[int, int]] = MappingProxyType({})
@@ -47,9 +47,9 @@ class FoundSets(NamedTuple):
 def find_sets(
     names: Sequence[str], sprite_of: NDArray[np.int64], options: ReadOptions, tables: SetTables
 ) -> Generator[int, None, FoundSets]:
-    """Find the sets in imported sprites; yields the number of processed names.
+    """Find sets in imported sprites; yields the number of processed names.
 
-    names: names of the sprites and of left-out duplicates. sprite_of: int64 [names], index of each name's sprite.
+    names: sprites' names, with left-out duplicates. sprite_of: int64 [names], sprite index by name.
     """
     if options.sets == "off":
         return FoundSets()
@@ -61,7 +61,7 @@ def find_sets(
 def _find(
     names: Sequence[str], options: ReadOptions, tables: SetTables, rows: Sequence[str], columns: Sequence[str]
 ) -> Generator[int, None, _Found | None]:
-    """Find the places of sprites under the names in files or of sheets' rows and columns, as `find_sets` does."""
+    """Find sprites' places, with found names for rows and columns; `find_sets` then applies the user's names."""
     listed = tables.places(names)
     if options.sets == "csv" or (options.sets == "auto" and listed):
         return _by_table(listed, rows)
@@ -86,7 +86,7 @@ def _find(
 def _of_kind(
     kind: str, names: Sequence[SpriteName], rows: Sequence[str], columns: Sequence[str], *, certain: bool = True
 ) -> _Found:
-    """Return the places by one kind of naming."""
+    """Return the places by the kind of naming `kind`. certain: the user asks for sets."""
     if kind == "sheets":
         places = places_by_sheets(names, rows, columns, certain=certain)
         return _Found(kind, places, _listed_order(rows or VIEWS, columns))
@@ -101,10 +101,10 @@ def _of_kind(
 
 
 def _renamed(found: _Found, rows: CellNames, columns: CellNames) -> _Found:
-    """Return the places with the user's names. Cells keep their order; the first sprite of a joined cell counts."""
+    """Return the places with the user's names. Cells keep the order; in a joined cell, the first sprite counts."""
     if not (rows.renamed or columns.renamed):
         return found
-    row_of, column_of = dict[str, str](), dict[str, str]()  # the first found name by the user's name
+    row_of, column_of = dict[str, str](), dict[str, str]()  # first found name by the user's name
     for place in sorted({place._replace(name="") for place in found.places.values()}, key=found.order):
         row_of.setdefault(rows.shown(place.row), place.row)
         column_of.setdefault(columns.shown(place.column), place.column)
@@ -125,7 +125,7 @@ def _by_table(places: Places, rows: Sequence[str]) -> _Found:
 
 
 def _listed_order(rows: Sequence[str], columns: Sequence[str]) -> _Order:
-    """Return a sort key: cells in the order of the listed rows and columns, then by name."""
+    """Return a sort key for cells: first listed rows and columns in order, then by name."""
     row_rank, column_rank = (
         {name: rank for rank, name in reversed([*enumerate(listed)])} for listed in (rows, columns)
     )
@@ -138,13 +138,13 @@ def _listed_order(rows: Sequence[str], columns: Sequence[str]) -> _Order:
 
 
 def _may_be_sets(names: Sequence[str], words: Words) -> bool:
-    """Whether enough names may name cells: a quick test on some names before a million names are taken apart."""
+    """Return whether enough names may name cells: a quick test on a sample, before parsing a million names."""
     some = names[:: max(1, len(names) // _SAMPLE)]
     return sum("#r" in name or words.hint.search(name) is not None for name in some) >= _FEWEST * len(some)
 
 
 def _are_sets(found: _Found, total: int) -> bool:
-    """Whether places are surely sets: many sets, of most sprites, with a common row. total: number of sprites."""
+    """Return whether places surely form sets: many sets, from most sprites, with a common row. total: sprites."""
     cells = Counter(place.name for place in found.places.values())
     rows = Counter(row for row, _ in {(place.row, place.name) for place in found.places.values()})
     is_common = bool(rows) and rows.most_common(1)[0][1] >= _MOSTLY * len(cells)

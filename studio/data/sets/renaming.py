@@ -1,4 +1,4 @@
-"""Rename the views and frames of sets, which changes the import options `rows` and `columns`."""
+"""Rename views and frames of sets, by changing the import options `rows` and `columns`."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class CellRenamer:
     """
 
     layout: SetLayout
-    sprites: Sequence[str]  # names of the sprites
-    options: ImportOptions  # that found the sets
-    latest: ImportOptions  # of the running import, or else `options`; a renaming builds on these
+    sprites: Sequence[str]  # sprites' names
+    options: ImportOptions  # the options that found the sets
+    latest: ImportOptions  # the running import's options, or else `options`; renaming changes a copy
 
     def shown_name(self, axis: Axis, name: str) -> str:
-        """Return the name that `latest` gives to a view or frame. name: in `layout`."""
+        """Return a view's or frame's name in `latest`. name: the name in `layout`."""
         latest, position = parse_names(self.latest, axis), self._position(axis, name)
         found = parse_names(self.options, axis).found(name) if position < 0 else _NAMING[axis](position, latest.names)
         return latest.shown(found)
 
     def why_fixed(self, axis: Axis, name: str) -> str:
-        """Return why a name can't be edited, as a sentence; '' if it can."""
+        """Return why the user can't edit a name, as a sentence; '' for an editable name."""
         if not name:
             return "Your files don't name this frame."
         if self._position(axis, name) >= 0 or can_rename(parse_names(self.options, axis).found(name)):
@@ -57,9 +57,9 @@ class CellRenamer:
         return f"{name!r} can't be edited here: it holds a comma, spaces at its ends, or too many letters."
 
     def rename(self, axis: Axis, name: str, text: str) -> ImportOptions:
-        """Return options with another name of a view or frame. Raises BadInputError for an impossible name.
+        """Return options with another name for a view or frame. Raises BadInputError for an impossible name.
 
-        text: the name; names separated by commas also name the next views or frames.
+        text: the new name; names separated by commas also name the next views or frames.
         """
         position = self._position(axis, name)
         typed = [check_name(part, AXIS_LABELS[axis]) for part in text.split(",")]
@@ -69,7 +69,7 @@ class CellRenamer:
         return self.latest.replace(**{axis: names.to_text()})
 
     def _rename_tiles(self, axis: Axis, position: int, typed: Sequence[str]) -> CellNames:
-        """Return names with other names for the rows or columns of sheets, from a position on."""
+        """Return names with other names for sheets' rows or columns, from a position on."""
         latest, total = parse_names(self.latest, axis), self.layout.columns[1]
         total = len(self.layout.rows) if axis == "rows" else total
         listed = [_NAMING[axis](index, latest.names) for index in range(total)]
@@ -79,9 +79,9 @@ class CellRenamer:
         return CellNames(tuple(wanted[:own]), latest.renamed)
 
     def _rename_found(self, axis: Axis, name: str, typed: Sequence[str]) -> CellNames:
-        """Return names with other names for found views or frames, `name` first.
+        """Return names with other names for found views or frames, from `name` on.
 
-        Equal names join two views or frames, unless a character has both.
+        Equal names join two views or frames. Raises BadInputError if a character has both.
         """
         listed = self._names[axis]
         shown = [self.shown_name(axis, each) for each in listed]
@@ -107,7 +107,7 @@ class CellRenamer:
         return {"rows": [*self.layout.rows], "columns": [name for name in columns if name]}
 
     def _position(self, axis: Axis, name: str) -> int:
-        """Return the row or column of a sheet, from 0, that has this name; -1 if files give the name."""
+        """Return the index of a sheet's row or column by name, from 0; -1 for names from files."""
         if self.layout.kind != "sheets" or (axis == "rows" and self._are_strips):
             return -1
         given = parse_names(self.options, axis).names
@@ -115,13 +115,13 @@ class CellRenamer:
 
     @cached_property
     def _are_strips(self) -> bool:
-        """Whether each view is a sheet of a single row, 'orc_down.png', whose file names the view."""
+        """Whether every view is a sheet with a single row, 'orc_down.png', named after the view."""
         used = set(self.layout.table[self.layout.table >= 0].tolist())
         return not any((SpriteName.of(self.sprites[sprite]).tile or (0, 0))[0] for sprite in used)
 
 
 def _replaced(listed: Sequence[str], position: int, typed: Sequence[str], axis: Axis) -> list[str]:
-    """Return the names with typed names from a position on. Raises BadInputError for too many typed names."""
+    """Replace names by typed names, from a position on. Raises BadInputError for too many typed names."""
     left = len(listed) - position
     if len(typed) > left:
         title = f"{AXIS_LABELS[axis]}: {len(typed)} names for {count(left, _NOUNS[axis])}."

@@ -1,4 +1,4 @@
-"""Recognise sets in sheets: each sheet is a character, with views as rows and frames as columns of one grid."""
+"""Recognise sets in sheets: a sheet shows a character, with a row per view and a column per frame."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from studio.data.sets.layout import Place, SetProposal
 from studio.data.sets.naming import Places
 from studio.data.sets.words import VIEWS, SpriteName, Words, parse
 
-_FEWEST_SHEETS, _MOST_ROWS, _MOST_COLUMNS = 3, 16, 16  # of sets recognised without being asked for
+_FEWEST_SHEETS, _MOST_ROWS, _MOST_COLUMNS = 3, 16, 16  # limits for recognising sets unasked
 _MOSTLY = 0.5  # share of sheets with equal rows
-_MOST_CELLS = 4096  # of a sheet that the user calls a set
+_MOST_CELLS = 4096  # limit per sheet if the user calls sheets sets
 
 
 @dataclass(frozen=True)
 class SheetShape:
-    """The grid of a sheet and its number of rows and columns."""
+    """A sheet's grid with the numbers of rows and columns."""
 
     grid: SheetGrid
     rows: int
@@ -26,17 +26,17 @@ class SheetShape:
 
     @classmethod
     def of(cls, grid: SheetGrid, size: tuple[int, int]) -> SheetShape:
-        """Return the shape of a sheet of `size`, (width, height) in pixels."""
+        """Return a sheet's shape. size: (width, height) in pixels."""
         return cls(grid, grid.rows(size[1]), grid.columns(size[0]))
 
     @property
     def kind(self) -> tuple[int, int, int]:
-        """Tile size and rows, which the sheets of a collection share."""
+        """Tile size and number of rows, equal for the sheets in a collection."""
         return self.grid.tile_width, self.grid.tile_height, self.rows
 
 
 def common_shape(shapes: Iterable[SheetShape]) -> SheetShape | None:
-    """Return a sheet with the tile size and rows of most sheets without margins; None without such sheets."""
+    """Return an example of the most common tile size and rows, among sheets without margins; None without sheets."""
     plain = [
         one for one in shapes if not (one.grid.left or one.grid.top or one.grid.spacing) and one.rows * one.columns > 1
     ]
@@ -48,10 +48,11 @@ def common_shape(shapes: Iterable[SheetShape]) -> SheetShape | None:
 
 
 def with_common_grid(shapes: Mapping[int, SheetShape], sizes: Mapping[int, tuple[int, int]]) -> dict[int, SheetShape]:
-    """Return the shapes of all sheets in a collection, by file number: sheets that fit the usual grid get that grid.
+    """Give the collection's usual grid to fitting sheets; return the sheets' shapes by file number.
 
-    shapes: shapes by detected grids. sizes: (width, height) in pixels of every picture. A picture fits if whole tiles
-    fill it, in as many rows as usual. Nothing changes if most fitting pictures are no such sheets.
+    shapes: shapes by detected grids. sizes: (width, height) in pixels by picture. A fitting picture consists of whole
+    tiles, in the usual number of rows. If detection found the usual grid in under half of the fitting pictures, nothing
+    changes.
     """
     common, found = common_shape(shapes.values()), dict(shapes)
     if common is None:
@@ -68,9 +69,9 @@ def with_common_grid(shapes: Mapping[int, SheetShape], sizes: Mapping[int, tuple
 
 
 def propose_sets(shapes: Mapping[SpriteName, SheetShape], pictures: int, rows: Sequence[str]) -> SetProposal | None:
-    """Return the sets after slicing; None unless most pictures are sheets with equal rows.
+    """Return the sets to expect after slicing; None unless most pictures are sheets with equal rows.
 
-    shapes: shapes of the sheets by name. pictures: number of all pictures, sheets or not. rows: names of rows.
+    shapes: sheet shapes by name. pictures: number of pictures, with and without sheets. rows: row names.
     """
     common = common_shape(shapes.values())
     if common is None:
@@ -91,7 +92,7 @@ def propose_sets(shapes: Mapping[SpriteName, SheetShape], pictures: int, rows: S
 
 
 def looks_like_sets(sheets: int, pictures: int, rows: int, columns: int) -> bool:
-    """Whether sheets with equal rows, among all pictures, are surely sets."""
+    """Return whether sheets with equal rows surely form sets. sheets, pictures: numbers."""
     is_grid = 2 <= rows <= _MOST_ROWS and columns <= _MOST_COLUMNS
     return is_grid and sheets >= _FEWEST_SHEETS and sheets >= _MOSTLY * pictures
 
@@ -101,8 +102,8 @@ def places_by_sheets(
 ) -> Places:
     """Return the places of tiles, in sheets with the most common number of rows.
 
-    rows, columns: names from the options; further rows are named 'row5', further columns '5'. certain: whether the user
-    calls the sheets sets. Several sheets of a character, 'orc_walk.png' and 'orc_idle.png', are one set.
+    rows, columns: names from the options; further rows become 'row5', further columns '5'. certain: the user calls the
+    sheets sets. Several sheets for a character, 'orc_walk.png' and 'orc_idle.png', form a single set.
     """
     tiles: dict[SpriteName, dict[int, tuple[int, int]]] = {}
     for number, name in enumerate(names):
@@ -126,7 +127,7 @@ def places_by_sheets(
 
 
 def _places_of_sheets(sheets: Sequence[SpriteName], rows: Sequence[str]) -> dict[SpriteName, Place]:
-    """Return the set of each sheet, with the view or animation in its name if several sheets make up most sets."""
+    """Return the set by sheet. If most sets have several sheets, include the view or animation in a sheet's name."""
     words = Words((*(row.lower() for row in rows), *Words.of((), (), sheets).views))
     named = {sheet: parse(sheet, words) or Place(sheet.path, "", "") for sheet in sheets}
     if len({place.name for place in named.values()}) <= _MOSTLY * len(sheets):
@@ -139,9 +140,10 @@ def _places_of_sheets(sheets: Sequence[SpriteName], rows: Sequence[str]) -> dict
 def _place_of_tile(
     sheet: Place, at: tuple[int, int], height: int, rows: Sequence[str], columns: Sequence[str]
 ) -> Place:
-    """Return the place of the tile in row and column `at`.
+    """Return a tile's place. at: row and column.
 
-    sheet: the set, and the view or animation in the sheet's name. height: rows of the sheet; a strip is a single view.
+    sheet: the set, with the view or animation in the sheet's name. height: the sheet's rows; a strip shows a single
+    view.
     """
     is_strip = height == 1 and sheet.row != ""
     action = sheet.column if is_strip else f"{sheet.row}{sheet.column}"
@@ -151,10 +153,10 @@ def _place_of_tile(
 
 
 def row_name(row: int, names: Sequence[str]) -> str:
-    """Return the name of a sheet's row, from 0."""
+    """Return a row's name in a sheet. row: index from 0. names: names of the first rows."""
     return names[row] if row < len(names) else f"row{row + 1}"
 
 
 def column_name(column: int, names: Sequence[str]) -> str:
-    """Return the name of a sheet's column, from 0."""
+    """Return a column's name in a sheet. column: index from 0. names: names of the first columns."""
     return names[column] if column < len(names) else str(column + 1)

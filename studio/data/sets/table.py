@@ -1,12 +1,12 @@
-r"""Read sets.csv: the set and the cell of each file.
+r"""Read sets.csv, which assigns files to sets and cells.
 
     file,set,cell
     knight_front.png,knight,front
     old\k2.png,knight,back/step
     sheet.png#r1 c2,orc,front
 
-Files are named relative to the folder of the CSV, with or without suffix. The headings are optional and may stand in
-another order.
+File names are relative to the folder of the CSV, with or without suffix. Headings are optional; columns may have any
+order.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from studio.data.sets.naming import Places
 
 FILE_NAME = "sets.csv"
 _COLUMNS = ("file", "set", "cell")
-_LONGEST = 200  # characters of a name
+_LONGEST = 200  # characters in a name
 _AT_ONCE = 4096  # files or rows between two yields
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A usable row. key: name of the file, relative to the folder of the CSV."""
+    """A usable row. key: file name, relative to the folder of the CSV."""
 
     line: int
     key: str
@@ -58,7 +58,7 @@ class SetTables:
         return sum(len(each.rows) for each in self._files)
 
     def places(self, names: Sequence[str]) -> Places:
-        """Return the places that the tables give to sprites, by position in `names`; notes files without a sprite."""
+        """Return sprites' places from the tables, by index in `names`. Records problems for rows without a sprite."""
         places: Places = {}
         numbers: dict[str, int] = {}
         for number, name in enumerate(names if self._files else ()):
@@ -84,7 +84,7 @@ class SetTables:
         return places
 
     def notes(self) -> Iterator[ImportIssue]:
-        """Yield an issue for each unusable line. Call `places` first."""
+        """Yield an issue per unusable line. Call `places` first."""
         for each in self._files:
             for sentence in each.problems.sentences():
                 yield ImportIssue(each.file.name, sentence, "sets", each.file.path)

@@ -1,6 +1,6 @@
-"""Parse names of sprites: which words name a view or an animation, and which name the set.
+"""Parse sprites' names into words for the view, the animation and the set.
 
-'knight_walk_left_2.png' is set 'knight', view 'left', frame 'walk2'; 'left/12.png' is set '12', view 'left'.
+'knight_walk_left_2.png' means set 'knight', view 'left', frame 'walk2'; 'left/12.png' means set '12', view 'left'.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from studio.data.sets.layout import Place
 DOWN, UP, LEFT, RIGHT = ("down", "front", "south"), ("up", "back", "north"), ("left", "west"), ("right", "east")
 _DIAGONAL = ("downleft", "downright", "upleft", "upright", "southwest", "southeast", "northwest", "northeast")
 VIEWS = (*DOWN, *UP, *LEFT, *RIGHT, "side", *_DIAGONAL, "sw", "se", "nw", "ne")  # in the order of rows
-_LETTERS = ("s", "n", "w", "e"), ("d", "u", "l", "r")  # views if all four occur
+_LETTERS = ("s", "n", "w", "e"), ("d", "u", "l", "r")  # views only if four letters occur together
 ACTIONS = (
     "stand", "standing", "idle", "step", "walk", "walking", "run", "running", "jump", "jumping", "fall", "attack",
     "attacking", "cast", "shoot", "hit", "hurt", "die", "dying", "death", "dead",
 )  # fmt: skip
-_POSES = ("stand", "standing", "step")  # frames of one walk: stand, step, stand2, step2
-_COUNTERS = frozenset({"frame", "frames"})  # words before a frame's number that say no more
+_POSES = ("stand", "standing", "step")  # frames of a walk: stand, step, stand2, step2
+_COUNTERS = frozenset({"frame", "frames"})  # meaningless words before a frame's number
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _SEPARATORS = " _-.,()[]+"
 _TAGGED = (".ase", ".aseprite")
@@ -38,7 +38,7 @@ _TILE = re.compile(r"r(\d+) c(\d+)")
 
 
 class SpriteName(NamedTuple):
-    """A sprite's name in pieces. suffix: of the file, in lower case, with its dot. part: name in the file, or ''."""
+    """A sprite's name in pieces. suffix: file suffix in lower case, with dot. part: name inside the file, or ''."""
 
     folders: tuple[str, ...]
     stem: str
@@ -60,21 +60,21 @@ class SpriteName(NamedTuple):
 
     @property
     def tile(self) -> tuple[int, int] | None:
-        """Row and column, from 0, of a tile in a grid; None for other sprites."""
+        """A tile's row and column in a grid, from 0; None for other sprites."""
         found = _TILE.fullmatch(self.part)
         return (int(found[1]) - 1, int(found[2]) - 1) if found else None
 
 
 @dataclass(frozen=True)
 class Words:
-    """The words that name cells, in lower case and in the order of rows and columns."""
+    """Words for cells, in lower case, in the order of rows and columns."""
 
     views: tuple[str, ...] = VIEWS
     actions: tuple[str, ...] = ACTIONS
 
     @classmethod
     def of(cls, rows: Sequence[str], columns: Sequence[str], names: Iterable[SpriteName]) -> Words:
-        """Return the user's words, or the usual words; single letters are views if all four directions occur."""
+        """Return the user's words, or the usual words. Single letters name views if `names` use all four letters."""
         views = tuple(row.lower() for row in rows)
         if not views:
             some = islice(names, _SAMPLE)
@@ -84,9 +84,9 @@ class Words:
         return cls(views, tuple(column.lower() for column in columns) or ACTIONS)
 
     def order(self, place: Place) -> tuple[object, ...]:
-        """Return the sort key of a cell: rows as in `views`, then columns as in `actions`, then frame numbers.
+        """Return a cell's sort key: rows by `views`, then columns by `actions`, then frame numbers.
 
-        The poses of a walk take turns: 'stand', 'step', 'stand2', 'step2'.
+        Poses in a walk take turns: 'stand', 'step', 'stand2', 'step2'.
         """
         row = [
             self.views.index(word) if word in self.views else len(self.views)
@@ -102,12 +102,12 @@ class Words:
 
     @cached_property
     def all(self) -> frozenset[str]:
-        """All words that name cells."""
+        """The words for views and actions."""
         return frozenset((*self.views, *self.actions))
 
     @cached_property
     def hint(self) -> re.Pattern[str]:
-        """A pattern in all names of cells, and in a few other names: a quick test."""
+        """A pattern for a quick test: occurs in every cell's name, and in few other names."""
         lower = [*self.all, *(letter for several in _LETTERS for letter in several)]
         alone = "|".join(re.escape(form) for word in lower for form in (word, word.upper()))
         after_others = "|".join(re.escape(word.title()) for word in lower)
@@ -115,7 +115,7 @@ class Words:
 
 
 def natural(text: str) -> list[tuple[int, str]]:
-    """Return a sort key by which 'walk2' comes before 'walk10'."""
+    """Return a sort key to place 'walk2' before 'walk10'."""
     pieces = ((piece, _plain(piece)) for piece in _NUMBER.split(text))
     return [(len(number), number) if piece.isdecimal() else (-1, piece) for piece, number in pieces]
 
@@ -126,7 +126,7 @@ def _plain(number: str) -> str:
 
 
 class _Found(NamedTuple):
-    """The words of a text that name a cell, and the rest of the text, which names the set."""
+    """Words for a cell in a text; the rest of the text names the set."""
 
     rest: str = ""
     views: Sequence[str] = ()
@@ -137,10 +137,10 @@ class _Found(NamedTuple):
 def parse(
     name: SpriteName, words: Words, *, numbers_are_frames: bool = True, only_folders: bool = False
 ) -> Place | None:
-    """Return the place in a sprite's name; None for a name without words for views or animations.
+    """Parse a sprite's name into a place; return None for a name without words for views or animations.
 
-    numbers_are_frames: whether a file named by a number alone is a frame, not a set. only_folders: ignore the words in
-    names of files and frames.
+    numbers_are_frames: a number as file name means a frame, not a set. only_folders: ignore words in names of files and
+    frames.
     """
     folders = [_find(folder, words) for folder in name.folders]
     folders = [one if not one.rest else _Found(folder) for one, folder in zip(folders, name.folders, strict=True)]
@@ -160,9 +160,9 @@ def parse(
 
 
 def _parts(name: SpriteName, words: Words) -> Iterator[_Found]:
-    """Yield the findings in the parts of a frame name; a tag of an Aseprite file names an animation.
+    """Yield the findings by part of a frame name. In Aseprite files, a tag names an animation.
 
-    A numbered folder is a set, as for files: '2/down/step' is a cell of set '2'.
+    As for files, a numbered folder means a set: '2/down/step' belongs to set '2'.
     """
     *folders, last = name.part.split("/")
     for part in folders:
@@ -172,7 +172,7 @@ def _parts(name: SpriteName, words: Words) -> Iterator[_Found]:
 
 
 def _part(part: str, name: SpriteName, words: Words) -> _Found:
-    """Find the words for a cell in one part of a frame name."""
+    """Find the words for a cell in a part of a frame name."""
     if (counted := _FRAME.fullmatch(part)) is not None:
         return _Found(number=_plain(counted[1]))
     one = _find(part, words)
@@ -185,7 +185,7 @@ def _part(part: str, name: SpriteName, words: Words) -> _Found:
 
 @lru_cache(maxsize=4096)  # folders recur
 def _find(text: str, words: Words) -> _Found:
-    """Find the words for a view and an animation in a text; a number behind such a word is the frame."""
+    """Find the words for a view and an animation in a text. A number behind such words means the frame."""
     if text.lower() in words.views:
         return _Found("", [text.lower()], [], "")
     views, actions, number, rest, end = list[str](), list[str](), "", list[str](), 0

@@ -1,7 +1,7 @@
 """Measure, from the pixels, where tiles may begin along one side of a sheet.
 
-Few pixels touch across a border between tiles, and fewer have equal colours, because different sprites meet there. A
-tile size is likely if few pixels touch at all its borders, more touch elsewhere, and tiles resemble their neighbours,
+Across a border between tiles, few pixels touch and fewer have equal colours, because different sprites meet. A tile
+size is likely if few pixels touch at the borders, more pixels touch elsewhere, and tiles resemble neighbouring tiles,
 like frames in an animation.
 """
 
@@ -23,11 +23,11 @@ _AT_BORDERS = np.array([0.84, 0.10, 0.04, 0.02])
 _IN_SPRITES = np.array([0.03, 0.13, 0.24, 0.60])
 _FEWEST = 0.05  # quantile of touching pixels, typical at borders
 _PARTING = 0.25  # share of usual touching pixels; without fewer, only colours separate tiles
-_LEAST_EVIDENCE = -6.0  # least evidence: no resemblance can compensate
-_RESEMBLANCE = 10.0  # evidence if pixels match at one distance only
+_LEAST_EVIDENCE = -6.0  # below this evidence, no resemblance can compensate
+_RESEMBLANCE = 10.0  # evidence if pixels match at a single distance
 _MOST_RESEMBLANCE = 4.0
 _LINES_COMPARED = 64
-_DISTANCES = 24  # number of distances for comparison
+_DISTANCES = 24  # number of distances to compare with
 # Estimated log-odds against unusual layouts (natural logarithm).
 _ONE_SIDED, _PAGE, _PARTLY_EMPTY, _CUT_OFF = 1.0, 0.5, 3.0, 8.0  # lines behind the last tile
 _MARGIN_AS_SPACING, _EVEN_MARGIN, _ANY_MARGIN = 0.5, 2.0, 3.0
@@ -46,7 +46,7 @@ Ints = NDArray[np.int64]
 
 
 class SideLines:
-    """How likely a tile border lies between neighbouring lines (rows or columns) of a picture.
+    """Evidence for tile borders between neighbouring lines (rows or columns) of a picture.
 
     pixels: uint32 [n, m], n lines of m pixels. filled: bool [n, m], True for foreground pixels.
     """
@@ -54,9 +54,9 @@ class SideLines:
     def __init__(self, pixels: Pixels, filled: Mask) -> None:
         content = np.flatnonzero(filled.any(axis=1))
         self.first, self.last = (int(content[0]), int(content[-1])) if len(content) else (0, -1)
-        self.busy = (pixels != pixels[:, :1]).any(axis=1)  # lines with several colours: never between tiles
-        self.evidence = np.zeros(len(pixels))  # for a tile border, relative to other lines of the picture
-        self.parted = np.zeros(len(pixels))  # for a tile border, relative to lines of a whole sprite
+        self.busy = (pixels != pixels[:, :1]).any(axis=1)  # lines with several colours, never between tiles
+        self.evidence = np.zeros(len(pixels))  # for a tile border, relative to the picture's other lines
+        self.parted = np.zeros(len(pixels))  # for a tile border, relative to lines in a whole sprite
         step = max(1, pixels.shape[1] // _LINES_COMPARED)
         self._pixels = pixels[self.first : self.last + 1, ::step]
         self._filled = filled[self.first : self.last + 1, ::step]
@@ -68,7 +68,7 @@ class SideLines:
         return len(self.busy)
 
     def resemblance(self, distance: int) -> float:
-        """Return the evidence that tiles repeat every `distance` lines, and not at a half or third of the distance."""
+        """Return the evidence for tiles repeating every `distance` lines, but not at a half or third of `distance`."""
         if not SMALLEST_TILE <= distance < self.last - self.first:
             return 0.0
         if self._usual_share < 0:
@@ -80,7 +80,7 @@ class SideLines:
         return min(max(_RESEMBLANCE * gain, -_MOST_RESEMBLANCE), _MOST_RESEMBLANCE)
 
     def _matching_share(self, distance: int) -> float:
-        """Return the share of filled pixels that have the same colour `distance` lines further on."""
+        """Return the share of filled pixels with an equal colour `distance` lines further on."""
         if distance not in self._shares:
             here, there = self._filled[:-distance], self._filled[distance:]
             same = (self._pixels[:-distance] == self._pixels[distance:]) & here
@@ -88,7 +88,7 @@ class SideLines:
         return self._shares[distance]
 
     def _weigh(self, pixels: Pixels, filled: Mask) -> None:
-        drawn = (pixels == pixels[:1]).all(axis=0)  # columns of one colour are lines drawn between tiles
+        drawn = (pixels == pixels[:1]).all(axis=0)  # single-coloured columns: lines drawn between tiles
         touching = filled[1:] & filled[:-1] & ~drawn
         links = np.count_nonzero((pixels[1:] == pixels[:-1]) & touching, axis=1)[self.first : self.last]
         touches = np.count_nonzero(touching, axis=1)[self.first : self.last]
@@ -108,14 +108,14 @@ class SideLines:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TileSizes:
-    """Score and best start of the first tile for every spacing and tile size along one side of a sheet."""
+    """Score, and best start of the first tile, by spacing and tile size along one side of a sheet."""
 
     score: Floats  # [spacing, size], -inf for impossible sizes
     start: Ints  # [spacing, size], in pixels
 
     @classmethod
     def along(cls, lines: SideLines) -> Self:
-        """Return the scores of all spacings and tile sizes along one side of a sheet."""
+        """Score every spacing and tile size along one side of a sheet."""
         shape = (MOST_SPACING + 1, LARGEST_TILE + 1)
         found = cls(np.full(shape, -np.inf), np.zeros(shape, np.int64))
         found._try_several(lines)
@@ -123,7 +123,7 @@ class TileSizes:
         return found
 
     def _try_several(self, lines: SideLines) -> None:
-        """Score tile sizes of which at least two tiles fit the side."""
+        """Score the tile sizes with room for at least two tiles."""
         count = len(lines)
         largest = min(LARGEST_TILE, count // 2)
         spacings = np.arange(MOST_SPACING + 1)
@@ -150,7 +150,7 @@ class TileSizes:
             self.score[row, size], self.start[row, size] = score[row, best], start[best]
 
     def _try_one(self, lines: SideLines) -> None:
-        """Score a single tile: the whole side, the side without equal margins, or a page that starts with sprites."""
+        """Score a single tile: the whole side, the side without equal margins, or a page beginning with sprites."""
         count = len(lines)
         for margin in (0, *range(1, MOST_SPACING + 1), 16):
             if 2 * margin < count and not lines.busy[:margin].any() and not lines.busy[count - margin :].any():
@@ -166,10 +166,10 @@ class TileSizes:
 
 
 def _rest_rarity(rest: Ints, start: Ints, spacing: Ints, busy_before: Ints, used: int) -> Floats:
-    """Return the log-odds against a grid that leaves `rest` lines after its last tile; 0 if the margins are equal.
+    """Return the log-odds against a grid that leaves `rest` lines after the last tile; 0 for equal margins.
 
-    rest, start: number of lines behind the last and before the first tile. busy_before: number of lines with several
-    colours before each line. used: lines up to the end of one more tile; a larger page need not end with a whole tile.
+    rest, start: number of lines behind the last and before the first tile. busy_before: number of busy lines before a
+    line. used: lines up to the end of a further tile; a larger page need not end with a whole tile.
     """
     count = len(busy_before) - 1
     empty = busy_before[-1] == busy_before[count - rest]

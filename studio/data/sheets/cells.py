@@ -1,4 +1,4 @@
-"""The cells of a grid over a picture, and which cells hold a sprite. The preview and the slicing both use them."""
+"""Find the cells of a grid over a picture, and the cells with a sprite. The preview and the slicing use this module."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SummedAreaTable:
-    """Summed-area table of the foreground pixels of a picture: counts pixels in any box at once."""
+    """A picture's summed-area table: counts the foreground pixels in a box at once."""
 
     sums: NDArray[np.uint32]  # [H + 1, W + 1], number of foreground pixels above and to the left
 
     @classmethod
     def of(cls, rgba: Rgba) -> Self:
-        """Compute the table of uint8 [H, W, 4] with colour zeroed under alpha 0."""
+        """Compute the table. rgba: uint8 [H, W, 4], with colour zeroed under alpha 0."""
         pixels = as_uint32(rgba)
         sums = np.zeros((pixels.shape[0] + 1, pixels.shape[1] + 1), np.uint32)
         np.cumsum(pixels != background_pixel(pixels), axis=0, dtype=np.uint32, out=sums[1:, 1:])
@@ -36,8 +36,8 @@ class SummedAreaTable:
 class GridCells:
     """The whole tiles of a grid over a picture.
 
-    right, below: width and height in pixels of the strips behind the last tiles; 0 for strips of background, or as wide
-    as the margin before or a gap between tiles.
+    right, below: width and height in pixels of the strips behind the last tiles; 0 if a strip holds only background, or
+    is as wide as the margin before the tiles or a gap between tiles.
     """
 
     grid: SheetGrid
@@ -59,7 +59,7 @@ class GridCells:
 
 
 def find_cells(grid: SheetGrid, foreground: SummedAreaTable) -> GridCells:
-    """Return the cells (whole tiles) of `grid` over a picture. foreground: the picture's summed-area table."""
+    """Return the cells (whole tiles) of a grid over a picture. foreground: the picture's summed-area table."""
     height, width = (side - 1 for side in foreground.sums.shape)
     tops = grid.top + np.arange(grid.rows(height)) * (grid.tile_height + grid.spacing)
     lefts = grid.left + np.arange(grid.columns(width)) * (grid.tile_width + grid.spacing)
@@ -71,10 +71,9 @@ def find_cells(grid: SheetGrid, foreground: SummedAreaTable) -> GridCells:
 
 
 def _strip(sums: NDArray[np.uint32], starts: Ints, tile: int, margin: int, spacing: int) -> int:
-    """Return the size in pixels of the strip behind the last tile along one side; 0 for background, margin or gap.
+    """Return the width in pixels of the strip behind the last tile along a side; 0 for background, margin or gap.
 
-    sums: uint32 [side + 1], number of foreground pixels before each line. starts: first line of each tile. tile: size
-    of a tile.
+    sums: uint32 [side + 1], number of foreground pixels before a line. starts: first line by tile. tile: tile size.
     """
     end = int(starts[-1]) + tile if len(starts) else 0
     size = len(sums) - 1 - end

@@ -151,7 +151,7 @@ def _at_size_of(rgba: Rgba, atlas: Atlas) -> tuple[Sequence[Region], str]:
 
 
 def _is_extended(rgba: Rgba, size: tuple[int, int], factor: Fraction) -> bool:
-    """Whether the canvas, but not the drawing, grew by `factor` since the description. size: width, height."""
+    """Return whether the canvas, but not the drawing, grew by `factor` since the description. size: width, height."""
     enlarged = factor.denominator == 1 and upscaling_factor(rgba) % factor.numerator == 0
     empty = not rgba[size[1] :, :, 3].any() and not rgba[:, size[0] :, 3].any()
     return factor > 1 and empty and not enlarged

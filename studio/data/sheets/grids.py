@@ -14,7 +14,7 @@ from studio.data.images.canvas import COMMON_SIZES, as_uint32, upscaling_factor
 from studio.data.options import SheetGrid
 from studio.data.sheets.borders import LARGEST_TILE, SideLines, TileSizes
 
-_ENOUGH = 2.0  # evidence for a grid: odds of 7 to 1
+_ENOUGH = 2.0  # log-odds for a grid: 7 to 1
 _MOST_CANDIDATES = 32
 _SIZES_TRIED = 8  # per side and spacing
 # Estimated log-odds against unusual layouts (natural logarithm).
@@ -31,12 +31,12 @@ class GridCandidate:
     """A possible grid for a picture."""
 
     grid: SheetGrid
-    score: float  # log-odds of this grid against others
-    parted: float  # log-odds that the picture contains several sprites
+    score: float  # log-odds for this grid against other grids
+    parted: float  # log-odds for a picture with several sprites
 
 
 def background_pixel(pixels: NDArray[np.uint32]) -> int:
-    """Return the background as a uint32 pixel: 0 if any pixel is transparent, else the commonest at the edges."""
+    """Return the background as a uint32 pixel: 0 in a picture with transparency, else the commonest edge colour."""
     if not pixels.all():
         return 0
     values, counts = np.unique(np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]]), return_counts=True)
@@ -81,20 +81,20 @@ def _candidates(rgba: Rgba) -> list[GridCandidate]:
 
 
 def _best(scores: NDArray[np.float64], also: int) -> list[int]:
-    """Return the tile sizes with the best scores, and the size `also` if it has a score. scores: float64 [size]."""
+    """Return the tile sizes with the best scores, and also the size `also` if possible. scores: float64 [size]."""
     sizes = np.argsort(-scores, kind="stable")[:_SIZES_TRIED].tolist()
     return [size for size in dict.fromkeys([*sizes, min(also, LARGEST_TILE)]) if scores[size] > -math.inf]
 
 
 def _several(grid: SheetGrid, down: SideLines, across: SideLines) -> bool:
-    """Whether the visible pixels lie in more than one tile."""
+    """Return whether the visible pixels lie in several tiles."""
     rows = min(grid.rows(len(down)), (down.last - grid.top) // (grid.tile_height + grid.spacing) + 1)
     columns = min(grid.columns(len(across)), (across.last - grid.left) // (grid.tile_width + grid.spacing) + 1)
     return rows > 0 and columns > 0 and rows * columns > 1
 
 
 def _shape_rarity(grid: SheetGrid, down: SideLines, across: SideLines) -> float:
-    """Return how unlikely tiles of this size and shape are, as log-odds. down, across: rows and columns."""
+    """Return the log-odds against the grid's tile size and shape. down, across: rows and columns."""
     width, height = grid.tile_width, grid.tile_height
     strip = grid.rows(len(down)) == 1 or grid.columns(len(across)) == 1
     long = max(len(down), len(across)) >= _LONG * min(len(down), len(across))
@@ -121,7 +121,7 @@ def _resemblance(grid: SheetGrid, down: SideLines, across: SideLines) -> float:
 
 
 def _weighed(grid: SheetGrid, score: float, down: SideLines, across: SideLines) -> GridCandidate:
-    """Create a candidate with a confidence computed from resemblance and borders of the tiles."""
+    """Create a candidate; compute the confidence from resemblance and borders of tiles."""
     alike = _resemblance(grid, down, across)
     evidence = parted = alike
     for lines, start, size in ((down, grid.top, grid.tile_height), (across, grid.left, grid.tile_width)):

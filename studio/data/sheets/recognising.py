@@ -1,7 +1,7 @@
-"""Tell sprite sheets from single sprites: by shape, by pixels, and by a vote of all files.
+"""Tell sprite sheets from single sprites: by shape, by pixels, and by a vote among files.
 
-Reader threads score each picture independently. Then the files vote: a tile size found in many files decides for a
-picture with several possible grids or with little evidence. Sheets of a folder also vote for its other pictures of
+Reader threads score pictures independently. Then the files vote: a tile size found in many files decides for a picture
+with several possible grids or with little evidence. A folder's sheets also vote for the folder's other pictures of
 equal size.
 """
 
@@ -22,31 +22,31 @@ from studio.data.sheets.cells import GridCells, SummedAreaTable, find_cells
 from studio.data.sheets.grids import background_pixel, grid_candidates
 
 _SMALLEST_TILE = 6  # pixels; smaller tiles only if the user asks
-_LONG, _OBLONG = 3.0, 1.9  # aspect ratios: hardly any sprite is long, few are oblong
-# Prior log-odds that a picture of this shape is a sheet.
+_LONG, _OBLONG = 3.0, 1.9  # aspect ratios; long sprites hardly occur, oblong sprites rarely
+# Log-odds for a sheet, by the picture's shape.
 _IF_LONG, _IF_OBLONG, _IF_TOO_LARGE, _IF_LARGE, _IF_SMALL = 0.0, -3.0, 2.0, -2.0, -5.0
 _SMALL, _LARGE = 48, 96  # pixels
 _SQUARE = 1.4  # largest aspect ratio of pictures with rows and columns
 _LITTLE = 0.35  # share of the usual crossings between two lines
-_SURE = 6.0  # log-odds of a certain sheet
-_LIKELY = -1.5  # log-odds; less likely grids are ignored
-# Lowest `score` and `sheet`, log-odds, of a grid with a cut-off tile at the end of a strip.
+_SURE = 6.0  # lowest log-odds for a certain sheet
+_LIKELY = -1.5  # lowest log-odds for a grid
+# Lowest `score` and `sheet`, log-odds, for a grid with a cut-off tile at the end of a strip.
 _LIKELY_IF_CUT_OFF, _CLEAR = -4.0, 12.0
 _LEAST_CONFIDENCE = 0.5  # lowest confidence if the user calls the picture a sheet
-# Thresholds of `_alternating`: share of tiles in every other row, rows, tiles, log-odds.
+# Thresholds for `_alternating`: share of tiles in every other row, rows, tiles, log-odds.
 _MOSTLY_EMPTY, _ENOUGH_ROWS, _ENOUGH_TILES, _ALTERNATING = 0.5, 4, 8, 10.0
 _ENOUGH_PAIRS = 6  # pairs of vertically adjacent tiles
 _CUT = 10.0  # log-odds against a grid that cuts every drawing at a border
-# Log-odds against tiles that each hold two drawings, one above the other; smaller / larger drawing; fewest tiles.
+# Log-odds against tiles with two stacked drawings; smaller / larger drawing; fewest tiles.
 _JOINED, _LEAST_PART, _FEW_TILES = 8.0, 0.25, 4
 _BORDERS, _ENOUGH_BORDERS = 0.15, 20.0  # weight and limit of clear borders
 _MOST_SEEN = 12  # grids per picture in the vote
-_HALF = 3.0  # number of votes for half of the largest support
-_ENOUGH_TWINS, _MOST_TWINS = 4, 0.5  # fewest sheets of equal size and grid; their least share of these pictures
-# Pixels that touch in the middle of tiles with two sprites: shares of the usual number, and relative to the borders.
+_HALF = 3.0  # votes for half of the largest support
+_ENOUGH_TWINS, _MOST_TWINS = 4, 0.5  # fewest sheets with equal grid; their least share of the pictures of equal size
+# Pixels touching in the middle of tiles with two sprites: as shares of the usual number, and relative to the borders.
 _FEW_TOUCH, _AS_AT_BORDERS = np.array([0.25, 0.5]), 2.0
 _LESS_LIKELY = 7.0  # log-odds against an added grid: more than the largest support
-_SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # largest support, log-odds, of equal tiles and of equal widths or heights
+_SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # largest support in log-odds: from equal tiles, from equal widths or heights
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class SheetCandidate:
 
     grid: SheetGrid
     sprites: int  # number of tiles with foreground
-    score: float  # log-odds of this grid against others
-    sheet: float  # log-odds that the picture is a sheet
-    strip: bool = False  # single row or column: a side of its tiles may include margins
+    score: float  # log-odds for this grid against other grids
+    sheet: float  # log-odds for a sheet against a single sprite
+    strip: bool = False  # single row or column: the tile width or height may include margins
     rest: tuple[int, int] = (0, 0)  # width and height in pixels of the strips behind the last tiles
-    halved: bool = False  # halves the tiles of the picture's first grid, which may hold two sprites each
+    halved: bool = False  # halves the tiles of the picture's first grid, because a tile may hold two sprites
 
 
 def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
@@ -91,7 +91,7 @@ def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
 
 
 def _alternating(filled: NDArray[np.bool_]) -> float:
-    """Return log-odds against a grid with every other row mostly empty, which means tiles of half the right height.
+    """Return log-odds against a grid with every other row mostly empty: its tiles have half the right height.
 
     filled: bool [rows, columns], tiles with foreground.
     """
@@ -104,14 +104,14 @@ def _alternating(filled: NDArray[np.bool_]) -> float:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Crossings:
-    """Where drawings continue from a row of a picture to the next row."""
+    """Pixels where drawings continue from a picture's row to the next row."""
 
-    filled: NDArray[np.int64]  # [H + 1, W], number of foreground pixels above each row, by column
-    touching: NDArray[np.bool_]  # [H, W], true where a pixel and the pixel above are both foreground
+    filled: NDArray[np.int64]  # [H + 1, W], number of foreground pixels above a row, by column
+    touching: NDArray[np.bool_]  # [H, W], True where a foreground pixel lies below a foreground pixel
 
     @classmethod
     def of(cls, foreground: SummedAreaTable) -> _Crossings:
-        """Count, for each row and column of an image, the pixels that cross into the next."""
+        """Find the crossing pixels. foreground: the picture's summed-area table."""
         sums = foreground.sums.astype(np.int64)
         above = sums[:, 1:] - sums[:, :-1]
         filled = above[1:] > above[:-1]
@@ -121,7 +121,7 @@ class _Crossings:
 
 
 def _joined(cells: GridCells, crossings: _Crossings) -> float:
-    """Return log-odds against a grid whose tiles join two rows of sprites, with a gap at the same height in most."""
+    """Return log-odds against a grid with two rows of sprites in a tile, if most tiles have a gap at equal height."""
     height, tiles = cells.grid.tile_height, cells.sprites
     lines = np.arange(_SMALLEST_TILE, height - _SMALLEST_TILE + 1)
     above_line = crossings.filled.sum(1)
@@ -140,12 +140,12 @@ def _joined(cells: GridCells, crossings: _Crossings) -> float:
 
 
 def _are_alike(above: NDArray[np.int64], below: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether pixel counts above and below a gap suggest two sprites, not a sprite and its shadow."""
+    """Return whether pixel counts above and below a gap suggest two sprites, not a sprite with a shadow."""
     return np.asarray(np.minimum(above, below) >= _LEAST_PART * np.maximum(above, below))
 
 
 def _cut_through(cells: GridCells, crossings: _Crossings) -> float | None:
-    """Return the share of borders between sprites, one above the other, that cut a drawing; None for few borders."""
+    """Return the share of borders between stacked sprites that cut a drawing; None for few borders."""
     both = cells.filled[1:] & cells.filled[:-1]
     if np.count_nonzero(both) < _ENOUGH_PAIRS:
         return None
@@ -157,9 +157,9 @@ def _cut_through(cells: GridCells, crossings: _Crossings) -> float | None:
 
 
 def _with_halves(most_likely: list[SheetCandidate], foreground: SummedAreaTable) -> list[SheetCandidate]:
-    """Mark or add the grids that halve the tiles of the first grid, if these tiles may each hold two sprites.
+    """Mark or add grids that halve the first grid's tiles, if a tile may hold two sprites.
 
-    Frames of a walk are alike in pairs. If they also touch, a picture alone suggests a grid with pairs as tiles.
+    Frames in a walk resemble each other in pairs. If the frames of a pair touch, pixels suggest pairs as tiles.
     """
     best = most_likely[0]
     grid, found = _plain(best.grid), {_plain(one.grid): one for one in most_likely}
@@ -179,7 +179,7 @@ def _plain(grid: SheetGrid) -> SheetGrid:
 
 
 def _holds_two(sums: NDArray[np.uint32], start: int, side: int) -> bool:
-    """Whether drawings hardly touch in the middle of tiles, or as little as at their borders, along one side.
+    """Return whether drawings hardly touch in the middle of tiles, or as little as at tile borders, along one side.
 
     sums: uint32 [n + 1, m + 1], summed-area table, by lines. start: first line of the first tile. side: tile size.
     """
@@ -192,7 +192,7 @@ def _holds_two(sums: NDArray[np.uint32], start: int, side: int) -> bool:
 
 
 def _may_hold_several(rgba: Rgba) -> bool:
-    """Check quickly whether a picture may be a sheet: it is long, or has borders at equal distances."""
+    """Return whether a picture may be a sheet, by a quick check: long shape, or borders at equal distances."""
     height, width = rgba.shape[:2]
     long, short = max(height, width), min(height, width)
     if short < _SMALLEST_TILE or long < 2 * _SMALLEST_TILE:
@@ -208,10 +208,10 @@ def _may_hold_several(rgba: Rgba) -> bool:
 
 
 def _parted_evenly(pixels: NDArray[np.uint32], filled: NDArray[np.bool_], loosely: bool) -> bool:
-    """Whether borders that no drawing crosses divide a picture, or its visible part, into equal parts.
+    """Return whether borders without crossing drawings divide a picture, or the visible part, into equal parts.
 
     pixels: uint32 [n, m], rows or columns. filled: bool [n, m], foreground. loosely: allow a few crossing pixels.
-    Borders may be off by one line.
+    Tolerates borders that miss by a line.
     """
     content = np.flatnonzero(filled.any(axis=1))
     if len(content) < 2:
@@ -227,7 +227,7 @@ def _parted_evenly(pixels: NDArray[np.uint32], filled: NDArray[np.bool_], loosel
 
 
 def _even_borders(free: NDArray[np.bool_], start: int, side: int) -> bool:
-    """Whether free borders, off by one line at most, divide a side or its visible part into equal parts.
+    """Return whether free borders, off by a line at most, divide a side or the visible part into equal parts.
 
     free: bool [n], borders between lines of the visible part that few pixels cross. start: offset of the visible part.
     side: length of the whole side.
@@ -245,7 +245,7 @@ def _even_borders(free: NDArray[np.bool_], start: int, side: int) -> bool:
 
 
 def _prior(height: int, width: int) -> float:
-    """Return the log-odds that a picture of this shape is a sheet, before looking at pixels."""
+    """Return the log-odds for a sheet by the picture's shape, before looking at pixels."""
     long, short = max(height, width), min(height, width)
     if long > LARGE_PICTURE:
         return _IF_TOO_LARGE
@@ -257,7 +257,7 @@ def _prior(height: int, width: int) -> float:
 
 
 class _Votes:
-    """Numbers of certain sheets by tile size, by tile width and by tile height."""
+    """Counts certain sheets by tile size, by tile width and by tile height."""
 
     def __init__(self, sure: Iterable[SheetCandidate]) -> None:
         self._tiles: Counter[tuple[int, int, bool]] = Counter()
@@ -268,8 +268,8 @@ class _Votes:
     def support(self, one: SheetCandidate, own: SheetCandidate | None) -> float:
         """Return log-odds for a candidate grid, from the tile sizes of other sheets.
 
-        own: the grid with which this picture itself was counted, or None. Strips support only strips, because a side
-        of their tiles may include margins.
+        own: the picture's own grid among the counted grids, or None. Strips support only strips, because the tile width
+        or height of a strip may include margins.
         """
         if own is not None:
             self._count(own, -1)
@@ -290,9 +290,9 @@ class _Votes:
 def vote_on_sheets(
     seen: Mapping[int, Sequence[SheetCandidate]], twins: Mapping[int, Hashable] | None = None
 ) -> dict[int, SheetCandidate]:
-    """Compare candidate grids of all pictures, by file number; return the grids of the pictures that are sheets.
+    """Let the pictures' candidate grids vote; return the grids of sheets, by file number.
 
-    twins: a value for each picture, equal for pictures of one folder and size.
+    seen: candidate grids by file number. twins: a key by file number, equal for pictures of equal size in a folder.
     """
     best_first = {number: several[0] for number, several in seen.items() if several}
     certain = {key: one for key, one in best_first.items() if one.sheet >= _SURE and one.score >= _LIKELY}
@@ -313,9 +313,9 @@ def vote_on_sheets(
 def _like_twins(
     seen: Mapping[int, Sequence[SheetCandidate]], sheets: Mapping[int, SheetCandidate], twins: Mapping[int, Hashable]
 ) -> dict[int, SheetCandidate]:
-    """Return the pictures that should have the grid of most pictures of equal size in their folder, with this grid.
+    """Return the pictures that should take over the grid of most pictures of equal size in the folder, with the grid.
 
-    They are not in `sheets`, but the grid is likely for them; or it halves the tiles that they have there.
+    Chooses pictures outside `sheets` for which the grid is likely, and sheets whose tiles the grid halves.
     """
     totals = Counter(twins.values())
     grids = Counter((twins[number], _plain(one.grid)) for number, one in sheets.items() if twins)
@@ -333,12 +333,12 @@ def _like_twins(
 
 
 def _border_weight(one: SheetCandidate) -> float:
-    """Return the bonus for a candidate grid with clear borders, which decides between similarly likely grids."""
+    """Return the bonus for a candidate grid with clear borders, to decide between similarly likely grids."""
     return _BORDERS * min(one.sheet, _ENOUGH_BORDERS)
 
 
 def _lowest_score(one: SheetCandidate) -> float:
-    """Return the least score of a likely grid: lower for a strip with clear borders and a cut-off last tile."""
+    """Return the lowest score for a likely grid: lower for a strip with clear borders and a cut-off last tile."""
     cut_off = one.strip and one.rest != (0, 0) and one.sheet >= _CLEAR
     return _LIKELY_IF_CUT_OFF if cut_off else _LIKELY
 

@@ -63,7 +63,7 @@ def slice_sheet(
 
 
 def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
-    """Whether a picture, uint8 [H, W, 4] with colour zeroed under alpha 0, fits the canvas, with upscaling undone."""
+    """Return whether a picture, with upscaling undone, fits the canvas. rgba: uint8 [H, W, 4], no hidden colours."""
     return options.size > 0 and max(undo_upscaling(rgba, options.shrink).shape[:2]) <= options.size
 
 

@@ -60,7 +60,7 @@ def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -
 
 
 def save_in_slices(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> Generator[int, None, None]:
-    """Like `save`; yields the number of sprites hashed, then written. Close the generator to cancel. Raises OSError."""
+    """Write like `save`; yields the number of sprites hashed, then written. Closing it cancels. Raises OSError."""
     if sprites.rgba.nbytes > scratch.MEMORY_LIMIT:
         scratch.check_free_space(scratch.writable_folder(path.parent), sprites.rgba.nbytes)
     yield from sprites.compute_fingerprint()

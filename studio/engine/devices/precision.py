@@ -106,7 +106,7 @@ class LossScaler:
             torch._foreach_mul_(gradients, 1 / self._state["scale"])
 
     def update(self, loss: Tensor, grad_norm: Tensor) -> None:
-        """After the backward pass, decide whether the optimizers skip this step; in fp16, update the scale.
+        """Decide, after the backward pass, whether the optimizers skip this step; in fp16, update the scale.
 
         loss, grad_norm: float32 [] on the device, unscaled. Sets grad_norm to 0 if the scale made it overflow.
         """

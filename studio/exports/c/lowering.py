@@ -75,7 +75,7 @@ def _equal(builder: Builder, a: Any, b: Any) -> Any:
 
 @_lowers("aten._to_copy.default")
 def _to_copy(builder: Builder, a: TensorView, *, dtype: torch.dtype | None = None, **_: Any) -> Any:
-    """Only change the dtype of the layout: C stores integers and truth values as floats. `trace` rejects the rest."""
+    """Change the layout's dtype only: C stores integers and truth values as floats. `trace` rejects the rest."""
     return a.with_layout(retyped(a.layout, torch.float32)) if dtype == torch.float32 else a
 
 

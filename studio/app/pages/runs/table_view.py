@@ -123,7 +123,7 @@ class RunTableView(QTableView):
         self._session.run_notes.star([run.path for run in chosen], starred=starred)
 
     def _select_near(self, row: int) -> None:
-        """If no run is selected, select this row, or the last row of a shorter table."""
+        """Select a row, or the last row in a shorter table, unless a run is selected."""
         if not self.selected() and self._sorted.rowCount():
             self.selectRow(min(row, self._sorted.rowCount() - 1))
 

@@ -107,7 +107,7 @@ class DoctorView(QWidget):
         self._refresh_undo()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a narrow view, place the findings above their details, else beside them."""
+        """Place the findings beside their details; in a narrow view, above their details."""
         super().resizeEvent(event)
         is_narrow = self.width() < _NARROW
         directions = QBoxLayout.Direction
