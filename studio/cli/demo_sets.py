@@ -1,4 +1,4 @@
-"""The pictures of `studio demo --sets`: a held-out character, completed from its first view."""
+"""Draw the pictures for `studio demo --sets`: held-out characters, completed from the first view."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from studio.engine.models.model import TrainedModel
     from studio.engine.sampling.settings import GivenSets
 
-_MOST = 6  # held-out characters in the picture that compares
+_MOST = 6  # held-out characters in the comparison picture
 _SCALE = 6
 
-Rows = list[tuple[str, str]]  # names of files, and what they hold
+Rows = list[tuple[str, str]]  # file name and description
 
 
 def complete_heldout(folder: Path, run: Path, model: TrainedModel, reporter: Reporter) -> tuple[list[Path], Rows]:
-    """Complete held-out characters of the run from their first view; return the saved files and a row for each.
+    """Complete the run's held-out characters from the first view; return the saved files, and a row per file.
 
-    Saves one of the characters as a sheet and as GIFs, its first view, and a picture that compares all with the true
-    views.
+    Saves the first character's given view, sheet and GIFs, and a picture comparing drawn and true views of every
+    character.
     """
     from studio.engine.models.provenance import provenance_json
     from studio.engine.sampling.complete import complete
@@ -65,7 +65,7 @@ def complete_heldout(folder: Path, run: Path, model: TrainedModel, reporter: Rep
 
 
 def heldout_characters(run: Path, model: TrainedModel) -> GivenSets:
-    """Return up to _MOST validation characters of a run with all cells, of which the first is given."""
+    """Return up to _MOST complete validation characters of a run, with the first cell given."""
     from studio.engine.runs.split import split_sprites
     from studio.engine.sampling.settings import GivenSets
 
@@ -81,13 +81,14 @@ def heldout_characters(run: Path, model: TrainedModel) -> GivenSets:
 
 
 def _compared(true: Rgba, drawn: Rgba, cells: tuple[str, ...]) -> tuple[Rgba, int]:
-    """Return a line for each character, and its length: the first frames of all views, drawn, a gap, and the true ones.
+    """Return the comparison's cells, and the number of cells in a line.
 
-    true, drawn: uint8 [N, C, S, S, 4]. The first drawn view is the given view.
+    A line shows the first frames of a character's views: the given view, the drawn views, a gap, and the true views.
+    true, drawn: uint8 [N, C, S, S, 4].
     """
     from studio.recipes.set_tasks import first_of_rows
 
     leads = np.array(first_of_rows(cells))
     lines = np.concatenate([drawn[:, leads], np.zeros_like(drawn[:, :1]), true[:, leads][:, 1:]], 1)
-    apart = np.pad(lines, ((0, 0), (0, 0), (1, 1), (1, 1), (0, 0)))  # no two cells touch
+    apart = np.pad(lines, ((0, 0), (0, 0), (1, 1), (1, 1), (0, 0)))  # a gap between cells
     return apart.reshape(-1, *apart.shape[2:]), apart.shape[1]

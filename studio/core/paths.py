@@ -1,4 +1,4 @@
-"""Locations of the bundled assets and of the studio's data folders, and the user's choice of the runs folder."""
+"""Locate the bundled assets and the studio's data folders, and store the user's choice for the runs folder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def home() -> Path:
 
 
 def default_runs() -> Path:
-    """Return the folder for runs of users who have chosen none."""
+    """Return the runs folder for users without a choice."""
     return home() / _RUNS
 
 
@@ -51,7 +51,7 @@ def runs() -> Path:
 
 
 def runs_folders() -> list[Path]:
-    """Return all folders of runs: the folder for new runs, then former ones. A damaged file counts as no choice."""
+    """Return the folder for new runs, then former runs folders. A damaged file counts as no choice."""
     try:
         found = json.loads(runs_file().read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -75,7 +75,7 @@ def choose_runs_folder(folder: Path) -> None:
 
 
 def why_unusable_for_runs(folder: Path) -> str:
-    """Return why no runs can be saved in `folder`, as a sentence; '' if they can. Writes a test file and deletes it."""
+    """Return why runs can't go into `folder`, as a sentence; '' for a usable folder. Writes and deletes a test file."""
     if not folder.is_absolute():
         return f"Enter a full path, for example {Path.home() / 'runs'}."
     if os.path.lexists(folder / "run.json"):
@@ -91,7 +91,7 @@ def why_unusable_for_runs(folder: Path) -> str:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to the same folder, also by another case of letters on macOS and Windows."""
+    """Return whether two paths lead to one folder. On macOS and Windows, the letters' case may differ."""
     try:
         return one.samefile(other)
     except OSError:
@@ -109,40 +109,40 @@ def _may_hold_runs(folder: Path) -> bool:
 
 
 def logs() -> Path:
-    """Return the folder of the process logs. Deleting the folder is always safe."""
+    """Return the folder for process logs. Deleting the folder does no harm."""
     return home() / "logs"
 
 
 def features() -> Path:
-    """Return the folder of the networks that compute quality features, one per training set."""
+    """Return the folder for networks that compute quality features, one file per training set."""
     return home() / "features"
 
 
 def edits() -> Path:
-    """Return the folder of the user's edits of sprites, one file per sprite folder."""
+    """Return the folder for the user's edits to sprites, one file per sprite folder."""
     return home() / "edits"
 
 
 def import_settings() -> Path:
-    """Return the folder of the window's import settings, one file per set of opened paths."""
+    """Return the folder for the window's import settings, one file per set of opened paths."""
     return home() / "import-settings"
 
 
 def lab() -> Path:
-    """Return the folder of Lab results."""
+    """Return the folder for Lab results."""
     return home() / "lab"
 
 
 def lessons() -> Path:
-    """Return the folder of answers to lessons, one folder per learner."""
+    """Return the folder for answers to lessons, with a folder per learner."""
     return home() / "lessons"
 
 
 def pasted() -> Path:
-    """Return the folder of pasted images."""
+    """Return the folder for pasted images."""
     return home() / "pasted"
 
 
 def cache() -> Path:
-    """Return the folder of the import cache. Deleting the folder is always safe."""
+    """Return the folder for the import cache. Deleting the folder does no harm."""
     return home() / "cache"

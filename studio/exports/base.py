@@ -30,7 +30,7 @@ ReadBack = Tensor | Generator[float, None, Tensor]
 ConfigT = TypeVar("ConfigT", bound=Config, default=Any)
 
 ALL: frozenset[Makes] = frozenset({"sprites", "sets", "labels", "numbers"})
-LARGEST_DIFFERENCE = 1e-4  # allowed difference of a lossless format, as a share of the largest output
+LARGEST_DIFFERENCE = 1e-4  # allowed difference for a lossless format, as a share of the largest output
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,19 @@ class Probe:
     count: int = 4
     seed: int = 7
     guidance: float = 2.0
-    steps: int = 3  # solver steps; rounds for models of sets
+    steps: int = 3  # solver steps, or rounds for models of sets
     variety: float = 0.5
 
     def labels(self, classes: int) -> Tensor:
-        """Return a class index for each probe sprite: int64 [count]. The last index is -1, which means any class."""
+        """Return class indices for the probe sprites: int64 [count]. The last index, -1, means any class."""
         labels = torch.arange(self.count) % max(1, classes)
         labels[-1] = -1
         return labels
 
     def label_indices(self, counts: Sequence[int]) -> list[Tensor]:
-        """Return an index of the class and of each attribute's value: int64 [count] each, -1 for any.
+        """Return indices of classes, then of values by attribute: int64 [count] each, -1 for any.
 
-        counts: the number of classes, and of each attribute's values. Each is open for another sprite.
+        counts: number of classes, then number of values by attribute. In every tensor, another sprite has -1.
         """
         return [self.labels(count).roll(number) for number, count in enumerate(counts)]
 
@@ -62,14 +62,14 @@ class Probe:
         return noise * 2 - 1
 
     def pixels(self, size: int) -> Tensor:
-        """Return the sprites of `sprites` as RGBA images: float32 [count, size, size, 4] in [0, 1]."""
+        """Return the result of `sprites` as RGBA images: float32 [count, size, size, 4] in [0, 1]."""
         return (self.sprites(size).permute(0, 2, 3, 1) + 1) / 2
 
     def sets(self, cells: int, size: int) -> tuple[Tensor, Tensor]:
-        """Return sets in five colours with one given cell each, the last with none.
+        """Return random sets in five colours. A set has a given cell, except the last set.
 
-        The first tensor holds the cells, uint8 [count, cells, size, size, 4], straight RGBA; the second which cells are
-        given, bool [count, cells].
+        Returns the cells, uint8 [count, cells, size, size, 4], straight RGBA, and a mask of the given cells, bool
+        [count, cells].
         """
         rng = torch.Generator().manual_seed(self.seed)
         colours = torch.randint(0, 256, (self.count, 5, 4), generator=rng, dtype=torch.uint8)
@@ -95,10 +95,10 @@ PROBE = Probe()
 
 
 def label_shares(indices: Sequence[Tensor], counts: Sequence[int]) -> Tensor:
-    """Return the labels of a model with attributes: float32 [B, K], 1 for each chosen class and value.
+    """Return labels for a model with attributes: float32 [B, K], 1 for chosen classes and values.
 
-    indices: int64 [B] each, of the class and of each attribute's value, -1 for any. counts: as in
-    `Probe.label_indices`; their sum is K.
+    indices: class index, then value index by attribute, int64 [B] each, -1 for any. counts: as in
+    `Probe.label_indices`, with the sum K.
     """
     pairs = zip(indices, counts, strict=True)
     return torch.cat([(index[:, None] == torch.arange(count)).float() for index, count in pairs], 1)
@@ -106,19 +106,19 @@ def label_shares(indices: Sequence[Tensor], counts: Sequence[int]) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class TrainingCode:
-    """How a model was trained: what an exported training script needs.
+    """A model's training, for an exported training script.
 
     portable: classes and functions whose source code trains the network with torch and numpy: the parts of the training
-    loop, and the recipe's `arguments`, loss and `statistics` (if it has its own), with `subsample` if the data set is
-    too large for statistics over all sprites.
+    loop, and the recipe's `arguments`, loss and own `statistics`, with `subsample` for data sets too large for
+    statistics over every sprite.
     """
 
-    config: TrainingConfig  # the settings of the run
+    config: TrainingConfig  # the run's settings
     data: Path | None  # file with the training sprites (see `data.store.packed`); None if unknown
     portable: tuple[Any, ...]
-    # Loss of a network for x [B, 4, S, S], y [B] and targets [B, T] (as in `Batch`) and a random seed.
+    # Returns a network's loss for x [B, 4, S, S], y [B] and targets [B, T] (as in `Batch`) and a random seed.
     loss: Callable[[nn.Module, Tensor, Tensor, Tensor, int], Tensor]
-    loss_name: str = "loss"  # name of the loss function in `portable`
+    loss_name: str = "loss"  # the loss function's name in `portable`
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,26 +138,26 @@ class ExportableModel:
     size: int
     class_names: tuple[str, ...]
     target_names: tuple[str, ...]
-    cells: tuple[str, ...]  # cells of a set; empty for other models
-    # The values by name of the attribute. Labels of classes come first, then labels of values.
+    cells: tuple[str, ...]  # a set's cells; empty for other models
+    # Values by attribute name. Labels of classes come first, then labels of values.
     attributes: Mapping[str, tuple[str, ...]]
     architecture: Mapping[str, Any]  # the network's class name under 'class', its keyword arguments under 'arguments'
     step: int
     ancestors: Sequence[Mapping[str, Any]]  # models that provided the initial weights, nearest first, as in run.json
-    network: nn.Module  # float32 on the CPU in eval mode; a copy that no training changes
+    network: nn.Module  # float32 on the CPU in eval mode; a copy, untouched by training
     portable: tuple[Any, ...]
     fresh: Callable[[], nn.Module]  # creates an untrained network of equal architecture
-    outputs: Callable[[nn.Module], Tensor]  # outputs of a network for the inputs `PROBE`: float32 on the CPU
+    outputs: Callable[[nn.Module], Tensor]  # returns a network's outputs for the inputs `PROBE`: float32 on the CPU
     capabilities: Collection[str]  # as in Recipe
     solver: Mapping[str, float]  # `Recipe.solver`, for the capability 'flow'
     style: Mapping[str, Any]  # palette, colour counts and alpha levels for pixel art, as in style.json
     noise: Tensor | None  # the noise at `PROBE` for `draw_from`; None if the recipe can't draw from given noise
     draw_from: Callable[[Any, Tensor, Tensor, float | Tensor, int], Tensor]  # as in Recipe; only the finished sprites
     predict: Callable[[nn.Module, Tensor], Tensor]  # as in Recipe
-    # Draws the missing cells of sets from network, cells, given, chances and variety, as `recipes.set_drawing`.
+    # Draws missing cells from network, cells, given, chances and variety, see `recipes.set_drawing`.
     draw_missing: Callable[[Any, Tensor, Tensor, Tensor, float | Tensor], Tensor]
-    training: TrainingCode  # source code of the training
-    source: ModelSource | None  # the run and the data it comes from; None for a model without a run
+    training: TrainingCode
+    source: ModelSource | None  # the run and the data behind the model; None without a run
     premultiplied: Callable[[Tensor], Tensor]
     straight: Callable[[Tensor], Tensor]
 
@@ -170,24 +170,24 @@ class ExportableModel:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of the classes, then the values of all attributes: 'element=fire'."""
+        """Class names, then attribute values: 'element=fire'."""
         values = (f"{name}={value}" for name, each in self.attributes.items() for value in each)
         return (*self.class_names, *values)
 
     @property
     def label_counts(self) -> tuple[int, ...]:
-        """The number of classes, then of each attribute's values."""
+        """Number of classes, then number of values by attribute."""
         return (len(self.class_names), *map(len, self.attributes.values()))
 
     @property
     def probe_labels(self) -> Tensor:
-        """The labels of `PROBE` for `draw`: int64 [N], or float32 [N, K] for a model with attributes."""
+        """The labels in `PROBE` for `draw`: int64 [N], or float32 [N, K] for a model with attributes."""
         if not self.attributes:
             return PROBE.labels(len(self.class_names))
         return label_shares(PROBE.label_indices(self.label_counts), self.label_counts)
 
     def ancestry(self) -> str:
-        """Return the models whose weights the training started from, as text; empty if it started from scratch."""
+        """Return the models that the training started from, as text; '' for a training from scratch."""
         return ", ".join(f"{model['title']} (trained on {model['data_title']})" for model in self.ancestors)
 
     def about(self) -> dict[str, str]:
@@ -210,21 +210,21 @@ class ExportableModel:
         }
 
     def probe_sets(self, rounds: int = PROBE.steps) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the sets of `PROBE`, as for `draw_missing`: cells, given and chances."""
+        """Return the sets in `PROBE` as inputs for `draw_missing`: cells, given and chances."""
         return *PROBE.sets(len(self.cells), self.size), PROBE.chances(rounds, len(self.cells), self.size)
 
     def draw_probe(self, network: Any, rounds: int = PROBE.steps) -> Tensor:
-        """Draw the sets of `PROBE`: float32 [N, C, S, S, 4] in [0, 1], straight RGBA."""
+        """Draw the sets in `PROBE`: float32 [N, C, S, S, 4] in [0, 1], straight RGBA."""
         with torch.no_grad():
             return self.draw_missing(network, *self.probe_sets(rounds), PROBE.variety).float() / 255
 
     def weights(self) -> dict[str, Tensor]:
-        """Return the state dict as contiguous CPU tensors that share no memory."""
+        """Return the state dict as contiguous CPU tensors without shared memory."""
         return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in self.network.state_dict().items()}
 
 
 class RecipeTraits(Protocol):
-    """The attributes of a recipe (a kind of model) by which an export format accepts or rejects its models."""
+    """The recipe attributes by which an export format accepts or rejects a recipe's models."""
 
     @property
     def name(self) -> str: ...
@@ -242,34 +242,35 @@ class ModelExport(ABC, Generic[ConfigT]):
     name: str = ""
     title: ClassVar[str] = ""
     suffix: ClassVar[str] = ""
-    help: ClassVar[str] = ""  # one sentence: the purpose of the format
-    opened_by: ClassVar[str] = ""  # programs that open the file: 'onnxruntime, Unity'
+    help: ClassVar[str] = ""  # a sentence about the format's purpose
+    opened_by: ClassVar[str] = ""  # programs for opening the file: 'onnxruntime, Unity'
     order: ClassVar[int] = 100  # sorts the formats; the first is the default
     holds: ClassVar[frozenset[Makes]] = frozenset({"sprites", "labels", "numbers"})  # by `Recipe.makes`
     takes_attributes: ClassVar[bool] = False  # also models with attributes
     Config: type[Config] = Config  # a ConfigT; by default without settings
 
     def missing(self) -> str:
-        """Return a sentence that says what to install before exporting; empty if this format can be written."""
+        """Return a sentence on what to install before exporting; '' if nothing is missing."""
         return ""
 
     def problem(self, recipe: RecipeTraits) -> str:
-        """Return a sentence that says why models of this recipe can't be exported; empty if they can."""
+        """Return a sentence on why the format can't export a recipe's models; '' without a problem."""
         return "" if recipe.makes in self.holds else f"{self.title} can't hold a {recipe.title.lower()} model."
 
     def unused(self, recipe: RecipeTraits) -> Collection[str]:
-        """Return the names of settings that have no effect for models of a recipe."""
+        """Return the names of settings without an effect for a recipe's models."""
         return ()
 
     def companions(self, target: Path, config: ConfigT) -> tuple[Path, ...]:
-        """Return the paths of the other files that `write` creates next to `target`."""
+        """Return the paths of further files that `write` creates next to `target`."""
         return ()
 
     @abstractmethod
     def write(self, model: ExportableModel, target: Path, config: ConfigT) -> list[Path]:
-        """Write `model` to `target` and its companions, each atomically; return their paths, the main file first.
+        """Write `model` to `target` and companions; return the files' paths, the main file first.
 
-        Raises ExportError for a model that this format can't hold, OSError if a file can't be written.
+        Writes every file atomically. Raises ExportError for a model unsuitable for the format, OSError for an
+        unwritable file.
         """
 
     @abstractmethod
@@ -282,20 +283,20 @@ class ModelExport(ABC, Generic[ConfigT]):
         """
 
     def live(self, model: ExportableModel, config: ConfigT) -> Tensor:
-        """Run the model in memory on the same inputs as `read_back`; return the outputs."""
+        """Run the model in memory on the inputs of `read_back`; return the outputs."""
         return model.outputs(model.network)
 
     def largest_difference(self, model: ExportableModel, config: ConfigT) -> float:
-        """Return how far the outputs of `read_back` and `live` may differ, as a share of the largest output."""
+        """Return the allowed difference between `read_back` and `live`, as a share of the largest output."""
         return LARGEST_DIFFERENCE
 
     @abstractmethod
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: ConfigT) -> Mapping[str, str]:
-        """Return example code that loads and uses the files, by programming language; 'Python' first."""
+        """Return example code for loading and using the files, by programming language; 'Python' first."""
 
 
 def write_all(contents: Mapping[Path, bytes]) -> list[Path]:
-    """Write all files or none, through temporary files; return the paths. Raises OSError."""
+    """Write several files through temporary files; return the paths. On OSError, delete the written files."""
     with contextlib.ExitStack() as undo_on_error:
         for path, data in contents.items():
             files.write_atomic(path, data)

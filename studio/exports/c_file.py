@@ -1,4 +1,4 @@
-"""Export a model as C99 source that needs only libm, for games, microcontrollers and any other C compiler."""
+"""Export a model as C99 source for games, microcontrollers and any C compiler. The code needs only libm."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from studio.exports.c.verification import CConfig, CVerification
 from studio.exports.subprocesses import run_program
 
 _COMPILERS = ("cc", "gcc", "clang")
-_FLAGS = ("-std=c99", "-O1")  # the program runs once, so higher optimisation would cost more time than it saves
+_FLAGS = ("-std=c99", "-O1")  # the program runs once: higher optimisation costs more time than the run saves
 _TIMEOUT_S = 300
 _MODEL_FOLDER = "model"  # subfolder for the exported files, beside the checking program
 
@@ -73,7 +73,7 @@ class CFile(CVerification, ModelExport[CConfig]):
 
 
 def _compiler() -> str:
-    """Return the path of a C compiler; empty if none is installed."""
+    """Return the path of a C compiler; '' without an installed compiler."""
     return next(filter(None, map(shutil.which, _COMPILERS)), "")
 
 
@@ -97,7 +97,7 @@ def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Ge
 
 
 def _inputs(path: Path, model: ExportableModel, config: CConfig) -> list[str]:
-    """Write the inputs of the comparison to a file, or return them as arguments of the program."""
+    """Return the arguments of the comparison program, with further inputs written to the file `path`."""
     if model.makes == "sprites":
         probe = verification.probe_for(config)
         settings = [str(float(probe.guidance)), str(probe.steps)]
@@ -125,7 +125,10 @@ def compiled(folder: Path, name: str) -> Iterator[float]:
 
 
 def _call(words: Sequence[str], folder: Path, failure: str, share: float) -> Generator[float, None, None]:
-    """Run a command; yield `share` every 50 ms until it ends. Closing kills it. failure: title of the ExportError."""
+    """Run a command; yield `share` every 50 ms until the end. Raises ExportError with the title `failure`.
+
+    Closing the generator kills the command.
+    """
     try:
         done = yield from run_program(words, _TIMEOUT_S, share=share, folder=folder)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -21,17 +21,17 @@ from studio.core.formatting import count, number, percent
 from studio.exports.html_page import html_page
 
 FORMAT = 1
-PROVENANCE = "Provenance"  # key of the metadata of saved sprites
+PROVENANCE = "Provenance"  # key in saved sprites' metadata
 LIMITS = "Shows changes, not authorship."
 JSON_ENDING, PAGE_ENDING = ".card.json", ".card.html"
 
 
 @dataclass(frozen=True)
 class ModelSource:
-    """The origin of a saved file: the run and the training step of the model that made it.
+    """A saved file's origin: the run and the training step of the model that made the file.
 
-    run_sha256: of run.json, which holds the settings. weights_sha256: of the weights; empty if only the run is known.
-    licence, credits: of the training sprites, as the user entered them.
+    run_sha256: of run.json, which holds the settings. weights_sha256: '' if only the run is known. licence, credits: as
+    the user entered them for the training sprites.
     """
 
     made_by: str
@@ -53,28 +53,28 @@ class ModelSource:
         return {name: str(getattr(self, name)) for name in names if getattr(self, name)}
 
     def to_json(self) -> str:
-        """Return the fields as one line of JSON; omits empty fields."""
+        """Return the fields as a line of JSON; omits empty fields."""
         return json.dumps({name: value for name, value in dataclasses.asdict(self).items() if value not in ("", ())})
 
 
 def provenance_metadata(sources: Iterable[str]) -> dict[str, str]:
-    """Return metadata that names the models of sprites. sources: a `ModelSource` as JSON per sprite, '' if unknown."""
+    """Return metadata naming the models of sprites. sources: a `ModelSource` as JSON per sprite, '' if unknown."""
     known = list(dict.fromkeys(filter(None, sources)))
     return {PROVENANCE: f"[{', '.join(known)}]"} if known else {}
 
 
 def parse_provenance(text: str) -> list[ModelSource]:
-    """Parse a JSON list of model sources from the metadata of saved sprites. Raises ValueError."""
+    """Parse a JSON list of model sources from saved sprites' metadata. Raises ValueError."""
     return records.parse(text, list[ModelSource])
 
 
 @dataclass(frozen=True)
 class Copies:
-    """How many generated sprites are near copies of training sprites."""
+    """A measurement of near copies of training sprites among generated sprites."""
 
     step: records.Count  # training step of the measurement
     share: float  # copies among generated sprites, 0 to 1
-    among_real: float  # the same measure for real sprites outside the training set, for comparison
+    among_real: float  # copies among real sprites outside the training set, 0 to 1, for comparison
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,13 @@ class Card:
     format: int = FORMAT
 
     def to_json(self) -> bytes:
-        """Return the card as a JSON file. The last field holds the SHA-256 of the other fields."""
+        """Return the card as a JSON file. The last field holds the SHA-256 over the other fields."""
         values = dataclasses.asdict(self)
         return (json.dumps({**values, "sha256": _checksum_of(values)}, indent=2) + "\n").encode()
 
 
 def card_paths(target: Path) -> tuple[Path, Path]:
-    """Return the paths of the card for an exported file: JSON, then HTML."""
+    """Return the card's paths for an exported file: JSON, then HTML."""
     return target.with_name(target.name + JSON_ENDING), target.with_name(target.name + PAGE_ENDING)
 
 

@@ -22,8 +22,8 @@ from studio.exports.onnx_graph import ExportGraph, graph_of
 from studio.exports.source_code import fill_in
 
 _ABOUT = "about.json"
-_TENSORS = ("weight_", "tensor_")  # names of files with raw numbers; other files may be pickled
-_ROUNDS = 8  # rounds of a model of sets; half of the studio's, because tracing unrolls the rounds
+_TENSORS = ("weight_", "tensor_")  # prefixes of files with raw numbers; other files may hold pickles
+_ROUNDS = 8  # rounds for a model of sets; half the studio's number, because tracing unrolls the rounds
 _STEPS = 1  # recipes without a flow draw in a single pass
 
 
@@ -89,7 +89,7 @@ def _graph(model: ExportableModel) -> ExportGraph:
 
 
 def _check(data: bytes, path: Path, model: ExportableModel) -> None:
-    """Raise ExportError if the file is damaged, of another model, or contains pickled objects, which could run code."""
+    """Raise ExportError for a damaged file, another model, or pickled objects, which could run code."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             damaged = archive.testzip()

@@ -1,4 +1,4 @@
-"""The layout of a sprite sheet, and its JSON in Aseprite's format."""
+"""Lay out a sprite sheet, and describe the sheet as JSON in Aseprite's format."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class SheetLayout:
     width: int
     height: int
     columns: int
-    filled: tuple[int, ...] | None = None  # cell number by frame; None if frames fill all cells
+    filled: tuple[int, ...] | None = None  # cell number by frame; None if frames fill every cell in order
 
     def positions(self) -> list[tuple[int, int]]:
-        """Return the position (x, y) of each frame, in pixels."""
+        """Return the frames' positions (x, y) in pixels."""
         numbers = range(self.count) if self.filled is None else self.filled
         cells = (divmod(number, self.columns) for number in numbers)
         return [(column * self.width, row * self.height) for row, column in cells]
@@ -53,10 +53,10 @@ def sheet_json(
     durations_ms: Sequence[int], pixels: Literal["RGBA8888", "I8"] = "RGBA8888", *,
     tags: Sequence[tuple[str, int, int]] = (),
 ) -> bytes:  # fmt: skip
-    """Return the JSON of a sheet in the format that Aseprite calls 'Array'. image: file name of the sheet.
+    """Describe a sheet as JSON in the format that Aseprite calls 'Array'. image: the sheet's file name.
 
-    names, durations_ms: one per frame. classes: one per frame, or empty; they become folders in the frame names,
-    without '..', because other programs use the names as paths. tags: animations: name, first and last frame.
+    names, durations_ms: by frame. classes: by frame, or empty. Classes become folders in the frame names, without '..',
+    because other programs use frame names as paths. tags: animations: name, first and last frame.
     """
     if classes:
         folders = ([part for part in re.split(r"[/\\]", label) if part.strip(" .")] for label in classes)

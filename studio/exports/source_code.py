@@ -52,7 +52,7 @@ def collect(
 
 
 class _Collector:
-    """Collects source code with its dependencies. missing: names that come from forbidden packages."""
+    """Collects source code with dependencies. missing: names from forbidden packages."""
 
     def __init__(self, known: Collection[str], packages: frozenset[str]) -> None:
         self.imports: dict[str, str] = {}
@@ -61,7 +61,7 @@ class _Collector:
         self._known, self._packages = {*known}, packages
 
     def add(self, item: Any) -> None:
-        """Add the source of a class or function after its dependencies, unless it was added before."""
+        """Add a class's or function's source after the dependencies, unless known already."""
         if item.__name__ in self._known:
             return
         self._known.add(item.__name__)
@@ -99,7 +99,7 @@ def _source(item: Any) -> str:
 
 @functools.cache
 def free_names(code: str) -> frozenset[str]:
-    """Return the names that `code` reads without defining them, except built-ins. Ignores scopes."""
+    """Return the names read but not defined in `code`, except built-ins. Ignores scopes."""
     read: set[str] = set()
     bound: set[str] = set(dir(builtins)) | {"__name__", "__file__"}
     for node in ast.walk(ast.parse(code)):
@@ -118,7 +118,7 @@ def free_names(code: str) -> frozenset[str]:
 
 @functools.cache
 def first_paragraphs(code: str) -> str:
-    """Return `code` with each docstring cut to its first paragraph."""
+    """Cut every docstring in `code` to the first paragraph."""
     lines: list[str | None] = [*code.splitlines()]
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
@@ -133,7 +133,7 @@ def first_paragraphs(code: str) -> str:
 
 
 def defined_names(code: str) -> set[str]:
-    """Return the names that `code` defines at its top level."""
+    """Return the names defined at the top level of `code`."""
     found: set[str] = set()
     for node in ast.parse(code).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -145,7 +145,7 @@ def defined_names(code: str) -> set[str]:
 
 @functools.cache
 def _module_imports(module: ModuleType, packages: frozenset[str]) -> dict[str, str]:
-    """Return the import statements of a module from `packages`, by the name that each binds."""
+    """Return a module's import statements from `packages`, by bound name."""
     try:
         tree = ast.parse(inspect.getsource(module))
     except (OSError, TypeError, SyntaxError):
@@ -169,7 +169,7 @@ def _import_name(alias: ast.alias) -> str:
 def format_imports(lines: Collection[str], needed: Collection[str] | None = None) -> str:
     """Merge and sort import statements: the standard library first, then other packages.
 
-    needed: names used by the code; other imports are dropped. None keeps all imports.
+    needed: names used by the code; drops other imports. None keeps every import.
     """
     modules: set[str] = set()
     names: dict[str, set[str]] = defaultdict(set)  # by module

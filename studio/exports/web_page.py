@@ -118,14 +118,14 @@ class WebPage(CVerification, ModelExport[CConfig]):
 
 
 def _chosen(model: ExportableModel, values: Mapping[str, str]) -> list[bool]:
-    """Return for each value of the model's attributes whether it is chosen. values: by attribute."""
+    """Return True for chosen attribute values, in the model's order. values: chosen value by attribute."""
     return [value == values.get(name) for name, known in model.attributes.items() for value in known]
 
 
 def _complete(
     engine: WasmEngine, config: CConfig, cells: Tensor, given: Tensor, chances: Tensor, least: int
 ) -> NDArray[np.float32]:
-    """Return the outputs of the engine for a set of the comparison. Raises ExportError."""
+    """Return the engine's outputs for a set to compare. Raises ExportError."""
     inputs = cells.numpy(), given.numpy()
     if not verification.draws_sets(config):
         return engine.odds(*inputs, chances.numpy(), least)
@@ -179,7 +179,7 @@ def about_of(model: ExportableModel) -> dict[str, Any]:
 
 
 def _names(model: ExportableModel) -> Sequence[str]:
-    """Return the names of what the model makes: of its classes, numbers or cells."""
+    """Return the names of the model's classes, numbers or cells."""
     return {"numbers": model.target_names, "sets": model.cells}.get(model.makes, model.class_names)
 
 

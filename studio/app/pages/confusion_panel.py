@@ -1,4 +1,4 @@
-"""A confusion matrix and the sprites of its chosen cell, for the pages Train and Runs."""
+"""A confusion matrix and the sprites behind the chosen cell, for the pages Train and Runs."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _NOT_RECORDED = "This run recorded only the numbers. Train it longer to see spri
 
 
 class ConfusionPanel(QWidget):
-    """Left: a run's confusion matrix, of the classes or of an attribute. Right: the sprites of the chosen cell."""
+    """Shows a run's confusion matrix for classes or an attribute, and the chosen cell's sprites at the right."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
         self._run: Path | None = None
-        self._predictions: ClassPredictions | None = None  # of the shown matrix
-        self._matrices: Mapping[str, tuple[ValueConfusion, Sequence[str]]] = {}  # by attribute, '' for the classes
-        self._wanted: tuple[int, int] | None = None  # the chosen cell, while its sprites are loading
-        self._names: Sequence[str] = ()  # of the shown sprites
+        self._predictions: ClassPredictions | None = None  # counted in the shown matrix
+        self._matrices: Mapping[str, tuple[ValueConfusion, Sequence[str]]] = {}  # by attribute; '' for the classes
+        self._wanted: tuple[int, int] | None = None  # the chosen cell while the sprites load
+        self._names: Sequence[str] = ()  # names of the shown sprites
         self.matrix = ConfusionView()
         self.shown = factory.combo("Matrix", "Choose the class or an attribute.")
         self.title = factory.ElidedLabel("heading", Qt.TextElideMode.ElideMiddle)
@@ -62,10 +62,11 @@ class ConfusionPanel(QWidget):
         predictions: ClassPredictions | None, attributes: Mapping[str, ValueConfusion] = NO_MATRICES,
         values: Mapping[str, Sequence[str]] = NO_VALUES,
     ) -> None:  # fmt: skip
-        """Show a run's counts int64 [K, K] of [true class, predicted class], and the sprites of the chosen cell.
+        """Show a run's confusion matrix and the chosen cell's sprites.
 
-        predictions: the predicted class of each validation sprite; None if the run did not record them. attributes:
-        the matrices of attributes, which the user can choose instead. values: the values of each attribute.
+        counts: int64 [K, K], validation sprites by true and predicted class. predictions: predicted class by validation
+        sprite; None if not recorded. attributes: confusion by attribute, for the user to choose instead. values: value
+        names by attribute.
         """
         if run != self._run:
             self.matrix.matrix.set_chosen(None)
@@ -88,7 +89,7 @@ class ConfusionPanel(QWidget):
         chosen = self.matrix.matrix.chosen()
         if chosen is None:
             self._show_note(_CLICK)
-        elif self.isVisible():  # a hidden panel keeps its older sprites instead of reading the data again
+        elif self.isVisible():  # don't read the data again for a hidden panel
             self._on_cell_chosen(*chosen)
 
     def clear(self) -> None:
@@ -96,7 +97,7 @@ class ConfusionPanel(QWidget):
 
     @Slot(int, int)
     def _on_cell_chosen(self, true: int, predicted: int) -> None:
-        """Load the sprites of a cell, or show why there are none."""
+        """Load a cell's sprites, or show why the cell has no sprites to show."""
         matrix = self.matrix.matrix
         matrix.set_chosen((true, predicted))
         self._wanted = None

@@ -20,12 +20,12 @@ from studio.engine.runs.folder import RunDir
 
 
 class SampleMenu(QObject):
-    """Fills the context menu of a view of samples. edit_requested: a sample was opened in the editor."""
+    """Fills the context menu in a view of samples. edit_requested: the user opened a sample in the editor."""
 
     edit_requested = Signal()
 
     def __init__(self, view: SpriteSheetView, session: Session, shown: Callable[[], tuple[Path, int] | None]) -> None:
-        """Fill the menu. shown: returns the run folder and the step of the shown samples; None without samples."""
+        """Fill the menu. shown: returns the shown samples' run folder and step; None without samples."""
         super().__init__(view)
         self._view, self._session, self._shown = view, session, shown
         menu = view.menu
@@ -42,7 +42,7 @@ class SampleMenu(QObject):
 
     @Slot()
     def _refresh(self) -> None:
-        """Offer the editor, unless the run is a model of sets, which can't edit single sprites."""
+        """Offer the editor, except for models of sets, which can't edit single sprites."""
         shown, training = self._shown(), self._session.training
         run = self._session.runs.at(shown[0]) if shown is not None else None
         record = run.record if run is not None else training.record
@@ -50,7 +50,7 @@ class SampleMenu(QObject):
         self._edit.setVisible(recipe is None or recipe.makes != "sets")
 
     def _sprite(self) -> NamedSprite | None:
-        """Return the current sample, None without one."""
+        """Return the current sample; None without a current sample."""
         row, shown = self._view.current_row(), self._shown()
         if row < 0 or shown is None:
             return None

@@ -1,4 +1,4 @@
-"""Exchange colour ramps of sprites: recolour a material and keep its shading."""
+"""Exchange colour ramps in sprites: recolour a material and keep the shading."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from studio.data.images.canvas import OPAQUE, as_rgba, as_uint32
 class RampExchange:
     """Recolours sprites: replaces ramps by other ramps.
 
-    A colour outside all ramps follows the ramp of its nearest colour.
+    A colour outside the ramps follows the nearest colour's ramp.
     """
 
     def __init__(self, ramps: Ramps, targets: Mapping[str, Ramp]) -> None:
-        """Create an exchange. ramps: of the sprites. targets: the new ramp by the name of the old ramp."""
+        """Create an exchange. ramps: the sprites' ramps. targets: new ramp by the old ramp's name."""
         self._known = np.concatenate([ramp.colours for ramp in ramps])
         self._ramp_of = np.repeat(np.arange(len(ramps)), [len(ramp.colours) for ramp in ramps])
         self._ramps, self._targets = ramps, targets
 
     def __call__(self, rgba: Rgba) -> Rgba:
-        """Return a recoloured copy of uint8 [..., 4] with the same alpha."""
+        """Return a recoloured copy of uint8 [..., 4]. Alpha doesn't change."""
         pixels = as_uint32(rgba)
         used = np.unique(pixels[rgba[..., 3] > 0] | OPAQUE)
         if not len(used):
@@ -36,7 +36,7 @@ class RampExchange:
         return as_rgba(np.where(rgba[..., 3] > 0, (becomes[found] & ~OPAQUE) | (pixels & OPAQUE), pixels))
 
     def becomes(self, colours: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the new colour of each colour: uint8 [K, 3]."""
+        """Map colours to new colours: uint8 [K, 3] -> uint8 [K, 3]."""
         lab = to_oklab(colours)
         where = nearest_colours(lab, to_oklab(self._known))
         result = colours.copy()
@@ -80,7 +80,7 @@ def _steps(ramp: Ramp, target: Ramp, lightness: NDArray[np.float64]) -> NDArray[
 
 
 def _fitted(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Move lightness into the range of the target as little as possible; scale only a wider range down."""
+    """Move lightness into the target's range as little as possible; scale down only a wider range."""
     low, high = target[0], target[-1]
     if source[-1] - source[0] > high - low:
         return np.asarray(low + (source - source[0]) * (high - low) / (source[-1] - source[0]))
@@ -88,6 +88,6 @@ def _fitted(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray
 
 
 def _packed(colours: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Return opaque colours, uint8 [K, 3], as numbers in the format of `as_uint32`."""
+    """Convert colours, uint8 [K, 3], to opaque pixels in the format of `as_uint32`."""
     opaque = np.full((len(colours), 1), 255, np.uint8)
     return as_uint32(np.concatenate([colours, opaque], 1))

@@ -1,6 +1,6 @@
-"""The import settings of the window, stored for each set of opened paths: one JSON file per set in the studio's home.
+"""Store the window's import settings per set of opened paths: a JSON file per set in the studio's home.
 
-The command line does not follow these settings: it imports with its own flags, and says which settings differ.
+The command line ignores stored settings: commands import by their flags, and report differing settings.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from studio.core.names import escape_unprintable
 from studio.data.options import ImportOptions
 
 _VERSION = 1
-_DAMAGED = ".damaged"  # suffix of the copy of a damaged file
+_DAMAGED = ".damaged"  # suffix for a copy of a damaged file
 
 
 class StoredOptionsError(BadInputError):
-    """A file of stored import settings that is damaged, unreadable or from a newer version."""
+    """A damaged or unreadable file of stored import settings, or a newer version's file."""
 
 
 class _OptionsFile(msgspec.Struct, forbid_unknown_fields=True):
     version: int
-    paths: list[str]  # to make the file readable
-    options: dict[str, Value]  # those that differ from their defaults
+    paths: list[str]  # for human readers of the file
+    options: dict[str, Value]  # options that differ from the defaults
 
 
 def options_path(sources: Sequence[Path]) -> Path:
-    """Return the file for a set of imported paths, in any order."""
+    """Return the file for a set of imported paths. The order of `sources` doesn't matter."""
     full = sorted(os.path.normcase(os.path.abspath(path)) for path in sources)  # noqa: PTH100 - as in resolve_roots
     digest = hashlib.sha256(b"\0".join(map(os.fsencode, full))).hexdigest()[:16]
     return paths.import_settings() / f"{files.safe_name(Path(full[0]).name)}-{digest}.json"
 
 
 def read_options(sources: Sequence[Path]) -> ImportOptions:
-    """Read the settings with which the window last imported these paths; defaults if unknown.
+    """Read the settings of the window's last import of the paths `sources`; defaults if unknown.
 
     Raises StoredOptionsError.
     """
@@ -64,9 +64,9 @@ def read_options(sources: Sequence[Path]) -> ImportOptions:
 
 
 def store_options(sources: Sequence[Path], options: ImportOptions) -> None:
-    """Store import settings for these paths; default settings need no file. Raises OSError.
+    """Store import settings for the paths `sources`; default settings need no file. Raises OSError.
 
-    A damaged file is kept beside the new file, with the suffix '.damaged'.
+    Keeps a damaged file beside the new file, with the suffix '.damaged'.
     """
     path = options_path(sources)
     try:

@@ -1,4 +1,4 @@
-"""The marker file elsewhere.json in the local folder of a run that trains on another machine."""
+"""Read and write elsewhere.json: a marker in a run's local folder while the run trains on another machine."""
 
 import json
 from pathlib import Path
@@ -12,13 +12,13 @@ from studio.engine.runs.folder import REMOTE_FILE, RunDir, read_json, wrap_write
 
 
 class _RemoteMarker(msgspec.Struct, frozen=True):
-    """The content of elsewhere.json. on: machine and folder, as the user typed them after --on."""
+    """The content of elsewhere.json. on: machine and folder, as typed after --on."""
 
     on: str
 
 
 def remote_target_of(run: Path) -> str:
-    """Return the machine and folder where the run trains; '' if it trains here. Raises RunError."""
+    """Return the machine and folder of the run's remote training; '' for a local run. Raises RunError."""
     repair = "If no other machine trains the run, delete the file."
     found = read_json(run / REMOTE_FILE, _RemoteMarker, repair)
     return "" if found is None else found.on
@@ -38,7 +38,7 @@ def unmark_remote(run: Path) -> None:
 
 
 def raise_if_remote(run: Path) -> None:
-    """Raise RunError if the run trains on another machine, whose training would overwrite one here."""
+    """Raise RunError if the run trains on another machine, because the remote training would overwrite a local one."""
     if target := remote_target_of(run):
         again = command_line("studio", "resume", str(run), "--on", target)
         hint = f"Reconnect with: {again}. If that machine is lost for good, delete {REMOTE_FILE} from the run folder "

@@ -26,19 +26,19 @@ _SSH_COMMAND = (
     "ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5",
     "-o", "ServerAliveCountMax=3", "-o", "ControlMaster=auto", "-o", "ControlPersist=60",
 )  # fmt: skip
-_SSH_FAILED = 255  # exit code of ssh if it can't connect
-_RSYNC_LOST = (_SSH_FAILED, 10, 12, 30, 35)  # of rsync if the connection breaks: sockets, data stream, timeouts
+_SSH_FAILED = 255  # ssh's exit code without a connection
+_RSYNC_LOST = (_SSH_FAILED, 10, 12, 30, 35)  # rsync's exit codes after a broken connection: sockets, data, timeouts
 _RSYNC_OK = (0, 24)  # 24: a file was deleted during the copy; the next copy corrects this
 _DISK_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _NO_STUDIO, _NO_RSYNC = 3, 4
 # -s: send file names without the remote shell. --modify-window=-1: compare times to the nanosecond; otherwise rsync
-# skips a new version of equal length that was written within the same second.
+# skips a new version with equal length, written within a second.
 _RSYNC_FLAGS = ("-s", "--modify-window=-1")
 RENAME_LAST = "--delay-updates"  # rename all files at the end
 _PROBE_RSYNC = (*_RSYNC_FLAGS, RENAME_LAST, "--version")  # fails on macOS's own rsync, works on GNU rsync 3.1.3
 HOMEBREW_RSYNC = ("/opt/homebrew/bin/rsync", "/usr/local/bin/rsync")  # not on every login shell's PATH
 FIND_STUDIO = 'studio="$1/.venv/bin/studio"; [ -x "$studio" ] || studio=studio\n'
-# Print the studio's version and the path of an rsync with these flags; without one, the version of the first rsync.
+# Print the studio's version, and the path of an rsync with _RSYNC_FLAGS, or else the first rsync's version.
 _VERSIONS_SCRIPT = f"""\
 {FIND_STUDIO}
 command -v "$studio" >/dev/null 2>&1 || exit {_NO_STUDIO}
@@ -63,7 +63,7 @@ _TARGET = re.compile(  # user and host don't begin with '-': ssh would read an o
 
 @dataclass(frozen=True)
 class RemoteTarget:
-    """A folder on another machine, absolute or relative to its home folder. host: as for ssh, IPv6 without brackets."""
+    """A folder on another machine, absolute or relative to the home folder. host: as for ssh, IPv6 without brackets."""
 
     host: str
     folder: str
@@ -94,11 +94,11 @@ class RemoteTarget:
 
 
 class ConnectionLostError(RunError):
-    """Raised if the other machine can't be reached. A later attempt may succeed."""
+    """Raised after losing the connection to the other machine. A later attempt may succeed."""
 
 
 class SshConnection:
-    """Runs commands and copies run folders to and from the folder `target` on a machine. Create it with `connect`."""
+    """Runs commands on another machine, and copies run folders to and from `target`. `connect` creates connections."""
 
     def __init__(self, target: RemoteTarget, sockets: Path) -> None:
         self.target = target
@@ -139,7 +139,10 @@ class SshConnection:
         return output
 
     def send(self, run: Path, rules: Sequence[str]) -> None:
-        """Copy a run folder there by rsync filter `rules`, and delete files that are gone here. Raises RunError."""
+        """Copy a run folder to the other machine, and delete files there that are gone here. Raises RunError.
+
+        rules: rsync filter rules.
+        """
         code, stderr = self._rsync([*rules, "--delete", "--", f"{run.absolute()}/", self._remote_folder(run)])
         if any(message in stderr for message in _DISK_FULL):
             hint = "Free some space on that machine. The local run folder is complete."
@@ -240,12 +243,12 @@ def _connection_error(target: RemoteTarget, stderr: str) -> ConnectionLostError:
 
 
 def command_error(target: RemoteTarget, stderr: str) -> RunError:
-    """Return the error for a command that failed on the other machine. stderr: its error output."""
+    """Return the error for a failed command on the other machine. stderr: the command's error output."""
     return RunError(f"The command failed on {target}.", _error_line(stderr))
 
 
 def _error_line(text: str) -> str:
-    """Return a program's last line of output, ended with a period; '' for no output.
+    """Return a program's last line of output, ended with a period; '' without output.
 
     Leaves out rsync's summary and the studio's line about its guide.
     """

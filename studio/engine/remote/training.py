@@ -1,12 +1,12 @@
-"""Train a run on another machine: create it here, send it, train it there with `studio resume`, copy results back.
+"""Train a run on another machine: create the run here, send its folder, train with `studio resume`, copy results back.
 
-The remote run folder is `folder/NAME`. Beside the files of every run it has
+The remote run folder `folder/NAME` holds the files of every run, and
 
-    elsewhere.pid, elsewhere.exit   process id of the training, and its exit code once it has ended
+    elsewhere.pid, elsewhere.exit   process id of the training, and exit code after its end
     elsewhere.log                   output of the training
 
 The remote training doesn't depend on this process: the connection may break and this process may die. Other windows and
-commands watch and control the run through its local folder, as for any other run.
+commands watch and control the run through the local folder, like any other run.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ RETRY_S = 5.0  # after a lost connection
 _REQUEST_POLL_S = 0.25  # between checks for local control requests
 _EXIT_DONE, _EXIT_STOPPED, _EXIT_KILLED = 0, 130, 137  # exit codes of `studio resume`
 
-# Filter rules for rsync. The user's own files and the files of local processes are not copied.
+# Filter rules for rsync: don't copy the user's own files or local processes' files.
 _FOLDERS = ("/samples/", "/samples/*.png", "/checkpoints/", "/checkpoints/step-*/", "/checkpoints/step-*/*")
 _SEND_RULES = [
     *(f"--exclude=/{name}" for name in (RECORD_FILE, HEARTBEAT_FILE, REQUEST_FILE, "elsewhere.*", "notes.json")),
@@ -66,8 +66,8 @@ nohup sh -c '"$@" >"$0/elsewhere.log" 2>&1; echo $? >"$0/elsewhere.exit"' \\
   "$run" "$studio" resume "$run" "$@" </dev/null >/dev/null 2>&1 &
 echo $! >"$run/elsewhere.pid"
 """
-# After a restart, the process id may belong to another program; a dead process may still be listed as a zombie. /proc
-# tells, if it exists. During exec, a process has an empty command line.
+# After a restart, the process id may belong to another program, and a dead process may still appear as a zombie. /proc
+# tells both, if the system has /proc. During exec, a process has an empty command line.
 _STATE_SCRIPT = f"""\
 cd "$1/$2" 2>/dev/null || {{ echo "missing"; exit 0; }}
 pid=$(cat elsewhere.pid 2>/dev/null)
@@ -104,11 +104,11 @@ def check_remote(target: RemoteTarget) -> None:
 def train_remotely(
     path: Path, target: RemoteTarget, control: Control, *, device: str = "auto", more_min: float = 0.0
 ) -> Events:
-    """Train a local run on another machine until the training has ended and its files are copied back.
+    """Train a local run on another machine, until the training has ended and the files are back.
 
-    Follows the training if it already runs there. Yields its events, from RunStarted to RunFinished. device, more_min:
-    options for `studio resume` there. `control.stop` stops the training. Retries a lost connection forever; yields
-    Blocked while files can't be copied, such as on a full disk. Raises RunError, TrainingError.
+    Follows a training that already runs on the machine. Yields the training's events, from RunStarted to RunFinished.
+    device, more_min: options for the remote `studio resume`. `control.stop` stops the training. Retries a lost
+    connection forever; yields Blocked while copying fails, for example on a full disk. Raises RunError, TrainingError.
     """
     if marker.remote_target_of(path) != str(target):
         marker.raise_if_remote(path)
@@ -122,7 +122,7 @@ def train_remotely(
 
 
 class _RemoteState(msgspec.Struct, frozen=True):
-    """The state printed by _STATE_SCRIPT. exit_code: of an ended training. steps, samples: of files there."""
+    """The state printed by _STATE_SCRIPT. exit_code: of an ended training. steps, samples: steps of remote files."""
 
     has_folder: bool = False
     trains: bool = False
@@ -151,17 +151,17 @@ class _RemoteState(msgspec.Struct, frozen=True):
 
 
 class RemoteTraining:
-    """Sends a run to another machine, trains it there, copies results back. The caller holds the run's local lock."""
+    """Sends a run to another machine, trains the run there, copies results back. The caller holds the local lock."""
 
     def __init__(self, run: RunDir, connection: SshConnection, control: Control) -> None:
         self._run, self._connection, self._control = run, connection, control
         self._name, self._target = run.path.name, str(connection.target)
         self._watcher = RunWatcher(run.path)
-        self._sent_request = ControlRequest()  # the newest request that was sent
-        self._can_request = False  # whether the remote training has a heartbeat
+        self._sent_request = ControlRequest()  # the newest sent request
+        self._can_request = False  # True while the remote training has a heartbeat
         self._exit_code: int | None = None
         self._last_words = ""
-        self._blocked_reason = ""  # as last reported; empty while it trains
+        self._blocked_reason = ""  # as last reported; '' while the run trains
         self._is_disconnected = False
 
     def begin(self, device: str, more_min: float) -> Generator[Event, None, bool]:
@@ -205,7 +205,7 @@ class RemoteTraining:
         return True
 
     def follow(self) -> Events:
-        """Copy files here and forward requests until the training ends; yields its events. Raises RunError."""
+        """Copy files here and forward requests until the training ends; yields the events. Raises RunError."""
         while self._exit_code is None:
             try:
                 found = self._sync_once()
@@ -228,7 +228,7 @@ class RemoteTraining:
             self._exit_code = found.exit_code
 
     def end(self) -> RunFinished:
-        """Unmark the run after its remote training; return RunFinished. Raises RunError, TrainingError if it failed."""
+        """Unmark the run after the remote training; return RunFinished. Raises RunError, TrainingError if it failed."""
         path, progress = self._run.path, self._run.progress()
         clear_control_files(path)
         marker.unmark_remote(path)
@@ -263,7 +263,7 @@ class RemoteTraining:
         return _RemoteState.parse(self._connection.run(_STATE_SCRIPT, self._name))
 
     def _fetch(self, found: _RemoteState) -> None:
-        """Copy new files here; metrics.jsonl comes last, because its lines refer to the other files."""
+        """Copy new files here, metrics.jsonl last, because its lines refer to other files."""
         self._connection.fetch(self._run.path, _FETCH_RULES)
         self._rotate(found)
         self._connection.fetch(self._run.path, _FETCH_LAST_RULES)
@@ -271,9 +271,9 @@ class RemoteTraining:
     def _rotate(self, found: _RemoteState) -> None:
         """Delete old local checkpoints and sample images, as a local training would.
 
-        found: the remote state. Keeps files that still exist on the other machine, because they would be copied again.
+        found: the remote state. Keeps files that still exist on the other machine, because rsync would copy them again.
         """
-        from studio.engine import catalog  # both import torch, which commands that only watch a run don't need
+        from studio.engine import catalog  # imports torch, which commands that only watch a run don't need
         from studio.engine.runs import checkpoints
 
         best_by = catalog.recipe(self._run.record().recipe).best_by
@@ -282,7 +282,7 @@ class RemoteTraining:
             thin_samples(self._run, in_use=found.samples)
 
     def _sync_once(self) -> _RemoteState:
-        """Forward requests and copy new files here; return the remote state from before, whose files are all copied."""
+        """Forward requests and copy new files here; return the remote state before the copy."""
         found = self._read_state()
         self._can_request = found.live is not None
         if found.is_gone:
@@ -303,7 +303,7 @@ class RemoteTraining:
         return msgspec.structs.replace(asked, stop=asked.stop or self._control.stop)
 
     def _new_events(self, found: _RemoteState) -> Events:
-        """Yield the new events of the remote training, and a Notice if it is blocked, for example by a full disk."""
+        """Yield the remote training's new events, and a Notice for a blocked training, for example by a full disk."""
         for event in self._watcher.poll():
             if isinstance(event, RunStarted):
                 with contextlib.suppress(RunError):  # evaluations of later checkpoints stay listed
@@ -324,7 +324,7 @@ class RemoteTraining:
             yield Notice("warning", title, f"{lost} The remote training continues. Reconnecting…")
 
     def _wait(self, seconds: float) -> None:
-        """Wait some seconds, or less if a request such as Stop arrives in the local run folder, to be sent on."""
+        """Wait some seconds, or less if a request such as Stop arrives in the local run folder."""
         end_s = time.monotonic() + seconds
         while time.monotonic() < end_s and not (self._can_request and self._local_request() != self._sent_request):
             time.sleep(_REQUEST_POLL_S)

@@ -36,12 +36,12 @@ from studio.engine.training.state import Training
 
 _log = logging.getLogger(__name__)
 
-MAX_REFERENCE = 4096  # real sprites in a distance: its kernel matrix has as many rows and columns
-TIME_SHARE = 0.05  # most of the run's time that measuring may take
-FEATURE_SHARE = 0.2  # at the start: the features must be ready early
-FINAL_SHARE = 0.15  # per checkpoint, at the end of a run too short for measurements
-CHECKPOINT_SHARE = 0.01  # of the run's time: least time between checkpoints that are saved only for a measurement
-OOM_RETRY_S = 300.0  # until measuring is tried again after the device was full
+MAX_REFERENCE = 4096  # limit of real sprites in a distance, because the kernel matrix grows with the square
+TIME_SHARE = 0.05  # limit of the time for measuring, as a share of the run's time
+FEATURE_SHARE = 0.2  # limit at the start, because features must be ready early
+FINAL_SHARE = 0.15  # limit per checkpoint at the end of a run too short for measurements
+CHECKPOINT_SHARE = 0.01  # least time between checkpoints saved only for a measurement, as a share of the run's time
+OOM_RETRY_S = 300.0  # pause before measuring again on a full device
 _WORK = "quality measurements"
 _WARM_UP = 20  # first, slower slices of feature training
 _FORECAST = 30  # slices after which the rest can be estimated
@@ -50,7 +50,7 @@ _FORECAST = 30  # slices after which the rest can be estimated
 class QualityMeter:
     """Measures the quality of new sprites again and again during a training.
 
-    Does nothing for models that don't draw sprites. Measures only checkpoints, so that the best can be loaded later.
+    Does nothing for models that don't draw sprites. Measures only checkpoints, to load the best later.
     """
 
     def __init__(self, training: Training, control: Control, clock: Stopwatch) -> None:
@@ -59,12 +59,12 @@ class QualityMeter:
         self._spent_s = 0.0
         self._warm_up_s = 0.0  # in the first slices
         self._features_s = 0.0  # in feature training
-        self._ready_s = 0.0  # when the features were ready
+        self._ready_s = 0.0  # time when the features became ready
         self._measured_step = -1
         self._is_training_features = True
         self._waits_for_checkpoint = False
-        self._retry_at_s = 0.0  # after the device was full
-        self._reference: _Reference | None = None  # None until the features are trained
+        self._retry_at_s = 0.0  # don't measure before, because the device was full
+        self._reference: _Reference | None = None  # None until features are ready
         self._can_measure = training.recipe.makes == "sprites" and len(training.train_sample) >= MIN_SPRITES
         # The running measurement, advanced one slice at a time.
         self._slices: Events | None = self.measure_forever() if self._can_measure else None
@@ -97,8 +97,8 @@ class QualityMeter:
     def finish(self) -> Events:
         """Measure the final model; yields Progress and QualityMeasured.
 
-        After a run that was too short to measure, it only counts copies of training sprites, and yields a Notice if
-        there are many. Stops without a result when `control.stop` is set.
+        After a run too short for measurements, only counts copies of training sprites, and yields a Notice for many
+        copies. Ends without a result once `control.stop` is set.
         """
         if not self._can_measure or self._measured_step == self._training.step:
             return
@@ -111,7 +111,7 @@ class QualityMeter:
         self._slices = None
 
     def cannot_finish(self, learning: Progress) -> bool:
-        """Return whether the run will end before its first measurement. learning: progress of the features."""
+        """Return whether the run will end before the first measurement. learning: progress of feature training."""
         if learning.done == _WARM_UP:
             self._warm_up_s = self._spent_s
         if learning.done != _FORECAST:
@@ -133,7 +133,7 @@ class QualityMeter:
         return TIME_SHARE * (self._training.planned_s() - self._start_s)
 
     def measure_forever(self) -> Events:
-        """Measure each new checkpoint; when the device is full, wait OOM_RETRY_S and continue."""
+        """Measure every new checkpoint; on a full device, wait OOM_RETRY_S and continue."""
         while True:
             with self._training.side_work.skip_if_full(_WORK):
                 yield from self._measure_each_checkpoint()
@@ -205,11 +205,11 @@ class QualityMeter:
 
 @dataclass(frozen=True, eq=False)
 class _Reference:
-    """The real sprites that new sprites are compared with: their features, and the scores between real sprites."""
+    """Real sprites for comparison with new sprites: features, and scores between real sprites."""
 
     features: SpriteFeatures
     real: Features
-    known: Sprites  # searched for copies at the indices `learnt`
+    known: Sprites  # sprites at the indices `learnt`: search among them for copied ones
     learnt: Indices
     against: Literal["held-out", "training"]
     kid_real: float  # real sprites against real sprites
@@ -238,7 +238,7 @@ def _draw(model: TrainedModel, training: Training, count: int) -> Drawing:
 
 
 def _within(most_s: float, drawing: Drawing, clock: Stopwatch) -> Generator[Event, None, Rgba | None]:
-    """Return the sprites of the generator `drawing`; None once it would take more than `most_s` seconds."""
+    """Return the sprites from the generator `drawing`; None if drawing would take over `most_s` seconds."""
     start_s = clock.now_s()
     for progress in (steps := Steps(drawing)):
         if progress.done and (clock.now_s() - start_s) * progress.total > most_s * progress.done:
@@ -259,9 +259,9 @@ def _save_metrics(training: Training, step: int, figures: Mapping[str, float]) -
 
 
 def _make_reference(training: Training, features: SpriteFeatures) -> Generator[Event, None, _Reference]:
-    """Compute the features and scores of real sprites, for comparison with new ones; yields Progress.
+    """Compute features and scores of real sprites, to compare new sprites with; yields Progress.
 
-    With too few validation sprites, it compares with training sprites, and one half of these with the other.
+    With too few validation sprites, uses training sprites, and compares two halves of the training sprites.
     """
     yield Progress(0, 3, "real sprites measured")
     known, heldout = training.train_sample.rgba, training.heldout_sprites
@@ -280,7 +280,7 @@ def _make_reference(training: Training, features: SpriteFeatures) -> Generator[E
 
 
 def _copies_among_unseen(training: Training) -> Generator[Event, None, float]:
-    """Return the share of unseen real sprites that look like copies of training sprites by chance."""
+    """Return the share of unseen real sprites that resemble copies of training sprites by chance."""
     learnt, heldout = training.split.training, training.heldout_sprites
     unseen = stride_subsample(heldout, QUALITY_SPRITES)
     if len(heldout) < MIN_SPRITES:
@@ -291,6 +291,6 @@ def _copies_among_unseen(training: Training) -> Generator[Event, None, float]:
 
 
 def _copies(sprites: Rgba, known: Sprites, learnt: Indices, device: torch.device) -> Generator[Event, None, float]:
-    """Return the share of `sprites` that copy a training sprite. learnt: indices of the training sprites in `known`."""
+    """Return the share of `sprites` that copy a training sprite. learnt: indices of training sprites in `known`."""
     found = yield from find_copies(sprites, known, learnt, device)
     return float(found.is_copy.mean())

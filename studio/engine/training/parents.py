@@ -1,4 +1,4 @@
-"""Parent models: the weights of another run, or of a starter bundled with the studio, start a new training."""
+"""Start a training from a parent model's weights: another run, or a starter bundled with the studio."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ from studio.engine.runs.checkpoints import Tensors
 from studio.engine.runs.folder import Ancestor, RunDir, RunRecord, wrap_read_errors, wrap_write_errors
 from studio.recipes.base import CellSlices, Recipe, Spec
 
-_LENGTH_BYTES = 8  # at the start of a safetensors file: the length of the JSON header
+_LENGTH_BYTES = 8  # a safetensors file starts with the JSON header's length
 STARTER_LIMIT = 200  # sprites or sets; up to this many, a starter gives cleaner sprites and fewer copies
 _STARTER_NAMES = {"generator": "starter"}  # names of files, if not the recipe's name
 _HINT = "Train from scratch, or start from another model."
@@ -35,28 +35,27 @@ _HINT = "Train from scratch, or start from another model."
 
 @dataclass(frozen=True, eq=False)
 class Parent:
-    """A trained model that gives its weights to a new run."""
+    """A trained model whose weights start a new run."""
 
-    settings: Mapping[str, Value]  # fixed by the weights, such as the width
+    settings: Mapping[str, Value]  # fixed by the weights, for example the width
     spec: Spec
     weights: Tensors
     ancestors: tuple[Ancestor, ...]  # this model, its own parent, and so on
 
     def adapt(self, config: TrainingConfig) -> TrainingConfig:
-        """Return the config with the settings that this model's weights require, such as the width."""
+        """Return the config with the settings that this model's weights require, for example the width."""
         return config.replace(**self.settings)
 
     def copy_weights(self, network: nn.Module, recipe: Recipe, spec: Spec) -> int:
         """Copy this model's weights into a new network.
 
-        Returns how many parameters were skipped because of different shapes. Weights that the parent lacks keep their
-        values. Rows of class and number embeddings are matched by name. Rows of new classes keep their random values:
-        starting from the row for 'any class', they would learn to differ late. Slices of cells are copied from the
-        cells that match best.
+        Returns the number of parameters skipped because of different shapes. Weights unknown to the parent keep their
+        values. Class and number embeddings copy rows by name. Rows of new classes keep random values: started from the
+        row for 'any class', new classes would learn to differ late. Slices of cells come from the best matching cells.
         """
         rows, known_rows, left = recipe.rows(spec), recipe.rows(self.spec), 0
         slices, known_slices = recipe.cell_slices(spec), recipe.cell_slices(self.spec)
-        buffers = {name for name, _ in network.named_buffers()}  # of other shapes: computed from the training sprites
+        buffers = {name for name, _ in network.named_buffers()}  # from training sprites: not counted as skipped
         with torch.no_grad():
             for name, own in network.state_dict().items():
                 given = self.weights.get(name)
@@ -73,7 +72,7 @@ class Parent:
 
 @dataclass(frozen=True)
 class StarterInfo:
-    """The description of a starter, the bundled model of a recipe, as JSON in its file."""
+    """A starter's description, stored as JSON in the starter's file. A starter is a recipe's bundled model."""
 
     recipe: str
     settings: Mapping[str, Value]  # fixed by the starter's weights
@@ -81,7 +80,7 @@ class StarterInfo:
     step: int
     data_title: str
     data_fingerprint: str
-    cells: tuple[str, ...] = ()  # of a model of sets
+    cells: tuple[str, ...] = ()  # empty unless the model makes sets
 
 
 def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
@@ -96,7 +95,7 @@ def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
 
 
 def describe_examples(recipe: Recipe, sprites: Sprites) -> str:
-    """Describe for users how many examples there are: '60 sprites', or '30 characters' for a recipe of sets."""
+    """Describe the number of examples for users: '60 sprites', or '30 characters' for a recipe of sets."""
     return count(recipe.count_examples(sprites), recipe.noun)
 
 
@@ -119,7 +118,10 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
 
 
 def save_start(run: RunDir, network: nn.Module) -> str:
-    """Write a new run's start weights, as the parent may be deleted; return their SHA-256. Raises UnwritableError."""
+    """Write a new run's start weights; return the SHA-256. Raises UnwritableError.
+
+    The run keeps its own copy, because the user may delete the parent.
+    """
     content = checkpoints.serialize(network.state_dict())
     with wrap_write_errors(run.path):
         run.write_file(run.start.name, content)
@@ -140,7 +142,7 @@ def load_start(run: RunDir, record: RunRecord, network: nn.Module) -> None:
 
 
 def settings_fixed_by(record: RunRecord, recipe: Recipe) -> dict[str, Value]:
-    """Return the settings that a run's weights fix for trainings that start from them. Raises UsageError."""
+    """Return the settings that a run's weights fix for trainings from these weights. Raises UsageError."""
     config = recipe.Config.from_json(record.config)
     return {name: getattr(config, name) for name in recipe.fixed_by_weights}
 
@@ -156,7 +158,7 @@ def starter_info(recipe_name: str) -> StarterInfo | None:
 
 
 def starter_path(recipe_name: str) -> Path:
-    """Return the file of a recipe's bundled model, whether or not it exists."""
+    """Return the path for a recipe's bundled model, whether or not the file exists."""
     return paths.assets() / "starter" / f"{_STARTER_NAMES.get(recipe_name, recipe_name)}.safetensors"
 
 
@@ -170,16 +172,16 @@ def _load_starter(recipe: Recipe) -> Parent:
 
 
 def parse_starter(content: bytes, licence: str) -> Parent:
-    """Parse the content of a starter's file. licence: of its training sprites."""
+    """Parse a starter's file. licence: the licence of the starter's training sprites."""
     info = _read_info(BytesIO(content))
-    weights = {name: tensor.float() for name, tensor in parse_tensors(content).items()}  # to float32
+    weights = {name: tensor.float() for name, tensor in parse_tensors(content).items()}
     sha256 = hashlib.sha256(content).hexdigest()
     itself = Ancestor(STARTER, info.step, info.data_title, info.data_fingerprint, sha256, licence)
     return Parent(info.settings, Spec(info.size, (), cells=info.cells), weights, (itself,))
 
 
 def _read_info(file: BinaryIO) -> StarterInfo:
-    """Read the JSON header at the start of a safetensors file; the weights that follow are not read."""
+    """Read the JSON header of a safetensors file, without the weights."""
     length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
     header = json.loads(file.read(length))
     return records.parse(header["__metadata__"]["about"], StarterInfo)
@@ -192,15 +194,15 @@ def _copy_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Se
         if name in parent_row:
             own[row] = given[parent_row[name]]
     if len(own) > len(names) and len(given) > len(given_names):
-        own[-1] = given[-1]  # the row for any class
+        own[-1] = given[-1]  # row for any class
 
 
 def _copy_slices(own: Tensor, slices: Sequence[CellSlices], given: Tensor, given_slices: Sequence[CellSlices]) -> None:
-    """Copy the slices of each cell from the parent's best matching cell; slices of no cell from slices of no cell.
+    """Copy the slices of a cell from the parent's best matching cell, and slices without a cell likewise.
 
-    slices: of one or more dimensions; a weight between two cells is copied if both cells have a match.
+    slices: for one or more dimensions. A weight between two cells is copied if both cells have a match.
     """
-    places: list[Tensor | slice] = [slice(None)] * own.ndim  # where to copy to, for each dimension
+    places: list[Tensor | slice] = [slice(None)] * own.ndim  # target indices, by dimension
     for number, (slices_of_dim, known) in enumerate(zip(slices, given_slices, strict=True)):
         rows, given_rows = _rows_by_name(slices_of_dim.names), _rows_by_name(known.names)
         matches = dict(zip(rows, match_cells([*rows], [name for name in given_rows if name]), strict=True))

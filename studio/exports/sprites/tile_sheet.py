@@ -1,4 +1,4 @@
-"""`TileSheet`: a checked tile set with its sheet, the terrains as other programs number them, and a sample map."""
+"""`TileSheet`: a checked tile set with a sheet, terrains in other programs' numbering, and a sample map."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ from studio.exports.png import encode_png, sheet_layout
 from studio.exports.sprites.base import SpriteSet
 
 SIDES = (1, 3, 5, 7)  # indices in the places of a tile: upper, left, right, lower
-COUNTED: dict[TileKind, Sequence[int]] = {  # the places of a tile with a meaning, by kind
+COUNTED: dict[TileKind, Sequence[int]] = {  # places of a tile with a meaning, by kind
     "corner": CORNERS,
     "dual-grid": CORNERS,
     "blob": range(9),
     "edge": (*SIDES, CENTRE),
 }
-_NO_COLOUR = (128, 128, 128)  # RGB of a terrain whose tiles have no visible pixels
+_NO_COLOUR = (128, 128, 128)  # RGB for a terrain without visible pixels
 _WHERE = (
     "upper left corner", "upper side", "upper right corner", "left side", "centre", "right side", "lower left corner",
     "lower side", "lower right corner",
 )  # fmt: skip
-_MEETING = [  # for each place of a tile, the neighbouring cells (as places) that touch this point
+_MEETING = [  # by place of a tile: the neighbouring cells (as places) that touch this point
     [3 * row + column for row in {1, place // 3} for column in {1, place % 3}] for place in range(9)
 ]
-_MAP_WIDTH, _MAP_HEIGHT = 24, 16  # cells of the sample map
+_MAP_WIDTH, _MAP_HEIGHT = 24, 16  # size of the sample map in cells
 
 
 @dataclass(frozen=True, eq=False)
 class TileSheet:
-    """A tile set to save: its sheet, and the terrains in the numbering of other programs.
+    """A tile set to save, with a sheet and terrains in other programs' numbering.
 
-    Tiled and Godot give terrains to the points where tiles touch, and none to transparency. Two tiles that meet at a
-    point have equal terrains at the point.
+    Tiled and Godot give terrains to the points where tiles touch, and no terrain to transparency. Two tiles that meet
+    at a point have equal terrains at the point.
     """
 
     tile_set: TileSet
     grid: sheets.SheetLayout
     picture: bytes  # the sheet as PNG
     terrains: Sequence[str]  # without transparency
-    points: NDArray[np.int8]  # [N, 9], index into `terrains`, or ANY for no terrain
-    colours: Sequence[tuple[int, int, int]]  # RGB that other programs show for each terrain
+    points: NDArray[np.int8]  # [N, 9], index into `terrains`, or ANY without a terrain
+    colours: Sequence[tuple[int, int, int]]  # RGB for other programs, by terrain
 
     @classmethod
     def of(cls, sprites: SpriteSet) -> TileSheet:
-        """Check a tile set and arrange its tiles in a sheet. Raises ExportError for sprites that are no tile set."""
+        """Check a tile set and arrange the tiles in a sheet. Raises ExportError for sprites without a tile set."""
         tiles = sprites.tile_set
         if tiles is None:
             raise ExportError("These sprites are no tile set.", "Draw a tile set, or save a PNG sheet.")
         _check(tiles)
-        numbers = np.full(len(tiles.terrains) + 1, ANY, np.int8)  # the last entry is for ANY
+        numbers = np.full(len(tiles.terrains) + 1, ANY, np.int8)  # the last entry maps ANY to ANY
         is_visible = np.array([bool(name) for name in tiles.terrains])
         numbers[:-1][is_visible] = range(int(is_visible.sum()))
         terrains = [name for name in tiles.terrains if name]
@@ -69,11 +69,11 @@ class TileSheet:
 
     @property
     def size(self) -> int:
-        """The side of a tile in pixels."""
+        """The width of a tile in pixels."""
         return self.grid.width
 
     def sample(self) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-        """Return a random map of terrains, int8 [H, W], and its tiles: int64 [H', W']."""
+        """Return a random terrain map, int8 [H, W], and the map's tiles, int64 [H', W']."""
         tiles = self.tile_set
         extra = int(tiles.by_corners)
         terrain_map = random_map(len(tiles.terrains), _MAP_HEIGHT + extra, _MAP_WIDTH + extra, seed=0)
@@ -81,7 +81,7 @@ class TileSheet:
 
 
 def _check(tiles: TileSet) -> None:
-    """Raise ExportError if a terrain has no tile, or a tile has unknown or missing terrains."""
+    """Raise ExportError for a terrain without a tile, and for a tile with unknown or missing terrains."""
     counted = list(COUNTED[tiles.kind])
     places = tiles.places[:, counted]
     used = set(np.unique(places).tolist()) - {ANY}
@@ -99,7 +99,7 @@ def _check(tiles: TileSet) -> None:
 
 
 def _mean_colour(tiles: Rgba, points: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Return the mean RGB of the tiles with the most points of a terrain. points: int64 [N], points in each tile."""
+    """Return the mean RGB over tiles with the most points of a terrain. points: int64 [N], number of points by tile."""
     pixels = tiles[points == points.max()].reshape(-1, 4)
     visible = pixels[pixels[:, 3] > 0, :3]
     if not len(visible):
@@ -109,10 +109,10 @@ def _mean_colour(tiles: Rgba, points: NDArray[np.int64]) -> tuple[int, int, int]
 
 
 def _points(tiles: TileSet) -> NDArray[np.int64]:
-    """Return the terrain of the point at each place, [N, 9]; ANY at places outside COUNTED.
+    """Return the terrain by tile and place, int64 [N, 9]; ANY at places outside COUNTED.
 
-    Where cells of several terrains meet, the point gets a terrain that has a tile for any neighbours, otherwise the
-    last terrain. The centre of a tile with terrains at its corners gets the terrain of most corners.
+    Where several terrains meet, the point gets a terrain whose tile fits any neighbours, otherwise the last terrain.
+    In tiles with terrains at the corners, the centre gets the commonest corner terrain.
     """
     places = tiles.places.astype(np.int64)
     if tiles.by_corners:

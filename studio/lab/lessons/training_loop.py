@@ -56,7 +56,7 @@ for step in range(5):
 
 
 def _check(names: Mapping[str, Any]) -> str:
-    """Compare the trained weights with those of a correct loop."""
+    """Compare the learner's trained weights with a correct loop's weights."""
     train, trained = names["train"], []
     for loop in (_train_correctly, train):
         torch.manual_seed(1)
@@ -77,7 +77,7 @@ def _train_correctly(network: nn.Module, optimizer: torch.optim.Optimizer, x: Te
 
 
 class TrainingLoop(Lesson):
-    """Executes the five lines of a training step one by one, and looks at every tensor after each line."""
+    """Executes a training step's five lines one by one, and shows the tensors after every line."""
 
     name = "training-loop"
     title = "The training loop"
@@ -193,7 +193,7 @@ def _distance(before: list[Tensor], network: nn.Module) -> float:
 
 
 def _gradient(network: nn.Module) -> str:
-    """Return the norm of all gradients as a text; 'none' before the first backward pass."""
+    """Return the total gradient norm as a text; 'none' before the first backward pass."""
     gradients = [weight.grad for weight in network.parameters() if weight.grad is not None]
     return decimal(float(nn.utils.get_total_norm(gradients))) if gradients else "none"
 

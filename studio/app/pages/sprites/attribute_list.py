@@ -14,7 +14,7 @@ from studio.app.widgets import factory
 from studio.core.formatting import number
 from studio.data.attributes.attributes import NO_ATTRIBUTES, NONE, Attributes
 
-_ANY = NONE - 1  # code of an attribute's own item: all values
+_ANY = NONE - 1  # code for an attribute's own item, which stands for every value
 _CODE, _ATTRIBUTE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 _CHOOSE = "Choose an attribute or a value first."
 _ROWS = 9  # the list grows up to this many rows
@@ -32,7 +32,7 @@ class AttributeList(QWidget):
         super().__init__()
         self.indices: NDArray[np.int64] | None = None
         self._edits, self._attributes = edits, NO_ATTRIBUTES
-        self.items: list[QTreeWidgetItem] = []  # of the tree, from top to bottom
+        self.items: list[QTreeWidgetItem] = []  # the tree's items, from top to bottom
         self.tree = QTreeWidget()
         self.tree.setColumnCount(2)
         self.tree.setHeaderHidden(True)
@@ -53,7 +53,7 @@ class AttributeList(QWidget):
         self.hide()
 
     def show_attributes(self, attributes: Attributes, total: int, *, keeps_choice: bool) -> None:
-        """List the attributes of `total` sprites. keeps_choice: keep the chosen values that still exist."""
+        """List the attributes of `total` sprites. keeps_choice: keep chosen values that still exist."""
         kept = self._chosen_names() if keeps_choice else set[tuple[str, str]]()
         self._attributes = attributes
         with QSignalBlocker(self.tree):
@@ -98,7 +98,7 @@ class AttributeList(QWidget):
         return {(item.data(0, _ATTRIBUTE), item.text(0)) for item in self.tree.selectedItems()}
 
     def _current(self) -> tuple[str, str]:
-        """Return attribute and value of the current item; value '' for an attribute, both '' for other items."""
+        """Return the current item's attribute and value: ('element', '') for an attribute, ('', '') for other items."""
         item = self.tree.currentItem()
         if item is None:
             return "", ""
@@ -120,7 +120,7 @@ class AttributeList(QWidget):
         factory.set_enabled(self.remove, reason, f"Remove this {what} from all sprites. Undo brings it back. (Del)")
 
     def _matching(self) -> NDArray[np.int64] | None:
-        """Return the indices of the sprites with a chosen value of each chosen attribute, int64 [n]; None for all."""
+        """Return the sprites with a chosen value in every chosen attribute, int64 [n]; None without a choice."""
         codes: dict[str, set[int]] = {}
         for item in self.tree.selectedItems():
             name, code = item.data(0, _ATTRIBUTE), item.data(0, _CODE)

@@ -39,8 +39,8 @@ class SpriteBrowser(QWidget):
     The page chooses sprites by class and colour; the search field narrows the choice.
     """
 
-    filtered = Signal()  # other sprites are shown
-    view_changed = Signal()  # the grid or the table is shown instead of the other
+    filtered = Signal()  # the shown sprites changed
+    view_changed = Signal()  # the grid replaced the table, or the table replaced the grid
     all_requested = Signal()  # show all classes and colours
 
     def __init__(self, session: Session) -> None:
@@ -79,7 +79,7 @@ class SpriteBrowser(QWidget):
         self._settings.set_text(_VIEW, "table" if self.as_table.isChecked() else "grid")
 
     def shows_table(self) -> bool:
-        """Return whether the table of sets is shown."""
+        """Return whether the browser shows the table of sets."""
         return self._has_sets and self.as_table.isChecked()
 
     @Slot()
@@ -90,10 +90,10 @@ class SpriteBrowser(QWidget):
         self.grid.setFocus()
 
     def show_sprites(self, sprites: Sprites, chosen: NDArray[np.int64] | None, *, is_same: bool) -> None:
-        """Show the sprites of an import. chosen: see `choose`.
+        """Show an import's sprites. chosen: see `choose`.
 
-        is_same: of the same files as before, so that search, scroll position and selection stay. If the selected
-        sprites are gone or hidden, the next sprite is selected.
+        is_same: the files didn't change, so search, scroll position and selection stay. If the selected sprites
+        vanished, selects the next sprite.
         """
         stays = self.grid.selected() if is_same and sprites.names == self._names else []
         indices = [*self.grid.selected()[:1], *self.grid.after_selection()] if is_same else []
@@ -103,7 +103,7 @@ class SpriteBrowser(QWidget):
         if not is_same:
             self.search.clear()
         self.search.set_sprites(sprites)
-        if has_same_pixels:  # sprites were moved to other classes
+        if has_same_pixels:  # only classes changed
             self.grid.replace_labels(sprites.labels, names)
             is_same_table = self._show_sets(sprites)
             if is_same_table and np.array_equal(self._matching, self._matches()):  # type: ignore[arg-type]  # or None
@@ -119,12 +119,12 @@ class SpriteBrowser(QWidget):
             self.grid.select(stays)
 
     def choose(self, indices: NDArray[np.int64] | None) -> None:
-        """Show the search hits among these sprites, ascending int64 [n]; None: among all sprites."""
+        """Show the search hits among the sprites `indices`, ascending int64 [n]; None to search every sprite."""
         self._chosen = indices
         self._filter(stays=False)
 
     def shown_count(self) -> int | None:
-        """Return the number of shown sprites; None if no filter is set."""
+        """Return the number of shown sprites; None without a filter."""
         is_all = self._chosen is None and self.search.indices is None
         return None if is_all else self.grid.visible_count()
 
@@ -135,7 +135,7 @@ class SpriteBrowser(QWidget):
         self.search.selectAll()
 
     def clear_search(self) -> bool:
-        """Clear the search. Return False if it is clear."""
+        """Clear the search. Return whether the search had a text."""
         was_clear = not self.search.text()
         self.search.clear()
         return not was_clear
@@ -154,14 +154,14 @@ class SpriteBrowser(QWidget):
         self.view_changed.emit()
 
     def _matches(self) -> NDArray[np.int64] | None:
-        """Return the chosen and found sprites: int64 [n], ascending; None for all."""
+        """Return the indices of chosen and found sprites, int64 [n], ascending; None for every sprite."""
         chosen, found = self._chosen, self.search.indices
         if chosen is None or found is None:
             return found if chosen is None else chosen
         return np.intersect1d(chosen, found, assume_unique=True)
 
     def _filter(self, *, stays: bool) -> None:
-        """Show the chosen and found sprites, in the table with all cells of their sets. stays: keep the position."""
+        """Show the chosen and found sprites; the table also shows the rest of their sets. stays: keep the position."""
         shown = self._matching = self._matches()
         if self.shows_table():
             shown = self.table.show_sets_with(shown)
@@ -178,7 +178,7 @@ class SpriteBrowser(QWidget):
 
     @Slot()
     def refresh_names(self) -> None:
-        """Show the names of cells that the running import will give, or else as imported."""
+        """Show the cell names from the running import, or else from the last import."""
         sprites = self._open_sprites.sprites
         if sprites is not None:
             self.table.show_sets(sprites.sets)
@@ -220,7 +220,7 @@ class SetNames:
         return ""
 
     def _renamer(self) -> CellRenamer:
-        """Return the renamer of the open sprites; make a new renamer after each import."""
+        """Return the renamer for the open sprites; create a new renamer after an import."""
         result, latest = self._open_sprites.result, self._open_sprites.latest.options
         if self._made is None or self._made[0] is not result or self._made[1] != latest:
             layout, names = (result.sprites.sets, result.sprites.names) if result is not None else (NO_SETS, ())

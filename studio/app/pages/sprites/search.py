@@ -15,9 +15,9 @@ _DELAY_MS = 80  # collects fast typing: a search in a million names takes longer
 
 
 class SpriteSearch(QLineEdit):
-    """A field that finds the sprites with all typed words in their name, class or values of attributes.
+    """A search field. Finds sprites with every typed word in the name, class or attribute values.
 
-    indices: int64 [n] of the found sprites, ascending; None without words. found: `indices` changed.
+    indices: found sprites, int64 [n], ascending; None without words. found: `indices` changed.
     """
 
     found = Signal()
@@ -26,7 +26,7 @@ class SpriteSearch(QLineEdit):
         super().__init__(placeholderText="Search sprites", clearButtonEnabled=True)
         self.indices: NDArray[np.int64] | None = None
         self._sprites: Sprites | None = None
-        self._texts: list[str] = []  # name, class and values of each sprite, for the first search
+        self._texts: list[str] = []  # name, class and values by sprite; filled by the first search
         self._timer = QTimer(self, singleShot=True, interval=_DELAY_MS)
         self._timer.timeout.connect(self._search)
         about = "Show only sprites with these words in their name, class or attributes. ({find})"
@@ -59,6 +59,6 @@ class SpriteSearch(QLineEdit):
                 known = [*(f"\n{value}".casefold() for value in values), ""]  # the last: no value
                 self._texts = [text + known[code] for text, code in zip(self._texts, codes.tolist(), strict=True)]
         found = list(range(len(self._texts)))
-        for word in words:  # a loop for each word takes a fifth of the time of a test of all words
+        for word in words:  # a loop per word takes a fifth of the time of testing every word per sprite
             found = [index for index in found if word in self._texts[index]]
         return np.array(found, np.int64)

@@ -65,7 +65,7 @@ class ImportSummary(QWidget):
 
     @property
     def indices(self) -> NDArray[np.int64] | None:
-        """The sprites of the chosen class, attributes and colour: int64 [n], ascending; None for all."""
+        """Sprites with the chosen class, attributes and colour: int64 [n], ascending; None without a choice."""
         parts = (self.classes.indices, self.attributes.indices, self.palette_view.indices)
         chosen = [part for part in parts if part is not None]
         both = partial(np.intersect1d, assume_unique=True)
@@ -78,9 +78,9 @@ class ImportSummary(QWidget):
         self.palette_view.clear()
 
     def show_result(self, result: SpritesImported, *, keeps_class: bool) -> None:
-        """Show the summary of an import. The palette appears once its colours are counted.
+        """Show an import's summary. The palette appears after counting the colours.
 
-        keeps_class: keep the chosen class if there still is a class of this name.
+        keeps_class: keep the chosen class if a class with this name still exists.
         """
         sprites = result.sprites
         self._title.show_text(sprites.title)
@@ -104,7 +104,7 @@ class ImportSummary(QWidget):
         store_rights(self._settings, self._open_sprites.paths, rights)
 
     def edited_options(self) -> ImportOptions | None:
-        """Return the import options in the form; None if a value is invalid."""
+        """Return the import options in the form; None for an invalid value."""
         try:
             options = self.form.config()
         except UsageError:
@@ -125,7 +125,7 @@ class ImportSummary(QWidget):
 
 
 def _problem(options: ImportOptions) -> tuple[str, str] | None:
-    """Return the first option that can't be used, and why; None if all can be used."""
+    """Return the first unusable option and the reason; None without unusable options."""
     name = "palette"
     try:
         with_palette(options)
@@ -152,7 +152,7 @@ class ClassList(QTreeWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.indices: NDArray[np.int64] | None = None  # int64 [n], the chosen class's sprites; None for all
+        self.indices: NDArray[np.int64] | None = None  # int64 [n], sprites in the chosen class; None without a choice
         self._labels: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.setColumnCount(2)
         self.setHeaderHidden(True)
@@ -168,7 +168,7 @@ class ClassList(QTreeWidget):
         self.currentItemChanged.connect(self._on_item_changed)
 
     def chosen_class(self) -> str:
-        """Return the chosen class; '' for all classes."""
+        """Return the chosen class; '' for 'All classes'."""
         item = self.currentItem()
         return item.text(0) if item is not None and item.data(0, Qt.ItemDataRole.UserRole) >= 0 else ""
 
@@ -225,7 +225,7 @@ class ClassList(QTreeWidget):
         self.viewport().update()
 
     def drawRow(self, painter: QPainter, options: QStyleOptionViewItem, index: Index) -> None:
-        """Draw a class, with a frame while dragged sprites are over it."""
+        """Draw a class, with a frame while the user drags sprites over the class."""
         super().drawRow(painter, options, index)
         if self._target is not None and self.itemFromIndex(index) is self._target:
             painter.setPen(QPen(QColor(theme.colours().accent), 2))

@@ -1,4 +1,4 @@
-"""The header of a table of sets: views in the upper line, their frames in the lower line, renamed in place."""
+"""The header above a table of sets: views in the upper line, frames in the lower line, both renamed in place."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from studio.data.sets.renaming import Axis
 
 _PADDING = 4  # logical pixels beside and around a text
 _WIDEST = 96  # logical pixels of a column widened for a name
-_EDITOR, _BUBBLE = 112, 320  # smallest width of the field for a name, and width of the reason below
+_EDITOR, _BUBBLE = 112, 320  # smallest width of the name field, and width of the reason below
 
 
 class CellNamer(Protocol):
-    """Decides which names of views and frames can be edited, and changes them."""
+    """Knows the editable names of views and frames, and renames views and frames."""
 
     def shown_name(self, axis: Axis, name: str) -> str:
-        """Return the new name of a view or frame that is being renamed, or else its name."""
+        """Return a view's or frame's new name from the running import, or else the name itself."""
 
     def why_fixed(self, axis: Axis, name: str) -> str:
-        """Return why a name can't be edited, as a sentence; '' if it can."""
+        """Return why the user can't edit a name, as a sentence; '' for an editable name."""
 
     def rename(self, axis: Axis, name: str, text: str) -> str:
-        """Replace a name, and the next ones for a text with commas. Return why that is impossible; '' if accepted."""
+        """Replace a name, and further names for a text with commas. Return why the text is refused; '' if accepted."""
 
 
 class HeaderCell(NamedTuple):
-    """A name in the header: a view over all its columns, or a frame over a single column."""
+    """A name in the header: a view's name over several columns, or a frame's name over a column."""
 
     axis: Axis
     name: str  # in the table
     shown: str  # in the header
-    first: int  # first and last column of the table
+    first: int  # first and last column under the name
     last: int
 
 
@@ -54,8 +54,8 @@ class SetHeader(QHeaderView):
     def __init__(self, table: QTableView, namer: CellNamer) -> None:
         super().__init__(Qt.Orientation.Horizontal, table)
         self._table, self._namer = table, namer
-        self._cells: list[tuple[str, str]] = []  # row and column of each cell
-        self.view_ends: frozenset[int] = frozenset()  # last column of each view, except of the last view
+        self._cells: list[tuple[str, str]] = []  # row and column by cell
+        self.view_ends: frozenset[int] = frozenset()  # every view's last column, without the last view
         self._views: list[HeaderCell] = []
         self._frames: list[HeaderCell] = []  # empty if each view has a single, nameless frame
         self._edited: HeaderCell | None = None
@@ -71,14 +71,14 @@ class SetHeader(QHeaderView):
         PlaceTips(self.viewport(), self._tip_at)
 
     def set_cells(self, cells: Sequence[str], *, is_same: bool) -> None:
-        """Show the names of cells, 'down/step' or 'down'. is_same: only names differ, so that an open field stays."""
+        """Show cell names, 'down/step' or 'down'. is_same: only names differ, so an open name field stays open."""
         self._cells = [(row, column) for row, _, column in (cell.partition("/") for cell in cells)]
         if not is_same:
             self.close_editor()
         self.refresh_names()
 
     def refresh_names(self) -> None:
-        """Show the names again, some of which may be new."""
+        """Show the names again, after some names changed."""
         named = any(column for _, column in self._cells)
         self._views, at = [], 0
         for row, group in groupby(row for row, _ in self._cells):
@@ -95,7 +95,7 @@ class SetHeader(QHeaderView):
         self.viewport().update()
 
     def column_width(self, cell: int) -> int:
-        """Return the width of a column in logical pixels, so that short names fit. cell: least width."""
+        """Return a column width in logical pixels with room for short names. cell: least width."""
         metrics = self.fontMetrics()
         widths = [metrics.horizontalAdvance(frame.shown) for frame in self._frames]
         widths += [metrics.horizontalAdvance(view.shown) // (1 + view.last - view.first) for view in self._views]
@@ -134,7 +134,7 @@ class SetHeader(QHeaderView):
         return QSize(super().sizeHint().width(), self._line() * (2 if self._frames else 1) + 1)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Select all columns of a pressed view; a pressed frame selects its column."""
+        """Select a pressed view's columns, or a pressed frame's column."""
         cell = self._cell_at(event.position().toPoint())
         if event.button() == Qt.MouseButton.LeftButton and cell is not None and cell.axis == "rows":
             self.view_pressed.emit(cell.first, cell.last)

@@ -1,4 +1,4 @@
-"""A table of sets: a row for each character, a column for each view and frame."""
+"""A table of sets: a row per character, a column per view and frame."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from studio.app.widgets.sprites.set_header import CellNamer, SetHeader
 from studio.core.formatting import count, number
 from studio.data.sets.layout import GAP, NO_SETS, SetLayout
 
-_WIDEST = 200  # logical pixels of the names of sets
-_MARGIN = 8  # logical pixels beside the name of a set
-_LONGEST = 50  # names whose widths are measured
+_WIDEST = 200  # logical pixels for set names
+_MARGIN = 8  # logical pixels beside a set's name
+_LONGEST = 50  # number of longest names to measure
 _SELECTED = QStyle.StateFlag.State_Selected.value
 _TEXTS = (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole)
 _Role = Qt.ItemDataRole
 
 
 class SetModel(QAbstractTableModel):
-    """Table model of sets. layout: all sets. shown: indices of the shown sets, int64 [n], ascending."""
+    """Table model for sets. layout: shown and hidden sets. shown: indices of the shown sets, int64 [n], ascending."""
 
     def __init__(self, grid: SpriteGrid) -> None:
         super().__init__(grid)
@@ -56,7 +56,7 @@ class SetModel(QAbstractTableModel):
         return int(self.layout.table[self.shown[row], column])
 
     def is_missing(self, row: int, column: int) -> bool:
-        """Return whether a gap is a missing cell, not a frame that other sets have further."""
+        """Return whether a gap means a missing cell, and not the end of a set with fewer frames."""
         return bool(self.layout.missing[self.shown[row], column])
 
     def flags(self, index: Index) -> Qt.ItemFlag:
@@ -81,7 +81,7 @@ class SetModel(QAbstractTableModel):
 
 
 class SetDelegate(QStyledItemDelegate):
-    """Draws a cell: its sprite like the grid, hatched if it is missing. chosen: bool [N], the selected sprites."""
+    """Draws a cell: the sprite like the grid, missing cells hatched. chosen: bool [N], selected sprites."""
 
     def __init__(self, grid: SpriteGrid, model: SetModel, header: SetHeader) -> None:
         super().__init__(grid)
@@ -89,7 +89,7 @@ class SetDelegate(QStyledItemDelegate):
         self.chosen: NDArray[np.bool_] = np.zeros(0, np.bool_)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Draw a cell. Called for thousands of cells, so keep it fast."""
+        """Draw a cell. Keep this method fast: thousands of cells call it."""
         area, state, row, column = option.rect, option.state.value, index.row(), index.column()
         sprite = self._model.sprite(row, column)
         if sprite != GAP:
@@ -124,9 +124,9 @@ def _count(sets: int) -> str:
 
 
 class SetTable(QTableView):
-    """Another view of a sprite grid, which shares the grid's selection, zoom, drags, keys, menu and large view.
+    """Another view of a sprite grid, with the grid's selection, zoom, drags, keys, menu and large view.
 
-    A sprite may fill several cells: frames of equal pixels are one sprite.
+    A sprite may fill several cells, because frames with equal pixels share a sprite.
     """
 
     def __init__(self, grid: SpriteGrid, namer: CellNamer) -> None:
@@ -163,7 +163,7 @@ class SetTable(QTableView):
         keys.fixed_shortcut("Shift+F2", self, self.rename_frame)
 
     def show_sets(self, layout: SetLayout) -> bool:
-        """Show all sets of the grid's sprites. Return whether only names of cells changed: then the selection stays."""
+        """Show every set in the grid's sprites. Return True if only cell names changed; the selection then stays."""
         old = self._rows.layout
         is_same = layout.sets == old.sets and np.array_equal(layout.table, old.table)
         if is_same:
@@ -175,9 +175,9 @@ class SetTable(QTableView):
         return is_same
 
     def show_sets_with(self, sprites: NDArray[np.int64] | None) -> NDArray[np.int64]:
-        """Show the sets with at least one of these sprites; None: all sets. Return the sprites of the shown sets.
+        """Show the sets that contain a sprite of `sprites`; None for every set. Return the sprites in the shown sets.
 
-        The sprites are in the order of the table, without repeats: int64 [n].
+        Returns int64 [n], in the table's order, without repeats.
         """
         layout = self._rows.layout
         shown = np.arange(len(layout))
@@ -211,7 +211,7 @@ class SetTable(QTableView):
 
     @Slot()
     def open_menu(self) -> None:
-        """Open the grid's context menu at the current cell, which is selected unless it already is."""
+        """Select the current cell, and open the grid's context menu at the cell."""
         index = self.currentIndex()
         if not index.isValid() or self._rows.sprite(index.row(), index.column()) == GAP:
             return
@@ -230,10 +230,10 @@ class SetTable(QTableView):
             self._grid.menu.open_at(event.globalPos())
 
     def keyboardSearch(self, search: str) -> None:
-        """Ignore typed letters, which are keys of commands."""
+        """Ignore typed letters, because commands use letter keys."""
 
     def updateGeometries(self) -> None:
-        """Lay out the headers, and the number of sets in the corner between them."""
+        """Lay out the headers, and the number of sets in the corner between the headers."""
         super().updateGeometries()
         frame, names = self.frameWidth(), self.verticalHeader()
         self._corner.setGeometry(frame + _MARGIN, frame, names.width() - 2 * _MARGIN, self._header.height())
@@ -265,7 +265,7 @@ class SetTable(QTableView):
         self._fit_names()
 
     def _fit_names(self) -> None:
-        """Fit the room for the names of sets: at most a quarter of the table, unless their number needs more."""
+        """Fit the width for set names: at most a quarter of the table, but enough for the number of sets."""
         names, longest = self.verticalHeader(), sorted(self._rows.layout.sets, key=len)[-_LONGEST:]
         across = names.fontMetrics().horizontalAdvance
         width = max(map(across, longest), default=0) + 3 * _MARGIN
@@ -297,7 +297,7 @@ class SetTable(QTableView):
 
     @Slot()
     def _on_grid_selection_changed(self) -> None:
-        """Select the cells of the sprites that are selected in the grid."""
+        """Select the cells of the sprites selected in the grid."""
         if self._leads:
             return
         self._refresh_chosen()

@@ -1,4 +1,4 @@
-"""The places of a few sprites in a view: rows of equal boxes, or sets in rows of given, true and drawn cells."""
+"""Lay out a few sprites in a view: rows of equal boxes, or sets in rows of given, true and drawn cells."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from studio.app.widgets.sprites.painting import side_for
 
 SPRITE_GAP = 6  # logical pixels between sprites
 PAIR_GAP = 2  # logical pixels between an original and its reconstruction
-_PART_GAP, _BLOCK_GAP = 18, 48  # logical pixels between the parts of a row, and between sets beside each other
+_PART_GAP, _BLOCK_GAP = 18, 48  # logical pixels between parts of a row, and between blocks of sets
 
 
 @dataclass(frozen=True)
 class SheetLayout:
-    """Places of sprites in rows: equal boxes of a sprite with its caption, in `columns` columns.
+    """Boxes for sprites in rows with `columns` columns. A box holds a sprite and a caption; boxes have equal sizes.
 
-    caption: height of a caption at the bottom of a box; 0 without captions. titles, names: texts above sets.
+    caption: height of the caption at the bottom of a box; 0 without captions. titles, names: texts above sets.
     """
 
     boxes: tuple[QRect, ...]
@@ -34,10 +34,10 @@ class SheetLayout:
     def fill(
         cls, area: QSize, ratio: float, count: int, size: int, caption: QSize, *, has_pairs: bool = False
     ) -> SheetLayout:
-        """Return the layout of `count` sprites, or pairs of sprites, with the largest sprites and the widest captions.
+        """Lay out `count` sprites, or pairs of sprites, as large as possible, then with the widest captions.
 
-        ratio: device pixels for a logical pixel. size: of a sprite, in pixels. caption: room for the longest caption;
-        (0, 0) for none. The boxes are wider than their sprites if there is room for longer captions.
+        ratio: device pixels per logical pixel. size: width of a sprite in pixels. caption: room for the longest
+        caption; (0, 0) without captions. Long captions widen the boxes if the area has room.
         """
         gap, width, best = SPRITE_GAP, area.width(), (0.0, 0, 0)
         columns = max(1, width // (size + gap))
@@ -60,29 +60,29 @@ class SheetLayout:
 
     @classmethod
     def fill_sets(cls, area: QSize, ratio: float, sets: SetRows, metrics: QFontMetrics) -> SheetLayout:
-        """Return the layout of sets, a row each, in blocks beside each other, with the largest sprites."""
+        """Lay out sets, a row per set, in blocks beside each other, with sprites as large as possible."""
         numbers = [number for number in range(1, sets.number + 1) if not sets.number % number]
         found = [_Blocks(area, ratio, sets, metrics, across) for across in numbers]
         best = max(found, key=lambda blocks: (blocks.fits, blocks.side, -blocks.across))
         return cls(best.boxes(), sum(sets.parts) * best.across, 0, best.titles(), best.names())
 
     def at(self, point: QPoint) -> int:
-        """Return the index of the sprite at a point; -1 for none."""
+        """Return the index of the sprite at a point; -1 without a sprite."""
         return next((number for number, box in enumerate(self.boxes) if box.contains(point)), -1)
 
 
 class SetRows(NamedTuple):
-    """A number of sets to place, at least one, each in a row of cells of `size` pixels."""
+    """Sets to lay out, at least one. A set takes a row. size: width of a cell in pixels."""
 
     number: int
     size: int
-    parts: Sequence[int]  # number of cells in each part of a row; gaps separate the parts
-    titles: Sequence[str]  # of the parts
-    names: Sequence[str]  # of the cells of a row, above each column; empty for none
+    parts: Sequence[int]  # number of cells by part of a row; gaps separate the parts
+    titles: Sequence[str]  # by part
+    names: Sequence[str]  # cell names to show above the columns; empty without names
 
 
 class _Blocks:
-    """Place sets in `across` blocks beside each other. Further arguments: as for `SheetLayout.fill_sets`."""
+    """Lays out sets in `across` blocks beside each other. Further arguments: see `SheetLayout.fill_sets`."""
 
     def __init__(self, area: QSize, ratio: float, sets: SetRows, metrics: QFontMetrics, across: int) -> None:
         count, size, parts, titles, names = sets
@@ -99,7 +99,7 @@ class _Blocks:
         self.fits = room > 0 and side <= room and free // columns >= least
         self.side = math.ceil(side) if room > 0 else size
         title_widths = [metrics.horizontalAdvance(title) for title in titles]
-        self._wide = max(self.side, least)  # of a column
+        self._wide = max(self.side, least)  # width of a column
         self._widths = [
             max(part * (self._wide + SPRITE_GAP) - SPRITE_GAP, width)
             for part, width in zip(parts, title_widths, strict=True)
@@ -110,7 +110,7 @@ class _Blocks:
         self._top = max(0, (area.height() - used.height()) // 2)
 
     def boxes(self) -> tuple[QRect, ...]:
-        """Return the places of all cells, set after set."""
+        """Return the boxes for the cells, set after set."""
         rows = (divmod(number, self.across) for number in range(self._sets.number))
         tops = ((block, self._top + self._head + row * (self.side + SPRITE_GAP)) for row, block in rows)
         return tuple(
@@ -119,7 +119,7 @@ class _Blocks:
         )  # fmt: skip
 
     def titles(self) -> tuple[tuple[QRect, str], ...]:
-        """Return the places of the titles of the parts, above each block."""
+        """Return boxes and texts for the parts' titles, above every block."""
         parts = list(zip(self._widths, self._sets.titles, strict=True))
         return tuple(
             (QRect(x, self._top, width, self._line), title)
@@ -127,20 +127,20 @@ class _Blocks:
         )  # fmt: skip
 
     def names(self) -> tuple[tuple[QRect, str], ...]:
-        """Return the places of the names of the columns, below the titles."""
+        """Return boxes and texts for the column names, below the titles."""
         return tuple(
             (QRect(x, self._top + self._line, self._wide, self._line), name)
             for block in range(self.across) for x, name in zip(self._columns(block), self._sets.names, strict=False)
         )  # fmt: skip
 
     def _starts(self, block: int) -> list[int]:
-        """Return the left edge of each part of a row."""
+        """Return the left edges of a row's parts."""
         starts = [self._left + block * (self._block + _BLOCK_GAP)]
         for width in self._widths[:-1]:
             starts.append(starts[-1] + width + _PART_GAP)
         return starts
 
     def _columns(self, block: int) -> list[int]:
-        """Return the left edge of each column of a row."""
+        """Return the left edges of a row's columns."""
         parts = zip(self._starts(block), self._sets.parts, strict=True)
         return [start + number * (self._wide + SPRITE_GAP) for start, part in parts for number in range(part)]
