@@ -1,4 +1,4 @@
-"""The menus with their shortcuts, the navigation rail, and commands that need no page."""
+"""The menus with shortcuts, the navigation rail, and commands that need no page."""
 
 from __future__ import annotations
 
@@ -146,13 +146,13 @@ def _add(menu: QMenu, words: str, command: str = "", icon: str = "", slot: facto
 
 
 def _enable(action: QAction, reason_against: str) -> None:
-    """Enable an action, or disable the action and show the reason as its tool tip."""
+    """Enable an action, or disable the action and show the reason as a tool tip."""
     action.setEnabled(not reason_against)
     action.setToolTip(reason_against)
 
 
 class NavigationRail(QFrame):
-    """The bar of buttons that switch pages. chosen: name of the clicked page."""
+    """A bar of buttons for switching pages. chosen: name of the clicked page."""
 
     chosen = Signal(str)
 
@@ -177,7 +177,7 @@ class NavigationRail(QFrame):
         self._buttons[name].setChecked(True)
 
     def focuses_other(self, name: str) -> bool:
-        """Return whether the button of another page has the focus."""
+        """Return whether another page's button has the focus."""
         return any(button.hasFocus() for other, button in self._buttons.items() if other != name)
 
     @Slot(int)
@@ -186,7 +186,7 @@ class NavigationRail(QFrame):
 
 
 class Commands(QObject):
-    """Executes the menu actions that do not depend on the shown page of the window."""
+    """Executes the menu actions that don't depend on the window's page."""
 
     open_requested = Signal(object)  # files to open, list of Path
     page_requested = Signal(str)  # name of the page to show
@@ -255,7 +255,7 @@ class Commands(QObject):
 
     @Slot(str)
     def show_guide(self, topic: str) -> None:
-        """Open the guide at a topic, such as 'train' or 'train#pause', in one window for all topics."""
+        """Open the guide at a topic, for example 'train' or 'train#pause'. The topics share a window."""
         from studio.app.guide_window import GuideWindow  # 0.1 s, not at the start of the program
 
         shown = self._window.findChild(GuideWindow) or GuideWindow(self._window)

@@ -17,7 +17,7 @@ from studio.engine.runs.notes import RunNotes, change_notes, display_name, read_
 
 
 def note(args: argparse.Namespace) -> int:
-    """Edit the name, note, star and tags of a run, then print them."""
+    """Edit a run's name, note, star and tags, then print the result."""
     reporter, run = reporter_for(args), find_run(args.run_name)
     tags = None
     if args.tag or args.untag:
@@ -31,7 +31,7 @@ def note(args: argparse.Namespace) -> int:
 
 
 def add_free_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    """Add the flags that choose what to delete."""
+    """Add the flags for choosing what to delete."""
     usual = ", ".join(kind.name for kind in CLEANUP_KINDS if kind.is_usual)
     optional = ", ".join(kind.name for kind in CLEANUP_KINDS if not kind.is_usual)
     parser.add_argument("--also", default="", metavar="A,B", help=f"also delete: {optional}")
@@ -39,7 +39,7 @@ def add_free_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
 
 
 def free(args: argparse.Namespace) -> int:
-    """List files that can be deleted; delete them with --yes."""
+    """List deletable files; delete the files with --yes."""
     from studio.engine.runs.maintenance.free_space import find_space, free_space
 
     reporter, wanted = reporter_for(args), _kinds_to_delete(args)

@@ -1,4 +1,4 @@
-"""`studio inspect`: the problems that the doctor finds in sprites, and the flags that fix them."""
+"""`studio inspect`: print the problems that the doctor finds in sprites, and flags to fix problems."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _find_outliers(found: SpritesImported, reporter: Reporter) -> SpritesChecked
 
 
 def _print_summary(found: SpritesImported, reporter: Reporter) -> None:
-    """Print the number of sprites, their sizes and their classes."""
+    """Print numbers, sizes and classes of sprites, with sets, numbers and attributes."""
     sprites = found.sprites
     reporter.print(
         f"{sprites.title}: {count(len(sprites), 'sprite')} in {count(len(sprites.class_names), 'class', 'classes')}, "
@@ -78,7 +78,7 @@ def _print_summary(found: SpritesImported, reporter: Reporter) -> None:
 
 
 def _print_sets(found: SpritesImported, reporter: Reporter) -> None:
-    """Print the views and frames of characters that were found, or that slicing would give."""
+    """Print the views and frames of found characters, or of characters that slicing would find."""
     sets = found.sprites.sets
     if sets:
         gaps = f"; {count(sets.gaps, 'cell')} missing" if sets.gaps else ""
@@ -89,7 +89,7 @@ def _print_sets(found: SpritesImported, reporter: Reporter) -> None:
 
 
 def _print_attributes(found: SpritesImported, reporter: Reporter) -> None:
-    """Print the attributes with the number of sprites of each value, or the attributes that an option would give."""
+    """Print the attributes with sprite counts by value, or the attributes that an option would read."""
     attributes, proposed = found.sprites.attributes, found.proposed_attributes
     rows = []
     for name, values, counts in zip(attributes.names, attributes.values, attributes.counts(), strict=True):
@@ -107,7 +107,7 @@ def _print_attributes(found: SpritesImported, reporter: Reporter) -> None:
 
 
 def _print_numbers(reporter: Reporter, sprites: Sprites) -> None:
-    """Print the count and the range of each number from labels.csv."""
+    """Print count and range by number column from labels.csv."""
     rows = []
     for name, column in zip(sprites.target_names, sprites.targets.T, strict=True):
         known = column[~np.isnan(column)]
@@ -119,7 +119,7 @@ def _print_numbers(reporter: Reporter, sprites: Sprites) -> None:
 
 
 def _print_finding(finding: Finding, reporter: Reporter, most: int) -> None:
-    """Print a problem: count, advice, the first `most` files, and the flags that fix it."""
+    """Print a problem: count, advice, the first `most` files, and flags to fix the problem."""
     about = {"group": finding.group, "count": len(finding.items), "left_out": finding.left_out}
     reporter.write_json({"type": "Finding", **about, "advice": finding.advice, "fixes": finding.fixes})
     reporter.print(f"  {finding.title}: {number(len(finding.items))}. {finding.advice}")

@@ -1,7 +1,7 @@
-"""Write events as JSON lines: one object per line, with the event's class name as 'type'.
+"""Write events as JSON lines: an object per line, with the event's class name as 'type'.
 
-msgspec's encoder with enc_hook can't replace this module: it writes UTF-8 instead of ASCII, and raises
-UnicodeEncodeError for lone surrogates, which occur in file names that aren't UTF-8.
+msgspec's encoder with enc_hook can't replace this module: msgspec writes UTF-8 instead of ASCII, and raises
+UnicodeEncodeError for lone surrogates, which occur in file names outside UTF-8.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from studio.data.sprites import Sprites
 
 
 def to_json_line(item: Event | Mapping[str, Any]) -> str:
-    """Return an event or a mapping as one line of JSON. Images become their shape; NaN and infinity become null."""
+    """Return an event or a mapping as a line of JSON. Images become shapes; NaN and infinity become null."""
     values = _to_plain(item)
     if isinstance(item, Event):
         values = {"type": item.json_type or type(item).__name__, **values}
@@ -56,7 +56,7 @@ def _scalar(value: Any) -> Any:
 
 
 def _array(values: np.ndarray[Any, Any]) -> Any:
-    """Return an array as nested lists (float32 with 7 digits), and uint8 pixels as their shape."""
+    """Convert an array to nested lists (float32 with 7 digits), and uint8 pixels to the shape."""
     if values.dtype == np.uint8:
         return {"shape": list(values.shape)}
     if values.dtype == np.float32 and values.ndim == 1:
@@ -65,7 +65,7 @@ def _array(values: np.ndarray[Any, Any]) -> Any:
 
 
 def _summary(sprites: Sprites) -> dict[str, Any]:
-    """Return title, sizes and counts of sprites instead of their pixels."""
+    """Return title, sizes and counts of sprites, without pixels."""
     counts = sprites.class_counts().tolist()
     numbers = (~np.isnan(sprites.targets)).sum(0).tolist()
     about = {"title": sprites.title, "count": len(sprites), "size": sprites.size}

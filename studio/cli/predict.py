@@ -1,4 +1,4 @@
-"""`studio predict`: the classes or the numbers that a model predicts for sprites."""
+"""`studio predict`: print the classes or numbers that a model predicts for sprites."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_ROWS = 200
 
 
 def predict(args: argparse.Namespace) -> int:
-    """Print the predicted classes or numbers of every file, and the files that can't be read."""
+    """Print the predicted classes or numbers by sprite, and the unreadable files."""
     from studio.engine.sampling.generate import check_predicts, predict
 
     reporter, path = reporter_for(args), find_run(args.run_name)
@@ -47,7 +47,7 @@ def predict(args: argparse.Namespace) -> int:
 
 
 def _classes(names: Sequence[str], found: Classified, reporter: Reporter) -> Iterator[Sequence[str]]:
-    """Yield a table row per sprite with its three most probable classes and attributes; also write them as JSON."""
+    """Yield a table row per sprite: the three most probable classes, and attributes. Also writes JSON."""
     for number_of, name in enumerate(names):
         guesses = _best(found, number_of)
         values = {attribute: _best(each, number_of) for attribute, each in found.attributes.items()}
@@ -64,7 +64,7 @@ def _best(found: Classified, index: int) -> list[tuple[str, float]]:
 
 
 def _numbers(names: Sequence[str], found: NumbersPredicted, reporter: Reporter) -> Iterator[Sequence[str]]:
-    """Yield a table row per sprite with its predicted numbers; also write them as JSON."""
+    """Yield a table row per sprite with the predicted numbers. Also writes JSON."""
     for name, row in zip(names, found.numbers.tolist(), strict=True):
         numbers = dict(zip(found.names, row, strict=True))
         reporter.write_json({"type": "NumbersOfSprite", "name": name, "numbers": numbers})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-# Windows says "path not found" or "name too long" of a path with too many characters; folders may have 247.
+# For a path with too many characters, Windows says "path not found" or "name too long"; folders may have 247.
 _TOO_LONG_ON_WINDOWS, _LONGEST_WINDOWS_PATH = frozenset({3, 206}), 247
 
 
@@ -31,7 +31,7 @@ class UsageError(StudioError):
 
 
 class SetsError(UsageError):
-    """Pictures that form no sets, or given cells that a model of sets can't complete."""
+    """Pictures without sets, or given cells that a model of sets can't complete."""
 
     topic = "sets"
 
@@ -43,7 +43,7 @@ class BadInputError(StudioError):
 
 
 class DeviceError(StudioError):
-    """A device that is missing, fails its test, or stops working."""
+    """A missing device, a device that fails its test, or a device that stops working."""
 
     topic = "troubleshooting#the-gpu-is-not-used"
 
@@ -59,22 +59,22 @@ class StepTooLargeError(DeviceFullError):
 
 
 class RunError(StudioError):
-    """A run folder that is busy, damaged, not writable, or from a newer version."""
+    """A busy, damaged or unwritable run folder, or a newer version's run."""
 
     topic = "troubleshooting#a-run-is-locked-or-damaged"
 
 
 class BusyRunError(RunError):
-    """A run that another process trains, or has trained while this process waited for it."""
+    """A run that another process trains, or trained while this process waited."""
 
 
 class UnwritableError(RunError):
-    """A run folder that can't be written, perhaps only temporarily: the disk is full or disconnected."""
+    """An unwritable run folder, perhaps only temporarily: the disk is full or disconnected."""
 
     topic = "troubleshooting#the-disk-is-full-or-gone"
 
     remedy = "Free some space or choose another folder."  # hint for the user
-    # Hint while a training waits until the folder is writable.
+    # Hint while a training waits for a writable folder.
     while_halted = "Training waits and nothing is lost. Fix the cause, then resume."
 
     def __init__(self, path: Path, reason: str) -> None:
@@ -83,7 +83,7 @@ class UnwritableError(RunError):
 
 
 class RunGoneError(UnwritableError):
-    """A run folder that was moved or removed, or whose drive was disconnected."""
+    """A moved or removed run folder, or a run folder on a disconnected drive."""
 
     remedy = "Put the folder back; look in the trash."
     while_halted = "Training waits with the model in memory. Put the folder back, then resume."
@@ -93,11 +93,11 @@ class RunGoneError(UnwritableError):
 
 
 class DamagedError(RunError):
-    """A file of a run whose contents changed since the studio wrote the file."""
+    """A run's file with changed contents: something else than the studio wrote the file."""
 
 
 class ExportError(StudioError):
-    """An export that can't be written, or that differs from its model when loaded."""
+    """An unwritable export, or an exported file whose outputs differ from the model's."""
 
     topic = "troubleshooting#an-export-fails"
 
@@ -109,11 +109,11 @@ class TrainingError(StudioError):
 
 
 class ProcessGoneError(TrainingError):
-    """A process of a distributed training has ended, so the other processes can't continue."""
+    """A distributed training lost a process, so the other processes can't continue."""
 
 
 class NotFiniteError(TrainingError):
-    """A NaN or infinite loss or gradient at `step`; the weights are from before that step."""
+    """A NaN or infinite loss or gradient at `step`. The weights come from before `step`."""
 
     def __init__(self, step: int) -> None:
         hint = "Saved checkpoints are kept. Lower the learning rate and train again."
@@ -122,7 +122,7 @@ class NotFiniteError(TrainingError):
 
 
 def os_error_reason(error: OSError, path: Path | None = None) -> str:
-    """Return why a file can't be used, without a full stop. path: the file that the user knows, if it is another."""
+    """Return why a file is unusable, without a full stop. path: the file the user knows, if the error names another."""
     length = max(len(str(name)) for name in (path or "", error.filename or ""))
     if getattr(error, "winerror", None) in _TOO_LONG_ON_WINDOWS and length > _LONGEST_WINDOWS_PATH:
         return f"The path has {length} characters, too many for Windows: choose a folder with a shorter path"

@@ -14,14 +14,14 @@ from studio.core import paths
 from studio.core.errors import UsageError
 
 INDEX = "index"
-MORE = "More: studio help "  # begins the last line of a failed command's output, before its topic
+MORE = "More: studio help "  # begins the last line of a failed command's output; the topic follows
 _LINK = re.compile(r"\]\((?P<name>[\w-]+)\.md\)")
 _HEADING = re.compile(r"^(?P<level>#{1,3}) +(?P<title>.+)$")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of a topic with the text below it, without the text of lower headings."""
+    """A heading in a topic with the text below the heading, without the text of lower headings."""
 
     title: str
     level: int  # 1 is the topic's title
@@ -29,13 +29,13 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """The heading's anchor, spelled as on GitHub: 'Out of memory' -> 'out-of-memory'."""
+        """The heading's anchor in GitHub's spelling: 'Out of memory' -> 'out-of-memory'."""
         return anchor_of(self.title)
 
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic of the guide. name: of its file and in `studio help NAME`."""
+    """A topic in the guide. name: the file's name, and NAME in `studio help NAME`."""
 
     name: str
     sections: tuple[Section, ...]  # the topic's title first
@@ -55,12 +55,12 @@ def folder() -> Path:
 
 
 def topic_names() -> list[str]:
-    """Return the names of all topics, in the order of the index."""
+    """Return the topics' names, in the index's order."""
     return list(dict.fromkeys(_LINK.findall(topic_text(INDEX))))
 
 
 def topic_text(name: str) -> str:
-    """Return a topic, or the index, as Markdown. Raises UsageError if no topic has this name."""
+    """Return a topic, or the index, as Markdown. Raises UsageError for an unknown name."""
     if name != INDEX and name not in topic_names():
         raise UsageError(f"The guide has no topic {name!r}.", "'studio help' lists all topics.")
     return (folder() / f"{name}.md").read_text(encoding="utf-8")
@@ -80,12 +80,12 @@ def section_text(link: str) -> str:
 
 
 def topics() -> list[Topic]:
-    """Return all topics with their sections, in the order of the index."""
+    """Return the topics with their sections, in the index's order."""
     return [Topic(name, sections_of(topic_text(name))) for name in topic_names()]
 
 
 def sections_of(text: str) -> tuple[Section, ...]:
-    """Split a topic at its headings; '#' in a code block is no heading."""
+    """Split a topic at the headings. '#' in a code block makes no heading."""
     found: list[tuple[str, int, list[str]]] = []
     in_code = False
     for line in text.splitlines():
@@ -99,5 +99,5 @@ def sections_of(text: str) -> tuple[Section, ...]:
 
 
 def anchor_of(title: str) -> str:
-    """Return the anchor of a heading, spelled as on GitHub."""
+    """Return a heading's anchor in GitHub's spelling."""
     return re.sub(r"[^\w -]", "", title.casefold()).replace(" ", "-")

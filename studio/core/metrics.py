@@ -1,4 +1,4 @@
-"""Metrics for models: titles, formatting, and which value is better."""
+"""Metrics for models: titles, formatting, and the better direction."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from studio.core.formatting import decimal, percent
 class Metric:
     """A metric that a recipe computes on the validation set."""
 
-    name: str  # its key in events and on disk
+    name: str  # key in events and on disk
     title: str
     format: Callable[[float], str] = decimal
     better: Literal["low", "high"] = "low"
     improving_text: str = ""  # advice while the metric improves; '' for metrics without advice
     stalled_text: str = ""  # advice once the metric has stalled at {value} since {step}
-    baseline: str = ""  # what a comparison shows in brackets: 'real' for the value of real sprites; '' for nothing
+    baseline: str = ""  # name of a value to show in brackets, for example 'real' for real sprites; '' for no value
 
     def is_better(self, value: float, than: float) -> bool:
         """Return whether `value` is better than `than`."""
@@ -43,8 +43,8 @@ R2 = Metric(
     "r2", "R\u00b2", _three_decimals, "high", "The predictions for validation sprites still improve.",
     "The predictions for validation sprites have not improved since step {step}.",
 )  # fmt: skip
-MAE = Metric("mae", "mean error")  # of each predicted number: 'mae price'
-PIXELS = Metric("pixels", "pixels right", percent, "high")  # of reconstructed sprites
+MAE = Metric("mae", "mean error")  # by predicted number: 'mae price'
+PIXELS = Metric("pixels", "pixels right", percent, "high")  # in reconstructed sprites
 EXACT = Metric(
     "exact", "exact pixels", percent, "high", "The drawn cells of validation characters still improve.",
     "The drawn cells of validation characters have not improved beyond {value} since step {step}.", "copied",
@@ -58,7 +58,7 @@ METRICS = {metric.name: metric for metric in _ALL}
 
 
 def metric_title(key: str) -> str:
-    """Return the title of a validation metric: 'mae price' -> 'mean error price'. An unknown key is its own title."""
+    """Return a validation metric's title: 'mae price' -> 'mean error price'. Returns an unknown key unchanged."""
     name, blank, number = key.partition(" ")
     return f"{METRICS[name].title}{blank}{number}" if name in METRICS else key
 
@@ -87,7 +87,7 @@ class Figure:
     def format(self, figures: Mapping[str, float]) -> str:
         """Format this figure's value, with its standard error if known. figures: values by name; '' if missing."""
         value = figures.get(self.name)
-        if value is None:  # figures of the model itself
+        if value is None:  # real sprites lack figures about the model, such as loss_gap
             return ""
         if self.unit == "%":
             return percent(value)
@@ -114,7 +114,7 @@ FIGURES = (
     Figure("half_transparent", "Half-transparent", "as real", "%"),
     Figure("colours", "Colours per sprite", "as real"),
     Figure("off_palette", "Off palette", "as real", "%"),
-)  # of a generator, in the order of `studio evaluate`
+)  # for a generator, in the order of `studio evaluate`
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,13 @@ class Quality:
     """Quality of generated sprites compared with real sprites. The field names are the keys on disk."""
 
     kid: float  # distance from real sprites (Kernel Inception Distance)
-    kid_error: float  # its standard error
-    kid_real: float  # the same distance for other real sprites
+    kid_error: float  # standard error of `kid`
+    kid_real: float  # KID of other real sprites
     copies: float  # share of copies of training sprites among generated sprites
-    copies_real: float  # the same share among real sprites
+    copies_real: float  # share of copies of training sprites among real sprites
 
     @classmethod
     def from_figures(cls, figures: Mapping[str, float]) -> Quality | None:
-        """Create a Quality from quality figures by name; return None if a field is missing."""
+        """Create a Quality from quality figures by name; return None for missing fields."""
         names = [field.name for field in fields(cls)]
         return cls(*(figures[name] for name in names)) if figures.keys() >= set(names) else None

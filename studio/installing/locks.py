@@ -1,4 +1,4 @@
-"""Locks between processes, which the system releases when a process ends, however it ends."""
+"""Lock files between processes. The system releases a lock at the process's end, even after a crash."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class LockedError(Exception):
-    """Another process has the lock."""
+    """Raised while another process has the lock."""
 
 
 @contextlib.contextmanager
@@ -26,7 +26,7 @@ def exclusive(path: Path) -> Iterator[int]:
 
 
 def hold(path: Path) -> None:
-    """Mark a folder's lock file as in use until this process, and a program that it becomes, has ended."""
+    """Mark a folder's lock file as in use until this process, or a program executed in its place, ends."""
     handle = os.open(path, os.O_RDONLY | os.O_CREAT)
     os.set_inheritable(handle, True)
     _lock(handle, shared=True)
@@ -47,7 +47,7 @@ def is_held(path: Path) -> bool:
 
 
 def _lock(handle: int, *, shared: bool) -> bool:
-    """Lock an open file; False if another process has it. The system unlocks it when the last copy is closed."""
+    """Lock an open file; return False if another process has the lock. Closing the last handle releases the lock."""
     try:
         if sys.platform == "win32":
             import msvcrt

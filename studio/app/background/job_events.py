@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class SpritesColoured(SpritesGenerated):
     """Generated sprites after recolouring."""
 
-    palette: str = ""  # name of the chosen palette, or empty
-    colours: NDArray[np.uint8] | None = None  # uint8 [K, 3], the allowed colours; None for all colours
+    palette: str = ""  # the chosen palette's name, or empty
+    colours: NDArray[np.uint8] | None = None  # uint8 [K, 3], allowed colours; None without a limit
     badges: tuple[ConstraintCheck, ...] = ()  # results of the constraint checks
     source: str = ""  # provenance as JSON (`ModelSource`); empty if unknown
     note: str = ""  # a message for the user
@@ -34,14 +34,14 @@ class SpritesColoured(SpritesGenerated):
 
 @dataclass(frozen=True, eq=False)
 class RunDescribed(Event):
-    """The record (run.json) of the run that has just started."""
+    """Yielded after a run has started. record: the content of run.json."""
 
     record: RunRecord
 
 
 @dataclass(frozen=True)
 class RunCheckpoints(Event):
-    """The usable checkpoints of a run."""
+    """A run's usable checkpoints."""
 
     run: Path
     names: tuple[str, ...]
@@ -50,18 +50,18 @@ class RunCheckpoints(Event):
 
 @dataclass(frozen=True)
 class OnlySheets(Event):
-    """An import found only images that are too large for a sprite."""
+    """Yielded by an import that found only images too large for sprites."""
 
     paths: tuple[Path, ...]
     sheets: tuple[ImportIssue, ...]
     summary: SheetSummary
-    recognised: tuple[DetectedSheet, ...] = ()  # the images that look like sprite sheets
+    recognised: tuple[DetectedSheet, ...] = ()  # images that look like sprite sheets
     proposed_sets: SetProposal | None = None  # see SpritesImported
 
 
 @dataclass(frozen=True)
 class StoredOptionsFollowed(Event):
-    """An import continues with the settings that were stored for its paths."""
+    """Yielded by an import that continues with the settings stored for its paths."""
 
     options: ImportOptions
 
@@ -75,7 +75,7 @@ class StateNotice(Notice):
 
 @dataclass(frozen=True)
 class FilesSaved(Notice):
-    """A message about saved files, which the window can show in their folder."""
+    """A message about saved files. The window can show the files in their folder."""
 
     paths: tuple[Path, ...] = field(kw_only=True)
 

@@ -11,9 +11,9 @@ from studio.app.widgets import factory
 
 
 class ContextMenu(QMenu):
-    """A widget's context menu. The keys of its actions also work without the menu, while the widget has the focus.
+    """A widget's context menu. The actions' keys also work without the menu, while the widget has the focus.
 
-    left: an action of `leave_after` was triggered.
+    left: the user triggered an action of `leave_after`.
     """
 
     left = Signal()
@@ -22,7 +22,7 @@ class ContextMenu(QMenu):
         """Create an empty menu. name: accessible name."""
         super().__init__(widget)
         self._widget = widget
-        self.in_large_view: list[QAction] = []  # actions that a large view shows as buttons
+        self.in_large_view: list[QAction] = []  # actions shown as buttons in a large view
         self.setAccessibleName(name)
         self.setToolTipsVisible(True)  # tool tips say why an action is disabled
 
@@ -37,7 +37,7 @@ class ContextMenu(QMenu):
         return action
 
     def add_button(self, button: QAbstractButton) -> QAction:
-        """Append an action that presses a button, and that is enabled while the button is."""
+        """Append an action that presses a button. Only an enabled button enables the action."""
         action = self.add(button.accessibleName(), button.toolTip(), button.click)
         action.setIcon(button.icon())
         _ButtonFollower(button, action)
@@ -48,13 +48,13 @@ class ContextMenu(QMenu):
         action.triggered.connect(self.left)
 
     def open_at(self, position: QPoint) -> None:
-        """Open the menu at a position on the screen, unless it is empty."""
+        """Open the menu at a position on the screen, unless the menu is empty."""
         if not self.isEmpty():
             self.popup(position)
 
 
 class _ButtonFollower(QObject):
-    """Keeps an action enabled, and with the tool tip, as a button is."""
+    """Copies a button's enabled state and tool tip to an action, whenever they change."""
 
     def __init__(self, button: QAbstractButton, action: QAction) -> None:
         super().__init__(action)
@@ -73,7 +73,7 @@ class _ButtonFollower(QObject):
 
 
 def set_keys(action: QAction, widget: QWidget, command: str) -> None:
-    """Trigger an action by the keys of a command while the widget, or one of its children, has the focus."""
+    """Trigger an action by a command's keys while the widget, or a child of the widget, has the focus."""
     keys.bind(action, command)
     action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
     action.setShortcutVisibleInContextMenu(True)
@@ -81,6 +81,6 @@ def set_keys(action: QAction, widget: QWidget, command: str) -> None:
 
 
 def set_action_enabled(action: QAction, reason: str) -> None:
-    """Disable an action of a context menu if `reason` is not empty, and show the reason as its tool tip."""
+    """Disable a context menu's action and show the reason as the tool tip; enable the action if `reason` is ''."""
     action.setEnabled(not reason)
     action.setToolTip(reason or keys.tip(action.property("tip")))

@@ -1,4 +1,4 @@
-"""A single row of buttons, with texts if there is room; a menu at its end holds the buttons that don't fit."""
+"""A single row of buttons, with texts if the row has room. A menu at the end holds the buttons that don't fit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OverflowBar(QWidget):
         self._withdrawn: set[QToolButton] = set()
         self._in_menu: list[QToolButton] = []
         self._menu = QMenu(self)
-        self._menu.setToolTipsVisible(True)  # they say why an entry is disabled
+        self._menu.setToolTipsVisible(True)  # tool tips say why an entry is disabled
         for _, button in self._buttons():
             button.setParent(self)
         self.more = factory.tool_button("more", "More actions", "Show the actions that don't fit into the row.")
@@ -39,7 +39,7 @@ class OverflowBar(QWidget):
         self._arrange()
 
     def set_offered(self, button: QToolButton, is_offered: bool) -> None:
-        """Offer a button in the row or in the menu, or remove it from both."""
+        """Offer a button in the row or in the menu, or remove the button from both."""
         if is_offered != (button not in self._withdrawn):
             (self._withdrawn.discard if is_offered else self._withdrawn.add)(button)
             self.updateGeometry()
@@ -50,11 +50,11 @@ class OverflowBar(QWidget):
         return list(self._in_menu)
 
     def sizeHint(self) -> QSize:
-        """Return room for all offered buttons with their texts."""
+        """Return the size for every offered button with text."""
         return QSize(self._full_width([_TEXT] * len(self._groups)), self._height())
 
     def minimumSizeHint(self) -> QSize:
-        """Return room for the menu button alone."""
+        """Return the size for the menu button alone."""
         return QSize(self.more.sizeHint().width(), self._height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -62,19 +62,19 @@ class OverflowBar(QWidget):
         self._arrange()
 
     def event(self, event: QEvent) -> bool:
-        """Arrange the buttons again when one of them changes its size."""
+        """Arrange the buttons again when a button changes its size."""
         if event.type() == QEvent.Type.LayoutRequest:
             self._arrange()
         return super().event(event)
 
     def _buttons(self) -> Iterator[tuple[int, QToolButton]]:
-        """Yield each button with the gap before it."""
+        """Yield the buttons, with the gap before each button."""
         for group in self._groups:
             for index, button in enumerate(group):
                 yield _GAP if index else _GROUP_GAP, button
 
     def _full_width(self, styles: Sequence[Qt.ToolButtonStyle]) -> int:
-        """Return the width of all offered buttons. styles: for each group."""
+        """Return the width of the offered buttons with gaps. styles: by group."""
         offered = [[button for button in group if button not in self._withdrawn] for group in self._groups]
         shown = [
             [_width(button, style) for button in group] for group, style in zip(offered, styles, strict=True) if group
@@ -83,7 +83,7 @@ class OverflowBar(QWidget):
         return sum(map(sum, shown)) + gaps
 
     def _styles(self, room: int) -> list[Qt.ToolButtonStyle]:
-        """Return the style of each group: with texts where they fit into the room, from the left."""
+        """Return the styles by group: texts beside icons if they fit into `room`, from the left."""
         styles = [_ICON] * len(self._groups)
         for number in range(len(styles)):
             styles[number] = _TEXT

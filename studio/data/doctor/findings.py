@@ -1,4 +1,4 @@
-"""Findings of the doctor: groups of files and sprites with a problem, advice, and one-click fixes."""
+"""The doctor's findings: groups of files and sprites with a problem, advice, and one-click fixes."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _ENOUGH = 200  # sprites to estimate the scale from
 class Fix:
     """A one-click change of import settings."""
 
-    title: str  # text of the button
+    title: str  # the button's text
     changes: Mapping[str, Value]  # new values by setting
     undo_title: str = ""  # completes 'Undo' in the Edit menu; '' for the lower-case title
 
 
 @dataclass(frozen=True)
 class FixOffered(Notice):
-    """A notice about imported files; the window shows its fix as a button."""
+    """A notice about imported files. The window shows the fix as a button."""
 
     fix: Fix = field(kw_only=True)
 
@@ -55,7 +55,7 @@ class Finding:
 
     group: str
     items: tuple[ImportIssue, ...]
-    left_out: bool  # whether they are excluded from the import
+    left_out: bool  # True if the import excludes the files and sprites
     advice: str  # explanation of the problem
     fixes: tuple[Fix, ...]
 
@@ -72,8 +72,8 @@ class SpritesChecked(Event):
     json_type = "Examined"
 
     sprites: Sprites
-    items: tuple[ImportIssue, ...]  # an issue for each sprite with a problem
-    looked_at: int  # number of checked sprites; large sets are sampled
+    items: tuple[ImportIssue, ...]  # an issue per sprite with a problem
+    looked_at: int  # number of checked sprites; the check samples large sets
     palette_colours: int = 0  # size of a palette shared by nearly all sprites, or 0
     neighbours: SpriteNeighbours | None = field(default=None, metadata=NOT_IN_JSON)
     groups: IssueGroups = field(init=False)
@@ -125,17 +125,17 @@ def _exclude(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
 
 
 def exclude_fix(names: Sequence[str], options: ImportOptions) -> Fix:
-    """Return a fix that excludes these sprites, in addition to sprites excluded before."""
+    """Return a fix that excludes the named sprites, in addition to already excluded sprites."""
     before = [options.leave_out] if options.leave_out else []
     leave_out = ";".join([*before, as_patterns(list(names))])
     return Fix("Exclude", {"leave_out": leave_out}, f"exclude {count(len(names), 'sprite')}")
 
 
 def include_fix(names: Sequence[str], excluded: Iterable[str], options: ImportOptions) -> Fix:
-    """Return a fix that includes these excluded sprites again. excluded: names of all excluded sprites.
+    """Return a fix that includes excluded sprites again. names: sprites to include. excluded: every excluded sprite.
 
-    The fix replaces a pattern such as 'old_*' that matches one of these sprites by the names of the remaining sprites
-    that match the pattern.
+    If a pattern such as 'old_*' matches a sprite in `names`, the fix replaces the pattern by the names of the other
+    matching sprites.
     """
     wanted, kept = set(names), patterns_without(options.leave_out, set(names))
     is_excluded = exclusion_filter(kept)
@@ -145,23 +145,23 @@ def include_fix(names: Sequence[str], excluded: Iterable[str], options: ImportOp
 
 
 def slice_fix(options: ImportOptions) -> Fix:
-    """Return a fix that slices sheets into sprites by the detected grid of every sheet."""
+    """Return a fix that slices sheets into sprites by the sheets' detected grids."""
     return _slicing("Slice into sprites", {"sheets": "grid"}, options)
 
 
 def characters_fix(options: ImportOptions) -> Fix:
-    """Return a fix that slices sheets of characters by a common grid, and keeps each character's cells together."""
+    """Return a fix that slices sheets of characters by a common grid, and keeps a character's cells together."""
     return _slicing("Slice into characters", {"sets": "sheets"}, options)
 
 
 def _slicing(title: str, changes: Mapping[str, Value], options: ImportOptions) -> Fix:
-    """Return a fix that also has the import detect the tiles' and the canvas's size."""
+    """Return a fix that changes `changes`, and lets the import detect the tiles' size and the canvas."""
     changes = {**changes, "tile": 0, "size": 0}
     return Fix(title, {name: to for name, to in changes.items() if getattr(options, name) != to})
 
 
 def canvas_fix(found: SpritesImported) -> Fix | None:
-    """Return a fix that enlarges the canvas to the largest picture of at most 256 x 256 pixels; None if not needed."""
+    """Return a fix that enlarges the canvas for the largest picture up to 256 x 256 pixels; None if the canvas fits."""
     largest = max((max(size) for size in found.sizes if max(size) <= COMMON_SIZES[-1]), default=0)
     fitting = next(size for size in COMMON_SIZES if size >= largest)
     if fitting <= found.sprites.size:
@@ -177,7 +177,7 @@ def _larger_canvas(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
 
 
 def _original_size(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
-    """Yield a fix that undoes upscaling: by one factor for all sprites if most share the factor, else per sprite."""
+    """Yield a fix to undo upscaling: by a common factor if most sprites share the factor, otherwise per sprite."""
     sprites, wanted = case.found.sprites, {item.name for item in items[:_ENOUGH]}
     some = [sprites.rgba[index] for index, name in enumerate(sprites.names) if name in wanted]
     if not some:
@@ -217,7 +217,7 @@ def _revert(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
     yield Fix("Revert to the files", changes)
 
 
-# Settings that choose sprites; "Revert to the files" keeps them.
+# Settings that choose sprites. "Revert to the files" keeps these settings.
 _CHOICES = ("edits", "similar", "leave_out", "class_minimum", "merge_classes")
 _SLICING = "The pictures contain several sprites. Slice them into separate sprites."
 _TITLES = {

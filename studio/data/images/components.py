@@ -1,4 +1,4 @@
-"""Connected components of a mask."""
+"""Find the connected components of a mask."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ Ints = NDArray[np.int64]
 
 
 def runs_of(filled: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
-    """Return row, first column and end column (exclusive) of each run of filled pixels, in reading order."""
+    """Return row, first column and end column (exclusive) by run of filled pixels, in reading order."""
     steps = np.diff(np.pad(filled, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     row, start = np.nonzero(steps == 1)
     return row, start, np.nonzero(steps == -1)[1]
 
 
 def label_components(filled: NDArray[np.bool_], *, diagonal: bool) -> NDArray[np.int32]:
-    """Label connected pixels of bool [H, W] with equal numbers: int32 [H, W], -1 for pixels that are not filled.
+    """Label connected pixels in bool [H, W] with equal numbers: int32 [H, W], -1 for empty pixels.
 
-    diagonal: whether pixels that touch at a corner are connected. Works on runs, so a maze takes only milliseconds.
+    diagonal: connect pixels that touch at a corner. Works on runs, so a maze takes only milliseconds.
     """
     row, start, end = runs_of(filled)
-    line = filled.shape[1] + 2  # longer than a row: runs of other rows never touch
+    line = filled.shape[1] + 2  # longer than a row, so runs in different rows never touch
     first = np.searchsorted(row * line + end, (row + 1) * line + start, "left" if diagonal else "right")
     last = np.searchsorted(row * line + start, (row + 1) * line + end, "right" if diagonal else "left")
     count = np.maximum(last - first, 0)  # touching runs in the row below

@@ -1,4 +1,4 @@
-"""Change the attributes of imported sprites by edits of the user, and apply the edits."""
+"""Change imported sprites' attributes by user edits, and apply the edits."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from studio.data.import_result import ReadSprites
 from studio.data.importing.edit_changes import EditChange, SpriteChange
 from studio.data.sprites import Sprites
 
-Values = Mapping[str, str]  # value by attribute; '' for none
+Values = Mapping[str, str]  # value by attribute; '' without a value
 
 
 class AttributeChange(SpriteChange):
-    """A change of the attributes of imported sprites. A value as in the files is no edit."""
+    """Changes imported sprites' attributes. Needs no edit where the new value equals the file's value."""
 
     noun = "sprites changed"
 
     def __init__(self, before: Edits | EditChange, read: ReadSprites, indices: Sequence[int], values: Values) -> None:
-        """Create a change. See SpriteChange. values: the new values of the sprites."""
+        """Create a change. See SpriteChange. values: the sprites' new values."""
         super().__init__(before, read, indices)
         self._values = values
 
@@ -35,10 +35,10 @@ class AttributeChange(SpriteChange):
 
 
 class AttributeRenaming(EditChange):
-    """Renames an attribute or a value of all imported sprites: a single edit for each attribute in the files."""
+    """Renames an attribute or a value in every imported sprite, by an edit per attribute in the files."""
 
     def __init__(self, before: Edits | EditChange, read: ReadSprites, name: str, new: str, value: str = "") -> None:
-        """Create a change. new: the new name of the attribute `name`, or of its `value`; '' to remove it."""
+        """Create a change. new: the new name for the attribute `name`, or for its value `value`; '' removes either."""
         super().__init__(before, read)
         self._name, self._new, self._value = name, new, value
 
@@ -47,7 +47,7 @@ class AttributeRenaming(EditChange):
         return [self._of_folder(each.sprites) for each in before]
 
     def _of_folder(self, folder: Mapping[str, SpriteEdit]) -> dict[str, SpriteEdit]:
-        """Return the changed edits of a folder: of the attribute, and of sprites with a value from the user."""
+        """Return a folder's changed edits: of the attribute, and of sprites with a user's value."""
         changes, of_files = {}, self._read.sprites.attributes
         for name, values in zip(of_files.names, of_files.values, strict=True):
             edit = folder.get(RENAMED + name, SpriteEdit())
@@ -64,7 +64,7 @@ class AttributeRenaming(EditChange):
             renamed |= {each: self._new for each in values if edit.renamed.get(each, each) == self._value}
         else:
             renamed[""] = self._new
-        return {old: new for old, new in renamed.items() if new != (old or name)}  # no edit: as in the files
+        return {old: new for old, new in renamed.items() if new != (old or name)}  # without names as in the files
 
     def _of_sprite(self, given: Values) -> dict[str, str]:
         if self._value:
@@ -75,7 +75,7 @@ class AttributeRenaming(EditChange):
 
 
 def renamed_values(values: Values, folder: Mapping[str, SpriteEdit]) -> dict[str, str]:
-    """Return a sprite's values with new names of attributes and values. folder: edits of the sprite's folder."""
+    """Return a sprite's values with renamed attributes and values. folder: the edits in the sprite's folder."""
     found = {}
     for name, value in values.items():
         renamed = folder[RENAMED + name].renamed if RENAMED + name in folder else {}
@@ -85,7 +85,7 @@ def renamed_values(values: Values, folder: Mapping[str, SpriteEdit]) -> dict[str
 
 
 def with_renames(sprites: Sprites, edits: Edits) -> Attributes:
-    """Return the attributes of sprites with the new names of attributes and values."""
+    """Return sprites' attributes with renamed attributes and values."""
     attributes = sprites.attributes
     if not attributes or not any(key.startswith(RENAMED) for each in edits for key in each.sprites):
         return attributes
@@ -98,7 +98,7 @@ def with_renames(sprites: Sprites, edits: Edits) -> Attributes:
 
 
 def with_values(attributes: Attributes, changes: Mapping[int, Values], count: int) -> Attributes:
-    """Return the attributes of `count` sprites with changed values, by the index of the sprite."""
+    """Return the attributes of `count` sprites with changed values. changes: new values by sprite index."""
     columns = AttributeColumns(attributes)
     for index, values in changes.items():
         for name, value in values.items():

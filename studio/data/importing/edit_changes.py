@@ -1,4 +1,4 @@
-"""Changes of the user's edits of imported sprites: the base classes of class moves, new colours and new names."""
+"""Change the user's edits to imported sprites: base classes for class moves, new colours and new names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EditChange(ABC):
     """Changes the user's edits of imported sprites."""
 
     def __init__(self, before: Edits | EditChange, read: ReadSprites) -> None:
-        """Create a change. before: edits without the change. read: the sprites as in their files."""
+        """Create a change. before: edits without the change. read: sprites as in the files, without edits."""
         self._before, self._read = before, read
         self._edits: Edits | None = None  # with the change, once computed
 
@@ -49,13 +49,13 @@ class EditChange(ABC):
 
     @abstractmethod
     def _changes(self, before: Edits) -> Generator[Event, None, list[dict[str, SpriteEdit]]]:
-        """Return the new edits of each folder by their keys; yields Progress."""
+        """Return the new edits by key, in a dict per folder; yields Progress."""
 
 
 class SpriteChange(EditChange):
-    """Changes the user's edits of some imported sprites, sprite by sprite."""
+    """Changes the user's edits to some imported sprites, sprite by sprite."""
 
-    noun: str  # of the progress: 'sprites moved'
+    noun: str  # text of the progress: 'sprites moved'
 
     def __init__(self, before: Edits | EditChange, read: ReadSprites, indices: Sequence[int]) -> None:
         """Create a change. See EditChange. indices: positions of the imported sprites."""
@@ -78,4 +78,4 @@ class SpriteChange(EditChange):
 
     @abstractmethod
     def _changed(self, index: int, row: int, old: SpriteEdit, folder: Mapping[str, SpriteEdit]) -> SpriteEdit:
-        """Return the new edit of an imported sprite. row: its index in the read sprites. folder: all of its folder."""
+        """Return an imported sprite's new edit. row: index in the read sprites. folder: the folder's edits."""

@@ -1,4 +1,4 @@
-"""Hold the read results of an import until all sizes are known: pixels in a scratch file, the rest in columns."""
+"""Hold an import's read results until every size is known: pixels in a scratch file, other fields in columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_FILE = (1 << 32) - 1  # file number of a dropped sprite
 
 
 class _RareFields(NamedTuple):
-    """Fields of a DecodedSprite that are empty for most sprites; stored only if set."""
+    """Fields of a DecodedSprite, empty for most sprites and stored only if set."""
 
     part: str = ""
     folders: tuple[str, ...] = ()
@@ -37,17 +37,17 @@ _NO_RARE_FIELDS = _RareFields()
 
 
 class _FileIssues(NamedTuple):
-    """Fields of a ReadResult that are empty for most files; stored only if set."""
+    """Fields of a ReadResult, empty for most files and stored only if set."""
 
     left_out: list[SourceIssue]
     remarks: list[SourceIssue]
 
 
 class ImportBuffer:
-    """Holds the read results of `files`. Reader threads `put` results in any order; `in_order` yields them sorted.
+    """Holds the read results for `files`. Reader threads `put` results in any order; `in_order` yields sorted results.
 
     sizes: sprite counts by (width, height), without empty sprites. candidates, sheet_sizes: possible grids and (width,
-    height) of images that may be sheets, by file number. sliced: numbers of the files that were sliced.
+    height) of possible sheets, by file number. sliced: numbers of the sliced files.
     """
 
     def __init__(self, files: Sequence[SourceFile], folder: Path | None) -> None:
@@ -63,7 +63,7 @@ class ImportBuffer:
         self._lock = threading.Lock()
 
     def put(self, number: int, result: ReadResult) -> None:
-        """Store the read result of file `number`. Raises OSError if the disk is full."""
+        """Store the read result for file `number`. Raises OSError on a full disk."""
         with self._lock:
             if result.candidates:
                 self.candidates[number], self.sheet_sizes[number] = result.candidates, result.sheet_size
@@ -75,7 +75,7 @@ class ImportBuffer:
                 self._issues[number] = _FileIssues(result.left_out, result.remarks)
 
     def drop(self, numbers: Collection[int]) -> None:
-        """Drop the read results of the files `numbers`, which the import then reads again and slices by a grid."""
+        """Drop the read results for the files `numbers`. The import then reads and slices these files by a grid."""
         dropped = np.flatnonzero(np.isin(np.array(self._file_of), list(numbers)))
         for row in dropped.tolist():
             if self._sides(self._visible, row) != (0, 0):
@@ -87,11 +87,11 @@ class ImportBuffer:
             self._issues.pop(number, None)
 
     def close(self) -> None:
-        """Free the memory or scratch file of the pixels."""
+        """Free the pixels' memory or scratch file."""
         self._pixels.close()
 
     def count_fitting(self, size: int, *, exactly: bool) -> int:
-        """Count the sprites that fit on a canvas of `size` pixels a side, or that measure exactly `size`."""
+        """Count the sprites fitting on a square canvas with width `size`. exactly: sprites that measure `size` only."""
         if not self._offsets:
             return 0
         has_pixels = np.frombuffer(self._offsets, np.int64) != _NO_PIXELS
@@ -100,7 +100,7 @@ class ImportBuffer:
         return int((has_pixels & fits).sum())
 
     def picture_sizes(self) -> dict[int, tuple[int, int]]:
-        """Return the (width, height) of the picture in each file with a single picture, by file number."""
+        """Return the picture's (width, height) for files with a single picture, by file number."""
         numbers, first, counts = np.unique(np.array(self._file_of), return_index=True, return_counts=True)
         single = zip(numbers[counts == 1].tolist(), first[counts == 1].tolist(), strict=True)
         return {number: self._sides(self._size, row) for number, row in single if number != _NO_FILE}
@@ -108,7 +108,7 @@ class ImportBuffer:
     def count_by_fit(
         self, size: int, sheets: Collection[int], *, exactly: bool
     ) -> tuple[int, tuple[tuple[int, int, int], ...]]:
-        """Count the images outside the files `sheets` that fit as in `count_fitting`, and the others by size.
+        """Count the images outside the files `sheets`: fitting images, as in `count_fitting`, and other images by size.
 
         Returns (number of fitting images, (width, height, number of other images) by size).
         """

@@ -1,4 +1,4 @@
-"""Give the sprites of an import their places in sets, and propose sets where sheets are not sliced yet."""
+"""Find imported sprites' places in sets, and propose sets from unsliced sheets."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def options_of_sets(options: ImportOptions) -> ImportOptions:
 def add_sets(
     imported: ImportResult, options: ReadOptions, tables: SetTables, total: int
 ) -> Generator[int, None, ImportResult]:
-    """Return an import with the places of its sprites and duplicates; yields `total`.
+    """Return an import with the places of sprites and duplicates in sets; yields `total`.
 
-    The split never divides a set that the user chose. Whole sheets are no cells: a proposal to slice them comes first.
+    The split never divides a chosen set. Whole sheets are no cells: a proposal to slice sheets comes first.
     """
     sprites, duplicates = imported.sprites, imported.duplicates
     layout, places = FoundSets()
@@ -64,7 +64,7 @@ def add_sets(
 
 
 def _counting(finding: Generator[int, None, FoundSets], total: int) -> Generator[int, None, FoundSets]:
-    """Run `finding` and return its result, but yield `total`, the number of files."""
+    """Run `finding` and return the result, but yield `total`, the number of files."""
     while True:
         try:
             next(finding)
@@ -88,7 +88,7 @@ def propose_unsliced(
 def share_grid(
     buffer: ImportBuffer, options: ImportOptions, sheets: Mapping[int, SheetCandidate]
 ) -> dict[int, SheetCandidate]:
-    """Return the detected sheets with the usual grid of the collection wherever it fits, and further such pictures."""
+    """Return the sheets, with the collection's usual grid for fitting sheets and further fitting pictures."""
     if options.shrink != 1:
         return dict(sheets)
     shapes = with_common_grid(_shapes(buffer, sheets), buffer.picture_sizes())
@@ -105,6 +105,6 @@ def _shapes(buffer: ImportBuffer, sheets: Mapping[int, SheetCandidate]) -> dict[
 
 
 def notices_on_sets(imported: ImportResult, options: ReadOptions) -> Iterator[Event]:
-    """Yield a notice if the user chose a kind of sets, but none was found."""
+    """Yield a notice if the user chose a kind of sets, but the import found no sets."""
     if options.sets in _HINTS and not len(imported.sprites.sets):
         yield Notice("warning", f"No sets were found by {options.sets}.", _HINTS[options.sets])

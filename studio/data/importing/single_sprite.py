@@ -24,7 +24,7 @@ class FittedSprite:
     rgba: Rgba  # uint8 [S, S, 4]
     width: int  # original size in pixels
     height: int
-    changes: tuple[str, ...]  # descriptions of the changes; () for an image of the canvas size
+    changes: tuple[str, ...]  # descriptions of changes; () for an image with the canvas size
 
     @property
     def description(self) -> str:
@@ -35,17 +35,17 @@ class FittedSprite:
 
 
 def load_image(path: Path, *, whole: bool = False) -> Rgba:
-    """Load the first image of a file in any supported format: uint8 [H, W, 4]. Raises BadInputError.
+    """Load the first image from a file in any supported format: uint8 [H, W, 4]. Raises BadInputError.
 
-    whole: Load a sheet with a description beside it as one image.
+    whole: don't slice a sheet by the description beside the sheet.
     """
     return load_frames(path, whole=whole)[0].rgba
 
 
 def load_frames(path: Path, *, whole: bool = False) -> list[SourceImage]:
-    """Load all images of a file, such as the frames of an animation, without hidden colours. Raises BadInputError.
+    """Load a file's images, such as an animation's frames, without hidden colours. Raises BadInputError.
 
-    whole: Load a sheet with a description beside it as one image.
+    whole: don't slice a sheet by the description beside the sheet.
     """
     file = find_file(resolve_roots([path]), escape_unprintable(path.name))
     images = [] if file is None else load_images(file, whole=whole)
@@ -57,9 +57,9 @@ def load_frames(path: Path, *, whole: bool = False) -> list[SourceImage]:
 
 
 def load_images(file: SourceFile, *, whole: bool = False) -> list[SourceImage]:
-    """Load all images from a file in any supported format. Raises BadInputError.
+    """Load a file's images in any supported format. Raises BadInputError.
 
-    whole: Load a sheet with a description beside it as one image.
+    whole: don't slice a sheet by the description beside the sheet.
     """
     claiming = (source for source in all_sources() if source.claims(file))
     try:

@@ -1,4 +1,4 @@
-"""Helpers of the palette formats made of text."""
+"""Helpers for palette formats made of text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEX = re.compile(r"#?([0-9a-fA-F]{6})([0-9a-fA-F]{2})?")
 
 
 def first_bytes(data: bytes) -> bytes:
-    """Return the first bytes of a file, without leading whitespace, to recognise its format."""
+    """Return a file's first bytes without leading whitespace, to recognise the format."""
     return data.removeprefix(_BOM)[:_MAGIC_BYTES].lstrip()
 
 
@@ -33,7 +33,7 @@ def decode_text(data: bytes) -> str:
 
 
 def split_lines(data: bytes) -> list[tuple[str, str]]:
-    """Return the non-blank lines, stripped, each with its position: ('line 12', '255 0 0'). Raises Unreadable."""
+    """Return the non-blank lines, stripped, with positions: ('line 12', '255 0 0'). Raises Unreadable."""
     lines = enumerate(map(str.strip, _split(decode_text(data))), 1)
     return [(f"line {number}", line) for number, line in lines if line]
 

@@ -23,7 +23,7 @@ from studio.data.reading.finding import Root
 from studio.data.sets.layout import SetProposal
 from studio.data.store import packed
 
-_VERSION = 17  # increase when imports of the same files change
+_VERSION = 17  # increase after a change to the results of imports
 _MOST_ENTRIES = 20
 _MOST_BYTES = 2 << 30  # total without the newest entry, which may be mapped
 _PROGRESS_EVERY = 4096  # files
@@ -34,7 +34,7 @@ def entry_path(
     folder: Path, roots: Sequence[Root], files: Sequence[SourceFile], problems: Sequence[ImportIssue],
     options: ReadOptions, sources: Sequence[str],
 ) -> Generator[int, None, Path]:  # fmt: skip
-    """Return the cache path for an import of exactly these files and options. Yields the number of processed files."""
+    """Return the cache path for importing the files with the options. Yields the number of processed files."""
     about = [_VERSION, PIL.__version__, settings_of_reading(options), [str(root.path) for root in roots], list(sources)]
     digest = hashlib.sha256(json.dumps(about).encode())
     for number, file in enumerate(files):
@@ -63,14 +63,14 @@ def load_import(entry: Path) -> Generator[int, None, ImportResult | None]:
     except (BadInputError, KeyError, ValueError, TypeError, OverflowError):
         return None
     with contextlib.suppress(OSError):
-        os.utime(entry)  # marks the entry as used
+        os.utime(entry)  # mark the entry as used
     return imported
 
 
 def save_import(entry: Path, imported: ImportResult) -> Generator[int, None, ImportResult]:
     """Save an import and remove old entries beyond the limits. Yields the number of saved sprites. Raises OSError.
 
-    Returns the import; large sets of sprites are then memory-mapped from the file, which frees their memory.
+    Returns the import. To free memory, large imports then map their pixels from the file.
     """
     extra = {
         "sizes": [[width, height, count] for (width, height), count in imported.sizes.items()],
@@ -122,7 +122,7 @@ def _summary_from(values: Mapping[str, Any]) -> SheetSummary:
 
 
 def _evict(newest: Path) -> None:
-    """Remove the least recently used entries beyond the limits; other studios may do so at the same time."""
+    """Remove the least recently used entries beyond the limits. Other studios may remove entries, too."""
     entries: list[tuple[float, int, Path]] = []
     for path in newest.parent.glob(_NAME):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Import the sprites that a training run keeps in its folder."""
+"""Import a run's sprites from the run folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME, _RECORD = "data.safetensors", "run.json"
 
 
 def sprites_file(roots: Sequence[Root]) -> Path | None:
-    """Return the file of a run's sprites if this is the only imported path, else None."""
+    """Return the imported path if it is a run's file of sprites, and the only path; otherwise None."""
     path = roots[0].path
     return path if len(roots) == 1 and path.name == _NAME and path.is_file() else None
 
@@ -26,9 +26,9 @@ def sprites_file(roots: Sequence[Root]) -> Path | None:
 def load_run_sprites(
     path: Path, options: ImportOptions
 ) -> Generator[Event, None, tuple[ImportResult, Mapping[str, Any]]]:
-    """Load a run's sprites; return them and `Sprites.origin` of the run. Raises BadInputError for a damaged file.
+    """Load a run's sprites; return the sprites and the run's `Sprites.origin`. Raises BadInputError for a damaged file.
 
-    The sprites are already on their canvas and in their classes: a Notice names the options without effect.
+    A run's sprites keep their canvas and classes. Yields a Notice about options without an effect.
     """
     sprites, _ = yield from run_in_thread(packed.load_in_slices(path), 0, "sprites loaded")
     if settings_of_reading(options) != settings_of_reading(ReadOptions()):

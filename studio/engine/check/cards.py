@@ -17,7 +17,7 @@ _LEAST_DRIVERS = {11: (450, 80), 12: (525, 60), 13: (580, 65)}  # by major versi
 _CHANGE = "'Change PyTorch build…' in Help > System check, and the end of 'studio check', show the commands."
 _MAKERS = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}
 _CHECK, _TITLE = "graphics-card", "Graphics card"
-# Parts of nvidia-smi's messages, each with the fault and advice.
+# Parts of nvidia-smi's messages, with the fault and advice.
 _DRIVER_FAULTS = (
     (
         "version mismatch", "The driver was updated while the old driver is still loaded.",
@@ -45,10 +45,10 @@ _KFD_FAULTS = {
 
 @dataclass(frozen=True)
 class TorchFacts:
-    """Facts about the installed PyTorch and its devices. cuda, hip: versions, '' in other builds.
+    """Facts about the installed PyTorch and PyTorch's devices. cuda, hip: versions, '' in other builds.
 
-    architectures: of the CUDA code inside, such as 'sm_86' or 'compute_120'. error: why CUDA does not start, or ''.
-    hidden: environment variables that hide cards, such as 'CUDA_VISIBLE_DEVICES='.
+    architectures: targets of the included CUDA code, for example 'sm_86' or 'compute_120'. error: why CUDA does not
+    start, or ''. hidden: environment variables that hide cards, for example 'CUDA_VISIBLE_DEVICES='.
     """
 
     version: str
@@ -77,7 +77,7 @@ class SystemFacts:
 
 
 def build_name(torch: TorchFacts) -> str:
-    """Return the name of the installed build of PyTorch, as in uv's --torch-backend."""
+    """Return the name of the installed PyTorch build, as in uv's --torch-backend."""
     if torch.cuda:
         return "cu" + "".join(torch.cuda.split(".")[:2])
     if torch.hip:
@@ -86,7 +86,7 @@ def build_name(torch: TorchFacts) -> str:
 
 
 def describe_build(torch: TorchFacts) -> str:
-    """Return a text about the installed build, such as 'for NVIDIA cards, CUDA 13.2'."""
+    """Return a text about the installed build, for example 'for NVIDIA cards, CUDA 13.2'."""
     if torch.cuda:
         return f"for NVIDIA cards, CUDA {torch.cuda}"
     if torch.hip:
@@ -165,7 +165,7 @@ def _unused(card: Card, system: SystemFacts, torch: TorchFacts, device: Device |
 
 
 def _reason(card: Card, system: SystemFacts, torch: TorchFacts, device: Device | None) -> tuple[str, str, bool]:
-    """Return the reason as a sentence, advice, and True if only another build of PyTorch helps."""
+    """Return why torch doesn't use a card: a sentence, advice, and True if only another PyTorch build helps."""
     choice = _choice(card, system)
     fits = bool({"nvidia": torch.cuda, "amd": torch.hip, "intel": torch.xpu}[card.vendor])
     if card.vendor == "nvidia" and (fault := _driver_fault(card, system)):
@@ -180,7 +180,7 @@ def _reason(card: Card, system: SystemFacts, torch: TorchFacts, device: Device |
 
 
 def _driver_fault(card: Card, system: SystemFacts) -> tuple[str, str] | None:
-    """Return the fault of NVIDIA's driver and advice; None for a working driver."""
+    """Return the NVIDIA driver's fault and advice; None for a working driver."""
     message = system.nvidia_smi.lower()
     for part, reason, advice in _DRIVER_FAULTS:
         if part in message:
@@ -231,10 +231,10 @@ def _last_reason(torch: TorchFacts, device: Device | None) -> tuple[str, str, bo
 
 
 def runs_on(capability: str, architectures: Sequence[str]) -> bool:
-    """Return whether CUDA code for these architectures runs on a card. capability: of the card, such as '8.6'.
+    """Return whether CUDA code for the architectures runs on a card. capability: the card's, for example '8.6'.
 
-    Code for sm_XY runs on cards X.Y and later with the same X; sm_90a only on 9.0. Code for compute_XY is compiled for
-    newer cards when it is loaded.
+    Code for sm_XY runs on cards X.Y and later cards with equal X; sm_90a runs only on 9.0. For newer cards, CUDA
+    compiles code for compute_XY while loading.
     """
     card = _numbers(capability)
     for name in architectures:

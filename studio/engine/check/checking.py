@@ -1,4 +1,4 @@
-"""Run the system check: each part in a child process, with a limit for how long it may be silent."""
+"""Run the system check: a child process per part, with a limit for the time without a message."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from studio.engine.check.child import PartDone, part_function
 from studio.engine.check.findings import Finding, anonymous, summary
 
 _log = logging.getLogger(__name__)
-_WORKING_SHARE = 0.01  # of a core: a silent process above this share still works
-_MOST_SILENCES = 5  # one after another; a driver may also hang in an endless loop
+_WORKING_SHARE = 0.01  # a silent process above this share of a core still works
+_MOST_SILENCES = 5  # limit in a row, because a driver may also hang in an endless loop
 
 
 class Part(NamedTuple):
-    """A part of the check, in its own process. function: 'module:function'. silent_s: then the part counts as stuck."""
+    """A part of the check, run in a process. function: 'module:function'. silent_s: silence that means a stuck part."""
 
     title: str
     function: str
@@ -75,9 +75,9 @@ def _events_of(part: Part) -> Iterator[Event]:
 
 
 def _child_events(part: Part, process: ChildProcess) -> Iterator[Event]:
-    """Yield the events of a child process, and a failure if it hangs or dies. Repeats the last Progress meanwhile.
+    """Yield a child process's events, and a failure if the process hangs or dies. Repeats the last Progress meanwhile.
 
-    A silent process that computes is slow, not stuck: other programs may use the processor.
+    A silent but computing process counts as slow, not as stuck: other programs may use the processor.
     """
     last, heard_s, used_s, silences = Progress(0, 0, part.title), time.monotonic(), process.cpu_s(), 0
     for message in process.messages():

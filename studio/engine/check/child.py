@@ -1,4 +1,4 @@
-"""The child process of a part of the system check. The parent kills the process if it hangs."""
+"""Run a part of the system check in a child process. The parent kills a hanging process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from studio.core.worker_process import exit_with_parent, own_streams, receive, s
 
 
 class PartDone(NamedTuple):
-    """Tells the parent process that a part has ended; the last message."""
+    """The last message to the parent process, after a part has ended."""
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def part_function(part: str) -> Callable[[], Iterator[Event]]:
-    """Return the function of a part. part: 'module:function'."""
+    """Return a part's function. part: 'module:function'."""
     import importlib
 
     module, _, function = part.partition(":")

@@ -58,7 +58,7 @@ def python_finding(version: str, *, is_64_bit: bool) -> Finding:
 def packages_finding(
     installed: Mapping[str, str], required: Iterable[Requirement], locked: Mapping[str, str]
 ) -> Finding:
-    """Compare installed packages with the studio's requirements and its lock. Keys: names as `_normal` returns them."""
+    """Compare installed packages with the studio's requirements and lock file. Keys: names normalised by `_normal`."""
     needed = [each for each in required if each.marker is None or each.marker.evaluate({"extra": ""})]
     unfit = [f"{each.name} is missing" for each in needed if _normal(each.name) not in installed]
     unfit += [
@@ -114,7 +114,7 @@ def parse_lock(text: str) -> dict[str, str]:
 
 
 def installed_versions() -> dict[str, str]:
-    """Return the version of each installed package."""
+    """Return the versions of installed packages, by name normalised with `_normal`."""
     return {_normal(each.metadata["Name"] or ""): each.version for each in metadata.distributions()}
 
 

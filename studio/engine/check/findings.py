@@ -1,4 +1,4 @@
-"""The findings of the system check, their text for a bug report, and the removal of names and paths from texts."""
+"""Findings of the system check: texts for a bug report, with the user's names and paths removed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WINDOWS_PATH = re.compile(r"(?:\b[A-Za-z]:|\\)\\(?:[^\\\s'\":,;()]+\\)+")
 
 @dataclass(frozen=True)
 class Finding(Event):
-    """A result of the system check. check: name of the check, for programs."""
+    """A result from the system check. check: the check's name, for programs."""
 
     check: str
     title: str
@@ -33,10 +33,10 @@ class Finding(Event):
     text: str
     advice: str = ""  # for the user, or ''
     prevents_training: bool = False
-    changes_build: bool = False  # the remedy includes another build of PyTorch
+    changes_build: bool = False  # True if the remedy includes another PyTorch build
 
     def as_text(self) -> str:
-        """Return the finding as one or two lines for a terminal or a bug report."""
+        """Return the finding in one or two lines, for a terminal or a bug report."""
         line = f"{_LABELS[self.state]:8}{self.title}: {self.text}"
         return f"{line}\n{_INDENT}{_INDENT}-> {self.advice}" if self.advice else line
 
@@ -51,7 +51,7 @@ class BuildChosen(Event):
 
 @dataclass(frozen=True)
 class CheckDone(Event):
-    """The last event of the system check."""
+    """The last event from the system check."""
 
     can_train: bool
     problems: int
@@ -75,21 +75,21 @@ def summary(findings: Iterable[Finding]) -> CheckDone:
 
 
 def report(findings: Iterable[Finding]) -> str:
-    """Return all findings as text for a bug report."""
+    """Return the findings as text for a bug report."""
     return "\n".join(finding.as_text() for finding in findings) + "\n"
 
 
 def anonymous(finding: Finding) -> Finding:
-    """Return the finding without names and paths of the user."""
+    """Return the finding without the user's names and paths."""
     secrets = _secrets()
     text, advice = (without_paths(words, secrets) for words in (finding.text, finding.advice))
     return replace(finding, text=text, advice=advice)
 
 
 def without_paths(text: str, secrets: Mapping[str, str]) -> str:
-    """Replace folders of the user in a text. secrets: replacements by folder. Other paths keep their last part.
+    """Replace the user's folders in a text. secrets: replacements by folder. Other paths keep only their last part.
 
-    Paths of the system, for example /dev/kfd, stay.
+    System paths, for example /dev/kfd, stay.
     """
     for secret in sorted(secrets, key=len, reverse=True):
         text = re.sub(re.escape(secret) + r"(?!\w)", secrets[secret].replace("\\", r"\\"), text)

@@ -1,4 +1,4 @@
-"""Compare measured training speeds with figures of other computers, kept in assets/devices.json."""
+"""Compare measured training speeds with other computers' figures from assets/devices.json."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Figure:
 
 
 def read_figures() -> tuple[Figure, ...]:
-    """Return the figures in assets/devices.json; none if the file is missing or damaged."""
+    """Return the figures in assets/devices.json; an empty tuple for a missing or damaged file."""
     try:
         return records.parse((paths.assets() / "devices.json").read_bytes(), tuple[Figure, ...])
     except (OSError, ValueError):

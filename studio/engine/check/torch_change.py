@@ -23,7 +23,7 @@ def available_builds() -> tuple[Build, ...]:
 
 
 def launcher() -> Path | None:
-    """Return the script `start` of this studio's installer; None without an installer."""
+    """Return the installer's script `start` for this studio; None without an installer."""
     start = Path(os.environ.get("STUDIO_LAUNCHER", ""))
     return start if start.is_file() else None
 
@@ -51,10 +51,10 @@ def change_commands(name: str) -> list[list[str]]:
 
 
 def commands_for(build: Build, python: str, uv: Sequence[str], locked: str) -> list[list[str]]:
-    """Return the commands that install `build` into the environment of `python`.
+    """Return the commands for installing `build` into the environment of `python`.
 
-    uv: the words that start uv; empty if it is missing, then the first command installs it. locked: version of torch in
-    the lock, or ''.
+    uv: the words that start uv; if empty, the first command installs uv. locked: torch's version in the lock file, or
+    ''.
     """
     commands = [] if uv else [[python, "-m", "pip", "install", "uv"]]
     install = [*(uv or (python, "-m", "uv")), "pip", "install", "--python", python]

@@ -19,7 +19,7 @@ from studio.installing import torch_builds
 
 _NVIDIA_SMI_S = 15.0
 _HIDING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ONEAPI_DEVICE_SELECTOR")
-_SPRITE_PX, _CLASSES = 32, 10  # of the made-up sprites
+_SPRITE_PX, _CLASSES = 32, 10  # width and number of classes of made-up sprites
 
 
 def check_torch() -> Iterator[Event]:
@@ -43,7 +43,7 @@ def check_torch() -> Iterator[Event]:
 
 
 def system_facts() -> SystemFacts:
-    """Ask the system for its graphics cards and their drivers."""
+    """Ask the system about graphics cards and drivers."""
     computer = torch_builds.detect()
     has_driver = any(card.driver for card in computer.cards)
     kfd = Path("/dev/kfd")
@@ -52,7 +52,7 @@ def system_facts() -> SystemFacts:
 
 
 def torch_facts() -> TorchFacts:
-    """Ask torch for its build and its devices."""
+    """Ask torch about the build and the devices."""
     import torch
 
     from studio.engine.devices.detection import list_devices
@@ -117,7 +117,7 @@ def _training_steps(device: Device) -> Iterator[Event]:
 
 
 def _nvidia_smi_message() -> str:
-    """Return why nvidia-smi fails; '' if it succeeds or is missing."""
+    """Return the message of a failing nvidia-smi; '' for a working or missing nvidia-smi."""
     flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
     try:
         done = subprocess.run(

@@ -24,12 +24,12 @@ class Control:
     give_up: bool = False  # raise UnwritableError instead of trying again
     sample_now: bool = False
     checkpoint_now: bool = False
-    is_paused: bool = False  # the generator is not being advanced
+    is_paused: bool = False  # nobody advances the generator
     live: TrainedModel | None = None
 
 
 def until_stopped(events: Events, control: Control) -> Events:
-    """Forward `events` until they end or `control.stop` is set."""
+    """Forward `events` to the end, or until `control.stop`."""
     while not control.stop and (event := next(events, None)) is not None:
         yield event
 

@@ -1,1 +1,1 @@
-"""Distributed training: torchrun starts processes (launching.py) that train one run together (ranks.py)."""
+"""Distributed training: torchrun starts processes (launching.py). The processes train a run together (ranks.py)."""

@@ -13,7 +13,7 @@ from studio.core.guide import MORE
 from studio.engine.runs.folder import PROCESS_LOG, RunDir, wrap_read_errors, wrap_write_errors
 
 _RESTARTS = 3  # restarts by torchrun after a process has died
-_OWN_WORDS = re.compile(r"[IWE]\d{4} ")  # start of a log line of torchrun
+_OWN_WORDS = re.compile(r"[IWE]\d{4} ")  # start of torchrun's own log lines
 _VERDICT = "failed (exitcode"  # in torchrun's line after the output of a failed process
 
 
@@ -45,7 +45,7 @@ class TrainingProcesses:
                     self._torchrun = self._start_torchrun(log.fileno())
 
     def terminate(self) -> None:
-        """Terminate torchrun: all processes stop training and save their work."""
+        """Terminate torchrun: the processes stop training and save their work."""
         with self._lock:
             self._is_ended = True
             if self._torchrun is not None:

@@ -1,8 +1,8 @@
-"""The ranks of a distributed training: processes started by torchrun that share each batch.
+"""The ranks of a distributed training: processes started by torchrun that share every batch.
 
-DistributedDataParallel averages gradients, so every rank takes the same steps with the same weights. Rank 0 decides
-what happens next and writes commands to torchrun's store. The other ranks poll the store, so no collective waits while
-the training is paused or draws samples. Only rank 0 locks and writes the run folder.
+DistributedDataParallel averages gradients, so every rank takes equal steps with equal weights. Rank 0 decides what
+happens next and writes commands to torchrun's store. The other ranks poll the store, so no collective waits while the
+training pauses or draws samples. Only rank 0 locks and writes the run folder.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ V = TypeVar("V", float, Tensor, float | Tensor)
 Loss = Callable[..., Tensor]
 
 _BACKENDS = {"cpu": "gloo", "cuda": "nccl"}  # torch uses both names for AMD GPUs, too
-_SHORTEST_POLL_S, _LONGEST_POLL_S = 0.0005, 0.02  # between two polls of the store
-_STOP_TIMEOUT_S = 3.0  # how long a stopping rank waits for rank 0, which may be dead
+_SHORTEST_POLL_S, _LONGEST_POLL_S = 0.0005, 0.02  # pauses between two polls of the store
+_STOP_TIMEOUT_S = 3.0  # a stopping rank's longest wait for rank 0, which may be dead
 _GONE = "Another process of this training has ended."
 _GO_ON = "Checkpoints are saved: resume the run. 'torchrun --max-restarts 3' resumes by itself."
 
@@ -45,7 +45,7 @@ class StartCommand(msgspec.Struct, frozen=True, tag=True):
     """Rank 0's command to start training a run."""
 
     path: str  # the run folder
-    step: int  # the checkpoint to load; -1 for none
+    step: int  # the checkpoint to load; -1 without a checkpoint
     precision: str
     minutes: float  # the budget of an extended run; 0 for the run's own budget
 
@@ -54,13 +54,13 @@ class TickCommand(msgspec.Struct, frozen=True, tag=True):
     """Rank 0's command to take training steps."""
 
     steps: int  # 0 ends the training
-    elapsed_s: float  # of training, before the steps
-    nan_rollbacks: int  # how often the learning rate is halved
+    elapsed_s: float  # seconds of training before the steps
+    nan_rollbacks: int  # number of times to halve the learning rate
     micro_batches: int  # parts per batch
 
 
 class Ranks:
-    """The processes of a distributed training. This base class is a single process and returns values unchanged.
+    """A distributed training's processes. This base class stands for a single process and returns values unchanged.
 
     on_device: number of ranks on this rank's device. is_alone: False under torchrun, even with one process.
     """
@@ -71,12 +71,12 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is rank 0, the rank that decides and writes."""
+        """Whether this process is rank 0, which decides and writes."""
         return self.rank == 0
 
     @property
     def devices(self) -> int:
-        """The number of devices of the whole group."""
+        """The number of devices in the whole group."""
         return self.world_size // self.on_device
 
     def check_batch_size(self, config: TrainingConfig) -> None:
@@ -94,7 +94,7 @@ class Ranks:
         return total
 
     def with_all_threads(self, events: Events) -> Events:
-        """Run rank 0's work with the CPU threads of all local ranks, and forward its events."""
+        """Run rank 0's work with the CPU threads of every local rank; forward the events."""
         return events
 
     def all_reduce_sum(self, value: V, device: torch.device) -> V | Tensor:
@@ -102,7 +102,7 @@ class Ranks:
         return value
 
     def wrap_ddp(self, network: nn.Module, loss: Loss) -> Loss:
-        """Return `loss`, wrapped so that its backward pass averages gradients over several ranks. Collective."""
+        """Wrap `loss`: the backward pass then averages gradients over several ranks. Collective."""
         return loss
 
     def scale_for_ddp_mean(self, loss: Tensor) -> Tensor:
@@ -113,7 +113,7 @@ class Ranks:
         return loss if self.is_alone else loss * self.world_size
 
     def no_sync(self, loss: Loss) -> contextlib.AbstractContextManager[None]:
-        """Skip the all-reduce of gradients inside the block, for all micro-batches but the last."""
+        """Skip the all-reduce of gradients inside the block. Use it for every micro-batch except the last."""
         return contextlib.nullcontext()
 
     def broadcast_weights(self, network: nn.Module) -> None:
@@ -124,10 +124,10 @@ class Ranks:
         return contextlib.nullcontext()
 
     def send_command(self, message: StartCommand | TickCommand | None) -> None:
-        """Send a command from rank 0 to the other ranks; None ends their work. Raises ProcessGoneError."""
+        """Send a command from rank 0 to other ranks; None ends their work. Raises ProcessGoneError."""
 
     def set_current_run(self, path: Path | None) -> None:
-        """Store the run to resume after a restart by torchrun; None for no run."""
+        """Store the run to resume after a restart by torchrun; None without a run."""
 
     def current_run(self) -> Path | None:
         """Return the run to resume after a restart by torchrun; None if no run was started."""
@@ -157,9 +157,9 @@ class _LossModule(nn.Module):
 
 
 class Group(Ranks):
-    """The ranks of a training under torchrun. All ranks must make the same calls to collective methods.
+    """The ranks of a training under torchrun. Every rank must call the collective methods in equal order.
 
-    local_count: number of ranks on this machine. device: this rank's device, such as 'cuda:0'.
+    local_count: number of ranks on this machine. device: this rank's device, for example 'cuda:0'.
     """
 
     def __init__(self, store: Store, rank: int, world_size: int, local_count: int, device: str) -> None:
@@ -169,7 +169,7 @@ class Group(Ranks):
         self.device = device
         self._persistent = PrefixStore("studio", store)  # these keys survive a restart
         self._messages = PrefixStore(f"said {_attempt()}", store)
-        self._threads = 0  # CPU threads of all local ranks; 0: not training on the CPU
+        self._threads = 0  # CPU threads of the local ranks together; 0 if not training on the CPU
         self._next = 0  # number of the next command
         self._has_ended = False
 
@@ -217,7 +217,7 @@ class Group(Ranks):
             return
         with self.wrap_rank_errors():
             self._messages.set(str(self._next), msgspec.json.encode(message).decode())
-            self._messages.delete_key(str(self._next - 2))  # every rank has read it: all took a step since
+            self._messages.delete_key(str(self._next - 2))  # every rank took a step since, so read this message
         self._next, self._has_ended = self._next + 1, message is None
 
     def receive_command(self, control: Control) -> StartCommand | TickCommand | None:
@@ -255,7 +255,7 @@ class Group(Ranks):
         self._persistent.set("ended", "")
 
     def has_ended(self) -> bool:
-        """Return whether the training ended before torchrun restarted this process, as every exit code makes it do."""
+        """Return whether the training ended before torchrun restarted this process. Any exit code causes a restart."""
         return self._persistent.check(["ended"])
 
     def report_oom(self, title: str) -> None:
@@ -303,7 +303,7 @@ def process_group(device: str) -> Iterator[Group]:
         torch.set_num_threads(detection.find_device("cpu").threads)
     store, rank, world_size = next(rendezvous("env://"))
     group = Group(store, rank, world_size, local_count, str(own))
-    if group.has_ended():  # a rank that leaves now would break the rendezvous of the others
+    if group.has_ended():  # leaving now would break the other ranks' rendezvous
         yield group
         return
     own_store = PrefixStore(f"group {_attempt()}", store)

@@ -1,4 +1,4 @@
-"""Feature maps: the output of each stage of a network for one sprite."""
+"""Feature maps: the outputs of a network's stages for one sprite."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ _STAGES = 12
 _CHANNELS = 8
 _TIME = 0.5  # for generators: half noise, half sprite
 _SEED = 7
-_ROW_PX = 160  # longer rows of maps are split in two
+_ROW_PX = 160  # longer rows of maps become two rows
 _GAP_PX = 1
 _CODE = IMPORTS + """\
 device = "{device}"
@@ -51,7 +51,7 @@ for name, output in maps.items():
 
 
 class FeatureMaps(Experiment):
-    """Runs the network on one sprite, and shows the strongest channels of each stage."""
+    """Runs the network on one sprite, and shows the strongest channels by stage."""
 
     name = "feature-maps"
     title = "Feature maps"
@@ -89,15 +89,15 @@ Outputs = dict[nn.Module, Tensor]  # first output by module, in order of executi
 
 @torch.no_grad()
 def _record_outputs(model: TrainedModel, batch: Batch) -> tuple[Tensor | None, Outputs]:
-    """Run the network on the batch; return its noisy input and each module's output.
+    """Run the network on the batch; return the noisy input and the outputs by module.
 
-    A generator gets the batch mixed with noise, x_t at a middle time. For other models the noisy input is None.
+    A generator gets the batch mixed with noise, x_t at a middle time. For other models, the noisy input is None.
     """
     recorded: Outputs = {}
 
     def record(module: nn.Module, inputs: tuple[Tensor, ...], output: object) -> None:
         if isinstance(output, Tensor) and module not in recorded:
-            recorded[module] = output.detach().float().clone()  # the next module may change it in place
+            recorded[module] = output.detach().float().clone()  # the next module may change `output` in place
 
     network, noisy = model.network, None
     hooks = [module.register_forward_hook(record) for module in network.modules()]
@@ -119,7 +119,7 @@ def _record_outputs(model: TrainedModel, batch: Batch) -> tuple[Tensor | None, O
 def _stages(network: nn.Module, outputs: Outputs) -> Iterator[tuple[str, Tensor]]:
     """Yield the network's stages in order of execution: name and feature maps float32 [C, H, W].
 
-    A stage is the largest module that contains convolutions and returns feature maps; sequences of modules are split.
+    A stage is the largest module with convolutions and feature maps as output. Sequences of modules count separately.
     """
     chosen: dict[nn.Module, str] = {}
 
@@ -154,7 +154,7 @@ def _as_grey(maps: NDArray[np.float32]) -> Rgba:
 
 
 def _input_picture(sprite: Rgba, noisy: Tensor | None, name: str) -> Picture:
-    """Draw the sprite uint8 [S, S, 4], next to its noisy version [1, 4, S, S] if there is one."""
+    """Draw the sprite uint8 [S, S, 4], next to the noisy version [1, 4, S, S] if given."""
     if noisy is None:
         return Picture.of("The sprite", sprite, f"The input of the network: {name}.")
     title = f"The sprite, and the network's input at time {_TIME:g}: half noise, half sprite"
@@ -163,7 +163,7 @@ def _input_picture(sprite: Rgba, noisy: Tensor | None, name: str) -> Picture:
 
 
 def _picture(name: str, maps: Tensor) -> Picture:
-    """Draw the strongest channels of a stage as tiles. maps: float32 [C, H, W]."""
+    """Draw a stage's strongest channels as tiles. maps: float32 [C, H, W]."""
     cells = np.pad(_as_grey(_strongest(maps)), ((0, 0), (0, _GAP_PX), (0, _GAP_PX), (0, 0)))
     width = cells.shape[2]
     columns = len(cells) if len(cells) * width <= _ROW_PX else -(-len(cells) // 2)

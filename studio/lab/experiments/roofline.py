@@ -21,12 +21,12 @@ from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
 
 _MATRIX = {"cpu": 1024}  # rows and columns of the multiplied matrices, by kind of device
 _LARGE_MATRIX = 8192
-_LEAST_COPIED = 1 << 18  # bytes: the copy of a smaller tensor measures calls
-_TINY_LAYERS = 60  # of a single weight: nearly all the time of a step goes into calls
+_LEAST_COPIED = 1 << 18  # bytes: copying a smaller tensor would measure calls
+_TINY_LAYERS = 60  # layers with a single weight: calls take nearly the whole time
 _LEAST_TIMES = 3
-_CLOSE = 1.5  # a second limit this near to the first counts too
-_EXPLAINED = 0.7  # share of the step; a smaller one is mentioned
-_PARTS = 4  # of the measurement, in equal shares of the time
+_CLOSE = 1.5  # report a second limit if the first limit is at most this factor higher
+_EXPLAINED = 0.7  # share of the step; the finding mentions a smaller share
+_PARTS = 4  # parts of the measurement, with equal shares of the time
 _CODE = """\
 import time
 
@@ -102,12 +102,12 @@ class DeviceLimits:
 
 @dataclass(frozen=True)
 class StepCost:
-    """The work of a training step, and its shortest duration."""
+    """The work in a training step, and the shortest duration."""
 
     flops: int  # multiplications and additions in matrix products and convolutions
-    moved_bytes: int  # read and written by all operations
-    tensor_bytes: int  # moved by an operation: the mean, weighted by bytes
-    calls: int  # of operations, without views
+    moved_bytes: int  # bytes read and written by operations
+    tensor_bytes: int  # mean bytes moved by an operation, weighted by bytes
+    calls: int  # calls of operations, without views
     step_s: float
 
     @property
@@ -116,7 +116,7 @@ class StepCost:
         return self.flops / self.moved_bytes
 
     def limits_s(self, limits: DeviceLimits) -> dict[str, float]:
-        """Return the seconds of each part of the work if the step had only this part, by name."""
+        """Return seconds by part of the work, as if the step had only this part."""
         return {
             "compute": self.flops / limits.flops_per_s,
             "memory": self.moved_bytes / limits.bytes_per_s,
@@ -125,7 +125,7 @@ class StepCost:
 
 
 class Roofline(Experiment):
-    """Measures the limits of the device, counts the work of a training step, and compares both."""
+    """Measures the device's limits, counts the work in a training step, and compares limits with work."""
 
     name = "roofline"
     title = "Roofline"
@@ -163,7 +163,7 @@ class Roofline(Experiment):
 
 
 class _Counter(TorchDispatchMode):
-    """Records the bytes that each operation reads and writes."""
+    """Records the bytes read and written by operation."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -175,7 +175,7 @@ class _Counter(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         if not func.is_view:
             written = [] if "empty" in func.__name__ else tree_leaves(result)
-            if result is None:  # an operation in place on lists of tensors, such as a fused optimizer
+            if result is None:  # an in-place operation on lists of tensors, for example a fused optimizer
                 written = tree_leaves(args[:4])
             tensors = [each for each in (*tree_leaves((args, kwargs)), *written) if isinstance(each, Tensor)]
             self.moved_bytes.append(sum(min(each.nbytes, each.untyped_storage().nbytes()) for each in tensors))
@@ -190,11 +190,11 @@ def _fastest_s(work: Callable[[], object], target: torch.device, seconds: float)
         work()
         detection.synchronize(target)
         durations_s.append(time.perf_counter() - start_s)
-    return min(durations_s[1:])  # the first is the warm-up
+    return min(durations_s[1:])  # without the warm-up
 
 
 def _flops_per_s(context: ExperimentContext, seconds: float) -> float:
-    """Measure the rate of matrix products in the precision of the settings."""
+    """Measure the rate of matrix products, in the precision from the settings."""
     size = _MATRIX.get(context.device.kind, _LARGE_MATRIX)
     matrix = torch.rand(size, size, device=context.target).to(DTYPES.get(context.precision(), torch.float32))
     return 2 * size**3 / _fastest_s(lambda: matrix @ matrix, context.target, seconds)
@@ -208,7 +208,7 @@ def _bytes_per_s(target: torch.device, moved_bytes: int, seconds: float) -> floa
 
 
 def _call_s(target: torch.device, seconds: float) -> float:
-    """Measure the seconds per operation of forward and backward passes through layers of one weight."""
+    """Measure the seconds per operation, in forward and backward passes through layers with one weight."""
     network, x = nn.Sequential(*(nn.Linear(1, 1) for _ in range(_TINY_LAYERS))).to(target), torch.ones(1, 1)
     x = x.to(target)
 
@@ -224,7 +224,7 @@ def _call_s(target: torch.device, seconds: float) -> float:
 def _step_cost(context: ExperimentContext, size: int, seconds: float) -> StepCost:
     """Count the work of an eager training step of `size` sprites, and time steps. Raises DeviceFullError."""
     training = context.training(context.precision(), batch_size=size)
-    from torch.utils.flop_counter import FlopCounterMode  # imported late: it imports triton
+    from torch.utils.flop_counter import FlopCounterMode  # imported late, because this module imports triton
 
     training.time_steps()  # creates the optimizer's state
     with FlopCounterMode(display=False) as flops, _Counter() as counter:

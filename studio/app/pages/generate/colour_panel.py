@@ -1,4 +1,4 @@
-"""The colours of new sprites: as drawn, the training palette, or a palette file."""
+"""Choose the colours of new sprites: as drawn, the training palette, or a palette file."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _TIP = "A few colours from the training sprites, the colours as drawn, or a pale
 
 
 class ColourPanel(QWidget):
-    """Chooses the palette of new sprites: training palette, colours as drawn, or a palette file.
+    """Chooses the palette for new sprites: training palette, colours as drawn, or a palette file.
 
-    Each choice is a step of the undo history of the Generate page.
+    Choices add steps to the Generate page's undo history.
 
-    changed: the user chose other colours. own_known: the chosen model's training palette was loaded, uint8 [K, 3].
+    changed: the user chose other colours. own_known: loaded the chosen model's training palette, uint8 [K, 3].
     """
 
     changed = Signal()
@@ -45,7 +45,7 @@ class ColourPanel(QWidget):
         self._session, self._models = session, models
         self._kind = _OWN
         self._file: tuple[Path, Palette] | None = None
-        self._restored: Path | None = None  # the palette file of the last session while it loads
+        self._restored: Path | None = None  # the last session's palette file, while the file loads
         self._requested_run: Path | None = None  # the run of `_own`, or of the pending request
         self._own: NDArray[np.uint8] = np.zeros((0, 3), np.uint8)
         self.setAcceptDrops(True)
@@ -113,7 +113,7 @@ class ColourPanel(QWidget):
     def _on_kind_activated(self, index: int) -> None:
         kind = self.box.itemData(index)
         if kind == _OPEN:
-            self.box.setCurrentIndex(self.box.findData(self._kind))  # until the palette is loaded
+            self.box.setCurrentIndex(self.box.findData(self._kind))  # until the palette has loaded
             path = dialogs.choose_palette(self, self._session.settings)
             if path is not None:
                 self._session.palettes.load(path)
@@ -129,7 +129,7 @@ class ColourPanel(QWidget):
         self._restored = None
 
     def _choose(self, kind: str, file: tuple[Path, Palette] | None) -> None:
-        """Choose a palette as a step of the undo history."""
+        """Choose a palette, with an undo step."""
         undo, redo = partial(self._apply, self._kind, self._file), partial(self._apply, kind, file)
         redo()
         self._session.generate_history.add(UndoStep("change colours", undo, redo))

@@ -9,13 +9,13 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from studio.app.state.settings import Settings
 from studio.app.widgets import factory
 
-_SIDE_BY_SIDE = 760  # width in logical pixels from which the results are at the editor's side
+_SIDE_BY_SIDE = 760  # smallest width in logical pixels for results beside the editor
 _SPLITS = {  # settings key and sizes of editor and results
     Qt.Orientation.Vertical: ("generate_editor", (500, 360)),
     Qt.Orientation.Horizontal: ("generate_editor_side", (548, 252)),
 }
-_EDITOR_HEIGHT = 440  # logical pixels of the editor above the results, if the window is as high
-_STRETCHES = (2, 1)  # of editor and results side by side
+_EDITOR_HEIGHT = 440  # logical pixels for an editor above the results, if the window has the height
+_STRETCHES = (2, 1)  # stretch of the editor and of the results, side by side
 
 
 class EditorSplitter(QSplitter):
@@ -36,7 +36,7 @@ class EditorSplitter(QSplitter):
 
     @Slot()
     def show_results(self) -> None:
-        """Scroll to the top of the results, with their buttons."""
+        """Scroll to the top of the results, where their buttons are."""
         self.area.verticalScrollBar().setValue(self._results.y())
 
     def save_state(self) -> None:

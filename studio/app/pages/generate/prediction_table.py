@@ -23,10 +23,10 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class ClassTable:
-    """Predicted classes of sprites, or their values of an attribute.
+    """Predicted classes of sprites, or predicted values of an attribute.
 
-    true: int64 [N], indices into the model's classes or values, -1 for unknown. attributes: the tables of all
-    attributes, in the table of the classes. attribute: the attribute of this table, '' for the classes.
+    true: int64 [N], indices into the model's classes or values, -1 for unknown. attribute: the table's attribute; ''
+    for classes. attributes: tables by attribute, only in the table of classes.
     """
 
     sprites: Sprites
@@ -39,7 +39,7 @@ class ClassTable:
 
     @classmethod
     def of(cls, sprites: Sprites, answer: Classified) -> ClassTable:
-        """Match the sprites' classes and attributes with those of the model by name."""
+        """Match the sprites' classes and attributes with the model's classes and attributes by name."""
         attributes = {}
         for name, each in answer.attributes.items():
             true, own = np.full(len(sprites), -1), sprites.attributes
@@ -51,13 +51,13 @@ class ClassTable:
 
     @cached_property
     def predicted(self) -> Indices:
-        """The most probable class of each sprite, int64 [N]."""
+        """The most probable class by sprite, int64 [N]."""
         found: Indices = self.answer.probabilities.argmax(1).astype(np.int64)
         return found
 
     @cached_property
     def is_wrong(self) -> Mask:
-        """Whether each sprite's true class is known and another class was predicted, bool [N]."""
+        """Mask of sprites with a known true class and another predicted class, bool [N]."""
         found: Mask = (self.true >= 0) & (self.predicted != self.true)
         return found
 
@@ -70,7 +70,7 @@ class ClassTable:
         return "" if self.is_wrong.any() else "No prediction is wrong."
 
     def order(self, chosen: str, *, wrong_only: bool) -> Indices:
-        """Return the indices of the shown sprites in one of `orders`."""
+        """Return the indices of the shown sprites in the chosen order. chosen: from `orders`."""
         certainty = self.answer.probabilities.max(1, initial=0.0)
         found = {
             "File order": np.arange(len(certainty)),
@@ -89,7 +89,7 @@ class ClassTable:
         return f"{sprites}: {right:,} of {known:,} right ({formatting.percent(right / known)})"
 
     def csv(self) -> str:
-        """Return a CSV table with a row for each sprite and a column for each probability of a class and a value."""
+        """Return a CSV table with a row per sprite. Columns hold probabilities, by class and by attribute value."""
         tables = (self, *self.attributes.values())
         head = ["sprite", *(text for table in tables for text in table._head())]
         rows = zip(self.sprites.names, *(table._rows() for table in tables), strict=True)
@@ -101,7 +101,7 @@ class ClassTable:
         return [f"{start}{name}" for name in names]
 
     def _rows(self) -> Iterator[list[str]]:
-        """Yield the cells of each sprite."""
+        """Yield the table cells by sprite."""
         names = self.answer.class_names
         rows = zip(self.answer.probabilities, self.predicted.tolist(), self.true.tolist(), strict=True)
         for sure, guess, true in rows:
@@ -137,9 +137,9 @@ class NumberTable:
         return "Only classes are right or wrong. Sort numbers by their error."
 
     def order(self, chosen: str, *, wrong_only: bool) -> Indices:
-        """Return the indices of the sprites in one of `orders`; unknown errors come last.
+        """Return the sprites' indices in the chosen order; unknown errors come last. chosen: from `orders`.
 
-        Errors are compared in units of each number's mean error, and a sprite's are averaged.
+        A sprite's error averages the errors of its numbers, in units of the number's mean error.
         """
         with np.errstate(invalid="ignore"):
             errors = self.errors / np.maximum(_mean_known(self.errors, 0), 1e-30)
@@ -159,7 +159,7 @@ class NumberTable:
         return f"{sprites}, mean error: {', '.join(known)}" if known else sprites
 
     def csv(self) -> str:
-        """Return a CSV table with a row for each sprite: each number as predicted, and its true value if known."""
+        """Return a CSV table with a row per sprite: predicted numbers, and true numbers if known."""
         head = ["sprite", *(f"{name}{kind}" for name in self.answer.names for kind in ("", " true"))]
         rows = [
             [name, *(_number(value) for pair in zip(guessed, true, strict=True) for value in pair)]
@@ -191,7 +191,7 @@ def _number(value: float) -> str:
 
 
 def _mean_known(values: NDArray[Any], axis: int) -> NDArray[np.float64]:
-    """Return the mean of the known values along an axis; NaN where all are unknown."""
+    """Return the mean over known values along an axis; NaN without known values."""
     is_known = ~np.isnan(values)
     total = np.where(is_known, values, 0).sum(axis, dtype=np.float64)
     count = is_known.sum(axis)

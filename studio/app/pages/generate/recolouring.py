@@ -1,4 +1,4 @@
-"""Exchanges colour ramps of the selected results."""
+"""Exchange colour ramps in the selected results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ResultRecolourer(QObject):
         super().__init__(page)
         self._page, self._session, self._results = page, session, results
         self._chosen: SpriteSelection | None = None  # the sprites in the dialog
-        self._numbers: list[int] = []  # indices of `_chosen` in `_batch`
+        self._numbers: list[int] = []  # indices of the chosen sprites in `_batch`
         self._batch: ResultBatch | None = None  # None for kept sprites
         self._action = results.grid.menu.add("Recolour…", _TIP, self.open_dialog, "bucket")
         results.grid.selection_changed.connect(self._refresh)
@@ -54,7 +54,7 @@ class ResultRecolourer(QObject):
             self._keep(exchange, self._chosen)
 
     def _add_batch(self, exchange: RampExchange, before: ResultBatch, numbers: list[int]) -> None:
-        """Show the recoloured sprites of a batch as a new batch."""
+        """Show a batch's recoloured sprites as a new batch."""
         drawn, history = before.result, self._results.content.history
         title = f"{formatting.count(len(numbers), 'sprite')} recoloured"
         result = replace(

@@ -15,14 +15,14 @@ from studio.data.doctor.preview import describe_change
 from studio.data.importing.import_preview import MOST_EXAMPLES, ImportPreviewed
 from studio.data.options import ImportOptions
 
-_SIDE = 64  # logical pixels of each picture
+_SIDE = 64  # width of a picture in logical pixels
 _TEXT_WIDTH = 180
 _NO_PIXELS = "Apply imports the files again."
 _COMPARING = "Comparing sprites…"
 
 
 class ChangedSettingsBar(QFrame):
-    """Shown while the import settings of the form differ from those of the open sprites."""
+    """A bar for changed import settings. Appears while the form's settings differ from the open sprites' settings."""
 
     def __init__(self, summary: ImportSummary, open_sprites: OpenSprites, previewer: ImportPreviewer) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class ChangedSettingsBar(QFrame):
         self.discard = factory.button(
             "Discard", "Show the settings of the open sprites again.", slot=self._on_discard_clicked
         )
-        self._facts.setMinimumHeight(2 * self._facts.fontMetrics().lineSpacing())  # the height stays with one line
+        self._facts.setMinimumHeight(2 * self._facts.fontMetrics().lineSpacing())  # equal height for one or two lines
         words = factory.panel(factory.column(self._title, self._facts, 1, factory.row(self.apply, self.discard, 1)))
         words.setMinimumWidth(_TEXT_WIDTH)
         self.setLayout(factory.row(words, *self.pairs, spacing=2 * factory.GRID, margin=factory.GRID, grows=0))
@@ -72,7 +72,7 @@ class ChangedSettingsBar(QFrame):
         return self._facts.text()
 
     def _close(self) -> None:
-        """Hide the bar and cancel its preview."""
+        """Hide the bar and cancel the preview."""
         self._previewer.cancel()
         self.hide()
 
@@ -101,7 +101,7 @@ class ChangedSettingsBar(QFrame):
         self._show_pairs(len(preview.examples))
 
     def _show_pairs(self, examples: int) -> None:
-        """Show as many examples as fit beside the text."""
+        """Show the examples that fit beside the text."""
         self._examples = examples
         width = self.pairs[0].sizeHint().width() + 2 * factory.GRID
         fitting = (self.width() - _TEXT_WIDTH - 2 * factory.GRID) // width

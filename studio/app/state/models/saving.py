@@ -19,7 +19,7 @@ from studio.exports import sheets
 from studio.exports.sprites.base import SpriteExport
 
 _SUFFIX = re.compile(rf"({'|'.join(map(re.escape, DRAWING_SUFFIXES))})(?=#|$)", re.IGNORECASE)
-_MAX_FILES = 64  # a drag waits for the files; more sprites are saved as a sheet
+_MAX_FILES = 64  # a drag waits for the files, so more sprites go into a sheet
 
 
 class SpriteSaving(QObject):
@@ -33,19 +33,19 @@ class SpriteSaving(QObject):
         self._files: dict[bytes, Path] = {}  # last file of a sprite in this session, by pixel digest
 
     def file_of(self, sprite: Rgba) -> Path | None:
-        """Return the last file of a sprite, uint8 [H, W, 4]; None for an unsaved sprite."""
+        """Return the last file with the sprite, uint8 [H, W, 4]; None for an unsaved sprite."""
         return self._files.get(pictures.pixel_digest(sprite))
 
     def save_files(self, folder: Path, picked: SpriteSelection) -> None:
-        """Write a PNG file for each sprite."""
+        """Write a PNG file per sprite."""
         self._save("Saving sprites", partial(model_jobs.save_files, folder, self._with_details(picked)), picked)
 
     def save_file(self, path: Path, picked: SpriteSelection) -> None:
-        """Write the first sprite of the selection as the PNG file `path`."""
+        """Write the selection's first sprite as the PNG file `path`."""
         self._save("Saving the sprite", partial(model_jobs.save_file, path, self._with_details(picked)), picked)
 
     def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int | None) -> None:
-        """Write all sprites in the format `form`. columns: columns of a sheet; None for a default."""
+        """Write the sprites in the format `form`. columns: columns in a sheet; None for the default."""
         write = partial(model_jobs.save_sprites, path, form, self._with_details(picked), columns)
         self._save("Saving sprites", write, picked)
 
@@ -77,7 +77,7 @@ class SpriteSaving(QObject):
         if picked is not None:
             count = len(picked.sprites)
             has_own_files = len(written) == count and picked.cells is None
-            paths = written if has_own_files else written[:1] * count  # all sprites are in the sheet
+            paths = written if has_own_files else written[:1] * count  # every sprite lies in the sheet
             self._files.update(zip(map(pictures.pixel_digest, picked.sprites), paths, strict=True))
         self.saved.emit(written)
 
@@ -99,9 +99,9 @@ class DragFiles:
         self._count = 0
 
     def write(self, picked: SpriteSelection) -> list[Path]:
-        """Write sprites as PNG files, or many sprites as one sheet, into a new folder; return the files.
+        """Write sprites as PNG files, or many sprites as a sheet, into a new folder; return the files. Raises OSError.
 
-        Earlier files stay: another program may read them. Raises OSError.
+        Keeps earlier files, because another program may still read them.
         """
         from studio.exports.png import encode_png
 

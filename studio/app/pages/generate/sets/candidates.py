@@ -77,9 +77,9 @@ class CandidateButtons(OverflowBar):
         super().__init__(*groups)
 
     def refresh(self, chosen: Sequence[Candidate], cells: Sequence[tuple[Candidate, int]], count: int) -> None:
-        """Enable each button, or show why it is disabled.
+        """Enable the buttons; for a disabled button, show the reason.
 
-        chosen: candidates with a selected cell. cells: the selected cells. count: number of all candidates.
+        chosen: candidates with a selected cell. cells: the selected cells. count: total number of candidates.
         """
         none = "" if count else "No characters yet. Press Draw the rest."
         no_cell = none or ("" if cells else "Select a cell first.")
@@ -111,12 +111,12 @@ def _lock_tip(all_locked: bool) -> str:
 
 
 class CandidatesPanel(QWidget):
-    """The table of drawn characters with its buttons."""
+    """A table of drawn characters, with buttons."""
 
     def __init__(self, characters: CharacterDrafts, carried: DragFiles) -> None:
         super().__init__()
         self._characters = characters
-        self._fitted = _THUMBNAIL  # side of a sprite that fits the window; another side is the user's choice
+        self._fitted = _THUMBNAIL  # sprite width that fits the window; another width means a zoom by the user
         self.table = CellTable()
         self._header = SetHeader(self.table, FixedNames())
         self.table.setHorizontalHeader(self._header)
@@ -167,7 +167,7 @@ class CandidatesPanel(QWidget):
         return actions[self.buttons.carry_over]
 
     def candidate_at(self, cell: int) -> tuple[Candidate, int] | None:
-        """Return the candidate and its cell for a cell of the table; None for -1."""
+        """Return candidate and cell index for a cell of the table; None for -1."""
         draft = self._characters.draft
         row, column = divmod(cell, max(1, len(draft.cells)))
         return (draft.candidates[row], column) if cell >= 0 and row < len(draft.candidates) else None
@@ -186,7 +186,7 @@ class CandidatesPanel(QWidget):
         return list({one.key: one for one, _ in self.cells()}.values())
 
     def current(self) -> Candidate | None:
-        """Return the candidate of the current cell."""
+        """Return the candidate with the current cell."""
         found = self.candidate_at(self.table.current())
         return found[0] if found is not None else None
 
@@ -200,7 +200,7 @@ class CandidatesPanel(QWidget):
         return SpriteSelection(sprites, titles, _about([one for one, _ in cells]), sources=sources)
 
     def to_save(self) -> SpriteSelection | None:
-        """Return the selected characters, or all, with cell names; None without characters."""
+        """Return the selected characters, or without a selection every character; None without characters."""
         names, chosen = self._characters.draft.grid.names, self.chosen() or list(self._characters.draft.candidates)
         if not chosen:
             return None
@@ -211,7 +211,7 @@ class CandidatesPanel(QWidget):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the candidates of the draft."""
+        """Show the draft's candidates."""
         draft, edited = self._characters.draft, self._characters.edited
         shown = draft.candidates
         is_new_kind = self.table.content().columns != draft.grid.names
@@ -251,13 +251,13 @@ class CandidatesPanel(QWidget):
 
     @Slot()
     def _on_zoomed(self) -> None:
-        """Draw the cells at the zoom, with columns wide enough for their names if there is room."""
+        """Draw the cells at the zoom. Columns get the width of their names if the table has room."""
         side = max(1, round(self._characters.draft.size * self.zoom.value))
         cell = side + 2 * _ROOM
         self.table.set_side(side, max(cell, min(self._header.column_width(cell), self._room())))
 
     def _room(self) -> int:
-        """Return the width of a column, in logical pixels, at which all columns fit beside the scroll bar."""
+        """Return the column width in logical pixels at which every column fits beside the scroll bar."""
         names, bar = self.table.verticalHeader().width(), self.table.verticalScrollBar().sizeHint().width()
         room = self.table.width() - names - bar - 2 * self.table.frameWidth()
         return max(1, room // max(1, len(self._characters.draft.cells)))
