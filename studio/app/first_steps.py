@@ -9,7 +9,7 @@ from studio.app import theme
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 
-_KEY, _CLOSED = "first_steps", "closed"  # in the settings: the steps done, or that the user closed the list
+_KEY, _CLOSED = "first_steps", "closed"  # settings key; its value lists the done steps, or is 'closed'
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ SCALE = 6  # of the enlarged sheet
 
 
 def demo(args: argparse.Namespace) -> int:
-    """Run the demo in the window if there is a screen, otherwise in the terminal. Raises UsageError."""
+    """Run the demo in the window, or without a screen in the terminal. Raises UsageError."""
     if not 0.05 <= args.minutes <= 1000:
         raise UsageError("--minutes must be from 0.05 to 1000.", "2 minutes give a first impression.")
     kind: DemoKind = "sets" if args.sets else "sprites"

@@ -62,7 +62,7 @@ def _check_out(args: argparse.Namespace) -> None:
 
 
 def _list(args: argparse.Namespace, settings: ClassSettings, learner: str, reporter: Reporter) -> int:
-    """Print the lessons and what the learner has done."""
+    """Print the lessons with the learner's progress."""
     from studio.lab.learn.records import load_record
 
     if settings.title:
@@ -253,7 +253,7 @@ def _save_page(out: Path, learner: str, reporter: Reporter) -> None:
 
 
 def _collect(folder: Path, out: Path | None, reporter: Reporter) -> int:
-    """Print what the learners of a folder of pages have done, and write the table of their answers to --out."""
+    """Print the learners' progress from a folder of pages, and write a table of the answers to --out."""
     from studio.lab.learn.collect import collect, save_table, summary_of
 
     pages, problems = collect(folder)

@@ -13,7 +13,7 @@ from studio.engine.runs.maintenance.disk_use import disk_use, total_bytes
 
 
 def runs(args: argparse.Namespace) -> int:
-    """List all runs, or those with the given tags or a star, newest first."""
+    """List the runs, newest first; with flags, only runs with the given tags or a star."""
     reporter = reporter_for(args)
     listed = list(list_runs(extra=remembered_runs()))[-1]
     assert isinstance(listed, RunsListed)

@@ -94,7 +94,7 @@ class RunStarted(Event):
     first_step: int
     elapsed_s: float
     started_from: str = ""  # the model that provides the initial weights
-    examples: str = "sprites"  # what the counts count: 'sprites' or 'characters'
+    examples: str = "sprites"  # noun for the counted examples: 'sprites' or 'characters'
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class LossChunk(Event):
     elapsed_s: float  # training time without pauses
     eta_s: float  # infinite while unknown
     epoch: float
-    memory_bytes: int  # of the training on its device: the process's use above its level before the training
+    memory_bytes: int  # the training's memory on the device; on a CPU, above the process's use before the training
 
 
 @dataclass(frozen=True, eq=False)

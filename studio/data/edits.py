@@ -41,7 +41,7 @@ class SpriteEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     colours: dict[str, str] = {}  # new colour by colour in the files, as hex codes: {"bf0201": "0e0bdd"}
 
     attributes: dict[str, str] = {}  # new value by attribute; "" for no value
-    renamed: dict[str, str] = {}  # of an attribute: new value by value in the files; by "" its new name, "" if removed
+    renamed: dict[str, str] = {}  # for an attribute: new value by file's value; key "": new name. New "" removes
 
     @property
     def is_empty(self) -> bool:

@@ -167,7 +167,7 @@ class Sprites:
         return replace(self, sets=layout).take(used).with_chosen_sets()
 
     def stacked_sets(self, indices: NDArray[np.int64]) -> StackedSets:
-        """Stack the cells of each set of which `indices` holds a sprite, in the order of the layout."""
+        """Stack the cells of every set that contains a sprite of `indices`, in the layout's order."""
         is_chosen = np.zeros(len(self) + 1, np.bool_)  # the last entry: a gap
         is_chosen[indices] = True
         numbers = np.flatnonzero(is_chosen[self.sets.table].any(1))

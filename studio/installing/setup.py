@@ -1,4 +1,4 @@
-"""What the first start asks and says, for the window and for the terminal."""
+"""The questions and texts of the first start, for the window and for the terminal."""
 
 from __future__ import annotations
 

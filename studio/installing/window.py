@@ -18,7 +18,7 @@ _WIDTH = 560
 
 
 class _Colours(NamedTuple):
-    """The colours of a theme; near those of the studio."""
+    """The colours of a theme, close to the studio's colours."""
 
     window: str
     field: str

@@ -186,7 +186,7 @@ class Evaluation:
 
     metrics: Mapping[str, float]  # always with 'loss'
     confusion: Tensor | None = None  # int64 [K, K], rows are true classes; None without classes
-    baseline: Mapping[str, float] = field(default_factory=dict)  # the same metrics of a constant prediction, if known
+    baseline: Mapping[str, float] = field(default_factory=dict)  # metrics of a constant prediction, if known
     # float32 [2, N, T], predicted and true numbers of up to 1,000 sprites, NaN where unknown; None without numbers.
     pairs: Tensor | None = None
     predicted: Tensor | None = None  # int64 [N], predicted classes in the order of the batches

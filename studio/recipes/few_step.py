@@ -19,7 +19,7 @@ _TEACHER_STEPS = 10
 # The teacher's states where the student's steps begin and end.
 _BOUNDARIES = (0, 5, 8, 10)
 _BOUNDARIES_RGBA = (0, 2, 4, 6, 8, 10)  # without a palette; fewer steps were not measured
-_BOUNDARIES_LEGACY = (0, 3, 5, 7, 9, 10)  # of palette students from before the times were stored
+_BOUNDARIES_LEGACY = (0, 3, 5, 7, 9, 10)  # for palette students of versions that stored no times
 _LEADING_COLOURS = 64
 
 

@@ -18,7 +18,7 @@ class Planner:
     widths: tuple[int, ...]  # channels that presets choose from, rising
     slowing: float  # time per step grows with width ** slowing
     most_epochs: int  # epochs after which a network has memorised its sprites
-    most_tuning_epochs: int  # the same for a training that starts from another run's weights
+    most_tuning_epochs: int  # likewise, for a training from another run's weights
     noun: str = "sprite"  # for a training example
 
     def preset(self, title: str, summary: str, minutes: float, enough: int, budget: TrainingBudget) -> Preset:

@@ -69,14 +69,14 @@ def palettes_of(cells: Tensor, given: Tensor, most: int) -> tuple[Tensor, Tensor
     keys = torch.cat([torch.full_like(keys[:, :1], -1), keys], 1)  # [N, L + 1]; a transparent pixel comes first
     in_order, order = keys.sort(1)
     is_new = (in_order[:, 1:] != in_order[:, :-1]).long()
-    ranks = torch.cat([torch.zeros_like(is_new[:, :1]), is_new.cumsum(1)], 1)  # of the colours, by key
+    ranks = torch.cat([torch.zeros_like(is_new[:, :1]), is_new.cumsum(1)], 1)  # colour ranks by key
     counts = torch.zeros_like(ranks).scatter_add(1, ranks, torch.ones_like(ranks))  # [N, L + 1], 0 for unused ranks
     numbers = torch.arange(counts.shape[1]).to(counts)
     # Distinct, because a plain sort, unlike a stable one, can be traced: transparency first, then by count and key.
     importance = torch.where(numbers == 0, len(numbers) ** 2, counts * len(numbers) - numbers)
     by_use = importance.sort(1, descending=True).indices
     places = torch.zeros_like(by_use).scatter(1, by_use, numbers.expand_as(by_use))
-    places = places.gather(1, ranks)  # of each pixel in order of the keys, in the palette
+    places = places.gather(1, ranks)  # palette index by pixel, in key order
     index = torch.zeros_like(ranks).scatter(1, order, places)[:, 1:].clamp(max=most - 1)
     pixels = torch.cat([torch.zeros_like(cells[:, 0, 0, :1]), cells.flatten(1, 3) * is_seen[:, :, None]], 1)
     in_order = pixels.gather(1, order[:, :, None].expand(-1, -1, 4))  # uint8 [N, L + 1, 4]

@@ -85,7 +85,7 @@ class ModelCache:
 
     def __init__(self) -> None:
         self.drawn: list[_Drawn] = []  # recently generated sprites, newest last
-        self._inpainting_checkpoint: dict[str, str] = {}  # by the hashes of 'best' and 'last': the one that inpaints
+        self._inpainting_checkpoint: dict[str, str] = {}  # checkpoint that inpaints, by the hashes of 'best' and 'last'
         self._key: tuple[Path, str, str, str] | None = None  # run, hashes of the weights, device, checkpoint
         self._model: TrainedModel | None = None
         self._training_sprites: tuple[Path, Sprites, NDArray[np.int64]] | None = None

@@ -63,7 +63,7 @@ def complete_sets(cache: ModelCache, source: Model, device: Device, requests: Se
 
 
 class CellFile(NamedTuple):
-    """An image file for cells. frames: name in the file and pixels, uint8 [H, W, 4], of each of its images."""
+    """An image file for cells. frames: by image, the name inside the file and the pixels, uint8 [H, W, 4]."""
 
     name: str
     frames: tuple[tuple[str, Rgba], ...]

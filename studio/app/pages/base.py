@@ -28,7 +28,7 @@ class Page(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
-        self.history = UndoHistory(self)  # what Undo reverts while the page is shown; pages replace it by the session's
+        self.history = UndoHistory(self)  # for Undo while the page is shown; pages may set the session's history
 
     def save_plot(self, plot: TimePlot, name: str) -> None:
         """Ask for a path, with `name` as the proposal, and save the plot."""

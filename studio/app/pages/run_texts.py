@@ -19,7 +19,7 @@ from studio.engine.runs.history import PLOTTED_CURVES, budget_used
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
 
-# The line of readings, with tooltips. {examples}: what the model learns from, 'sprites' or 'characters'.
+# Tooltips by label in the line of readings. {examples}: 'sprites' or 'characters'.
 _READINGS = {
     "Step": "Weight updates so far. A step uses one batch of {examples}.",
     "Epoch": "Passes over the whole training set.",
@@ -100,7 +100,7 @@ def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
 
 
 def examples_of(training: CurrentTraining) -> str:
-    """Return what the model learns from: 'sprites' or 'characters'."""
+    """Return the noun for the training examples: 'sprites' or 'characters'."""
     return training.record.examples if training.record is not None else "sprites"
 
 
@@ -111,7 +111,7 @@ def reading_tips(training: CurrentTraining) -> dict[str, str]:
 
 
 def memory_tip(device: Device | None) -> str:
-    """Return what the memory figure of a training on this device counts."""
+    """Return a text on what the memory reading counts, for a training on `device`."""
     kind = device.kind if device is not None else ""
     if kind == "cpu":
         return "Memory of the training: what this process uses above its level before the training."
@@ -128,8 +128,8 @@ def parent(source: ParentSource, titles: Mapping[Path, str]) -> str:
 def parent_summary(source: ParentSource, suggested: ParentSource, examples: str, parts: str) -> str:
     """Return a sentence about the chosen start weights.
 
-    suggested: the best choice for the open sprites. examples: their number, as text. parts: what the other model's
-    weights are matched by: 'Classes'.
+    suggested: the best choice for the open sprites. examples: the number of open sprites, as text. parts: the names by
+    which the studio matches the weights, for example 'Classes'.
     """
     is_small = suggested == STARTER
     if source is None:

@@ -26,7 +26,7 @@ class CodeRun(QObject):
         self.output = ""
         self.is_loading = False  # whether the process still loads PyTorch
         self.is_cancelled = False
-        self.done: code_child.CodeDone | None = None  # how the last program ended
+        self.done: code_child.CodeDone | None = None  # the end of the last program
 
     def is_running(self) -> bool:
         return self._job is not None

@@ -114,7 +114,7 @@ class Lab(QObject):
             self._job_queue.cancel(self._job)
 
     def list_results(self) -> None:
-        """Load the saved results, including those of the command line."""
+        """Load the saved results, including results from the command line."""
         self._job_queue.run("files", "Loading results", results.load_results, self._on_results_read, background=True)
 
     def save_report(self, path: Path, chosen: list[Result]) -> None:

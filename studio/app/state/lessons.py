@@ -78,7 +78,7 @@ class Lessons(QObject):
 
     @Slot()
     def load_records(self) -> None:
-        """Load the learner's records, including those of the command line."""
+        """Load the learner's records, including records from the command line."""
         learner, names = self.learner(), [lesson.name for lesson in self.known()]
 
         def load() -> _Loaded:

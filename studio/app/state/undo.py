@@ -22,7 +22,7 @@ class UndoStep:
     redo: Callable[[], object]
 
 
-Steps = tuple[tuple[UndoStep, ...], tuple[UndoStep, ...]]  # to undo, latest last, and to redo, next first
+Steps = tuple[tuple[UndoStep, ...], tuple[UndoStep, ...]]  # steps to undo, latest last; steps to redo, next first
 
 
 def change_title(before: Config, after: Config) -> str:

@@ -1,4 +1,4 @@
-"""The empty Sprites page: what the program makes, a drop zone, buttons, and recent folders."""
+"""The empty Sprites page: a picture of sample sprites, a drop zone, buttons, and recent folders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from studio.core.arrays import Rgba
 _MOST_RECENT = 5
 _RECENT_WIDTH = 420
 _TILE, _GAP = 48, 4  # logical pixels of a sprite in the picture, and between sprites
-_TRAINED_ON = 4  # sprites at the start of the picture's file; a model generated the others
+_TRAINED_ON = 4  # real sprites at the start of the picture's file; a model generated the other sprites
 
 
 class DropZone(QWidget):

@@ -77,7 +77,7 @@ def focus_part(part: QWidget) -> None:
 
 
 def _focus_last(part: QWidget, stops: Sequence[QWidget]) -> None:
-    """Focus the one of `stops` that had the focus last in a part, or the first; without stops, focus the part."""
+    """Focus a part's last focused widget if among `stops`, or else the first stop; without stops, focus the part."""
     last = part.focusWidget()
     target = last if last in stops else next(iter(stops), part)
     target.setFocus(Qt.FocusReason.OtherFocusReason)

@@ -120,7 +120,7 @@ class AseFile:
     width: int
     height: int
     depth: int  # bits per pixel: 32 (RGBA), 16 (grey, alpha) or 8 (indexed)
-    frame_count: int  # frames in the file, of which `frames` may hold only the first ones
+    frame_count: int  # frames in the file; `frames` may hold only the first frames
     transparent: int  # palette index of transparent pixels, except on background layers
     opacity_valid: bool  # whether layers have an opacity
     groups_blend: bool  # whether groups have opacity and blend mode
@@ -167,7 +167,7 @@ class _Parser:
         self._open_groups: list[int] = []
         self._chunks_left = _MAX_CHUNKS
         self._tile_pixels_left = LARGEST_SIDE**2
-        self._owners: list[tuple[dict[int, str], int]] = []  # of the next user data chunks: where to store the texts
+        self._owners: list[tuple[dict[int, str], int]] = []  # dict and key for the texts of the next user data chunks
 
     def read_frames(self, data: memoryview, count: int) -> None:
         start = 0

@@ -1,8 +1,8 @@
 """Read the tile sets of LDtk projects (.ldtk, JSON).
 
-Enum tags of a tile become its class: 'grass + water'. The class of a tile without tags comes from the IntGrid values
-for which a rule draws the tile. The sprites are the tiles in the picture of a tile set. Levels, which may flip tiles
-(`f`), are ignored.
+Enum tags of a tile become the tile's class: 'grass + water'. For a tile without tags, the class comes from the IntGrid
+values whose rule draws the tile. The sprites are the tiles in a tile set's picture. Ignores levels, which may flip
+tiles (`f`).
 https://ldtk.io/json/
 """
 
@@ -137,7 +137,7 @@ def _tile_names(tile_set: _TileSet, layers: Sequence[_Layer]) -> dict[int, str]:
 
 
 def _drawn_values(tile_set: _TileSet, layers: Sequence[_Layer]) -> dict[int, list[str]]:
-    """Return the names of the values for which a rule draws a tile, by tile index. The first rule of a tile decides."""
+    """Return the names of the values whose rule draws a tile, by tile index. A tile's first rule decides."""
     by_uid: dict[int | None, _Layer] = {layer.uid: layer for layer in layers if layer.uid is not None}
     found: dict[int, list[str]] = {}
     for layer in layers:

@@ -50,7 +50,7 @@ def extract_palette(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int6
 
 
 def sampling_step(rgba: Rgba) -> int:
-    """Return the step n with which `extract_palette` samples every n-th sprite of uint8 [N, S, S, 4]."""
+    """Return n: `extract_palette` samples every n-th sprite of uint8 [N, S, S, 4]."""
     return max(1, -(-rgba.size // 4 // _MOST_PIXELS))
 
 

@@ -21,7 +21,7 @@ _BATCH_SIZE = 64
 
 @dataclass(frozen=True, eq=False)
 class ColourMode:
-    """How to recolour generated sprites."""
+    """Settings for recolouring generated sprites."""
 
     true_pixels: bool = True  # reduce colours and alpha to pixel art; False leaves sprites as drawn
     palette: Palette | None = None  # replaces the training sprites' palette

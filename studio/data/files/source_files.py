@@ -47,7 +47,7 @@ def is_foreign(name: str, *, is_folder: bool) -> bool:
 
 
 def is_tile_set(name: str) -> bool:
-    """Return whether a file name is that of a tile set or map, whose picture may be in another folder."""
+    """Return whether a file name belongs to a tile set or map, whose picture may be in another folder."""
     return name.lower().endswith(_TILE_SET_SUFFIXES)
 
 

@@ -14,7 +14,7 @@ def display_ms(duration_ms: int) -> int:
 
 
 class Disposal(Enum):
-    """What happens to a frame's area before the next frame is drawn."""
+    """The treatment of a frame's area before drawing the next frame."""
 
     KEEP = auto()
     CLEAR = auto()

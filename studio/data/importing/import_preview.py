@@ -42,7 +42,7 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class ImportPreviewed(Event):
-    """How changed import options change the open sprites, after comparing the first `compared` of them."""
+    """The effect of changed import options on the open sprites, after comparing the first `compared` sprites."""
 
     total: int  # open sprites
     compared: int = 0
@@ -68,7 +68,7 @@ def can_change_pixels(before: ImportOptions, after: ImportOptions) -> bool:
 def preview_import(
     found: SpritesImported, paths: Sequence[Path], before: ImportOptions, after: ImportOptions, cache_dir: Path | None
 ) -> Events:
-    """Compare the sprites of an import with those of other options; yields Progress and ImportPreviewed.
+    """Compare an import's sprites with the sprites from other options; yields Progress and ImportPreviewed.
 
     found: the import of `paths` with the options `before`. The files are read again only if options of reading differ.
     Later results keep the examples of earlier results. Unusable options yield an ImportPreviewed with the problem.

@@ -36,7 +36,7 @@ class SpriteRecolouring(SpriteChange):
     ) -> None:
         """Create a change of the sprites at `indices`. See SpriteChange.
 
-        shown: the imported sprites, uint8 [N, S, S, 4]. recolour: the new sprites for some of them; keeps alpha.
+        shown: imported sprites, uint8 [N, S, S, 4]. recolour: returns recoloured sprites and keeps alpha.
         """
         super().__init__(before, read, indices)
         self._shown, self._recolour = shown, recolour

@@ -161,8 +161,8 @@ def _evaluations(heldout: DeviceSprites, recipe: Recipe) -> int:
 def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, settings: EvaluateSettings) -> Events:
     """Evaluate another program's sprites against a run's real sprites.
 
-    sprites: uint8 [N, S, S, 4] in the run's size. Evaluates at most `settings.count` of them, a seeded sample, because
-    only equal numbers compare. Yields Progress, then Evaluated. Raises UsageError, RunError, DeviceError.
+    sprites: uint8 [N, S, S, 4] in the run's size. Only equal numbers compare, so more than `settings.count` sprites are
+    sampled with a seed. Yields Progress, then Evaluated. Raises UsageError, RunError, DeviceError.
     """
     real = yield from _load_real_sprites(run, model)
     if len(sprites) < MIN_SPRITES:

@@ -107,9 +107,9 @@ def _use_training_palettes(
     palettes: NDArray[np.uint8], given: Mask, model: TrainedModel, settings: CompleteSettings,
     numbers: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Overwrite the palettes of candidates without given cells by those of random training sets.
+    """Overwrite the palettes of candidates without given cells by random training sets' palettes.
 
-    palettes: uint8 [N, P, 4], changed in place. numbers: number of each candidate.
+    palettes: uint8 [N, P, 4], changed in place. numbers: index by candidate, part of the random seed.
     """
     of_training = to_straight(model.network.get_buffer("palettes"))  # uint8 [G, P, 4]
     for row in np.flatnonzero(~given.any(1)).tolist():

@@ -80,7 +80,7 @@ def _shape(weight: Tensor) -> tuple[int, ...]:
 def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) -> list[torch.optim.Optimizer]:
     """Create the optimizers for the network's weights: Muon with AdamW, AdamW alone, or Adam.
 
-    Muon updates convolution kernels, AdamW (Loshchilov & Hutter 2019) the others, without decay of norms and biases.
+    Muon updates convolution kernels, AdamW (Loshchilov & Hutter 2019) other weights, without decay of norms and biases.
     Adam (Kingma & Ba 2015) decays nothing. On CUDA the rate is a tensor that a CUDA graph can read.
     """
     weights = [weight for weight in network.parameters() if weight.requires_grad]

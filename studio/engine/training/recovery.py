@@ -51,7 +51,7 @@ class Recovery:
     """A training's recovery from failures: rollbacks, which halve the learning rate, and micro-batches."""
 
     def __init__(self, nan_rollbacks: int = 0, micro_batches: int = 1) -> None:
-        self.nan_rollbacks = nan_rollbacks  # those still in effect
+        self.nan_rollbacks = nan_rollbacks  # rollbacks still in effect
         self.micro_batches = MicroBatches(micro_batches)
         self._sound_checkpoints = 0  # since a rollback happened or was undone
 

@@ -39,7 +39,7 @@ _DEFINES = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Style:
-    """How the C code snaps a drawn sprite to pixel art, by class. The last entry applies to any class."""
+    """The C code's settings for snapping a drawn sprite to pixel art, by class. The last entry is for any class."""
 
     palette: NDArray[np.uint8]  # [K, 3]
     colours: tuple[int, ...]  # maximum colours of a sprite, per class

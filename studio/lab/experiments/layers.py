@@ -144,7 +144,7 @@ def _plots(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Iterat
 
 
 def _plotted(values: Mapping[str, float]) -> list[str]:
-    """Choose 6 layers to plot: those with the highest and the lowest value, and others in between."""
+    """Choose 6 layers to plot: the layers with the highest and the lowest value, and layers in between."""
     names = list(values)
     if len(names) <= _LINES:
         return names

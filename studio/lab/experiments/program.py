@@ -73,9 +73,9 @@ class Program(Experiment):
     recipe_name: ClassVar[str]
     epochs: ClassVar[int] = 5
     most_sprites: ClassVar[int] = 1024
-    # Of the studio's training: without what the program lacks.
+    # The studio's training gets settings that switch off methods missing in the program.
     settings: ClassVar[Mapping[str, Value]] = {"shift_px": 0, "dropout": 0.0}
-    metric: ClassVar[str] = ""  # of the recipe, the same as `figure`
+    metric: ClassVar[str] = ""  # the recipe's metric that corresponds to `figure`
     figure_name: ClassVar[str]
 
     @abstractmethod
@@ -87,7 +87,7 @@ class Program(Experiment):
         """Return a result on the test set as text."""
 
     def prepare(self, sprites: Sprites) -> Sprites:
-        """Return the sprites with what the job needs."""
+        """Return the sprites as the job needs them; unchanged by default."""
         return sprites
 
     def studio_config(self, recipe: Recipe) -> TrainingConfig:

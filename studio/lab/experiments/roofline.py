@@ -89,7 +89,7 @@ print(f"Python alone: {{1000 * Operations.calls * call:.2f}} ms")
 
 @dataclass(frozen=True)
 class DeviceLimits:
-    """What a device can do at most: operations per second, bytes per second, and the seconds of a call."""
+    """A device's limits: operations per second, bytes per second, and seconds per call."""
 
     flops_per_s: float
     bytes_per_s: float

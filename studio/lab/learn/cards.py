@@ -1,6 +1,6 @@
-"""What real graphics cards gave in the lessons: figures measured once, shipped with the studio.
+"""Figures of real graphics cards for the lessons, measured once and shipped with the studio.
 
-tests/bench/bench_lessons.py measures them and writes the file.
+tests/bench/bench_lessons.py measures the figures and writes the file.
 """
 
 from dataclasses import dataclass

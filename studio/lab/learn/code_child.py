@@ -34,7 +34,7 @@ class CodePrinted(Event):
 
 @dataclass(frozen=True)
 class CodeDone(Event):
-    """The end of the code. error: an exception or the time limit; problem: what the exercise's check found; or ''."""
+    """The end of the code. error: an exception, the time limit, or ''. problem: the exercise check's finding, or ''."""
 
     error: str = ""
     problem: str = ""

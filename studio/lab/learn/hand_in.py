@@ -157,7 +157,7 @@ def _section(lesson: Lesson, record: LessonRecord) -> str:
 
 
 def _circumstances(result: Result) -> str:
-    """Describe a measurement: when, on which device, with which sprites and versions."""
+    """Describe a measurement's date, device, sprites and versions."""
     sprites = f"{result.data_title} ({count(result.data_count, 'sprite')} of {result.size} x {result.size} pixels)"
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     when = f"{local_time(result.created)} in {duration(result.took_s)}"

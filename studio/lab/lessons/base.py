@@ -28,7 +28,7 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(\D|$))")
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a learner predicts: one of `choices`, or without choices a number in `unit`."""
+    """The kind of prediction: a choice from `choices`, or without choices a number in `unit`."""
 
     choices: tuple[str, ...] = ()
     unit: str = ""

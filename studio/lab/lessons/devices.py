@@ -78,7 +78,7 @@ def _check(names: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class _Proof:
-    """What a training step did on a device."""
+    """The results of a training step on a device."""
 
     device: Device
     weights_on: str
@@ -204,7 +204,7 @@ def _prove(context: ExperimentContext, device: Device, seconds: float) -> _Proof
 
 
 def _operations(step: Step) -> int:
-    """Return the number of multiplications and additions in a training step, without those of the optimizer."""
+    """Return the number of multiplications and additions in a training step, without the optimizer's."""
     counts = list[int]()
     x = step.x
     with torch.no_grad():

@@ -103,7 +103,7 @@ class EditorPanel(QWidget):
         return self._waiting is not None
 
     def set_model(self, size: int, capabilities: frozenset[str]) -> None:
-        """Enable what the chosen model can do. size: its sprites' side in pixels; 0 without a model."""
+        """Enable the controls that the chosen model supports. size: sprite width in pixels; 0 without a model."""
         self.options.shape.setVisible("silhouette" in capabilities)
         self._can_edit = "vary" in capabilities
         self._size = size
@@ -237,11 +237,11 @@ class EditorPanel(QWidget):
 
 
 class DrawOptions(QWidget):
-    """How to draw from the edited sprite: strength, and whether to keep its shape."""
+    """Controls for drawing from the edited sprite: the strength, and keeping the shape."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._strengths = {False: 50, True: 100}  # in per cent: for the whole sprite, and for selected pixels
+        self._strengths = {False: 50, True: 100}  # per cent: False for the whole sprite, True for selected pixels
         self._is_for_selection = False
         self.shape = factory.check_box("Keep shape", "Keep the transparency; only colours change.")
         self.strength = factory.percent_slider("Strength", _STRENGTH, self._strengths[False])

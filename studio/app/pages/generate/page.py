@@ -30,7 +30,7 @@ from studio.app.widgets.menu import set_keys
 _ROOM_FOR_ALL = 1400  # logical pixels; a narrower page hides its form while the editor is open
 _THUMBNAIL = "generate_thumbnail"  # settings key: side of a thumbnail in logical pixels
 _TIP = "Generate sprites with these settings."
-_VIEWS = {"sprites": 0, "sets": 2}  # index of the view on the right by what the model makes; 1 for predictions
+_VIEWS = {"sprites": 0, "sets": 2}  # index of the right-hand view, by the model's `makes`; 1 for predictions
 _MODEL = "generate_model"  # settings key: the last used run
 
 
@@ -180,7 +180,7 @@ class GeneratePage(Page):
         self._right.addWidget(factory.panel(factory.column(view, margin=(2 * step, step, 3 * step, step))))
 
     def _makes(self) -> str:
-        """Return what the chosen model makes: 'sprites', 'sets', 'labels' or 'numbers'; 'sprites' if unknown."""
+        """Return the chosen model's `makes`: 'sprites', 'sets', 'labels' or 'numbers'; 'sprites' if unknown."""
         recipe = self.choice.recipe()
         return recipe.makes if recipe is not None else "sprites"
 

@@ -37,7 +37,7 @@ _EDITING = "The editor always draws 16."
 _GUARANTEES = ("mirror", "seamless", "outline")  # guarantees, stored for each model: they depend on its sprites
 _NO_ATTRIBUTES = "A tile set has no attributes."
 _FIXED = "Fast mode draws with fixed guidance and steps."
-_UNSUPPORTED = {  # by setting: why a model without this ability has no use for it
+_UNSUPPORTED = {  # by setting: the reason for locking the setting if the model lacks this ability
     "mirror": "This model can't draw symmetric sprites.",
     "seamless": "This model can't draw seamless tiles.",
 }
@@ -187,7 +187,7 @@ class RequestPanel(QWidget):
 
     @Slot()
     def _refresh_locks(self) -> None:
-        """Disable the settings that the other settings or the model make meaningless, and say why."""
+        """Lock the settings without an effect for the model or other settings, and show the reason."""
         if self._form is not None:
             self._form.set_locked(_FIXED if self.quick.is_requested() else "", ("guidance", "steps"))
             self.attributes.set_locked(_NO_ATTRIBUTES if self.tiles.kind() != NONE else "")

@@ -128,7 +128,7 @@ class Results(QWidget):
         return batch.result if batch is not None else None
 
     def set_model(self, capabilities: frozenset[str], size: int, *, is_editing: bool) -> None:
-        """Enable what the chosen model can do. size: its sprites' side in pixels. is_editing: the editor is open."""
+        """Enable the actions that the chosen model supports. size: sprite width. is_editing: the editor is open."""
         is_other, self.content.size, self._is_editing = size != self.content.size, size, is_editing
         self.buttons.set_abilities(capabilities)
         self._neighbours.set_editing(is_editing)

@@ -71,7 +71,7 @@ class PredictionBox(QWidget):
         self.error.show_reason("")
 
     def answer(self) -> lesson_base.Answer | None:
-        """Return the prediction; None if there is none, or if the typed text is no number within the bounds."""
+        """Return the prediction; None without a prediction, or if the typed text is no number within the bounds."""
         chosen = self._group.checkedButton()
         if chosen is not None:
             return str(chosen.property("choice"))
@@ -147,7 +147,7 @@ class LessonView(QWidget):
         session.catalog.plots_ready.connect(self.findings.make_plots)
 
     def before_show(self) -> None:
-        """Give *Cancel* the height of *Measure*: the page must not jump when one button replaces the other."""
+        """Give *Cancel* the height of *Measure*, so the page doesn't jump when the buttons replace each other."""
         self.measure.ensurePolished()
         self.cancel.setMinimumHeight(self.measure.sizeHint().height())
 
@@ -219,7 +219,7 @@ class LessonView(QWidget):
 
     @Slot()
     def _show_record(self) -> None:
-        """Show the learner's measurement, if there is one, and the program with its device and batch size."""
+        """Show the learner's measurement if any, and the program with the measurement's device and batch size."""
         record = self._lessons.record(self.lesson) if self.lesson is not None else None
         result = record.result if record is not None else None
         if self.lesson is not None and record is not None and result is not None:

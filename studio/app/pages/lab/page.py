@@ -83,7 +83,7 @@ class LabPage(Page):
 
     def before_show(self) -> None:
         """List the results again, since the command line may have added some."""
-        self.cancel.setMinimumHeight(self.start.sizeHint().height())  # else the page jumps when one replaces the other
+        self.cancel.setMinimumHeight(self.start.sizeHint().height())  # the page must not jump when buttons change
         self.session.lab.list_results()
         self.run_choice.list_checkpoints()
         self.lessons.before_show()
@@ -118,7 +118,7 @@ class LabPage(Page):
         self.setLayout(factory.column(self.tabs))
 
     def _right(self) -> QWidget:
-        """Return the chosen experiment with its result; all of it scrolls, so that a low window has room for plots."""
+        """Create the right side: the chosen experiment with a result. Everything scrolls, for plots in a low window."""
         buttons = factory.row(self.start, self.cancel, 1, self.report)
         choices = factory.row(factory.labelled("Result", self.result), factory.labelled("Compare with", self.compared))
         start = factory.column(buttons, self.about, spacing=factory.GRID // 2)
@@ -269,7 +269,7 @@ class ResultBox(QComboBox):
         factory.set_name_and_tip(self, name, tip)
 
     def fill(self, results: Sequence[Result | None]) -> None:
-        """List these results, and keep the chosen result. Emits no signals. None: an entry for no result."""
+        """List results, and keep the chosen result. Emits no signals. results: None makes an entry 'None'."""
         chosen, self._results = self.chosen(), list(results)
         with QSignalBlocker(self):
             self.clear()

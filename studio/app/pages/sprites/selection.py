@@ -1,4 +1,4 @@
-"""What the user can do with the selected sprites: the line below the grid, the grid's context menu, and drags."""
+"""Actions for the selected sprites: the line below the grid, the grid's context menu, and drags."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from studio.core.formatting import count, number
 from studio.data.colour.ramp_exchange import RampExchange
 from studio.data.pixels.editing import NamedSprite
 
-_MOST_SHOWN = 20  # in the file manager: each takes a search
+_MOST_SHOWN = 20  # limit of files to show in the file manager, because every file takes a search
 _MOST_COPIED = 4096
 _EXCLUDE = "Exclude the selected sprites from training; Undo brings them back. ({exclude})"
 _EDIT = "Edit this sprite on the Generate page."

@@ -78,7 +78,7 @@ class SliceOpener(QObject):
         if found.proposed_sets is not None:
             options = options.replace(**characters_fix(options).changes)
             reason = f"Looks like {describe_characters(found.proposed_sets)} Check the cells, then slice the sheets."
-            summary = replace(summary, classes="folder")  # as the import of characters decides
+            summary = replace(summary, classes="folder")  # an import of characters makes folders classes
         sheets = SheetsToSlice(found.paths, names, options, found.recognised, summary, reason=reason)
         self._view.open(sheets)
         self.opened.emit()

@@ -70,7 +70,7 @@ class LiveCurves(QObject):
 
 
 def _draw(plot: LossPlot, event: Event, examples: str) -> None:
-    """Draw an event. examples: what the model learns from, 'sprites' or 'characters'."""
+    """Draw an event. examples: the noun for training examples, 'sprites' or 'characters'."""
     match event:
         case HistoryRead():
             _restore_history(plot, event, examples)

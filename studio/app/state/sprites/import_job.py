@@ -107,7 +107,7 @@ def import_as_stored(state: ImportState, files: SavedEdits, open_sprites: Sprite
 def import_with_edits(state: ImportState, files: SavedEdits, open_sprites: Sprites | None = None) -> Events:
     """Import sprites; save the edits and store the options once the import is done.
 
-    If the pixels equal those of `open_sprites`, the imported sprites share their array: `rgba` is the same object.
+    If `open_sprites` have equal pixels, the imported sprites share the array: both have one object as `rgba`.
     Yields `OnlySheets` if the files contain only unsliced sheets.
     """
     edits = (yield from state.edits.resolve()) if isinstance(state.edits, EditChange) else state.edits

@@ -16,7 +16,7 @@ _DELAY_MS = 300  # while the user still types
 
 
 class ImportPreviewer(QObject):
-    """Compares the open sprites with those of changed import options, in a job."""
+    """Compares the open sprites with the sprites from changed import options, in a job."""
 
     previewed = Signal(object)  # ImportPreviewed, several times for many sprites
 

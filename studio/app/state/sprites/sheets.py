@@ -85,7 +85,7 @@ class SheetLoader(QObject):
             self._fail(event.title, event.hint)
         elif isinstance(event, JobEnded):
             self._job = None
-            if event.outcome == "cancelled":  # in the status bar
+            if event.outcome == "cancelled":  # by the user, in the status bar
                 self._on_cancelled()
 
     def _on_cancelled(self) -> None:

@@ -32,7 +32,7 @@ class ParentChoice:
         self._shown_runs: dict[str, ParentSource] = {}  # parents of resumed runs, until the next import
 
     def source_for(self, recipe: Recipe) -> ParentSource:
-        """Return a recipe's parent model: that of a shown resumed run, or the user's choice, or the suggestion."""
+        """Return a recipe's parent model: a shown resumed run's parent, or the user's choice, or the suggestion."""
         for known in (self._shown_runs, self._chosen):
             if recipe.name in known:
                 return known[recipe.name]

@@ -1,4 +1,4 @@
-"""What Start trains: the chosen recipe and its settings, the parent model and the device."""
+"""The setup of the next training: the chosen recipe and settings, the parent model and the device."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from studio.engine.runs.folder import RunDir, RunRecord
 if TYPE_CHECKING:
     from studio.recipes.base import Recipe
 
-_IDENTITY = ("paths", "options", "edits")  # keys of Sprites.origin: equal values mean the same sprites
+_IDENTITY = ("paths", "options", "edits")  # keys of Sprites.origin that identify sprites
 
 
 class TrainingSetup(UndoableSettings):
-    """What Start trains, or adds to the queue: the open sprites with the chosen settings on the chosen device."""
+    """The setup for Start and for the queue: the open sprites with the chosen settings on the chosen device."""
 
     def __init__(
         self, settings: Settings, open_sprites: OpenSprites, catalog: EngineCatalog, training: CurrentTraining,

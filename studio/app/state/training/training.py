@@ -44,7 +44,7 @@ class TrainingState(QObject):
         self.has_checkpoint = False
         self.blocked: events.Blocked | None = None  # why the run paused by itself
         self.failure: events.JobFailed | None = None  # the error that ended the run
-        self.end: events.RunFinished | None = None  # how the run ended without an error
+        self.end: events.RunFinished | None = None  # the end of a run without an error
         self.is_closing = False  # the run stops because the window closes
 
     def is_busy(self) -> bool:

@@ -169,7 +169,7 @@ class PlotCanvas(ThemedPlot):
         self._note.fill.setColor(QColor(colours.surface))
 
     def _fit_values(self, drawn: Sequence[tuple[Values, Values]]) -> Range:
-        """Return the range of values to show: all of them, except for a few outliers of raw curves."""
+        """Return the range of values to show: every value, except a few outliers in raw curves."""
         kinds = [line.style.kind for line, _, _ in self._lines]
         # Smoothed curves lie within their raw curves, and would stretch a raw outlier over many steps.
         rough = [points for kind, points in zip(kinds, drawn, strict=True) if kind != "bold"]

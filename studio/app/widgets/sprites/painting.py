@@ -51,7 +51,7 @@ def fit_sprite(box: QRect, ratio: float, sprite: Rgba) -> tuple[QRect, Rgba]:
 
 
 def shrink_divisor(box: int, pixels: int, ratio: float) -> int:
-    """Return the smallest n for which 1/n of a sprite fits a box.
+    """Return the smallest n such that a sprite shrunk to 1/n fits a box.
 
     box: available side in logical pixels. pixels: the sprite's side. ratio: device pixels for a logical pixel.
     """
@@ -80,7 +80,7 @@ def checkerboard(ratio: float) -> QBrush:
 
 
 def side_for(box: int, pixels: int, ratio: float) -> float:
-    """Return the side in logical pixels at which `draw_sprite` shows a sprite: a whole zoom, or 1/2, 1/3 ... of it.
+    """Return the sprite width in logical pixels that `draw_sprite` uses: a whole zoom, or 1/2, 1/3, ... of the sprite.
 
     box: available side in logical pixels. pixels: the sprite's side. ratio: device pixels for a logical pixel.
     """

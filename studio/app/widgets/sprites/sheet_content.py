@@ -1,4 +1,4 @@
-"""What a view of a few sprites shows: sprites with captions, reconstructions, or sets in rows; and where."""
+"""The content of a view of a few sprites: sprites with captions, reconstructions, or sets in rows, with positions."""
 
 from __future__ import annotations
 

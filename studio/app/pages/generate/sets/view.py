@@ -19,7 +19,7 @@ from studio.core.arrays import Rgba
 from studio.data.sets.drafts import animation
 
 _SPEED = 6  # frames per second; a walk of four frames looks hurried at 10
-_WIDE_SHARE, _NARROW_SHARE = 0.43, 0.3  # of the height, for the given cells
+_WIDE_SHARE, _NARROW_SHARE = 0.43, 0.3  # share of the height for the given cells
 _NARROW = 480  # logical pixels; a narrower view has the player below the characters
 _ALL = -1
 _HINT = "Plays the given cells, or the character that you select below."
