@@ -67,12 +67,12 @@ _ANY = 0.1  # share of the sprites without a class in training, for drawing with
 
 
 class CodeNetwork(nn.Module):
-    """Network that encodes sprites x [B, 4, S, S] as codes [B, code], and decodes codes to sprites.
+    """Encodes sprites x [B, 4, S, S] as codes [B, code], and decodes codes to sprites.
 
     Works at half resolution through pixel-unshuffle (a quarter from 96 pixels on), with two coarser levels. S may be
     any size: the border is padded.
-    prior: weight [classes + 1, 2 * code], mean and log standard deviation of each class's codes; the last row is for
-    sprites of any class.
+    prior: weight [classes + 1, 2 * code], mean and log standard deviation of the codes by class; the last row stands
+    for any class.
     """
 
     def __init__(self, size: int, classes: int, width: int, code: int, colours: int) -> None:
@@ -121,9 +121,9 @@ class CodeNetwork(nn.Module):
         return self.head.expected(self.features(code).permute(0, 2, 3, 1), _SHARPNESS).permute(0, 3, 1, 2)
 
     def codes_of(self, label: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the mean and log standard deviation of each class's codes, both float32 [B, code].
+        """Return mean and log standard deviation of the codes by label, both float32 [B, code].
 
-        label: class indices int64 [B], or float32 [B, classes + 1], the weight of each class in a mixture.
+        label: class indices int64 [B], or class weights in a mixture, float32 [B, classes + 1].
         """
         known = label @ self.prior.weight if label.is_floating_point() else self.prior(label)
         mean, log_std = known.float().chunk(2, 1)

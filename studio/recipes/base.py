@@ -94,7 +94,7 @@ class BatchRng:
         return self._rows_of(torch.rand, shape)
 
     def previous(self) -> Batch:
-        """Return the example before each example of the micro-batch, in the cyclic order of this process's batch."""
+        """Return, by example of the micro-batch, the previous example in this process's batch, in cyclic order."""
         whole = self._batch
         order = torch.arange(len(whole.x), device=self._device).roll(1)[self._own_rows]
         return Batch(whole.x[order], whole.y[order], whole.augment_labels[order], whole.targets[order], whole.progress)
@@ -128,17 +128,17 @@ class Spec:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values of all attributes in order: 'element=fire'."""
+        """Attribute values in order: 'element=fire'."""
         return tuple(f"{name}={value}" for name, values in self.attributes.items() for value in values)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of the classes, then the values of all attributes."""
+        """Class names, then attribute values."""
         return (*self.class_names, *self.values)
 
 
 def with_attributes(sprites: Sprites) -> Sprites:
-    """Return a copy of the sprites whose targets hold the attributes in the form of `Batch.targets`."""
+    """Return a copy of the sprites with the attributes as targets, in the form of `Batch.targets`."""
     names, table = sprites.attributes.names, sprites.attributes.table  # int16 [N, A]
     if not names:
         return replace(sprites, target_names=()) if sprites.target_names else sprites
@@ -160,7 +160,7 @@ class CellSlices(NamedTuple):
 
 @dataclass(frozen=True)
 class Preset:
-    """Named settings for a training, such as 'Quick'."""
+    """Training settings with a name, for example 'Quick'."""
 
     title: str
     help: str
@@ -190,7 +190,7 @@ class Evaluation:
     # float32 [2, N, T], predicted and true numbers of up to 1,000 sprites, NaN where unknown; None without numbers.
     pairs: Tensor | None = None
     predicted: Tensor | None = None  # int64 [N], predicted classes in the order of the batches
-    # By attribute: confusion int64 [V, V] of the sprites with a value, and predicted value of each sprite, int64 [N].
+    # By attribute: confusion int64 [V, V] over sprites with a value, and predicted value by sprite, int64 [N].
     attributes: Mapping[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
 
@@ -211,8 +211,8 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     Network: type[NetworkT]
     small: ConfigT  # settings of a small network, for tests
     order: ClassVar[int] = 100  # position in lists of recipes; the first recipe is the default
-    # Training time of a sprite of 32 pixels relative to the device probe's, from 'studio devices --measure --recipe
-    # NAME'. 0: unknown, so presets can't be adapted to the device's speed.
+    # Training time for a 32-pixel sprite, relative to the device probe's time, from 'studio devices --measure --recipe
+    # NAME'. 0: unknown, so presets can't follow the device's speed.
     relative_cost: ClassVar[float] = 0.0
     solver: ClassVar[Mapping[str, float]] = MappingProxyType({})  # flow.CONSTANTS, for the capability 'flow'
     fixed_by_weights: ClassVar[tuple[str, ...]] = ()  # settings that a trained network fixes
@@ -220,8 +220,8 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     # Largest batch size for several devices: the noise scale of the recipe's runs, from 'studio lab noise-scale RUN'.
     # 0: unknown, so the batch size does not grow with the devices.
     largest_batch: ClassVar[int] = 0
-    # Values of `Batch.progress` at which the computation of the loss changes. Between two values all steps launch the
-    # same kernels, so a captured CUDA graph can replay them.
+    # Values of `Batch.progress` at which the computation of the loss changes. Between two values, every step launches
+    # equal kernels, so a captured CUDA graph can replay the steps.
     stages: ClassVar[tuple[float, ...]] = ()
     headline: ClassVar[Metric] = LOSS  # the validation metric that represents a run
 
@@ -261,11 +261,11 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return sprites, indices
 
     def count_examples(self, sprites: Sprites) -> int:
-        """Return the number of training examples among these sprites."""
+        """Return the number of training examples: sprites, or sets for a recipe of sets."""
         return len(sprites.sets) if self.makes == "sets" else len(sprites)
 
     def obstacle(self, sprites: Sprites) -> str:
-        """Return why these sprites don't suit the recipe, and what to do, after a quick look; '' if they may suit."""
+        """Return why sprites don't suit the recipe, and what to do, by a quick check; '' for suitable sprites."""
         return ""
 
     def defaults(self, budget: TrainingBudget) -> ConfigT:
@@ -286,9 +286,9 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return presets[len(presets) // 2].changes if presets else {}
 
     def cost(self, size: int) -> float:
-        """Return the time to train on a sprite of `size` x `size` pixels, relative to the device's speed test.
+        """Return the training time for a sprite, relative to the device's speed test. size: sprite width in pixels.
 
-        A quarter of the cost is independent of the size: the optimizer step and the launch of each operation.
+        A quarter of the cost doesn't depend on the size: the optimizer step, and launching the operations.
         """
         return self.relative_cost * (0.25 + 0.75 * (size / 32) ** 2)
 
@@ -317,9 +317,9 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return {}
 
     def cell_slices(self, spec: Spec) -> Mapping[str, tuple[CellSlices, ...]]:
-        """Map the names of weights to their dimensions with slices for cells.
+        """Return the dimensions with slices for cells, by weight name.
 
-        A training that starts from another run's weights copies the slices of the best matching cells.
+        A training from another run's weights copies the slices of the best matching cells.
         """
         return {}
 

@@ -17,7 +17,7 @@ from studio.core import former_names
 
 # vary, fill, mirror, seamless, silhouette: EditsSprites, with an EditCondition. blend: BlendsSprites. map: DrawsMaps.
 # from_noise: DrawsFromNoise. encode, decode: Encodes, Decodes. distil: Distils. mix: `draw` accepts shares of classes.
-# attributes: the recipe learns the values of attributes; `draw` then accepts shares of all `Spec.labels`.
+# attributes: the recipe learns attribute values; `draw` then accepts shares of `Spec.labels`.
 # flow: the network predicts the velocity [B, 4, S, S] of (x [B, 4, S, S], t [B], label [B]), see `recipes.flow`, and
 # `draw_from` calls nothing else of the network.
 Capability = Literal[
@@ -36,14 +36,14 @@ class EditCondition:
     keep: Tensor | None = None  # float32 [N, 1, S, S], inpainting mask, 1 where pixels stay
     mirror: tuple[bool, bool] = (False, False)  # the right half mirrors the left half, the lower half the upper half
     seamless: tuple[bool, bool] = (False, False)  # the sprite tiles horizontally, and vertically
-    alpha: Tensor | None = None  # float32 [N, 1, S, S], the final alpha of each pixel, in [-1, 1]; None: alpha is free
+    alpha: Tensor | None = None  # float32 [N, 1, S, S], final alpha by pixel, in [-1, 1]; None leaves alpha free
 
 
 @dataclass(frozen=True, eq=False)
 class SetCondition:
     """The given cells of sets to complete. The tensors are on the network's device."""
 
-    index: Tensor  # int64 [N, C, S, S], palette index of each pixel of the given cells; other cells are ignored
+    index: Tensor  # int64 [N, C, S, S], palette index by pixel of the given cells; values of other cells don't matter
     palette: Tensor  # float32 [N, P, 4], premultiplied RGBA in [-1, 1]; entry 0 is transparent, unused alphas are -2
     given: Tensor  # bool [N, C]
 
@@ -156,7 +156,7 @@ class CompletesSets(Protocol):
 
     @staticmethod
     def complete(network: Any, condition: SetCondition, chances: Tensor, variety: float | Tensor) -> Iterator[Tensor]:
-        """Draw the missing cells in rounds; yields the palette indices of all cells after each: int64 [N, C, S, S].
+        """Draw the missing cells in rounds; yields the cells' palette indices after a round: int64 [N, C, S, S].
 
         chances: uniform random numbers float32 [N, rounds, 2, C, S, S] in (0, 1). variety: a number, or float32 [N];
         0 draws the most likely colours in one round, 1 samples colours by their probability. For a set without given

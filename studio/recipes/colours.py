@@ -1,8 +1,8 @@
-"""Sprites as choices from a palette: the palette of a set of sprites, and the network head that predicts colours.
+"""Draw sprites as choices from a palette: the palette of the training sprites, and a network head for colours.
 
-Pixel art has few colours, and the mean of two of them is usually a third colour that is not in the palette. The network
-therefore predicts logits of the palette's colours for each pixel, trains with cross-entropy, and finally takes the most
-likely colour (after Dieleman et al. 2022, continuous diffusion for categorical data).
+Pixel art has few colours, and the mean of two colours is usually missing in the palette. The network therefore predicts
+logits of the palette's colours by pixel, trains with cross-entropy, and finally takes the most likely colour (after
+Dieleman et al. 2022, continuous diffusion for categorical data).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from torch.nn import functional as F
 _MOST_PIXELS = 4_000_000  # counted to choose a palette
 _MOST_COLOURS = 16_384  # the most frequent colours, which k-means groups
 _FREQUENT_SHARE = 4  # a quarter of the centres start as the most frequent colours
-_ROUNDS = 20  # of k-means
+_ROUNDS = 20  # rounds of k-means
 _EMPTY = -2.0  # alpha of an unused palette entry; alpha of colours is in [-1, 1]
 _NEVER = 1e4  # subtracted from the logits of unused entries: exp(-1e4) is 0, and 1e4 fits into fp16
-_FREQUENCIES = (1.5, 3.0, 6.0, 12.0)  # of the sinusoidal features of a colour
-_CRISP_FROM = 0.94  # the time from which the most likely colour is taken: just before the last step
+_FREQUENCIES = (1.5, 3.0, 6.0, 12.0)  # frequencies of a colour's sinusoidal features
+_CRISP_FROM = 0.94  # from this time on, just before the last step, take the most likely colour
 _CACHED_LOGITS = 2**18  # 1 MiB of float32, which fits into the L2 cache of most CPUs
 _TRAINED_PIXELS = 512, 2048  # bounds for half of a sprite's pixels: neighbouring rows teach nearly the same
 _SOFTENED = 0.97  # multiplies the logits before _CRISP_FROM: on sampled states the network is slightly overconfident
@@ -71,7 +71,7 @@ def _premultiplied(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def _centres(colours: Tensor, weights: Tensor, count: int) -> Tensor:
     """Group colours [n, 4] by weighted k-means; return the centres [count, 4].
 
-    The centres start as the most frequent colours, then as colours far from all others.
+    The first centres are the most frequent colours; further centres are colours far from every centre.
     """
     centres = colours[: max(1, count // _FREQUENT_SHARE)]
     apart = torch.cdist(colours, centres).amin(1)  # [n], distance to the nearest centre
@@ -142,7 +142,7 @@ class PaletteHead(nn.Module):
             return colours
 
     def nearest_index(self, x: Tensor) -> Tensor:
-        """Return the index of the palette colour nearest to each x [..., 4]: int64 [...]."""
+        """Return the indices of the nearest palette colours, int64 [...]. x: colours [..., 4]."""
         with _full_precision(x.device):  # |x - p|^2 is smallest where 2 x.p - |p|^2 is largest
             return F.linear(x, 2 * self.palette, -self.palette.square().sum(1)).argmax(-1)
 
@@ -222,9 +222,9 @@ def colour_loss(head: PaletteHead, features: Tensor, colours: Tensor, ce_weight:
 
 
 def choose_rows(size: int, offset: Tensor) -> Tensor:
-    """Choose evenly spaced rows of each sprite for a training step; return their indices, int64 [B, rows].
+    """Choose evenly spaced pixel rows for a training step; return the row indices by sprite, int64 [B, rows].
 
-    size: height of the sprites. offset: [B, 1] in [0, 1), shift of the rows as a share of their distance.
+    size: the sprites' height. offset: [B, 1] in [0, 1), shift of the rows as a share of the distance between rows.
     """
     least, most = _TRAINED_PIXELS
     count = min(size, max(1, min(max(least, size**2 // 2), most) // size))

@@ -37,9 +37,9 @@ def trajectory(network: UNet, labels: Tensor, guidance: float, seed: int, first:
 class FewStepStudent(Student):
     """A copy of the generator's network that learns to draw in a few steps.
 
-    times: float32 [steps + 1], the start of each step, and the end. leading: a palette head with _LEADING_COLOURS
-    colours for all steps but the last; with it all steps together take a third of the time. In eval mode the last step
-    returns the most likely colour of each pixel.
+    times: float32 [steps + 1], start times of the steps, then the end time. leading: a palette head with only
+    _LEADING_COLOURS colours for every step except the last, which cuts the drawing time to a third. In eval mode, the
+    last step returns the most likely colour by pixel.
     """
 
     times: Tensor

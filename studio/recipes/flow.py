@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 LATEST = 0.95  # the latest time in training and of a network evaluation: close to 1 its errors grow
-_SEED_STRIDE = 1_000_003  # between the seeds of consecutive sprites
+_SEED_STRIDE = 1_000_003  # distance between the seeds of consecutive sprites
 _GUIDED_FROM = 0.1  # guidance at earlier times reduces the variety of sprites (Kynkäänniemi et al. 2024)
-_MOST_TILES = 32  # of a large state at once, to limit the memory
+_MOST_TILES = 32  # limit of tiles to evaluate at once, for the memory
 _GUIDED_TO = 0.88  # the time of the second to last step: after it only single pixels change
 # Constants for programs in other languages that reimplement `solve` and `guided_velocity`.
 CONSTANTS = MappingProxyType(
@@ -28,9 +28,9 @@ CONSTANTS = MappingProxyType(
 
 
 def draw_noise(count: int, size: int, seed: int, first: int = 0) -> Tensor:
-    """Return the noise that sprites are drawn from, float32 [count, 4, size, size], on the CPU.
+    """Return noise for drawing sprites, float32 [count, 4, size, size], on the CPU.
 
-    The noise of a sprite depends only on the seed and its index, which counts from `first`.
+    A sprite's noise depends only on the seed and the sprite's index, counted from `first`.
     """
     return normal_rows(count, (4, size, size), seed, first)
 
@@ -83,7 +83,7 @@ def guided_velocity(
         if labels.is_floating_point():
             any_class = F.one_hot(any_class, network.classes + 1).to(labels.dtype)
         times = torch.cat([times, times if of is None else torch.full(x.shape[:1], t, device=x.device)])
-        # A single evaluation of N + M sprites: the first N with the class, the others with any class.
+        # A single evaluation for N + M sprites: N sprites with the class, then M sprites with any class.
         both = network(torch.cat([own, x]), times, torch.cat([labels, any_class]), **given).float()
         with_class, without = both.split([own.shape[0], x.shape[0]])  # len() would fix the number in an exported model
         without = without if of is None else without[of]  # [N, 4, S, S]
@@ -93,9 +93,9 @@ def guided_velocity(
 
 
 class CircularPadding:
-    """Wraps a network so that its 3x3 convolutions use circular padding, which draws seamless sprites.
+    """Wraps a network: 3x3 convolutions use circular padding, to draw seamless sprites.
 
-    across, down: whether to wrap horizontally and vertically; the other direction keeps zero padding.
+    across, down: wrap horizontally, vertically. A direction that doesn't wrap keeps zero padding.
     """
 
     def __init__(self, network: nn.Module, across: bool, down: bool) -> None:
@@ -110,7 +110,7 @@ class CircularPadding:
             module.padding = (0, 0)
         try:
             return self._network(*inputs, **more)  # type: ignore[no-any-return]
-        finally:  # other code uses the same network
+        finally:  # other code uses the network, too
             for module, hook in zip(self._convolutions, hooks, strict=True):
                 module.padding = (1, 1)
                 hook.remove()
@@ -161,7 +161,7 @@ def map_velocity(
 
     def velocity(x: Tensor, t: float) -> Tensor:
         picture, keep, shares = x[:, :4], x[:, 4:5] if has_mask else None, x[:, -len(labels) :]
-        of, which = shares.amax((2, 3)).nonzero(as_tuple=True)  # [P], indices of tiles, and their labels
+        of, which = shares.amax((2, 3)).nonzero(as_tuple=True)  # [P] each: tile index, label index
         if not len(of):
             return torch.zeros_like(picture)
         own = torch.tensor(labels, device=x.device)[which]

@@ -91,7 +91,7 @@ class GeneratorConfig(TrainingConfig):
 _PLANNER = Planner(
     width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_epochs=300, most_tuning_epochs=600
 )
-# Share of sprites with attributes that lose the class. New combinations are then drawn from attributes alone.
+# Share of sprites with attributes that lose the class, so the model can draw new combinations from attributes alone.
 _CLASS_DROPOUT = 0.5
 # Share of class and values hidden from each block of the network. Without it, the network learns pairs of values by
 # heart, and draws an unseen pair like a similar pair.
@@ -240,7 +240,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         height, width = ties.shape
         count = height * width // network.size**2
         parts = draw_noise(count, network.size, seed).to(ties.device)  # [count, 4, S, S], enough for the whole map
-        # All pixels of a group start from the noise of its first pixel.
+        # The pixels of a group start from the first pixel's noise.
         first = torch.full((int(ties.max()) + 1,), len(ties.flatten()), device=ties.device)
         first = first.scatter_reduce(0, ties.flatten(), torch.arange(height * width, device=ties.device), "amin")
         noise = parts.view(count, 4, -1).swapaxes(0, 1).reshape(1, 4, -1)[..., first[ties.flatten()]]
@@ -273,18 +273,18 @@ class Generator(Recipe[GeneratorConfig, UNet]):
 
 
 def _attribute_loss(network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
-    """Return the loss of sprites with attributes; the loss of `Generator` for other labels."""
+    """Return the loss for sprites with attributes: the loss of `Generator` with other labels."""
     t = torch.sigmoid(rng.randn() + config.time_mean)  # [B], logit-normal
     label = _random_labels(network, batch, config.class_dropout, rng)
     return _masked_error(network, batch, t, label, config.inpaint_share, rng)
 
 
 def _random_labels(network: UNet, batch: Batch, dropout: float, rng: BatchRng) -> Tensor:
-    """Return labels for training a batch, float32 [B, blocks, classes + 1]: sprites lose their class or attributes.
+    """Return labels for training a batch, float32 [B, blocks, classes + 1], with random classes and values hidden.
 
-    For classifier-free guidance, a share `dropout` of the sprites gets the label of any class. The other sprites lose
-    each attribute with the same probability. Half of them also lose the class, so that the network learns attributes
-    without a class. Then each block of the network loses more of the class and the attributes.
+    For classifier-free guidance, a share `dropout` of the sprites gets the label of any class. Other sprites lose each
+    attribute with the probability `dropout`. Half of these sprites also lose the class, so the network learns
+    attributes without a class. Finally, each block of the network loses more of the class and the attributes.
     """
     is_any = rng.rand() < dropout  # bool [B]
     chances = rng.rand(1 + batch.targets.shape[1])  # [B, 1 + A]
@@ -346,9 +346,9 @@ def _redrawn(
 
 
 def _inpainting_mask(batch: Batch, share: float, rng: BatchRng) -> Tensor:
-    """Draw random inpainting masks float32 [B, 1, S, S], 1 where pixels are kept, for a share of the sprites.
+    """Draw random inpainting masks float32 [B, 1, S, S], 1 for kept pixels, for a share of the sprites.
 
-    Hides a box, everything except a box, or blobs, of any size. Masks of the other sprites are 0.
+    Hides a box, everything except a box, or blobs, of any size. Other sprites get masks of 0.
     """
     if not share:
         return torch.zeros_like(batch.x[:, :1])
@@ -359,7 +359,7 @@ def _inpainting_mask(batch: Batch, share: float, rng: BatchRng) -> Tensor:
     blobs = F.interpolate(rng.randn(1, 5, 5), size=(size, size), mode="bicubic", align_corners=True)
     kind, chosen, hidden = rng.rand(3, 1, 1, 1).unbind(1)
     depth = torch.where(kind < 0.5, blobs, torch.where(kind < 0.75, box, -box))
-    # Hide the pixels with the lowest depth; `hidden` is their share.
+    # Hide the pixels with the lowest depth. hidden: share of pixels to hide.
     in_order = depth.flatten(1).sort(1).values  # [B, S * S]
     edge = in_order.gather(1, (hidden.flatten(1) * in_order.shape[1]).long())  # [B, 1]
     return ((depth >= edge.view_as(hidden)) & (chosen < share)).float()
@@ -368,7 +368,7 @@ def _inpainting_mask(batch: Batch, share: float, rng: BatchRng) -> Tensor:
 def _masked_error(network: UNet, batch: Batch, t: Tensor, label: Tensor, inpaint_share: float, rng: BatchRng) -> Tensor:
     """Return the training loss at times t [B], with random noise and inpainting masks."""
     noise = rng.randn(*batch.x.shape[1:])
-    share = inpaint_share if batch.progress >= _INPAINT_FROM else 0.0  # of sprites with a mask
+    share = inpaint_share if batch.progress >= _INPAINT_FROM else 0.0  # share of sprites with a mask
     rows = choose_rows(network.size, rng.rand(1))  # int64 [B, rows]
     error = _error(network, batch, noise, t, label, _inpainting_mask(batch, share, rng), rows)
     # A mask hides half of the pixels on average; the division keeps the loss curve without a step.

@@ -51,9 +51,9 @@ class ResidualBlock(nn.Module):
 
 
 class Attention(nn.Module):
-    """Adds self-attention over all positions to its input [B, channels, H, W] (Vaswani et al. 2017).
+    """Adds self-attention over the positions to the input [B, channels, H, W] (Vaswani et al. 2017).
 
-    The output layer starts at zero, so that a new module returns its input.
+    The output layer starts at zero, so a new module returns the input.
     """
 
     def __init__(self, channels: int, heads: int = 4) -> None:

@@ -12,7 +12,7 @@ _FEWEST_SEEN = 12_800  # sprites in a training, with repetitions: fewer teach no
 
 @dataclass(frozen=True)
 class Planner:
-    """Plans presets for the number of sprites and the speed of the device."""
+    """Plans presets for a number of sprites and a device's speed."""
 
     width: int  # channels of the recipe's default network
     widths: tuple[int, ...]  # channels that presets choose from, rising

@@ -102,7 +102,7 @@ class ResNet(Predictor):
 class Perceptron(Predictor):
     """The Fashion-MNIST network of the PyTorch tutorials, with layers of S * S, 128, 64 and `outputs` units.
 
-    Its inputs are grey values (ITU-R BT.601); it has no notion of neighbouring pixels.
+    The inputs are grey values (ITU-R BT.601). A perceptron doesn't know which pixels are neighbours.
     """
 
     def __init__(self, size: int, outputs: int, dropout: float) -> None:

@@ -35,7 +35,7 @@ from studio.recipes.predictors import (
 )
 
 _FEWEST = 3  # sprites: one for validation and two for training
-_MOST_ERRORS = 8  # with more numbers, one error is reported for all
+_MOST_ERRORS = 8  # more numbers share an error in the report
 _MOST_PAIRS = 1000  # sprites in the scatter plot
 _SMALLEST_SHARE = 1e-6  # of the largest value: float32 can't resolve a smaller deviation
 

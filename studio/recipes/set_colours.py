@@ -82,7 +82,7 @@ def may_count(palette: Tensor) -> bool:
 
 
 def trimmed(palette: Tensor) -> Tensor:
-    """Return palettes [B, P, 4] without unused entries at the end, or all entries if they can't be counted."""
+    """Cut unused entries at the end of palettes [B, P, 4]; keep every entry where counting is impossible or slow."""
     if not may_count(palette):
         return palette
     return palette[:, : 1 + int((palette[..., 3] > UNUSED).any(0).nonzero().max())]
@@ -106,9 +106,9 @@ def no_palettes(number: int, colours: int) -> Tensor:
 
 
 def turn_hues(palette: Tensor, rng: BatchRng) -> Tensor:
-    """Turn the hues of half of the palettes by random angles and change the brightness; float32 [B, P, 4].
+    """Turn hues by random angles in half of the palettes, and change the brightness; float32 [B, P, 4].
 
-    Rotates all colours of a set by the same angle about the grey axis of RGB.
+    Rotates a set's colours by a common angle about the grey axis of RGB.
     """
     chosen = (rng.rand() < 0.5).float()  # [B]
     angle = rng.rand() * 2 * math.pi * chosen

@@ -14,7 +14,7 @@ from studio.recipes.layers import Attention, ResidualBlock, group_norm
 from studio.recipes.set_colours import UNUSED, colours_of, may_count
 from studio.recipes.set_planes import ColourPlanes
 
-_FEATURES = 32  # of a pixel and of a colour, whose product is the colour's first logit
+_FEATURES = 32  # features of a pixel and of a colour; their dot product is the colour's first logit
 _PLANES = 16  # channels of ColourPlanes
 _SHOWN = 5  # channels of a cell at the input: RGBA, and whether the pixel is known
 _NEVER = 1e4  # subtracted from the logits of unused entries: exp(-1e4) is 0, and 1e4 fits into fp16
@@ -77,7 +77,7 @@ class SetNetwork(nn.Module):
     def _features(
         self, index: Tensor, palette: Tensor, known: Tensor, masks: Sequence[Tensor]
     ) -> tuple[Tensor, Tensor]:
-        """Return the U-Net's features of the first level and of the last, [B, width, S, S] each."""
+        """Return the U-Net's features at the first and the last level, [B, width, S, S] each."""
         batch, _, height, width = index.shape
         shown = torch.cat([colours_of(index, palette) * known[:, :, None], known[:, :, None]], 2).flatten(1, 2)
         rows = torch.linspace(-1, 1, height, device=shown.device)[:, None].expand(batch, 1, height, width)
@@ -129,9 +129,9 @@ class SetNetwork(nn.Module):
 
 
 def mirrored_odds(network: SetNetwork, index: Tensor, palette: Tensor, known: Tensor) -> Tensor:
-    """Return the odds of the palette's entries for each pixel, averaged over the sets and their mirror images.
+    """Return the odds of palette entries by pixel, averaged over sets and their mirror images.
 
-    Arguments as of SetNetwork.forward; returns float32 [B, C, P, S, S]. A cell without a partner has its own odds.
+    Arguments as for SetNetwork.forward; returns float32 [B, C, P, S, S]. A cell without a partner keeps its own odds.
     """
     own, partners = network(index, palette, known).float().softmax(2), network.partners.clamp(min=0)
     has_partner = (network.partners >= 0).to(known.dtype)[:, None, None]  # [C, 1, 1]

@@ -1,4 +1,4 @@
-"""The second part of the network that completes sets: a pass over every colour of a set."""
+"""The second part of the network for completing sets: a pass over every colour in a set."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from torch.nn import functional as F
 
 from studio.recipes.layers import group_norm
 
-_SIDE = 4  # sides are padded to multiples of this
+_SIDE = 4  # pad height and width to a multiple
 # Scales of two inputs, and of the copied planes: with 30, copying is learnt within a few hundred steps.
 _SHARES, _LOGITS, _COPIES = 4.0, 0.2, 30.0
 
 
 class ColourPlanes(nn.Module):
-    """Corrects the first logits of each colour of a set, [N, C, S, S] for N colours of any sets.
+    """Corrects the first logits of a set's colours, [N, C, S, S] for N colours of any sets.
 
-    A colour's planes hold the known pixels with this colour in each cell; beside them enter their mirror image, the
-    colour's share of each row, because heights agree between views, and its first logits. The same weights serve every
-    colour of every set: copying a pixel from another cell, from its mirror image or from a neighbour is one filter,
-    learnt from all colours. Three resolutions let a whole region of a colour count. Smooth upsampling leaves fewer
-    stray pixels. Features of the U-Net tell where to copy. One convolution leads from the planes straight to the
-    result: without this convolution, a right view drawn from a left view has fewer right pixels than the mirror image.
+    A colour's planes hold, by cell, the known pixels with the colour. Further inputs: the planes' mirror image, the
+    colour's share by row, because heights agree between views, and the colour's first logits. Every colour of every set
+    uses equal weights, so the network learns one filter for copying a pixel from another cell, a mirror image or a
+    neighbour. Three resolutions let a whole region of a colour count. Smooth upsampling leaves fewer stray pixels.
+    Features of the U-Net tell where to copy. One convolution leads from the planes straight to the result: without this
+    convolution, a right view drawn from a left view has fewer right pixels than the mirror image.
     """
 
     def __init__(self, cells: int, context: int, keys: int, width: int) -> None:
@@ -33,7 +33,7 @@ class ColourPlanes(nn.Module):
         self.keys = nn.Linear(keys, 3 * width)
         self.blocks = nn.ModuleList([_PlaneBlock(width) for _ in range(5)])
         self.norm, self.leave = group_norm(width), nn.Conv2d(width, cells, 3, 1, 1)
-        for weight in (*self.leave.parameters(), self.copy.weight):  # a new module changes nothing
+        for weight in (*self.leave.parameters(), self.copy.weight):  # zeros: a new module changes nothing
             nn.init.zeros_(weight)
 
     def forward(self, has: Tensor, logits: Tensor, context: Tensor, keys: Tensor) -> Tensor:

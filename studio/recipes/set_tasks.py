@@ -1,4 +1,4 @@
-"""The tasks that evaluate a model of sets: draw some cells of validation sets from other cells."""
+"""Tasks to evaluate a model of sets: draw some cells of validation sets from other cells."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def tasks_of(cells: Sequence[str], partners: Sequence[int]) -> list[Task]:
 
 
 def first_of_rows(cells: Sequence[str]) -> tuple[bool, ...]:
-    """Return whether a cell is the first of a row, for all cells."""
+    """Return True for cells that begin a row, False for other cells."""
     rows = _rows(cells)
     return tuple(rows.index(row) == number for number, row in enumerate(rows))
 

@@ -1,10 +1,10 @@
-"""Sets: given some views and frames of a character, draw the others.
+"""Sets: draw missing views and frames of a character from given views and frames.
 
-The network sees all cells of a set together. For a missing pixel, the network chooses among the colours of the given
-cells: see `set_colours` and `set_network`. In training, random cells of a set and random pixels of other cells are
-known; the loss is the cross-entropy of the missing pixels. Drawing takes a few rounds: a round draws all missing pixels
-and keeps the most certain pixels (MaskGIT, Chang et al. 2022), so that pixels and cells fit together. Drawing a new
-character starts with the first cell.
+The network sees the cells of a set together. For a missing pixel, the network chooses among the given cells' colours:
+see `set_colours` and `set_network`. In training, random cells of a set and random pixels in other cells are known; the
+loss is the cross-entropy of the missing pixels. Drawing takes a few rounds: a round draws every missing pixel and keeps
+the most certain pixels (MaskGIT, Chang et al. 2022), so pixels and cells fit together. Drawing a new character starts
+with the first cell.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ _PLANNER = Planner(
     noun=SetsConfig.noun,
 )
 _FEWEST_SETS = 8
-_RAREST = 0.1  # cells in a smaller share of the sets are left out
-_PALETTES = 64  # of training sets, kept for drawing new sets
+_RAREST = 0.1  # leave out cells that occur in a smaller share of the sets
+_PALETTES = 64  # training sets' palettes to keep for drawing new sets
 # Shares of the training examples: no cell given, the first cell, the first cell of each row; else random cells.
 _NONE, _FIRST, _FIRST_OF_ROWS = 0.1, 0.5, 0.15
 _REVEALED = 0.25  # share of the training examples with known pixels in missing cells
@@ -98,7 +98,7 @@ _WHOLE_PALETTE = 0.25  # share of the training examples with colours of unknown 
 
 
 class Sets(Recipe[SetsConfig, SetNetwork]):
-    """Model that completes sets, such as the views and frames of a character."""
+    """Model that completes sets: the views and frames of characters."""
 
     name = "sets"
     title = "Sets"
@@ -107,7 +107,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
     Config, Network = SetsConfig, SetNetwork
     headline = EXACT
     order = 5
-    relative_cost = 68.0  # of sets with 16 cells and 12 colours
+    relative_cost = 68.0  # measured with sets of 16 cells and 12 colours
     small = SetsConfig(width=16, colours=16, batch_size=8, dropout=0.0, mix_share=0.0)
     fixed_by_weights = ("width",)
 
@@ -125,7 +125,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         if not len(layout):
             hint = "Open sheets or folders of characters, and choose how to find sets in the import settings."
             raise TrainingError("These sprites form no sets of views or frames.", hint)
-        shares = layout.present.mean(0)  # float64 [C], share of the sets that have the cell
+        shares = layout.present.mean(0)  # float64 [C], share of sets with the cell
         is_common = shares >= min(_RAREST, shares.max())
         if not is_common.all():
             rare = layout.part(np.zeros(len(layout), np.bool_), ~is_common).cells
@@ -220,7 +220,7 @@ class Sets(Recipe[SetsConfig, SetNetwork]):
         palette, rounds = trimmed(condition.palette), chances.shape[1]
         known = condition.given[:, :, None, None].expand_as(condition.index)
         index, is_new = condition.index * known, ~condition.given.any(1)[:, None, None, None]  # is_new: [N, 1, 1, 1]
-        # Rounds draw the first cell of a new character; the last round draws its other cells from the first.
+        # Rounds draw a new character's first cell; the last round draws the other cells from the first cell.
         is_other = (torch.arange(known.shape[1], device=known.device) > 0)[:, None, None]
         waits = (is_new & is_other).expand_as(known)
         waiting, hidden = (pixels.flatten(1).sum(1) for pixels in (waits, ~known & ~waits))  # int64 [N] each
@@ -262,10 +262,10 @@ def _cells_of(network: SetNetwork, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def _mixed(network: SetNetwork, batch: Batch, config: SetsConfig, rng: BatchRng) -> tuple[Tensor, Tensor]:
-    """Return cells as `_cells_of`, but mix some sets: rows of pixels below a random height come from the previous set.
+    """Return cells like `_cells_of`, but mix some sets: pixel rows below a random height come from the previous set.
 
-    A head has the same height in all views and frames of a character, so a mixed set is a possible character: the head
-    of one set on the body of another. A set stays unmixed if the mixture had too many colours.
+    A head has equal height in a character's views and frames, so a mixed set is a possible character: one set's head on
+    another set's body. A set stays unmixed if the mixture would have too many colours.
     """
     (x, present), (other, other_present) = _cells_of(network, batch), _cells_of(network, rng.previous())
     height = x.shape[3]
@@ -310,11 +310,11 @@ def _errors(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def _draw_colours(logits: Tensor, chance: Tensor, temperature: Tensor, heat: Tensor) -> tuple[Tensor, Tensor]:
-    """Draw the colour of each pixel at random; return its index int64 [N, C, S, S] and its certainty, float32.
+    """Draw the pixels' colours at random; return palette indices, int64 [N, C, S, S], and certainties, float32.
 
     logits: float32 [N, C, P, S, S]. chance: uniform random numbers [N, 2, C, S, S]. temperature: float32 [N, 1, 1, 1],
-    of the colours; 0 takes the most likely. heat: float32 [N, 1, 1, 1], of the certainty, whose order is random when
-    hot.
+    randomness of the colours; 0 takes the most likely colour. heat: float32 [N, 1, 1, 1], randomness of the certainty's
+    order.
     """
     odds = (logits / temperature.clamp(min=1e-3)[:, :, None]).softmax(2)
     index = (odds.cumsum(2) < chance[:, 0][:, :, None]).sum(2).clamp(max=logits.shape[2] - 1)
