@@ -31,11 +31,11 @@ def is_number(text: str) -> bool:
 
 @dataclass(eq=False, slots=True)
 class ColumnMarks:
-    """Counts the cells of a table column by their decimal mark."""
+    """Counts a table column's cells by decimal mark."""
 
     points: int = 0  # cells that parse only with a decimal point
     commas: int = 0  # cells that parse only with a decimal comma
-    example: str = ""  # the first cell with a different number for each mark, like '1.234'
+    example: str = ""  # the first cell whose number depends on the mark, like '1.234'
     has_comma: bool = False  # whether an ambiguous cell contains a comma
 
     def add(self, text: str) -> None:
@@ -63,10 +63,10 @@ class ColumnMarks:
 
 
 def decide_marks(columns: Sequence[ColumnMarks], delimiter: str) -> list[str]:
-    """Return the decimal mark, POINT or COMMA, of each column of a table.
+    """Return the decimal mark, POINT or COMMA, by table column.
 
-    A column without a clear mark takes the mark of the other columns. If the other columns disagree or have no mark,
-    commas in the column suggest a decimal comma, unless ',' is the `delimiter` of the columns.
+    A column without a clear mark takes the other columns' mark. If the other columns disagree or have no mark, commas
+    in the column suggest a decimal comma, unless ',' also delimits the columns. delimiter: between columns.
     """
     decided = {column.mark for column in columns if column.mark}
     marks = []

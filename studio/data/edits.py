@@ -1,7 +1,7 @@
-"""The user's edits of sprites, classes, colours, attributes: one JSON file per sprite folder in the studio's home.
+"""Store the user's edits to sprites, classes, colours, attributes: a JSON file per sprite folder in the studio's home.
 
-Each edit is stored under a hash of the sprite's pixels, so edits survive renamed sprite files. The new name of an
-attribute, and of its values, is a single edit, under '@' and the attribute's name in the files.
+Edits have a hash of the sprite's pixels as key, so edits survive renamed sprite files. New names for an attribute and
+its values make up a single edit, with '@' and the attribute's name in the files as key.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class EditsError(BadInputError):
 
 
 class SpriteEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The edits of a sprite, or of an attribute in all sprites; all fields are optional."""
+    """The edits to a sprite, or to an attribute in every sprite. Every field is optional."""
 
-    name: str = ""  # the sprite's name at the time of the edit, to make the file readable
+    name: str = ""  # the sprite's name at the time of the edit, for human readers of the file
     class_name: str = msgspec.field(default="", name="class")  # new class; "" for the class in the files
     colours: dict[str, str] = {}  # new colour by colour in the files, as hex codes: {"bf0201": "0e0bdd"}
 
@@ -81,10 +81,10 @@ class _EditsFile(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class FolderEdits:
-    """The edits of the sprites in one folder.
+    """The edits to the sprites in a folder.
 
-    labels: prefixes of this folder's sprite names; an empty label fits all names. sprites: edits by content key.
-    is_whole: whether the whole folder was imported, not only some files.
+    labels: prefixes of the folder's sprite names; an empty label fits every name. sprites: edits by content key.
+    is_whole: True for an import of the whole folder, False for an import of some files.
     """
 
     folder: Path
@@ -97,20 +97,20 @@ class FolderEdits:
         return any(not label or f"{name}/".startswith((f"{label}/", f"{label}#")) for label in self.labels)
 
 
-Edits = tuple[FolderEdits, ...]  # an entry for each imported folder
+Edits = tuple[FolderEdits, ...]  # an entry per imported folder
 
 
 def edits_path(folder: Path) -> Path:
-    """Return the path of the edits file of a sprite folder or of a link to the folder."""
+    """Return the path of a sprite folder's edits file. A link to the folder leads to the file, too."""
     real = os.path.normcase(os.path.realpath(folder))
     digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     return paths.edits() / f"{files.safe_name(folder.name)}-{digest}.json"
 
 
 def read_edits(folder: Path) -> Mapping[str, SpriteEdit]:
-    """Read the edits of a sprite folder, by content key; empty without a file. Raises EditsError.
+    """Read a sprite folder's edits, by content key; empty without a file. Raises EditsError.
 
-    A folder that was renamed or moved keeps its edits: they are copied to a file for the new path.
+    A renamed or moved folder keeps its edits: this function copies the edits to a file for the new path.
     """
     path = edits_path(folder)
     try:
@@ -142,16 +142,16 @@ def _edits_of_former_path(folder: Path) -> Mapping[str, SpriteEdit]:
 
 
 def _all_files() -> Iterator[_EditsFile]:
-    """Yield the contents of all edits files; skip damaged files, which opening their folder reports."""
+    """Yield the contents of every edits file. Skips damaged files; opening the folder reports the damage."""
     for path in sorted(paths.edits().glob("*.json")):
         with contextlib.suppress(OSError, ValueError):
             yield _parse(path.read_bytes())
 
 
 def unfollowed_edits(opened: Edits) -> dict[Path, int]:
-    """Count edits of opened sprites that were made in a folder inside or around the opened folders, by that folder.
+    """Count edits to opened sprites that belong to another folder, inside or around the opened folders, by folder.
 
-    An import follows the edits of its own folders only, because class names begin at the opened folder.
+    An import follows only the opened folders' edits, because class names begin at the opened folder.
     """
     counts: dict[Path, int] = {}
     own = {os.path.abspath(each.folder) for each in opened}  # noqa: PTH100 - as in resolve_roots
@@ -170,7 +170,7 @@ def unfollowed_edits(opened: Edits) -> dict[Path, int]:
 
 
 class _NewerVersionError(ValueError):
-    """An edits file of a newer version of the studio."""
+    """Raised for an edits file from a newer version of the studio."""
 
 
 def _parse(data: bytes) -> _EditsFile:
@@ -221,7 +221,7 @@ def _write(folder: Path, sprites: Mapping[str, SpriteEdit]) -> None:
     version = _VERSION if any(edit.colours or edit.attributes or edit.renamed for edit in sprites.values()) else 1
     contents = msgspec.to_builtins(_EditsFile(version, str(folder), dict(sorted(sprites.items()))))
     try:
-        if sprites or _edits_of_former_path(folder):  # otherwise these edits would be copied again
+        if sprites or _edits_of_former_path(folder):  # an empty file prevents copying the former path's edits again
             files.write_atomic(path, json.dumps(contents, indent=1).encode())
         else:
             path.unlink(missing_ok=True)

@@ -35,7 +35,7 @@ QUARANTINE_GROUPS = (
     "chosen",  # excluded by name
 )
 
-# Issue groups of sheets with other possible grids.
+# Issue groups for sheets with other possible grids.
 SHEET_GROUPS = ("looks like a sheet", "cut sheet", "wrong size", "partly described", "left over")
 
 # Issue groups for kept sprites.
@@ -62,10 +62,10 @@ NOTE_GROUPS = (
     "split folders",  # folders train, val and test of a data set
     "test set",  # a file with the test set of a data set
     "soft alpha",  # semi-transparent pixels
-    "upscaled",  # pixels are blocks of pixels
+    "upscaled",  # enlarged pixel art
     "smooth",  # like a photo or a smoothed enlargement
     "odd shape",  # 1 x 1, or one pixel thin
-    "mended",  # the pixels were changed by a fix
+    "mended",  # a fix changed the pixels
     "moved",  # the user moved the sprite to another class
     "recoloured",  # the user changed colours of the sprite
     "attributed",  # the user gave the sprite attributes
@@ -75,7 +75,7 @@ NOTE_GROUPS = (
 
 @dataclass(frozen=True, slots=True)
 class DetectedSheet:
-    """An image that looks like a sheet or a strip of sprites."""
+    """An image resembling a sheet or a strip of sprites."""
 
     name: str  # printable file name with folders
     grid: SheetGrid
@@ -84,11 +84,11 @@ class DetectedSheet:
 
 @dataclass(frozen=True, slots=True)
 class SheetSummary:
-    """Classes of the sheets in an import, sliced or not, and the effect of slicing on other images."""
+    """The sheets' classes in an import, sliced or unsliced, and the effect of slicing on other images."""
 
     classes: str = ""  # value of ImportOptions.sheet_classes, decided for 'auto'; '' without sheets
-    folders: int = 0  # classes if each folder is a class
-    sheets: int = 0  # classes if each sheet is a class
+    folders: int = 0  # number of classes if folders become classes
+    sheets: int = 0  # number of classes if sheets become classes
     canvas: int = 0  # side in pixels after slicing; 0 if unknown
     whole: int = 0  # number of other images within the canvas
     skipped: tuple[tuple[int, int, int], ...] = ()  # width, height and count of other, larger images
@@ -109,8 +109,8 @@ class Duplicate:
     item: ImportIssue  # the reported issue
     first: int  # kept sprite (index)
     class_name: str  # the duplicate's class
-    numbers: tuple[float, ...]  # its targets in the order of Sprites.target_names, NaN if missing
-    place: tuple[int, int] | None = None  # set and cell of Sprites.sets that the kept sprite fills for it
+    numbers: tuple[float, ...]  # the duplicate's targets in the order of Sprites.target_names, NaN if missing
+    place: tuple[int, int] | None = None  # set and cell in Sprites.sets where the kept sprite stands in
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ class SpritesImported(Event):
     quarantine: tuple[ImportIssue, ...]  # files and sprites left out
     notes: tuple[ImportIssue, ...]  # kept sprites
     sizes: Mapping[tuple[int, int], int]  # number of readable images by (width, height) in pixels
-    proposed_size: int  # side of the canvas that fits most sprites, in pixels, even if the user chose another size
+    proposed_size: int  # width of a canvas that fits most sprites, in pixels, even if the user chose another size
     elapsed_s: float
     from_cache: bool
     read: ReadSprites = field(metadata=NOT_IN_JSON)
@@ -170,7 +170,7 @@ class SpritesImported(Event):
 
 
 def by_group(issues: Iterable[ImportIssue]) -> IssueGroups:
-    """Group issues by `ImportIssue.group`; each group keeps the order of the issues."""
+    """Group issues by `ImportIssue.group`. The issues in a group keep their order."""
     groups: dict[str, list[ImportIssue]] = {}
     for issue in issues:
         groups.setdefault(issue.group, []).append(issue)

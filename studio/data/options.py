@@ -169,7 +169,7 @@ class ImportOptions(ReadOptions):
 
     @property
     def has_fixes(self) -> bool:
-        """Whether an option is set that changes or excludes sprites after reading."""
+        """Whether some option changes or excludes sprites after reading."""
         return not self.changed().keys() <= {"edits", *(item.name for item in settings_of(ReadOptions))}
 
 
@@ -180,7 +180,7 @@ def settings_of_reading(options: ReadOptions) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SheetGrid:
-    """A grid that slices a sheet into equal tiles. Sizes are in pixels."""
+    """A grid for slicing a sheet into equal tiles. Sizes in pixels."""
 
     tile_width: int
     tile_height: int

@@ -1,4 +1,4 @@
-"""Licence and credits of the sprites. The user types both; runs and model cards repeat both unchecked."""
+"""The sprites' licence and credits. The user types both; runs and model cards repeat both unchecked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Rights(Config):
 
     @classmethod
     def for_sources(cls, sources: Sequence[Path]) -> Rights:
-        """Return licence and credits of the bundled demo art if all `sources` are demo art, else empty texts."""
+        """Return the bundled demo art's licence and credits if every source is demo art, else empty texts."""
         demo = [folder.resolve() for folder in (paths.demo_sprites(), paths.demo_characters())]
         is_demo = bool(sources) and all(any(map(path.resolve().is_relative_to, demo)) for path in sources)
         return cls("CC0 1.0", "drawn by Sprite Training Studio's own scripts") if is_demo else cls()

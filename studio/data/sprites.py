@@ -17,7 +17,7 @@ from studio.data.attributes.attributes import NO_ATTRIBUTES, Attributes
 from studio.data.files.scratch import copy_rows
 from studio.data.sets.layout import GAP, NO_SETS, SetLayout
 
-_HASHED_BYTES = 32 << 20  # per step of `compute_fingerprint`
+_HASHED_BYTES = 32 << 20  # bytes per step of `compute_fingerprint`
 
 
 class MappedFile(NamedTuple):
@@ -35,7 +35,7 @@ class Examples(Protocol):
     @property
     def labels(self) -> NDArray[np.int64]: ...  # [N]
     @property
-    def targets(self) -> NDArray[np.float32]: ...  # [N, T]; for sets 1 for each cell that a set has, else 0
+    def targets(self) -> NDArray[np.float32]: ...  # [N, T]; for sets, 1 by present cell and 0 by missing cell
     @property
     def stored(self) -> MappedFile | None: ...
     @property
@@ -46,20 +46,20 @@ class Examples(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Sprites:
-    """Sprites of one square size with their classes and targets.
+    """Square sprites of equal size, with classes and targets.
 
-    groups: The split into training and validation set keeps sprites of a group together. By default each sprite is its
-    own group; the import groups the sprites of a file, `data.similarity.groups` adds near-duplicates.
-    sets: Which sprites are views and frames of one character.
-    attributes: Values beside the class, such as an element and a rarity.
-    is_test: True in the data set's own test set. Training uses test sprites only if there are no others.
+    groups: The split into training and validation set keeps a group's sprites together. By default, every sprite forms
+    a group; the import groups a file's sprites, `data.similarity.groups` adds near-duplicates.
+    sets: Sprites that show a character's views and frames.
+    attributes: Values beside the class, for example an element and a rarity.
+    is_test: True in the data set's own test set. Training uses test sprites only without other sprites.
     """
 
     rgba: Rgba  # uint8 [N, S, S, 4], straight alpha, colour 0 where alpha is 0; read-only if mapped from a file
     labels: NDArray[np.int64]  # [N], index into `class_names`
     class_names: tuple[str, ...]
-    names: tuple[str, ...]  # printable origin of each sprite ('item/potion/ruby.png')
-    title: str  # name of the set ('dcss')
+    names: tuple[str, ...]  # printable origin by sprite ('item/potion/ruby.png')
+    title: str  # the data set's name ('dcss')
     targets: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))  # [N, T], NaN if missing
     target_names: tuple[str, ...] = ()  # names of the T numbers to predict ('price')
     stored: MappedFile | None = None  # the file behind a memory-mapped `rgba`
@@ -120,7 +120,7 @@ class Sprites:
         vars(self)["_fingerprint"] = digest.hexdigest()[:32]
 
     def with_pixels(self, rgba: Rgba, stored: MappedFile | None) -> Sprites:
-        """Return a copy with `rgba`, an array of equal pixels. stored: the memory-mapped file of `rgba`, if any."""
+        """Return a copy with `rgba`, another array of equal pixels. stored: memory-mapped file of `rgba`, or None."""
         return self._with_fingerprint(replace(self, rgba=rgba, stored=stored))
 
     def with_origin(self, origin: Mapping[str, Any]) -> Sprites:
@@ -162,7 +162,7 @@ class Sprites:
         )
 
     def of_sets(self, layout: SetLayout) -> Sprites:
-        """Return only the sprites of some sets, which the split keeps whole. layout: a part of `sets`."""
+        """Return only the sprites in some sets; the split then keeps sets whole. layout: a part of `sets`."""
         used = np.unique(layout.table[layout.table != GAP]).astype(np.int64)
         return replace(self, sets=layout).take(used).with_chosen_sets()
 
@@ -181,13 +181,13 @@ class Sprites:
 
 @dataclass(frozen=True, eq=False)
 class StackedSets:
-    """Sets as training examples: an example is a set of C cells, stacked as channels.
+    """Sets as training examples: an example stacks a set's C cells as channels.
 
-    A missing cell is transparent, and its target is 0.
+    A missing cell has transparent pixels and the target 0.
     """
 
     rgba: Rgba  # uint8 [M, S, S, 4 C], straight alpha
-    targets: NDArray[np.float32]  # [M, C], 1 for a cell that the set has, else 0
+    targets: NDArray[np.float32]  # [M, C], 1 for a present cell, 0 for a missing cell
     labels: NDArray[np.int64] = field(init=False)  # [M], zeros: sets have no classes
     stored: MappedFile | None = None
 

@@ -31,7 +31,7 @@ _RUN = 8  # sprites; length of most animations in a sheet
 _LARGEST_SHARE = 0.1  # largest group, as a share of the class
 _SHORTEST_CUT = 4  # sprites; shorter chains of near duplicates are never cut
 _BATCH_SIZE = 256  # sprites
-_FEWEST_COLOURS = 3  # of a drawing; with fewer colours, equal shapes mean little
+_FEWEST_COLOURS = 3  # in a drawing; with fewer colours, equal shapes mean little
 _PIXELS_PER_COLOUR = 2  # average; fewer would match unrelated pictures
 _MOST_FILES = 50  # cache files
 _VERSION = 1  # increase when the search changes
@@ -49,11 +49,11 @@ class NearDuplicates:
 
 
 def groups_by_file(first: Pairs, is_of_sheet: NDArray[np.bool_], labels: NDArray[np.int64]) -> Pairs:
-    """Group sprites by file; return the group of each sprite: int64 [N].
+    """Group sprites by file; return the groups by sprite, int64 [N].
 
-    first: int64 [N], index of the file's first sprite. is_of_sheet: bool [N], whether the file is a sheet. labels:
-    int64 [N], classes. A sheet with more than a tenth of a class is split into runs of eight sprites, to leave enough
-    sprites for validation. Very long animations are split, too.
+    first: int64 [N], index of the file's first sprite. is_of_sheet: bool [N], True for sprites from a sheet. labels:
+    int64 [N], classes. To leave enough sprites for validation, splits a sheet with more than a tenth of a class into
+    runs of eight sprites, and very long animations.
     """
     groups, sizes = first.copy(), np.bincount(first, minlength=len(first))
     counts = np.bincount(labels)[labels] if len(labels) else labels
@@ -131,11 +131,11 @@ class _Groups:
     def __init__(self, sprites: Sprites) -> None:
         self._tenth = _LARGEST_SHARE * sprites.class_counts()[sprites.labels]
         _, first, group = np.unique(sprites.groups, return_index=True, return_inverse=True)
-        self._parent = first[group].astype(np.int64)  # at first the first sprite of each sprite's group
+        self._parent = first[group].astype(np.int64)  # initially the group's first sprite
         self._sizes = np.bincount(self._parent, minlength=len(sprites))
         cells = np.unique(sprites.sets.table) if sprites.sets.chosen else np.zeros(0, np.int32)
         cells = cells[cells >= 0]
-        self._units = np.ones(len(sprites), np.int64)  # sprites that count as one
+        self._units = np.ones(len(sprites), np.int64)  # number of sprites that count together as one unit
         self._units[cells] = self._sizes[self._parent[cells]]
 
     def join(self, pairs: Pairs, always: int) -> None:

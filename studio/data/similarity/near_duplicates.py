@@ -22,14 +22,14 @@ _CELLS = 8
 _LEAST_STEP = 3  # levels, 0 to 255; cells with larger differences count as different
 _BYTES = 14  # bytes of a hash
 _NEIGHBOURS = 8  # following hashes in a sorted list for comparison
-_HASHES_AT_ONCE = 1 << 14  # hashes in a batch, each compared with its neighbours
+_HASHES_AT_ONCE = 1 << 14  # hashes to compare with their neighbours, per batch
 _FARTHEST_BITS = 16
 _MOST_CHANGED = 0.04  # share of visible pixels; above, drawings differ
-_LEAST_DIFFERENCE = 12  # least difference of a premultiplied channel; higher, and all dark floors would match
+_LEAST_DIFFERENCE = 12  # least difference in a premultiplied channel; with a higher value, dark floors would match
 _PAIRS_AT_ONCE = 512  # pairs in a batch of the quick comparison
 _ROWS_COMPARED = 4  # evenly spread rows for the quick comparison
 _COMPARED_PIXELS = 1 << 19  # pixels in a batch, geometry 40 bytes of memory each
-_MOVES = (0, -1, 1)  # in pixels: a stray pixel shifts the centre
+_MOVES = (0, -1, 1)  # pixels to move a sprite, because a stray pixel shifts the centre
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def find_similar(rgba: Rgba) -> Generator[Event, None, SimilarPairs]:
 
 
 def _hashes(rgba: Rgba) -> Generator[Event, None, NDArray[np.uint8]]:
-    """Compute hashes for all sprites and their mirror images: uint8 [2, N, 14]."""
+    """Compute hashes of sprites and mirror images: uint8 [2, N, 14]."""
     found = np.zeros((2, len(rgba), _BYTES), np.uint8)
     for part in sprite_slices(rgba):
         level = _level(centred(rgba[part]))
@@ -127,7 +127,7 @@ def _candidates(hashes: NDArray[np.uint8]) -> Generator[Event, None, NDArray[np.
     """Find pairs of similar hashes, uint8 [2, N, 14]: int64 [P, 3], first < second, 1 if mirrored. Yields Progress."""
     count = hashes.shape[1]
     both = hashes.reshape(2 * count, _BYTES)
-    found = np.zeros(0, np.int64)  # pairs encoded as numbers: sorting rows of three is slow and holds the GIL
+    found = np.zeros(0, np.int64)  # pairs encoded as numbers: sorting rows of three takes long and holds the GIL
     bands = range(0, _BYTES, 2)
     apart = np.arange(1, _NEIGHBOURS + 1)
     for number, start in enumerate(bands, 1):
@@ -180,7 +180,7 @@ class _Geometry:
 
 
 def _geometry(rgba: Rgba) -> Generator[Event, None, _Geometry]:
-    """Compute the geometry of all sprites; yields Progress."""
+    """Compute the sprites' geometry; yields Progress."""
     down, right = np.zeros((2, len(rgba)), np.int64), np.zeros((2, len(rgba)), np.int64)
     visible = np.zeros(len(rgba), np.int64)
     for part in sprite_slices(rgba):
@@ -210,7 +210,7 @@ def _green(
 
 
 def _in_order(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the indices int64 [N] that sort rows [N, _BYTES] by their bytes."""
+    """Return the indices, int64 [N], that sort rows [N, _BYTES] byte by byte."""
     padded = np.zeros((len(rows), 16), np.uint8)
     padded[:, :_BYTES] = rows
     high, low = padded.view(">u8").astype(np.uint64).T

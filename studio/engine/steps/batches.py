@@ -20,7 +20,7 @@ Rows = TypeVar("Rows", bound=NDArray[Any])
 
 _SHIFT_UNIT_PX = 8
 _UPLOAD_BYTES = 64 << 20  # bytes per upload, which limits the memory for copies
-_MAX_SAMPLED = 20_480  # sprites, about as many as feature training sees
+_MAX_SAMPLED = 20_480  # limit of sprites, about the number that feature training sees
 _MAX_SAMPLED_BYTES = 256 << 20
 
 
@@ -82,17 +82,17 @@ def step_seed(seed: int, step: int) -> int:
 
 def shuffled_indices(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
     """Return the random order of an epoch's sprites: a permutation, int64 [count]."""
-    return np.random.default_rng((seed, epoch)).permutation(count)  # each epoch has an order of its own
+    return np.random.default_rng((seed, epoch)).permutation(count)  # a new order per epoch
 
 
 def augment(
     chosen: RawBatch, size: int, *, flip: bool, shift_px: int, rng: torch.Generator, progress: float = 0.0,
     rows: slice | None = None,
 ) -> Batch:  # fmt: skip
-    """Shift and flip the sprites of a raw batch at random, and convert them to float.
+    """Shift and flip a raw batch's sprites at random, and convert the sprites to float.
 
-    Does not wait for the device. size: sprites in the whole batch. rows: the part of the batch that `chosen` holds;
-    None for all. Random numbers are drawn for the whole batch, so the result does not depend on how ranks divide it.
+    Does not wait for the device. size: sprites in the whole batch. rows: the part of the batch in `chosen`; None for
+    the whole batch. Draws random numbers for the whole batch, so the ranks' division of the batch doesn't matter.
     """
     rows = rows or slice(0, size)
     rgba, y, targets = chosen
@@ -108,7 +108,7 @@ def augment(
 
 
 class TrainSet(ABC):
-    """A training set whose batches depend only on seed and step. indices: int64, its part of the sprites, or None."""
+    """A training set whose batches depend only on seed and step. indices: int64, the sprites to use; None for all."""
 
     def __init__(self, sprites: Examples, device: torch.device, seed: int, indices: Indices | None = None) -> None:
         self.device, self.seed = device, seed
@@ -136,7 +136,7 @@ class TrainSet(ABC):
 
 
 class DeviceSprites(TrainSet):
-    """A training or validation set that is kept on the device as uint8."""
+    """A training or validation set, kept on the device as uint8."""
 
     def __init__(self, sprites: Examples, device: torch.device, seed: int = 0, indices: Indices | None = None) -> None:
         super().__init__(sprites, device, seed, indices)

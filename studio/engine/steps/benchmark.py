@@ -31,7 +31,7 @@ _USUAL_COLOURS = 12  # of a character: a step takes longer with more
 
 @dataclass(frozen=True)
 class StepTimes:
-    """The seconds of each part of one training step, with the device synchronized after each part."""
+    """The seconds by part of a training step, with the device synchronized after every part."""
 
     batch_s: float = 0.0  # selecting and augmenting sprites
     forward_s: float = 0.0
@@ -40,7 +40,7 @@ class StepTimes:
 
     @property
     def total_s(self) -> float:
-        """The seconds of the whole step."""
+        """The seconds for the whole step."""
         return self.batch_s + self.forward_s + self.backward_s + self.optimizer_s
 
 
@@ -80,7 +80,7 @@ class BenchmarkTrainer:
         self.set_sprites(sprites)
         self._optimizers = make_optimizers(self.network, config, precision)
         self._scaler = LossScaler(self.network, self._optimizers, precision, device)
-        self._micro_batch = AutoBatchSize(device, config.batch_size)  # halved when the device is full
+        self._micro_batch = AutoBatchSize(device, config.batch_size)  # halves the batch size on a full device
         self._graphed_step = GraphedStep(device, self.network, [], enabled=use_graph)
         self.step = 0
 
@@ -103,7 +103,7 @@ class BenchmarkTrainer:
         return self._train_step(lambda part: None)
 
     def step_timed(self) -> tuple[Tensor, StepTimes]:
-        """Train one step; returns the loss, float32 [] on the device, and the duration of each part."""
+        """Train one step; return the loss, float32 [] on the device, and the durations by part."""
         self.wait()
         timer = _PartTimer(self.device)
         return self._train_step(timer.lap), StepTimes(**timer.parts)
@@ -122,7 +122,7 @@ class BenchmarkTrainer:
         return (time.perf_counter() - start_s) / steps
 
     def _train_step(self, lap: Callable[[str], None]) -> Tensor:
-        """Train one step; calls `lap` with the name of each part of the step after it."""
+        """Train one step. After a part of the step, call `lap` with the part's name."""
         size = self.config.batch_size
         seed = step_seed(self.config.seed, self.step)
         self.ema.begin_step((self.step + 1) * size, size)
@@ -202,7 +202,7 @@ def _random_sprites(spec: Spec, count: int) -> Sprites:
 
 
 def _random_sets(spec: Spec, count: int) -> Sprites:
-    """Return random sprites that form `count` sets of the spec's cells, or of the cells of a usual walk."""
+    """Return random sprites in `count` sets, with the spec's cells, or with a usual walk's cells."""
     cells = spec.cells or tuple(f"{row}/{number}" for row in _USUAL_ROWS for number in range(_USUAL_FRAMES))
     table = np.arange(count * len(cells), dtype=np.int32).reshape(count, len(cells))
     layout = SetLayout(cells, tuple(map(str, range(count))), table, "names")

@@ -1,7 +1,7 @@
 """Choose the number of CPU threads for a training, fewer while another program keeps the cores busy.
 
-All threads wait for the slowest thread after each operation. If another program occupies that thread's core, waiting
-takes ten times as long as the work, and a single thread is several times faster.
+After every operation, all threads wait for the slowest thread. If another program occupies the slowest thread's core,
+waiting takes ten times as long as the work, and a single thread trains several times faster.
 """
 
 import statistics
@@ -23,7 +23,7 @@ _SLOWER = 2.5  # times slower than usual: start a trial
 _FASTER = 1.2  # times faster: keep the other number of threads
 _TOO_SLOW = 1.5  # times slower than the best: end the trial
 _REST_S = 10.0  # least time between trials
-_RETRY_S, _MAX_RETRY_S = 60.0, 960.0  # until the full number is tried again; doubled after each failed trial
+_RETRY_S, _MAX_RETRY_S = 60.0, 960.0  # pause before trying the full number again; doubles after a failed trial
 
 
 class ThreadTuner:
@@ -37,8 +37,8 @@ class ThreadTuner:
         self.threads = most
         self.is_reported = False  # the notice about fewer threads was yielded
         self._most, self._chosen, self._may_change = most, most, may_change
-        self._ticks: deque[tuple[float, float]] = deque()  # (seconds per step, seconds) of each tick
-        self._usual_s = float("inf")  # of a step
+        self._ticks: deque[tuple[float, float]] = deque()  # (seconds per step, seconds) by tick
+        self._usual_s = float("inf")  # usual seconds per step
         self._to_try: list[int] = []
         self._tried: dict[int, float] = {}  # seconds per step by number of threads
         self._is_trial = False
@@ -136,9 +136,9 @@ class ThreadTuner:
 
 
 def with_tuned_threads(steps: Generator[Event, None, T], *, may_change: bool) -> Generator[Event, None, T]:
-    """Yield the events of `steps` and return its result, with the number of CPU threads that makes it fastest.
+    """Run `steps` with the fastest number of CPU threads; yield the events and return the result of `steps`.
 
-    steps: yields a Progress after each step. may_change: whether the steps compute on the CPU.
+    steps: yields a Progress after every step. may_change: True if the steps compute on the CPU.
     """
     before = torch.get_num_threads()
     tuner = ThreadTuner(before, may_change=may_change)

@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 Step = Callable[[RawBatch], Tensor]
 
-_WARM_UP_STEPS = 3  # eager steps before the recording, in which libraries and optimizers allocate their state
+_WARM_UP_STEPS = 3  # eager steps before the recording: libraries and optimizers allocate their state
 
 
 class GraphedStep:
@@ -35,7 +35,7 @@ class GraphedStep:
         self.is_recording = False
 
     def run(self, step: Step, batch: RawBatch, seed: int, stage: int) -> Tensor:
-        """Train one step, from a CUDA graph if possible. step: always the same. stage: has a graph of its own."""
+        """Train one step, from a CUDA graph if possible. step: always the same function. stage: needs its own graph."""
         if stage != self._stage:
             self._graph = None
             self._stage, self._eager_steps = stage, 0  # the loss of a new stage differs, so the old graph is useless
@@ -59,12 +59,12 @@ class GraphedStep:
         return result
 
     def release(self) -> bool:
-        """Delete the CUDA graph, which holds a step's memory, and record none; return whether there was one."""
+        """Delete the CUDA graph to free a step's memory, and record no further graph; return True if one existed."""
         had_one, self._graph, self._enabled = self._graph is not None, None, False
         return had_one
 
     def _record(self, step: Step, batch: RawBatch) -> None:
-        """Record a CUDA graph of the step, unless too little memory would be left for other work."""
+        """Record the step as a CUDA graph, unless the graph would leave too little memory for other work."""
         if detection.memory_free(self._device) < 2 * self._step_bytes:
             self._enabled = False
             return

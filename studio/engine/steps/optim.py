@@ -14,7 +14,7 @@ from studio.engine.devices.precision import DTYPES
 _MOMENTUM = 0.95
 _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's coefficients: five iterations bring every singular value near 1
 _NEWTON_SCHULZ_STEPS = 5
-_ADAMW_RMS = 0.2  # RMS of AdamW's update at a rate of 1 (Liu et al. 2025)
+_ADAMW_RMS = 0.2  # RMS of AdamW's update at learning rate 1 (Liu et al. 2025)
 
 
 class Muon(torch.optim.Optimizer):
@@ -39,7 +39,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update the weights. All weights must have gradients; the step overwrites them."""
+        """Update the weights. Every weight needs a gradient; the step overwrites the gradients."""
         (group,) = self.param_groups
         for weights in self._alike:  # in one batch, because single matrices are too small to use a GPU well
             momenta = [self.state[weight]["momentum"] for weight in weights]
@@ -49,7 +49,7 @@ class Muon(torch.optim.Optimizer):
                 gradients = [torch.where(self.found_inf == 0, gradient, momentum) for momentum, gradient in pairs]
             torch._foreach_lerp_(momenta, gradients, 1 - _MOMENTUM)  # momentum = 0.95 momentum + 0.05 gradient
             torch._foreach_lerp_(gradients, momenta, _MOMENTUM)  # Nesterov momentum
-            # Same-shaped kernels as one stack of matrices: [N, out, in * height * width]
+            # Kernels of equal shape, stacked as matrices: [N, out, in * height * width]
             matrices = torch.stack([gradient.flatten(1) for gradient in gradients if gradient is not None])
             size = _ADAMW_RMS * max(matrices.shape[1:]) ** 0.5  # an orthogonal matrix has RMS 1 / sqrt(longer side)
             change = (group["lr"] * size) * orthogonalize(matrices, self.dtype).float()
@@ -110,7 +110,7 @@ def learning_rate(config: TrainingConfig, step: int, progress: float) -> float:
 
 
 def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], rate: float) -> None:
-    """Set the learning rate of all optimizers."""
+    """Set the learning rate in every optimizer."""
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             if isinstance(group["lr"], Tensor):
@@ -121,7 +121,7 @@ def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], rate: float) 
 
 def ema_decay(halflife_sprites: int, seen_sprites: int, batch_size: int) -> float:
     """Return the old average's weight; its half-life grows at first (Karras et al. 2022). seen_sprites: so far."""
-    halflife = min(halflife_sprites, seen_sprites / 20)  # early weights are bad and should be forgotten soon
+    halflife = min(halflife_sprites, seen_sprites / 20)  # forget the bad early weights soon
     return 0.5 ** (batch_size / halflife) if halflife else 0.0
 
 
@@ -152,4 +152,4 @@ class EMA:
         torch._foreach_mul_(changes, self._share)
         torch._foreach_add_(self._target, changes)
         if self._target_buffers:
-            torch._foreach_copy_(self._target_buffers, self._source_buffers)  # statistics are copied, not averaged
+            torch._foreach_copy_(self._target_buffers, self._source_buffers)  # copy statistics, don't average them

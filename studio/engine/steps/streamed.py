@@ -28,8 +28,8 @@ from studio.data.sprites import Examples
 from studio.engine.devices import detection
 from studio.engine.steps.batches import DeviceSprites, RawBatch, TrainSet, shuffled_indices
 
-_AHEAD = 4  # batches that are read ahead
-_TIMEOUT_S = 30.0  # for a read: a sleeping drive needs some seconds
+_AHEAD = 4  # batches to read ahead
+_TIMEOUT_S = 30.0  # limit for a read: a sleeping drive needs some seconds
 _JOIN_S = 0.5
 _HINT = "Checkpoints are saved. Check the drive, then resume the run."
 
@@ -44,7 +44,7 @@ class StreamedSprites(TrainSet):
         self._buffers: list[_Buffers] = []
         self._pending: deque[Future[_Buffers]] = deque()  # batches of the steps from `_next` on
         self._next = (-1, 0, slice(0, 0))  # step, batch size and rows of the first pending batch
-        self._epoch = (-1, sprites.labels)  # epoch number and order of its sprites
+        self._epoch = (-1, sprites.labels)  # number of the epoch, order of the sprites
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._uploading: _Buffers | None = None  # may still be copied to the device
 
@@ -53,7 +53,7 @@ class StreamedSprites(TrainSet):
             self._restart(step, size, rows)
         if self._uploading is not None:
             self._uploading.wait()
-            self._request(step + _AHEAD - 1, self._uploading)  # its buffers are free now: read the next batch
+            self._request(step + _AHEAD - 1, self._uploading)  # the buffers are free: read the next batch
         try:
             buffers = self._pending.popleft().result(_TIMEOUT_S)
         except TimeoutError:
@@ -88,7 +88,7 @@ class StreamedSprites(TrainSet):
         self._pending.append(self._thread.submit(lambda: self._fill(buffers, start)))
 
     def _fill(self, buffers: _Buffers, start: int) -> _Buffers:
-        """Read the sprites of one batch into buffers. Runs on the reader thread, one batch after another."""
+        """Read a batch's sprites into buffers. Runs on the reader thread, one batch after another."""
         done, size = 0, len(buffers.labels_host)
         while done < size:
             epoch, offset = divmod(start + done, len(self))  # a batch may span two epochs
@@ -121,7 +121,7 @@ class StreamedSprites(TrainSet):
 
 @dataclass(eq=False)
 class _Buffers:
-    """CPU memory for one batch, as tensors and as numpy arrays that share their memory, pinned on CUDA."""
+    """CPU memory for a batch: tensors, and numpy arrays over the tensors' memory. CUDA needs pinned memory."""
 
     rgba: Tensor  # uint8 [B, S, S, 4]
     labels: Tensor  # int64 [B]
@@ -133,13 +133,13 @@ class _Buffers:
 
     @classmethod
     def allocate(cls, shape: tuple[int, ...], numbers: int, *, pinned: bool) -> _Buffers:
-        rgba = torch.empty(shape, dtype=torch.uint8, pin_memory=pinned)  # only pinned memory is copied asynchronously
+        rgba = torch.empty(shape, dtype=torch.uint8, pin_memory=pinned)  # only pinned memory allows asynchronous copies
         labels = torch.empty(shape[0], dtype=torch.int64, pin_memory=pinned)
         targets = torch.empty((shape[0], numbers), dtype=torch.float32, pin_memory=pinned)
         return cls(rgba, labels, targets, rgba.numpy(), labels.numpy(), targets.numpy())
 
     def wait(self) -> None:
-        """Wait until the batch has been copied to the device, so that its buffers can be filled again."""
+        """Wait for the copy to the device, before filling the buffers again."""
         if self.copied is not None:
             self.copied.synchronize()
 
@@ -153,7 +153,7 @@ class _SpriteReader:
         self._start = sprites.stored.start if sprites.stored else 0
         self._file = None
         if sprites.stored is not None:
-            with contextlib.suppress(OSError):  # file deleted: only its memory map is left
+            with contextlib.suppress(OSError):  # file deleted: only the memory map remains
                 self._file = sprites.stored.path.open("rb", buffering=0)
 
     def read(self, chosen: Indices, out: Rgba) -> None:
@@ -182,7 +182,7 @@ class _ReaderThread:
         self._thread.start()
 
     def submit(self, work: Callable[[], _Buffers]) -> Future[_Buffers]:
-        """Queue `work`; returns a future of its result or error."""
+        """Queue `work`; return a future for the result or error."""
         future: Future[_Buffers] = Future()
         self._tasks.put((future, work))
         return future
@@ -202,7 +202,7 @@ class _ReaderThread:
                 future.set_exception(error)
 
 
-_MAX_CPU_SHARE, _MAX_GPU_SHARE = 0.25, 0.5  # of the free memory, for sprites
+_MAX_CPU_SHARE, _MAX_GPU_SHARE = 0.25, 0.5  # share of the free memory for sprites
 
 
 def make_train_set(

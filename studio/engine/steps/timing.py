@@ -12,12 +12,15 @@ from studio.core.observers import Observer
 
 T = TypeVar("T")
 
-SIDE_SHARE = 0.04  # most of the training time that live samples, validation or checkpoints may take, each
+SIDE_SHARE = 0.04  # limit by kind of side work (live samples, validation, checkpoints), as a share of the training time
 _PROGRESS_EVERY_S = 0.05
 
 
 def with_progress(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
-    """Run a generator of counts of `total` items named `what`; yields Progress every 50 ms. Returns its value."""
+    """Run a generator that counts up to `total`; yield Progress every 50 ms, and return the generator's value.
+
+    what: name of the counted items, in the plural.
+    """
 
     def progress() -> Generator[Event, None, T]:
         for done in (steps := Steps(work)):
@@ -28,7 +31,7 @@ def with_progress(work: Generator[int, None, T], total: int, what: str) -> Gener
 
 
 def throttle_events(work: Generator[Event, None, T]) -> Generator[Event, None, T]:
-    """Run a generator and return its return value; yields at most one of the events every 50 ms."""
+    """Run a generator and return the generator's value; yield at most one event every 50 ms."""
     last_s = time.perf_counter()
     for event in (steps := Steps(work)):
         if time.perf_counter() - last_s > _PROGRESS_EVERY_S:
@@ -38,7 +41,7 @@ def throttle_events(work: Generator[Event, None, T]) -> Generator[Event, None, T
 
 
 class Stopwatch(Observer):
-    """Measures the seconds of a training, without the time in which the receiver of an event handles the event."""
+    """Measures a training's seconds, without the time that an event's receiver takes to handle the event."""
 
     def __init__(self) -> None:
         self._before_s = 0.0
@@ -86,7 +89,7 @@ class Throttle:
         return self.is_affordable() and self.since_last_s() >= self._wait_s
 
     def timed(self, events: Events) -> Events:
-        """Run the periodic work: forward its events, and remember how long it took."""
+        """Run the periodic work: forward the events, and remember the duration."""
         start_s = self._clock.now_s()
         yield from events
         self._done_s = self._clock.now_s()
