@@ -137,7 +137,7 @@ class _NetworkPlaceholder:
 
 
 class _SetNetworkPlaceholder:
-    """Replaces the network of a model of sets while its rounds are traced."""
+    """Replaces the network of a model of sets while tracing the rounds."""
 
     def __init__(self, network: nn.Module) -> None:
         self.palettes, self.partners, self.mirrored = map(network.get_buffer, ("palettes", "partners", "mirrored"))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 APP = "Sprite Training Studio"
-# Packages of PyTorch and of CUDA. Their versions differ between builds of PyTorch.
+# PyTorch's and CUDA's packages, whose versions differ between PyTorch builds.
 _TORCH_PACKAGES = re.compile(r"^(torch|torchvision|triton|nvidia-[\w-]+|cuda-[\w-]+)==")
 
 

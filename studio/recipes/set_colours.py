@@ -21,7 +21,7 @@ _FAR = 1e3  # a distance larger than between any two colours
 
 
 def index_colours(x: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """Return the palette of each set and the palette index of each pixel.
+    """Index the colours of sets: return palette indices by pixel, and palettes by set.
 
     x: float32 [B, C, 4, S, S], premultiplied RGBA in [-1, 1]. most: size P of the palette; more colours share an entry.
     Returns index int64 [B, C, S, S] and palette float32 [B, P, 4], whose entry 0 is transparent.

@@ -128,8 +128,8 @@ def parent(source: ParentSource, titles: Mapping[Path, str]) -> str:
 def parent_summary(source: ParentSource, suggested: ParentSource, examples: str, parts: str) -> str:
     """Return a sentence about the chosen start weights.
 
-    suggested: the best choice for the open sprites. examples: the number of open sprites, as text. parts: the names by
-    which the studio matches the weights, for example 'Classes'.
+    suggested: the best choice for the open sprites. examples: the training examples as text, for example '60 sprites'.
+    parts: the names by which the studio matches the weights, for example 'Classes'.
     """
     is_small = suggested == STARTER
     if source is None:

@@ -7,7 +7,7 @@ from studio.app.widgets.tab_order import move_focus
 
 
 class Dialog(QDialog):
-    """A dialog that is deleted when it is closed. Tab follows the order of the layouts."""
+    """A dialog that Qt deletes after closing. Tab follows the order of the layouts."""
 
     def __init__(self, title: str, parent: QWidget) -> None:
         super().__init__(parent)

@@ -181,7 +181,7 @@ class ProgressBar(QProgressBar):
         set_name_and_tip(self, "Progress", tip)
 
     def show_busy(self) -> None:
-        """Show that a job is running, until its progress is known."""
+        """Show a running job without a known progress."""
         self.setRange(0, 0)
 
     @Slot(object)
@@ -278,7 +278,7 @@ def panel(layout: QLayout) -> QWidget:
 
 
 def stack(*pages: QWidget) -> QStackedWidget:
-    """Return a widget that shows one of its pages at a time."""
+    """Create a stack: a widget that shows a single page at a time."""
     made = QStackedWidget()
     for page in pages:
         made.addWidget(page)

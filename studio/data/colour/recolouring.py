@@ -43,7 +43,7 @@ def recolour_sprites(
     """
     if not choice.true_pixels:
         return constraints.apply(drawn, keep)
-    if constraints.tiles is not None:  # matching tiles need the same colours: colour them as one picture
+    if constraints.tiles is not None:  # matching tiles need equal colours, so recolour all tiles as one picture
         layout = constraints.tiles.layout(drawn.shape[1])
         whole = layout.join(drawn), np.zeros(1, np.int64), style.merged(labels[labels >= 0])
         coloured = _in_palette(*whole, choice, None if keep is None else layout.join(keep))

@@ -190,7 +190,7 @@ def _ties(
     of the neighbour. Inner pixels are tied only to copies of the tile. corners: int64 [N, 4], terrains at the corners.
     """
     count = len(corners)
-    shown = np.zeros((count, 9), np.int64)  # [N, 9], group number of each of the nine parts of a tile
+    shown = np.zeros((count, 9), np.int64)  # [N, 9], group number by tile and part
     shown[:, CORNERS], shown[:, CENTRE] = corners, np.arange(count)
     for side, ends in _SIDES.items():
         beside = places[:, side].astype(np.int64) + 1

@@ -21,7 +21,7 @@ NO_TILE = -1  # index for a cell without a fitting tile
 
 @dataclass(frozen=True, eq=False)
 class TileSet:
-    """Tiles of equal size. places: the terrains of each tile and its neighbours."""
+    """Tiles of equal size. places: terrains at a tile's corners, or in the neighbouring cells, by tile."""
 
     tiles: Rgba  # uint8 [N, S, S, 4], straight alpha
     terrains: tuple[str, ...]  # at most four; '' stands for transparency

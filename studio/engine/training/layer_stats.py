@@ -45,7 +45,7 @@ def group_layers(network: nn.Module) -> Layers:
 
 @dataclass(eq=False)
 class LayerProbe:
-    """The range of each input unit of each module in one probed step, float32 [units], and the hooks that record it."""
+    """The recording hooks of a probed step. lowest, highest: range of the input units by module, float32 [units]."""
 
     lowest: dict[nn.Module, Tensor] = field(default_factory=dict)
     highest: dict[nn.Module, Tensor] = field(default_factory=dict)
@@ -53,12 +53,12 @@ class LayerProbe:
 
 
 class LayerMonitor:
-    """Measures statistics of each layer by probing a training step about every 10 s.
+    """Measures statistics by layer, by probing a training step about every 10 s.
 
-    It probes more often in a short training, and takes less than 1 % of the time. Statistics per layer: the update's
-    norm relative to the weights' norm, the gradient norm before clipping, and the share of dead inputs. A dead input
-    has one value for the whole batch, sprites and positions alike. A unit that is dead behind a ReLU shows only in the
-    next layer's inputs. Values stay on the device until the tick of steps ends.
+    Probes more often in a short training; takes less than 1 % of the time. Statistics per layer: the update's norm
+    relative to the weights' norm, the gradient norm before clipping, and the share of dead inputs. A dead input has one
+    value for the whole batch, sprites and positions alike. A unit dead behind a ReLU shows only in the next layer's
+    inputs. Values stay on the device until the tick ends.
     """
 
     def __init__(self, network: nn.Module, *, is_on: bool = True) -> None:

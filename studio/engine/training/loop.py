@@ -97,7 +97,7 @@ def train(training: Training, control: Control, clock: Stopwatch, memory: Memory
     step.
     """
     runner, budget_steps, ranks = StepRunner(training), training.budget_steps(), training.ranks
-    speed, steps_per_tick = Speedometer(training.config.batch_size), 1  # grows as soon as the time of a step is known
+    speed, steps_per_tick = Speedometer(training.config.batch_size), 1  # grows once the first step was timed
     threads = ThreadTuner(torch.get_num_threads(), may_change=training.may_change_threads())
     clock.start(training.elapsed_s)
     with contextlib.closing(Maintenance(training, control, clock)) as maintenance:

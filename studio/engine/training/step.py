@@ -21,7 +21,7 @@ from studio.recipes.base import Batch, BatchRng
 
 @dataclass(frozen=True, eq=False)
 class TickResult:
-    """The results of a tick, which is a number of consecutive training steps."""
+    """The results of a tick: a number of consecutive training steps."""
 
     first_step: int
     statistics: NDArray[np.float32]  # [2, steps], losses and gradient norms

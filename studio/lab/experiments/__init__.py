@@ -1,1 +1,1 @@
-"""The experiments of the Lab. Each is a plug-in of one file: a question, a measurement and a finding."""
+"""The experiments of the Lab. Each is a one-file plug-in: a question, a measurement and a finding."""

@@ -1,4 +1,4 @@
-"""The lessons of the Lab. Each is a plug-in of one file: a question, a prediction, a measurement and an exercise.
+"""The lessons of the Lab. Each is a one-file plug-in: a question, a prediction, a measurement and an exercise.
 
 Start with base.py.
 """

@@ -143,7 +143,7 @@ class GridContent:
         return [number for number in range(count) if number not in rejected]
 
     def selection(self, chosen: Sequence[int]) -> SpriteSelection | None:
-        """Return the chosen sprites; if none is chosen, all that are not rejected. None for an empty grid."""
+        """Return the chosen sprites, or without a choice every sprite except rejected ones. None for an empty grid."""
         shown, chosen = self.sprites(), chosen or self.remaining()
         if shown is None or not chosen:
             return None

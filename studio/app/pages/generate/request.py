@@ -275,7 +275,7 @@ class AttributeChoice(QWidget):
         self.setVisible(bool(known))
 
     def chosen(self) -> dict[str, str]:
-        """Return the chosen value of each attribute that is not open."""
+        """Return the chosen values by attribute, without open attributes."""
         return {name: value for name, box in self.boxes.items() if (value := box.currentData())}
 
     def set_locked(self, reason: str) -> None:

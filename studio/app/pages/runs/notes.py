@@ -17,7 +17,7 @@ _NOTE = "Your note, stored in the run's folder."
 _TAGS_PX = 220
 _MOST_LINES = 3  # more lines scroll
 _STORE_MS = 500  # delay after typing
-_AROUND_PX = 14  # margin, padding and border, so that a single line is as high as the tags field
+_AROUND_PX = 14  # margin, padding and border: a single line gets the height of the tags field
 
 
 class NoteField(QPlainTextEdit):

@@ -152,7 +152,7 @@ class MapPainter:
     def _draw_framed(
         self, painter: QPainter, centres: NDArray[np.int64], letters: Mapping[int, str], font: QFont
     ) -> None:
-        """Draw framed sprites, each with its letter, above all other sprites."""
+        """Draw framed sprites with letters, above other sprites."""
         ratio, colours, side = self._camera.ratio(), theme.colours(), self._camera.side()
         width, badge = round(2 * ratio), round(16 * ratio)
         font.setBold(True)

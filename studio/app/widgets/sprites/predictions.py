@@ -44,7 +44,7 @@ class _PredictionBar:
 
 @dataclass(frozen=True)
 class _Verdict:
-    """A sprite's true class as text. is_right: whether it was predicted; None if unknown."""
+    """A sprite's true class as text. is_right: True for a right prediction; None if unknown."""
 
     text: str
     is_right: bool | None
