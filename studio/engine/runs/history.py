@@ -27,10 +27,10 @@ _MOST_KNOWN = 8  # maximum number of runs in a RunReader's memory
 
 @dataclass
 class MetricCurve:
-    """A metric over training steps. steps: int64 [n]. values: float64 [n]."""
+    """A metric over training steps; by default without values. steps: int64 [n]. values: float64 [n]."""
 
-    steps: NDArray[np.int64]
-    values: NDArray[np.float64]
+    steps: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    values: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)

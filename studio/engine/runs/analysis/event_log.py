@@ -16,7 +16,6 @@ from studio.engine.runs.history import HistoryRead, MetricCurve, RunReader, elap
 from studio.engine.runs.samples import samples_picture
 from studio.exports.tensorboard_log import TensorBoardLog, check_installed
 
-_NOTHING = MetricCurve(np.zeros(0, np.int64), np.zeros(0))
 FORMAT = "tensorboard"  # name for `studio export --format`
 
 
@@ -67,7 +66,7 @@ def _curves(read: HistoryRead) -> dict[str, MetricCurve]:
     for evaluation in sorted(read.evaluations, key=lambda one: one.step):
         for name, value in evaluation.figures.items():
             tag = f"evaluation/{name}"
-            before = found.get(tag, _NOTHING)
+            before = found.get(tag, MetricCurve())
             found[tag] = MetricCurve(np.append(before.steps, evaluation.step), np.append(before.values, value))
     return found
 

@@ -33,7 +33,6 @@ _FRAMES = 6  # frames in the timelapse strip
 _BESIDE = 3  # steps to show side by side
 _MISTAKES = 8  # most common mistakes of a classifier
 _ROWS = ". Each row: given, true and drawn cells."
-_NOTHING = MetricCurve(np.zeros(0, np.int64), np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def plot_line(figure: PlottedCurve, curves: RunHistory, label: str) -> PlotLine 
 
 
 def _arrays(curve: MetricCurve | None) -> tuple[np.ndarray, np.ndarray]:
-    found = curve or _NOTHING
+    found = curve or MetricCurve()
     return found.steps.astype(np.float64), found.values
 
 
