@@ -179,8 +179,8 @@ def train_for_ten_hours(place: Path) -> str:
         if not counts[LossChunk] % _READ_EVERY:
             begun_s = time.thread_time()
             assert reader is not None
-            (read,) = reader.read_run(run)
-            assert len(read.history.series["loss"].steps) == steps  # type: ignore[attr-defined]
+            read = reader.read(run)
+            assert len(read.history.series["loss"].steps) == steps
             longest_read_s = max(longest_read_s, time.thread_time() - begun_s)
         if part >= 1 and not looks:
             reader, read = None, None  # they hold the curves, 24 bytes a step

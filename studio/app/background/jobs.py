@@ -30,7 +30,7 @@ from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
 from studio.engine.devices.types import Device, ParentSource
 from studio.engine.distributed.launching import TrainingProcesses
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.history import RunReader, read_run
+from studio.engine.runs.history import RunReader
 from studio.engine.runs.listing import remember
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def train(request: TrainingRequest, control: Control) -> Events:
 
 def resume(path: Path, device: Device, control: Control, more_min: float) -> Events:
     """Yield the history of a run, then resume its training with `more_min` additional minutes."""
-    yield from read_run(path)
+    yield RunReader().read(path)
     yield from loop.train_resumed(path, device, control, more_min, observers=_observers(control))
 
 
@@ -160,7 +160,7 @@ def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
     """Load curves and samples of runs; yield a Notice for each unreadable run. Skips runs in the trash by now."""
     for path in paths:
         try:
-            yield from reader.read_run(path)
+            yield reader.read(path)
         except RunError as error:
             if path.exists():
                 yield Notice("warning", error.title, error.hint)

@@ -14,7 +14,7 @@ from studio.core import records
 from studio.core.config import TrainingConfig
 from studio.core.curves import SMOOTHING_STEPS
 from studio.core.errors import UsageError
-from studio.core.events import ClassPredictions, Event, Events, RolledBack, SamplesReady, ValueConfusion
+from studio.core.events import ClassPredictions, Event, RolledBack, SamplesReady, ValueConfusion
 from studio.core.metrics import ACCURACY, EXACT, LOSS, R2
 from studio.engine.runs import metrics
 from studio.engine.runs.evaluation import CheckpointEvaluation, read_evaluations
@@ -35,11 +35,11 @@ class MetricCurve:
 
 @dataclass(frozen=True, eq=False)
 class ConfusionAtStep:
-    """A run's newest confusion matrix."""
+    """A run's newest confusion matrices: of the classes, and of each attribute's values."""
 
     step: int
     counts: NDArray[np.int64]  # [K, K], by true and predicted class
-    predictions: ClassPredictions | None = None  # None in runs of older versions
+    predictions: ClassPredictions | None = None  # counted in `counts`; None in runs of older versions
     attributes: Mapping[str, ValueConfusion] = field(default_factory=dict)  # by attribute
 
 
@@ -51,11 +51,9 @@ class RunHistory:
     validation: dict[str, MetricCurve] = field(default_factory=dict)  # on the validation set
     quality: dict[str, MetricCurve] = field(default_factory=dict)  # KID, copies, ... of new sprites
     layers: dict[str, dict[str, MetricCurve]] = field(default_factory=dict)  # by LAYER_FIGURES, layer
-    confusion: NDArray[np.int64] | None = None  # [K, K], by true and predicted class
-    predictions: ClassPredictions | None = None  # counted in the confusion matrix; None if not recorded
+    confusion: ConfusionAtStep | None = None  # of the last validation; None if not recorded
     checkpoints: list[int] = field(default_factory=list)  # steps
     rollbacks: list[RolledBack] = field(default_factory=list)
-    attributes: Mapping[str, ValueConfusion] = field(default_factory=dict)  # confusion by attribute
 
 
 @dataclass(frozen=True)
@@ -128,11 +126,6 @@ class HistoryRead(Event):
     used_up: float = 1.0  # share of the training budget, 0 to 1
 
 
-def read_run(path: Path) -> Events:
-    """Read the curves and samples of a run; yields one HistoryRead. Raises RunError."""
-    yield from RunReader().read_run(path)
-
-
 def read_history(path: Path) -> RunHistory:
     """Read a run's curves. Skips damaged lines, and steps before a resume that trained them again. Raises RunError."""
     return CurveReader(path).read()
@@ -143,10 +136,6 @@ class RunReader:
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[RunRecord, CurveReader, SampleReader]] = {}
-
-    def read_run(self, path: Path) -> Events:
-        """Read the curves and samples of a run; yields one HistoryRead. Raises RunError."""
-        yield self.read(path)
 
     def read(self, path: Path) -> HistoryRead:
         """Read the curves and samples of a run. Raises RunError."""
@@ -262,15 +251,12 @@ class _HistoryBuilder:
         validations = [(line.step, line.metrics) for line in self._others if isinstance(line, ValidationLine)]
         qualities = [(line.step, asdict(line.quality)) for line in self._others if isinstance(line, QualityLine)]
         is_current = confusion is not None and any(step == confusion.step for step, _ in validations)
-        current = confusion if is_current else None
         layers = [line for line in self._others if isinstance(line, LayerStats)]
         checkpoints = [line.checkpoint for line in self._others if isinstance(line, CheckpointLine)]
         return RunHistory(
             self._losses.series(), _curves_by_name(validations), _curves_by_name(qualities), _layer_curves(layers),
-            current.counts if current is not None else None, current.predictions if current is not None else None,
-            checkpoints,
+            confusion if is_current else None, checkpoints,
             [line for line in self._others if isinstance(line, RolledBack)],
-            {} if current is None else current.attributes,
         )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.runs import history
 from studio.engine.runs.folder import RunDir, RunProgress
-from studio.engine.runs.history import HistoryRead, RunReader, read_history, read_run
+from studio.engine.runs.history import HistoryRead, RunReader, read_history
 from studio.engine.runs.listing import RunsListed, list_runs, summarise
 from studio.engine.runs.samples import read_samples, sample_paths, save_samples, thin_steps
 from studio.engine.training.loop import train_resumed
@@ -28,9 +28,7 @@ from tests.engine.tools import CPU, bare_run, bomb_png, of_kind, train_classifie
 
 
 def _read(path: Path, reader: RunReader | None = None) -> HistoryRead:
-    (read,) = reader.read_run(path) if reader else read_run(path)
-    assert isinstance(read, HistoryRead)
-    return read
+    return (reader or RunReader()).read(path)
 
 
 def _save_samples(run: RunDir, steps: Iterable[int], captions: tuple[str, ...] = ()) -> None:
@@ -85,7 +83,7 @@ def test_replaced_run_folder_is_read_again(run_path: Path, sprites: Sprites) -> 
 def test_confusion_matrix_round_trip(run_path: Path, sprites: Sprites) -> None:
     list(train_classifier(run_path, sprites))
     confusion = read_history(run_path).confusion
-    assert confusion is not None and confusion.shape == (2, 2) and confusion.sum() == 4
+    assert confusion is not None and confusion.counts.shape == (2, 2) and confusion.counts.sum() == 4
     assert "confusion" not in (run_path / "metrics.jsonl").read_text()  # there, they would add up
 
 
@@ -99,7 +97,8 @@ def test_outdated_or_damaged_confusion_matrix_is_ignored(tmp_path: Path) -> None
         (tmp_path / "confusion.json").write_text(text)
         assert read_history(tmp_path).confusion is None
     (tmp_path / "confusion.json").write_text('{"step": 10, "counts": [[3]]}')
-    assert np.array_equal(read_history(tmp_path).confusion, [[3]])  # type: ignore[arg-type]
+    confusion = read_history(tmp_path).confusion
+    assert confusion is not None and confusion.counts.tolist() == [[3]]
     _write_lines(tmp_path, {"step": 10, "metrics": {"loss": 1.0}}, {"resumed": 5})
     assert read_history(tmp_path).confusion is None
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHeaderView, QSplitter, QStackedWidget, QTabBar, QTableWidget, QTableWidgetItem, QWidget
@@ -21,7 +19,7 @@ from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.core.curves import MAX_CURVES
 from studio.engine.runs.analysis import comparison
 from studio.engine.runs.analysis.comparison import ComparedRun, ComparisonRow
-from studio.engine.runs.history import HistoryRead, compared_curves
+from studio.engine.runs.history import ConfusionAtStep, HistoryRead, compared_curves
 from studio.engine.runs.listing import RunSummary
 
 if TYPE_CHECKING:
@@ -185,7 +183,7 @@ class Comparison(QWidget):
         one = self._read.get(self._runs[0].path) if len(self._runs) == 1 else None
         if len(self._runs) == 1 and one is None:
             return
-        has_matrix = one is not None and _matrix_of(self._runs[0], one) is not None
+        has_matrix = one is not None and _confusion_of(self._runs[0], one) is not None
         with QSignalBlocker(self.sections):
             for index, name in enumerate(_SECTIONS[1:], 1):
                 self.sections.setTabVisible(index, has_matrix if name == _MATRIX else len(self._runs) > 1)
@@ -197,11 +195,10 @@ class Comparison(QWidget):
         """Show the confusion matrix of the selected run, once it is read."""
         run = self._runs[0]
         read = self._read.get(run.path)
-        matrix = None if read is None else _matrix_of(run, read)
-        if read is not None and run.record is not None and matrix is not None:
-            names, history = run.record.class_names, read.history
-            known = history.attributes, run.record.attributes
-            self.confusion.show_matrix(run.path, matrix, names, history.predictions, *known)
+        found = None if read is None else _confusion_of(run, read)
+        if run.record is not None and found is not None:
+            names, attributes = run.record.class_names, run.record.attributes
+            self.confusion.show_matrix(run.path, found.counts, names, found.predictions, found.attributes, attributes)
 
     def _show_settings(self) -> None:
         rows = comparison.differences([run.record for run in self._runs if run.record is not None])
@@ -226,11 +223,11 @@ class Comparison(QWidget):
             self.figures.show_rows([run.name for run in known], comparison.comparison_rows(known), note)
 
 
-def _matrix_of(run: RunSummary, read: HistoryRead) -> NDArray[np.int64] | None:
-    """Return a run's confusion matrix, int64 [K, K]; None if it is missing or does not fit the run's classes."""
-    matrix = read.history.confusion
-    is_known = matrix is not None and run.record is not None and len(matrix) == len(run.record.class_names)
-    return matrix if is_known else None
+def _confusion_of(run: RunSummary, read: HistoryRead) -> ConfusionAtStep | None:
+    """Return a run's confusion matrix; None if the matrix is missing or does not fit the run's classes."""
+    found = read.history.confusion
+    is_known = found is not None and run.record is not None and len(found.counts) == len(run.record.class_names)
+    return found if is_known else None
 
 
 class ComparisonTable(QWidget):

@@ -160,12 +160,12 @@ def _facts(run: ComparedRun) -> Iterator[tuple[str, str]]:
 
 
 def _mistakes(run: ComparedRun) -> Iterator[str]:
-    history, record = run.read.history, run.record
-    if history.confusion is not None:
-        yield from _mistakes_in("Most common mistakes", "class", history.confusion, record.class_names)
-    for name, found in history.attributes.items():
-        title = f"Most common mistakes: {html.escape(name)}"
-        yield from _mistakes_in(title, name, found.counts, record.attributes.get(name, ()))
+    confusion, record = run.read.history.confusion, run.record
+    if confusion is not None:
+        yield from _mistakes_in("Most common mistakes", "class", confusion.counts, record.class_names)
+        for name, found in confusion.attributes.items():
+            title = f"Most common mistakes: {html.escape(name)}"
+            yield from _mistakes_in(title, name, found.counts, record.attributes.get(name, ()))
 
 
 def _mistakes_in(title: str, what: str, confusion: NDArray[np.int64], names: Sequence[str]) -> Iterator[str]:

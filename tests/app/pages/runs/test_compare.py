@@ -16,7 +16,7 @@ from studio.app.pages.runs.compare import Comparison
 from studio.app.state.session import Session
 from studio.core.events import Events, SamplesReady
 from studio.engine.runs.folder import RunProgress, RunRecord
-from studio.engine.runs.history import HistoryRead, MetricCurve, RunHistory, RunReader
+from studio.engine.runs.history import ConfusionAtStep, HistoryRead, MetricCurve, RunHistory, RunReader
 from studio.engine.runs.listing import RunSummary
 from tests.app.conftest import LONG_MS
 from tests.conftest import make_sprites
@@ -154,7 +154,7 @@ def test_too_many_runs_compare_the_first_eight(qtbot: QtBot, shown: Comparison) 
 def test_single_classifier_shows_its_confusion_matrix(qtbot: QtBot, session: Session, shown: Comparison) -> None:
     _choose(qtbot, shown, ONE, reads=1)
     assert not shown.sections.isVisible()
-    session.runs.read.emit(replace(_read(ONE.path), history=RunHistory(confusion=np.array([[3]]))))
+    session.runs.read.emit(replace(_read(ONE.path), history=RunHistory(confusion=ConfusionAtStep(40, np.array([[3]])))))
     titles = [shown.sections.tabText(index) for index in range(5) if shown.sections.isTabVisible(index)]
     assert shown.sections.isVisible() and titles == ["Curves", "Confusion matrix"]
     qtbot.waitUntil(lambda: shown.sections.width() >= shown.sections.sizeHint().width())
@@ -163,7 +163,7 @@ def test_single_classifier_shows_its_confusion_matrix(qtbot: QtBot, session: Ses
     _choose(qtbot, shown, NONE, reads=1)
     assert not shown.sections.isVisible() and shown.splitter.isVisible()
     _choose(qtbot, shown, ONE, reads=1)
-    session.runs.read.emit(replace(_read(ONE.path), history=RunHistory(confusion=np.array([[3]]))))
+    session.runs.read.emit(replace(_read(ONE.path), history=RunHistory(confusion=ConfusionAtStep(40, np.array([[3]])))))
     assert shown.confusion.isVisible()  # the tab chosen last
 
 

@@ -19,13 +19,13 @@ from tests.engine.tools import of_kind, train_classifier
 
 def test_each_cell_has_as_many_sprites_as_its_count(run_path: Path, sprites: Sprites) -> None:
     events = list(train_classifier(run_path, sprites))
-    history, validated = read_history(run_path), of_kind(events, Validated)[-1]
-    assert history.confusion is not None and history.predictions is not None and validated.predictions is not None
-    np.testing.assert_array_equal(history.predictions.classes, validated.predictions.classes)
+    confusion, validated = read_history(run_path).confusion, of_kind(events, Validated)[-1]
+    assert confusion is not None and confusion.predictions is not None and validated.predictions is not None
+    np.testing.assert_array_equal(confusion.predictions.classes, validated.predictions.classes)
     shown: list[str] = []
     for true, predicted in np.ndindex(2, 2):
-        found = confused_sprites(run_path, history.predictions, true, predicted).sprites
-        assert len(found) == history.confusion[true, predicted] and set(found.labels.tolist()) <= {true}
+        found = confused_sprites(run_path, confusion.predictions, true, predicted).sprites
+        assert len(found) == confusion.counts[true, predicted] and set(found.labels.tolist()) <= {true}
         shown += found.names
     assert len(set(shown)) == len(shown) == 4  # the validation set
 
@@ -34,7 +34,8 @@ def test_each_value_of_an_attribute_has_its_sprites(run_path: Path, sprites: Spr
     events = list(train_classifier(run_path, with_tones(sprites)))
     history, validated = read_history(run_path), of_kind(events, Validated)[-1]
     assert {"accuracy hue", "accuracy tone"} <= set(history.validation)
-    found = history.attributes["tone"]
+    assert history.confusion is not None
+    found = history.confusion.attributes["tone"]
     np.testing.assert_array_equal(found.counts, validated.attributes["tone"].counts)
     assert found.predictions is not None
     for true, predicted in np.ndindex(2, 2):
@@ -58,5 +59,5 @@ def test_matrix_of_an_older_version_is_read_without_predictions(run_path: Path, 
     found = json.loads(file.read_text())
     assert len(found.pop("sprites")) == len(found.pop("predicted")) == 4
     file.write_text(json.dumps(found))
-    history = read_history(run_path)
-    assert history.confusion is not None and history.predictions is None
+    confusion = read_history(run_path).confusion
+    assert confusion is not None and confusion.predictions is None

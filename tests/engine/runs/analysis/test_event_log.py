@@ -16,7 +16,7 @@ from studio.core.events import SamplesReady
 from studio.engine.runs.analysis.event_log import EventLogSaved, save_event_log
 from studio.engine.runs.evaluation import CheckpointEvaluation, save_evaluation
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.history import HistoryRead, read_run
+from studio.engine.runs.history import RunReader
 from studio.engine.runs.samples import SAMPLE_COLUMNS, sample_paths, save_samples
 from studio.exports import tensorboard_log
 from tests.conftest import make_sprites
@@ -43,8 +43,7 @@ def test_tensorboard_reads_the_very_curves_pixels_and_settings(
 ) -> None:
     monkeypatch.setattr(tensorboard_log, "_REPORT_EVERY", 4)  # in parts
     log = EventAccumulator(str(_saved(run, tmp_path)), size_guidance=_ALL).Reload()
-    (read,) = read_run(run)
-    assert isinstance(read, HistoryRead)
+    read = RunReader().read(run)
     begun_s = datetime.datetime.fromisoformat(RunDir(run).record().created).timestamp()
     loss = read.history.series["loss"]
     found = log.Scalars("training/loss")
