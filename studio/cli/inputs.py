@@ -18,7 +18,7 @@ from studio.data.import_result import SpritesImported
 from studio.data.options import ImportOptions
 from studio.engine.devices.types import Device
 from studio.engine.runs.listing import remembered_runs, run_folders, runs_by_name
-from studio.engine.runs.notes import read_notes
+from studio.engine.runs.notes import display_name
 
 if TYPE_CHECKING:
     from studio.engine.models.model import TrainedModel
@@ -33,7 +33,7 @@ def find_run(name: str) -> Path:
         return typed
     wanted, runs = nfc(str(typed)), run_folders(remembered_runs())
     named = [path for path in runs if nfc(path.name) == wanted]
-    named = named or [path for path in runs if nfc(read_notes(path).name) == wanted]
+    named = named or [path for path in runs if nfc(display_name(path)) == wanted]
     if len(named) == 1:
         return named[0]
     if named:

@@ -52,6 +52,13 @@ def test_an_ambiguous_display_name_is_an_error(runs: list[Path], studio: Studio,
     assert "bosses, step" in page and "dragons, step" in page
 
 
+def test_linked_run_is_found_by_its_listed_name(runs: list[Path], studio: Studio, tmp_path: Path) -> None:
+    real = runs[0].rename(tmp_path / "bosses")
+    runs[0].symlink_to(real)
+    assert "bosses" in studio("runs").out
+    assert studio("note", "bosses", "--star").out == studio("note", "first").out == "★ bosses\n"
+
+
 def test_an_ambiguous_folder_name_is_an_error(runs: list[Path], studio: Studio, tmp_path: Path) -> None:
     other = shutil.copytree(runs[0], tmp_path / "elsewhere" / "first")
     remember(other)

@@ -4,13 +4,13 @@ import contextlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from studio.core import file_systems, files, formatting, paths, records
 from studio.core.errors import RunError
 from studio.core.events import Event, Events
-from studio.core.names import nfc
 from studio.engine.runs import folder
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, wrap_read_errors
 from studio.engine.runs.metrics import newest_loss_line
@@ -35,10 +35,10 @@ class RunSummary:
     step: int = 0  # trained so far; during a training, newer than `progress`
     elapsed_s: float = 0.0
 
-    @property
+    @cached_property
     def title(self) -> str:
         """The run's display name: the user's name for the run, or the folder's name."""
-        return self.notes.name or nfc(self.path.name)
+        return display_name(self.path, self.notes)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 
 from studio.core.errors import DamagedError, UnwritableError, UsageError
 from studio.engine.runs.listing import runs_by_name, summarise
-from studio.engine.runs.notes import RunNotes, change_notes, read_notes, split_tags
+from studio.engine.runs.notes import RunNotes, change_notes, display_name, read_notes, split_tags
 from tests.engine.tools import bare_run
 
 
@@ -78,3 +78,13 @@ def test_runs_of_equal_names_get_their_parent_folder(tmp_path: Path) -> None:
     assert runs_by_name([*runs, runs[0]]) == {
         f"{tmp_path.name}/a": runs[0], f"{tmp_path.name}/b": runs[1], "dragons": runs[2],
     }  # fmt: skip
+
+
+def test_linked_run_has_the_name_of_its_folder_everywhere(tmp_path: Path) -> None:
+    run, link = bare_run(tmp_path / "bosses").path, tmp_path / "link"
+    link.symlink_to(run)
+    assert summarise(link).title == display_name(link) == "bosses" and [*runs_by_name([link])] == ["bosses"]
+    change_notes(link, name="Fire & ice")
+    assert summarise(link).title == display_name(link) == display_name(run) == "Fire & ice"
+    change_notes(link, name="bosses")
+    assert read_notes(run).name == "" and summarise(link).title == "bosses"
