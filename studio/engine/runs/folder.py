@@ -18,6 +18,7 @@ exports/
 
 import contextlib
 import dataclasses
+import errno
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -308,10 +309,14 @@ def _to_json(values: Mapping[str, Any]) -> bytes:
 
 
 def file_exists(path: Path) -> bool:
-    """Return whether a file exists. Raises OSError if an unreachable drive can't tell."""
+    """Return whether a file exists; False for a loop of links. Raises OSError if an unreachable drive can't tell."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
         return False
     return True
 

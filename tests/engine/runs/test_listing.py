@@ -9,9 +9,9 @@ import pytest
 from studio.core.events import LossChunk, RunFinished
 from studio.data.sprites import Sprites
 from studio.engine.runs.folder import METRICS_FILE
-from studio.engine.runs.listing import summarise
+from studio.engine.runs.listing import run_folders, summarise
 from studio.engine.runs.metrics import newest_loss_line
-from tests.engine.tools import of_kind, train_toy
+from tests.engine.tools import bare_run, of_kind, train_toy
 
 TICK = '{"step":%d,"loss":[1.0,2.0],"grad_norm":[0.1,0.1],"lr":0.1,"sprites_per_s":9,"elapsed_s":%g,"memory_bytes":1}\n'
 
@@ -27,6 +27,12 @@ def test_a_run_that_trains_shows_the_steps_since_its_last_checkpoint(run_path: P
             assert seen.elapsed_s == pytest.approx(event.elapsed_s, abs=1e-3)
     end = summarise(run_path)
     assert (end.step, end.elapsed_s) == (8, of_kind(events, RunFinished)[0].elapsed_s)
+
+
+def test_fault_10_loop_of_links_hides_no_run(tmp_path: Path) -> None:
+    run, loop = bare_run(tmp_path / "run").path, tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert run_folders([loop, run]) == [run]
 
 
 @pytest.mark.parametrize(
