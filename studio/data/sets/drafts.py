@@ -137,7 +137,7 @@ class Draft:
         gone = set(keys)
         return replace(self, candidates=tuple(one for one in self.candidates if one.key not in gone))
 
-    def painted(self, at: CellRef, sprite: Rgba) -> Draft:
+    def with_pixels(self, at: CellRef, sprite: Rgba) -> Draft:
         """Return the draft with the pixels `sprite`, uint8 [S, S, 4], in a cell."""
         if at.key == GIVEN:
             return self.with_given({at.cell: sprite})

@@ -42,7 +42,7 @@ _JOINED, _LEAST_PART, _FEW_TILES = 8.0, 0.25, 4
 _BORDERS, _ENOUGH_BORDERS = 0.15, 20.0  # weight and limit of clear borders
 _MOST_SEEN = 12  # grids per picture in the vote
 _HALF = 3.0  # votes for half of the largest support
-_ENOUGH_TWINS, _MOST_TWINS = 4, 0.5  # fewest sheets with equal grid; their least share of the pictures of equal size
+_ENOUGH_TWINS, _TWIN_SHARE = 4, 0.5  # fewest sheets with equal grid; share of the pictures of equal size to exceed
 # Pixels touching in the middle of tiles with two sprites: as shares of the usual number, and relative to the borders.
 _FEW_TOUCH, _AS_AT_BORDERS = np.array([0.25, 0.5]), 2.0
 _LESS_LIKELY = 7.0  # log-odds against an added grid: more than the largest support
@@ -327,7 +327,7 @@ def _like_twins(
             share = count / totals[twins[number]]
             likely = own is None and one.score >= _LIKELY and one.rest == (0, 0)
             fits = likely or (own is not None and one.halved and _plain(own.grid) == _plain(several[0].grid))
-            if count >= _ENOUGH_TWINS and share > _MOST_TWINS and fits:
+            if count >= _ENOUGH_TWINS and share > _TWIN_SHARE and fits:
                 changed[number] = replace(one, grid=replace(one.grid, confidence=round(share, 3)))
     return changed
 

@@ -106,12 +106,12 @@ def summarise(path: Path) -> RunSummary:
         standing = "training" if run.is_busy() else "interrupted"  # the training may have started just now
     step, elapsed_s = progress.step, progress.elapsed_s
     if standing == "training":
-        step, elapsed_s = _trained_so_far(path) or (step, elapsed_s)
+        step, elapsed_s = _newest_tick_end(path) or (step, elapsed_s)
     return RunSummary(path, record, progress, standing, "", notes, run.saved_step(), step, elapsed_s)
 
 
-def _trained_so_far(path: Path) -> tuple[int, float] | None:
-    """Return the steps and seconds of a running training; None without new steps or a readable file."""
+def _newest_tick_end(path: Path) -> tuple[int, float] | None:
+    """Return the trained steps and seconds at the end of the newest tick; None without new steps or a readable file."""
     try:
         tick = newest_loss_line(path / folder.METRICS_FILE)
     except OSError:

@@ -71,7 +71,7 @@ def test_a_draft_is_never_changed_in_place() -> None:
     cells, locked = np.stack([image(4, 4)] * 3), given.given
     one = Candidate(cells, locked, locked, locked & False, 7, 0)
     drawn = Draft(GRID, given.cells, (one,))
-    painted = drawn.painted(CellRef(one.key, 1), image(4, 4, 200))
+    painted = drawn.with_pixels(CellRef(one.key, 1), image(4, 4, 200))
     changed = painted.candidate(one.key)
     assert changed is not None and changed.locked.tolist() == [True, True, False]
     assert changed.painted.tolist() == [False, True, False]

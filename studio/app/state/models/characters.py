@@ -117,7 +117,7 @@ class CharacterDrafts(QObject):
         at = self.edited
         before = self.draft.pixels(at) if at is not None else None
         if at is not None and before is not None and not np.array_equal(before, sprite):
-            self.change(f"paint {self.draft.grid.names[at.cell]}", self.draft.painted(at, sprite))
+            self.change(f"paint {self.draft.grid.names[at.cell]}", self.draft.with_pixels(at, sprite))
 
     def edit(self, at: CellRef | None) -> None:
         """Open a cell in the cell editor; None closes the editor."""

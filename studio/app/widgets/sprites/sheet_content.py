@@ -11,7 +11,7 @@ from PySide6.QtCore import QSize
 from PySide6.QtGui import QFontMetrics
 
 from studio.app.widgets.sprites.captions import short_captions
-from studio.app.widgets.sprites.sheet_layout import SetRows, SheetLayout
+from studio.app.widgets.sprites.sheet_layout import SetRows, SheetViewLayout
 from studio.core.arrays import Rgba
 
 PAIRS = "Left: original. Right: reconstruction."
@@ -59,7 +59,7 @@ class SheetContent:
             about = f"{_SETS}: {', '.join(dict.fromkeys(self.captions))}"
         return f"{about}. {PAIRS}" if self.originals is not None else about
 
-    def places(self, area: QSize, ratio: float, metrics: QFontMetrics) -> SheetLayout:
+    def places(self, area: QSize, ratio: float, metrics: QFontMetrics) -> SheetViewLayout:
         """Return the places of the sprites in an area, without captions if these would be unreadable.
 
         area: in logical pixels. ratio: device pixels for a logical pixel.
@@ -69,7 +69,7 @@ class SheetContent:
             return self._places_of_sets(area, ratio, metrics)
         if has_pairs:
             area -= QSize(0, metrics.height())  # the last line explains the pairs
-        fill = partial(SheetLayout.fill, area, ratio, count, size, has_pairs=has_pairs)
+        fill = partial(SheetViewLayout.fill, area, ratio, count, size, has_pairs=has_pairs)
         if not (self.captions and count):
             return fill(caption=none)
         longest = max(map(metrics.horizontalAdvance, self.short))
@@ -78,13 +78,13 @@ class SheetContent:
         has_room = found.boxes[0].width() >= readable and found.boxes[-1].bottom() < area.height()
         return found if has_room else fill(caption=none)
 
-    def _places_of_sets(self, area: QSize, ratio: float, metrics: QFontMetrics) -> SheetLayout:
+    def _places_of_sets(self, area: QSize, ratio: float, metrics: QFontMetrics) -> SheetViewLayout:
         """Return the places of sets, without the names of cells if these would make the sprites smaller."""
         (count, size), columns = self.rgba.shape[:2], sum(self.parts)
         found = []
         for names in (self.short[:columns], ()):
             sets = SetRows(count // columns, size, self.parts, SET_PARTS, names)
-            found.append(SheetLayout.fill_sets(area, ratio, sets, metrics))
+            found.append(SheetViewLayout.fill_sets(area, ratio, sets, metrics))
         named, bare = found
         has_room = max((line.right() for line, _ in named.names), default=0) < area.width()
         return named if has_room and named.boxes[0].width() >= bare.boxes[0].width() else bare

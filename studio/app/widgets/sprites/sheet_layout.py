@@ -18,7 +18,7 @@ _PART_GAP, _BLOCK_GAP = 18, 48  # logical pixels between parts of a row, and bet
 
 
 @dataclass(frozen=True)
-class SheetLayout:
+class SheetViewLayout:
     """Boxes for sprites in rows with `columns` columns. A box holds a sprite and a caption; boxes have equal sizes.
 
     caption: height of the caption at the bottom of a box; 0 without captions. titles, names: texts above sets.
@@ -33,7 +33,7 @@ class SheetLayout:
     @classmethod
     def fill(
         cls, area: QSize, ratio: float, count: int, size: int, caption: QSize, *, has_pairs: bool = False
-    ) -> SheetLayout:
+    ) -> SheetViewLayout:
         """Lay out `count` sprites, or pairs of sprites, as large as possible, then with the widest captions.
 
         ratio: device pixels per logical pixel. size: width of a sprite in pixels. caption: room for the longest
@@ -59,7 +59,7 @@ class SheetLayout:
         return cls(tuple(QRect(*corner, wide, high) for corner in corners), columns, caption.height())
 
     @classmethod
-    def fill_sets(cls, area: QSize, ratio: float, sets: SetRows, metrics: QFontMetrics) -> SheetLayout:
+    def fill_sets(cls, area: QSize, ratio: float, sets: SetRows, metrics: QFontMetrics) -> SheetViewLayout:
         """Lay out sets, a row per set, in blocks beside each other, with sprites as large as possible."""
         numbers = [number for number in range(1, sets.number + 1) if not sets.number % number]
         found = [_Blocks(area, ratio, sets, metrics, across) for across in numbers]
@@ -82,7 +82,7 @@ class SetRows(NamedTuple):
 
 
 class _Blocks:
-    """Lays out sets in `across` blocks beside each other. Further arguments: see `SheetLayout.fill_sets`."""
+    """Lays out sets in `across` blocks beside each other. Further arguments: see `SheetViewLayout.fill_sets`."""
 
     def __init__(self, area: QSize, ratio: float, sets: SetRows, metrics: QFontMetrics, across: int) -> None:
         count, size, parts, titles, names = sets

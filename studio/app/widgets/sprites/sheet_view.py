@@ -16,7 +16,7 @@ from studio.app.widgets.sprites.captions import fitting_caption
 from studio.app.widgets.sprites.large_view import LargeView, ShownSprite
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.app.widgets.sprites.sheet_content import GIVEN, PAIRS, SheetContent
-from studio.app.widgets.sprites.sheet_layout import PAIR_GAP, SheetLayout
+from studio.app.widgets.sprites.sheet_layout import PAIR_GAP, SheetViewLayout
 from studio.core.arrays import Rgba
 from studio.core.events import SamplesReady
 
@@ -61,7 +61,7 @@ class SpriteSheetView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if len(rgba) else Qt.FocusPolicy.NoFocus)
         self._refresh()
 
-    def places(self) -> SheetLayout:
+    def places(self) -> SheetViewLayout:
         """Return the places of the sprites in the widget, without captions if these would be unreadable."""
         return self._shown.places(self.size(), self.devicePixelRatioF(), self.fontMetrics())
 
