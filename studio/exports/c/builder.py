@@ -9,6 +9,7 @@ from torch import Tensor
 
 from studio.core.errors import ExportError
 from studio.exports.c.program import (
+    MAX_AXES,
     Argument,
     Buffer,
     Call,
@@ -19,8 +20,6 @@ from studio.exports.c.program import (
     WeightTensor,
     contiguous,
 )
-
-_MAX_AXES = 6  # limit of a StridedLoop; operators.c has the same limit
 
 
 def unsupported(title: str) -> ExportError:
@@ -48,8 +47,8 @@ class Builder:
 
     def grid(self, out: TensorView, a: TensorView, b: TensorView) -> StridedLoop:
         grid = StridedLoop.over(out, a, b)
-        if len(grid.size) > _MAX_AXES:
-            raise unsupported(f"This network has tensors with more than {_MAX_AXES} axes.")
+        if len(grid.size) > MAX_AXES:
+            raise unsupported(f"This network has tensors with more than {MAX_AXES} axes.")
         return grid
 
     def view(self, value: TensorView | Tensor | float) -> TensorView:

@@ -15,7 +15,17 @@ from studio.exports.base import ExportableModel
 from studio.exports.c import source
 from studio.exports.c.completing import SetTables, completion_of
 from studio.exports.c.compose import prediction_of, step_of
-from studio.exports.c.program import Argument, Buffer, Call, Constant, StridedLoop, TensorView, WeightTensor, aligned
+from studio.exports.c.program import (
+    MAX_AXES,
+    Argument,
+    Buffer,
+    Call,
+    Constant,
+    StridedLoop,
+    TensorView,
+    WeightTensor,
+    aligned,
+)
 from studio.exports.c.weights import MAGIC, int8_parts, pack
 
 _HEADER = struct.Struct("<3d22i")  # the struct `header` in engine.c
@@ -23,7 +33,6 @@ _OPERATION = re.compile(r"^    X\((\w+), (\d+), ", re.MULTILINE)
 _WEIGHTS, _MEMORY, _CONSTANTS = range(3)
 # Without attributes, the engine passes the label as a number, not as a tensor.
 _INPUTS = {"x": 3, "t": 4, "label": 0, "out": 5, "index": 3, "palette": 4, "known": 6, "shares": 6}
-_AXES = 6
 _LARGEST_OFFSET = 1 << 28  # floats
 _MOST_COLOURS = 4096
 _MOST_LABELS = 1 << 16
@@ -123,7 +132,7 @@ class _Words:
         elif isinstance(argument, StridedLoop):
             yield len(argument.size)
             for values in (argument.size, argument.out, argument.a, argument.b):
-                yield from (*values, *(0,) * (_AXES - len(values)))
+                yield from (*values, *(0,) * (MAX_AXES - len(values)))
         elif isinstance(argument, tuple):
             yield from argument
         elif isinstance(argument, float):

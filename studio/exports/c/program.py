@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 ALIGNMENT = 16  # floats; each buffer starts at a multiple
+MAX_AXES = 6  # of a StridedLoop; the struct `grid` in operators.c has the same limit
 
 
 @dataclass(frozen=True, eq=False)
