@@ -45,10 +45,6 @@ class OverflowBar(QWidget):
             self.updateGeometry()
             self._arrange()
 
-    def in_menu(self) -> list[QToolButton]:
-        """Return the buttons that don't fit into the row."""
-        return list(self._in_menu)
-
     def sizeHint(self) -> QSize:
         """Return the size for every offered button with text."""
         return QSize(self._full_width([_TEXT] * len(self._groups)), self._height())
