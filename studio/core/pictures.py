@@ -1,4 +1,4 @@
-"""Join sprites into a picture, split a picture into sprites, and compare pixels by a digest."""
+"""Join sprites into a picture, split a picture into sprites, find empty sprites, and compare pixels by a digest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import zlib
 import numpy as np
 from PIL import Image
 
-from studio.core.arrays import Rgba
+from studio.core.arrays import Mask, Rgba
 
 # Exceptions that Pillow raises for damaged pictures and for decompression bombs.
 PILLOW_ERRORS = (
@@ -27,6 +27,11 @@ def tile(sprites: Rgba, columns: int) -> Rgba:
     cells[:count] = sprites
     picture = cells.reshape(rows, columns, height, width, channels).swapaxes(1, 2)
     return picture.reshape(rows * height, columns * width, channels)
+
+
+def are_filled(sprites: Rgba) -> Mask:
+    """Return a mask of the sprites with a visible pixel: bool [N]. sprites: uint8 [N, H, W, 4]."""
+    return np.asarray(sprites[..., 3].any((1, 2)))
 
 
 def pixel_digest(pixels: Rgba) -> bytes:

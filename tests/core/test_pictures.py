@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from studio.core.pictures import pixel_digest, tile, untile
+from studio.core.pictures import are_filled, pixel_digest, tile, untile
 
 
 @pytest.mark.parametrize(("count", "columns"), [(1, 1), (6, 3), (7, 3), (16, 8)])
@@ -24,3 +24,10 @@ def test_equal_pixels_have_equal_digests() -> None:
     mirrored = sprites[0, :, ::-1]
     assert pixel_digest(mirrored) == pixel_digest(mirrored.copy())
     assert len({pixel_digest(pixels) for pixels in (*sprites, mirrored)}) == 3
+
+
+def test_a_single_visible_pixel_fills_a_sprite() -> None:
+    sprites = np.zeros((3, 4, 4, 4), np.uint8)
+    sprites[1, 3, 0, 3] = 1
+    sprites[2, ..., :3] = 255  # colour below transparent pixels
+    assert are_filled(sprites).tolist() == [False, True, False] and are_filled(sprites[:0]).shape == (0,)

@@ -18,6 +18,7 @@ from studio.core import files
 from studio.core.arrays import Rgba
 from studio.core.errors import StudioError
 from studio.core.events import Distilled, Event, Events, Notice, Progress, SpritesGenerated
+from studio.core.pictures import are_filled
 from studio.data.colour.constraints import NONE, Constraints, evaluate_constraints
 from studio.data.colour.pixel_art import PixelStyle, allowed_alphas
 from studio.data.colour.recolouring import ColourMode, recolour_sprites
@@ -251,7 +252,7 @@ def recolour(cache: ModelCache, colours: ColourMode, labels: NDArray[np.int64] |
 
 def _empty_note(sprites: Rgba, constraints: Constraints) -> str:
     """Return a note if seamless drawing, for instance of objects, made empty sprites; else an empty text."""
-    empty = int((~sprites[..., 3].any((1, 2))).sum())
+    empty = int((~are_filled(sprites)).sum())
     if not empty or not any(constraints.seamless_axes):
         return ""
     return f"{empty:,} of {len(sprites):,} sprites are empty. For Seamless, use a model of tiles."

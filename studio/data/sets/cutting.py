@@ -8,6 +8,7 @@ import numpy as np
 
 from studio.core.arrays import Mask, Rgba
 from studio.core.errors import SetsError
+from studio.core.pictures import are_filled
 from studio.data.images.canvas import upscaling_factor
 from studio.data.sets.layout import numbers_by_row
 
@@ -34,8 +35,7 @@ def cut_sheet(rgba: Rgba, cells: Sequence[str], size: int, name: str = "The shee
     for row, numbers in enumerate(numbers_by_row(cells).values()):
         for column, number in enumerate(numbers):
             cut[number] = rgba[row * size : (row + 1) * size, column * size : (column + 1) * size]
-    is_filled: Mask = np.asarray(cut[..., 3].any((1, 2)))
-    return cut, is_filled
+    return cut, are_filled(cut)
 
 
 def check_cell(rgba: Rgba, size: int, name: str) -> None:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from studio.core.arrays import Mask, Rgba
+from studio.core.pictures import are_filled
 from studio.data.sets.layout import GAP
-from studio.data.sets.placing import CellGrid, are_filled
+from studio.data.sets.placing import CellGrid
 
 GIVEN = 0  # key of the given cells; candidates have keys from 1
 _keys = itertools.count(GIVEN + 1)

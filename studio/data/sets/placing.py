@@ -151,11 +151,6 @@ def count_colours(cells: Rgba) -> int:
     return len(np.unique(pixels[pixels[:, 3] > 0], axis=0))
 
 
-def are_filled(cells: Rgba) -> NDArray[np.bool_]:
-    """Return a mask of cells with a visible pixel: bool [C]. cells: uint8 [C, S, S, 4]."""
-    return np.asarray(cells[..., 3].any((1, 2)))
-
-
 def _fit(rgba: Rgba, shape: tuple[int, int]) -> Rgba | None:
     """Return a copy of an image with height and width `shape`, with upscaling undone; None for another size."""
     if rgba.shape[:2] != shape and upscaling_factor(rgba) > 1:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Mask, Rgba
 from studio.core.errors import UsageError
+from studio.core.pictures import are_filled
 from studio.data.tiles.layout import TRANSPARENT, TileLayout, TileSetSpec
 from studio.data.tiles.tile_set import ANY, CORNERS
 
@@ -30,7 +31,7 @@ def fix_given(spec: TileSetSpec, tiles: Rgba) -> tuple[Rgba, Mask]:
     layout = spec.layout(tiles.shape[1])
     if len(tiles) != len(layout.places):
         raise UsageError(f"The given set has {len(tiles)} tiles, but the tile set has {len(layout.places)}.")
-    is_given = np.asarray(tiles[..., 3].any((1, 2)))
+    is_given = are_filled(tiles)
     if is_given.all():
         raise UsageError("All tiles are given.", "Erase the tiles to draw.")
     if not is_given.any():
@@ -49,10 +50,10 @@ def place_tiles(spec: TileSetSpec, given: Rgba, images: Sequence[tuple[str, Rgba
     for name, image in images:
         if image.shape != given.shape[1:]:
             tiles = layout.cut_sheet(image, name)
-            is_drawn = tiles[..., 3].any((1, 2))
+            is_drawn = are_filled(tiles)
             found[is_drawn] = tiles[is_drawn]
             continue
-        free = np.flatnonzero(~found[..., 3].any((1, 2))).tolist()
+        free = np.flatnonzero(~are_filled(found)).tolist()
         place = target if target != FREE else free[0] if free else len(found)
         if place >= len(found):
             raise UsageError("There are more tiles than places.", "Select a place with fewer tiles, or clear some.")

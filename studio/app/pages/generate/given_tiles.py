@@ -20,6 +20,7 @@ from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.formatting import count
+from studio.core.pictures import are_filled
 from studio.data.tiles.given import FREE, fix_given, name_places, place_tiles, sketch_tiles
 from studio.data.tiles.layout import TRANSPARENT, TileSetSpec
 
@@ -93,7 +94,7 @@ class GivenTilesDialog(Dialog):
 
     def _show(self) -> None:
         """Show the given tiles, and sketches at the other places."""
-        is_given = np.asarray(self.tiles[..., 3].any((1, 2)))
+        is_given = are_filled(self.tiles)
         layout, total = self._spec.layout(self.tiles.shape[1]), len(self.tiles)
         columns, none = layout.columns, np.zeros(total, np.bool_)
         sprites = np.where(is_given[:, None, None, None], self.tiles, self._sketches)

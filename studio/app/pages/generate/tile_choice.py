@@ -14,6 +14,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.input import WheelNeedsFocus
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
+from studio.core.pictures import are_filled
 from studio.data.colour.constraints import NONE
 from studio.data.tiles.layout import MOST_TERRAINS, MOST_VARIANTS, TRANSPARENT, TileSetSpec
 from studio.data.tiles.tile_set import TileKind
@@ -155,7 +156,7 @@ class TileChoice(QWidget):
         kind, given = self.kinds.currentData(), self.given()
         self._more.setVisible(kind in _ABOUT)
         total = 0 if given is None else len(given)
-        count = 0 if given is None else int(given[..., 3].any((1, 2)).sum())
+        count = 0 if given is None else int(are_filled(given).sum())
         self._given_text.setText(f"{count:,} of {total:,} tiles are given." if count else "")
         self._given_text.setVisible(bool(count))
         factory.set_enabled(self.give, self.problem())

@@ -16,6 +16,7 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.core import formatting
 from studio.core.arrays import Mask, Rgba
+from studio.core.pictures import are_filled
 from studio.data.sets.drafts import Candidate, CellRef, Draft
 from studio.data.sets.placing import count_colours
 from studio.engine.sampling.settings import MAX_CANDIDATES, CompleteSettings, GivenSets
@@ -193,7 +194,7 @@ class SetController(QObject):
     def _on_example_found(self, name: str, cells: Rgba) -> None:
         draft = self._characters.draft
         if cells.shape == draft.cells.shape:
-            filled = np.flatnonzero(cells[..., 3].any((1, 2)))
+            filled = np.flatnonzero(are_filled(cells))
             self._characters.give({int(cell): cells[cell] for cell in filled[:1]}, "take")
 
 
