@@ -9,8 +9,8 @@ import numpy as np
 from studio.core.arrays import Mask, Rgba
 from studio.core.errors import SetsError
 from studio.core.pictures import are_filled
+from studio.core.set_cells import numbers_by_row
 from studio.data.images.canvas import upscaling_factor
-from studio.data.sets.layout import numbers_by_row
 
 
 def sheet_size(cells: Sequence[str], size: int) -> tuple[int, int]:

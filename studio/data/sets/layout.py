@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core import set_cells
 from studio.core.formatting import count
 
 _MOST_NAMED = 12  # rows in a description
-GAP = -1  # in SetLayout.table
+GAP = set_cells.GAP  # in SetLayout.table
 
 
 class Place(NamedTuple):
@@ -195,18 +196,10 @@ def find_cell(cells: Sequence[str], name: str) -> int:
     return next((index for index, cell in enumerate(cells) if cell.partition("/")[0] == name), -1)
 
 
-def numbers_by_row(cells: Sequence[str]) -> dict[str, list[int]]:
-    """Return the cells' indices, by row name."""
-    numbers: dict[str, list[int]] = {}
-    for number, cell in enumerate(cells):
-        numbers.setdefault(cell.partition("/")[0], []).append(number)
-    return numbers
-
-
 def list_cells(cells: Sequence[str]) -> str:
     """List cell names: 'down, up', or 'down, up, each with /stand, /step' for rows with equal columns."""
-    rows = numbers_by_row(cells)
-    columns = {tuple(cells[number].partition("/")[2] for number in numbers) for numbers in rows.values()}
+    rows = set_cells.columns_by_row(cells)
+    columns = {*map(tuple, rows.values())}
     equal = columns.pop()
     if columns or len(equal) < 2 or len(rows) < 2:
         return ", ".join(cells)

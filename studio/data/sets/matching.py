@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from studio.core.set_cells import columns_by_row
 from studio.data.sets.words import DOWN, LEFT, RIGHT, UP
 
 _SIDEWAYS = {**dict.fromkeys((*LEFT, "l", "w"), "left"), **dict.fromkeys((*RIGHT, "r", "e", "side"), "right")}
@@ -26,7 +27,7 @@ def match_cells(cells: Sequence[str], known: Sequence[str]) -> list[str]:
     right, then equally down or up. In the row, prefers the column with equal name, then with equal position, then the
     last column.
     """
-    known_rows, rows = _columns_by_row(known), _columns_by_row(cells)
+    known_rows, rows = columns_by_row(known), columns_by_row(cells)
     found = []
     for cell in cells:
         row, _, column = cell.partition("/")
@@ -44,14 +45,6 @@ def match_cells(cells: Sequence[str], known: Sequence[str]) -> list[str]:
 def same_view(word: str, rows: Sequence[str]) -> str:
     """Return the row named `word`, or else a row facing equally, like 'front' and 'down'; '' without a match."""
     return max((row for row in rows if _likeness(word, row) >= _SAME), key=lambda row: _likeness(word, row), default="")
-
-
-def _columns_by_row(cells: Sequence[str]) -> dict[str, list[str]]:
-    rows: dict[str, list[str]] = {}
-    for cell in cells:
-        row, _, column = cell.partition("/")
-        rows.setdefault(row, []).append(column)
-    return rows
 
 
 def _likeness(row: str, other: str) -> int:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
+from studio.core.set_cells import columns_by_row, numbers_by_row
 from studio.data.images.canvas import clear_hidden, undo_upscaling, upscaling_factor
 from studio.data.sets.layout import GAP
 from studio.data.sets.matching import same_view
@@ -34,7 +35,7 @@ class CellGrid:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The frames' names; numbers if frame names differ between views; '' for a single frame."""
-        frames = [tuple(self.names[cell].partition("/")[2] for cell in cells) for cells in self._frames.values()]
+        frames = [tuple(columns) for columns in columns_by_row(self.names).values()]
         longest = max(frames, key=len, default=())
         is_same = all(longest[: len(own)] == own for own in frames)
         return longest if is_same else tuple(map(str, range(1, len(longest) + 1)))
@@ -50,10 +51,7 @@ class CellGrid:
     @cached_property
     def _frames(self) -> dict[str, list[int]]:
         """The cells by the view's name."""
-        found: dict[str, list[int]] = {}
-        for cell, name in enumerate(self.names):
-            found.setdefault(name.partition("/")[0], []).append(cell)
-        return found
+        return numbers_by_row(self.names)
 
     def cell_of_file(self, name: str) -> int:
         """Return the cell for a file named after a cell: 'down-step.png', 'hero_down_step.png'; GAP without a match.

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-# An entry of Cells.table without a sprite. Equals GAP of studio.data.sets.layout, which exports may not import.
-GAP = -1
+from studio.core import set_cells
+
+GAP = set_cells.GAP  # in Cells.table
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,7 @@ class Cells:
     @cached_property
     def by_row(self) -> dict[str, list[int]]:
         """The indices in `names` of the cells of each row, by row name."""
-        found: dict[str, list[int]] = {}
-        for index, name in enumerate(self.names):
-            found.setdefault(name.partition("/")[0], []).append(index)
-        return found
+        return set_cells.numbers_by_row(self.names)
 
     def rows(self) -> list[Row]:
         """Return the rows that have a sprite, set by set."""
