@@ -12,6 +12,7 @@ from studio.core.arrays import Indices, Mask, Rgba
 from studio.core.events import Event, Progress
 from studio.data.sprites import Sprites
 from studio.engine.devices.auto_batch import AutoBatchSize
+from studio.engine.quality.scores import squared_distances
 from studio.engine.steps.batches import to_device, to_input
 
 _COPY = 1 / 3  # highest distance of a copy, as a share of the distance to the nearest sprite outside the group
@@ -99,19 +100,18 @@ def _nearest(
     sprites: uint8 [N, S, S, 4]. known: premultiplied pixels [M, D]. left_out: bool [N, M], pairs to ignore; a sprite
     without remaining pairs gets an infinite distance. Needs about the memory of the pixels of `at_once` sprites.
     """
-    squares, pixels = (known**2).sum(1), known.shape[1]  # [M]
+    pixels = known.shape[1]
     distances, indices = np.zeros(len(sprites), np.float32), np.zeros(len(sprites), np.int64)
     # Memory per sprite: a row of the distance matrix, and the pixels twice to compare the sprite with the nearest two.
     step = max(1, at_once * pixels // max(len(known), 2 * pixels))
     for start in range(0, len(sprites), step):
         part = slice(start, start + step)
         flat = _flat(sprites[part], known.device)
-        # |a - b|^2 = |a|^2 + |b|^2 - 2 a b, so one matrix product gives all distances: [n, M]
-        apart = (flat**2).sum(1)[:, None] + squares[None, :] - 2 * flat @ known.T
+        apart = squared_distances(flat, known)  # [n, M]
         if left_out is not None:
             apart = apart.masked_fill(torch.from_numpy(left_out[part]).to(known.device), torch.inf)
         nearest = apart.topk(min(2, len(known)), dim=1, largest=False)  # [n, 2]
-        # The products lose the last digits, where nearly equal sprites differ: compare the nearest two exactly.
+        # squared_distances loses the last digits, where nearly equal sprites differ: compare the nearest two exactly.
         exact = (flat[:, None] - known[nearest.indices]).square().sum(2).sqrt()
         exact, order = exact.masked_fill(nearest.values.isinf(), torch.inf).min(dim=1)
         distances[part] = exact.cpu().numpy()

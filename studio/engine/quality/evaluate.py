@@ -198,7 +198,7 @@ def judge(
     apart, known = features.of(first.rgba[:half]), features.of(others.rgba)
     as_real = {
         **scorer.distances(first.rgba),
-        **_distances("training", apart, known),
+        **_distance_scores("training", apart, known),
         "likelihood": likelihood_divergence(apart, stride_subsample(known, _FITTED), features.of(heldout.rgba)),
         **scorer.sprite_scores(heldout.rgba, heldout.labels, nearest_to_heldout, nearest_to_heldout),
     }
@@ -222,9 +222,9 @@ class Scorer:
         """Return the distances between the set `sprites` and the real sprites, by name."""
         values = self._features.of(sprites)
         return {
-            **_distances("heldout", values, self._heldout),
-            **_distances("training", values, self._training),
-            **_distances("fixed", self._fixed.of(sprites), self._heldout_fixed),
+            **_distance_scores("heldout", values, self._heldout),
+            **_distance_scores("training", values, self._training),
+            **_distance_scores("fixed", self._fixed.of(sprites), self._heldout_fixed),
             **vars(overlap(self._heldout, values)),
             "likelihood": likelihood_divergence(values, stride_subsample(self._training, _FITTED), self._heldout),
             "surprisal": self._patches.distance(sprites),
@@ -244,7 +244,7 @@ class Scorer:
         return found
 
 
-def _distances(name: str, values: np.ndarray, real: np.ndarray) -> Scores:
+def _distance_scores(name: str, values: np.ndarray, real: np.ndarray) -> Scores:
     found, frechet = kid(real, values), frechet_distance(real, values)
     return {f"kid_{name}": found.value, f"kid_{name}_error": found.error, f"fd_{name}": frechet}
 

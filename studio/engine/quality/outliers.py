@@ -20,6 +20,7 @@ from studio.engine.devices import detection
 from studio.engine.devices.types import Device
 from studio.engine.quality.evaluate import MIN_SPRITES
 from studio.engine.quality.features import TrainedFeatures, learn_features
+from studio.engine.quality.scores import squared_distances
 from studio.engine.runs.split import split_by_group
 from studio.engine.steps.batches import subsample
 from studio.engine.steps.cpu_threads import with_tuned_threads
@@ -89,13 +90,12 @@ def _check(sprites: Sprites, encoder: Encoder | None) -> Generator[Event, None, 
 def nearest_neighbours(features: Floats) -> Generator[Event, None, tuple[Indices, Floats]]:
     """Return indices and distances of the ten nearest rows, [N, 10] each. features: [N, D]. Yields Progress."""
     wanted = min(_NEIGHBOURS, len(features) - 1)
-    squares = (features**2).sum(1)
     near = np.empty((len(features), wanted), np.int64)
     far = np.empty((len(features), wanted), np.float32)
     step = max(1, _MAX_DISTANCES // max(1, len(features)))
     for start in range(0, len(features), step):
         part = slice(start, start + step)
-        apart = squares[part, None] + squares - 2 * features[part] @ features.T  # squared distances: [n, N]
+        apart = squared_distances(features[part], features)  # [n, N]
         apart[np.arange(len(apart)), np.arange(start, start + len(apart))] = np.inf  # not its own neighbour
         some = np.argpartition(apart, wanted - 1, 1)[:, :wanted]  # the ten smallest, unsorted
         order = np.take_along_axis(apart, some, 1).argsort(1)

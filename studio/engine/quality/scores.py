@@ -5,11 +5,14 @@ copies.
 """
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 Features = NDArray[np.float64]
+Matrix = TypeVar("Matrix", NDArray[np.float64], NDArray[np.float32], Tensor)
 
 _ITERATIONS = 30
 _NARROWEST = 1e-3  # lowest variance, as a share of the first estimate
@@ -78,7 +81,7 @@ def overlap(real: Features, new: Features) -> Overlap:
     A sprite's radius reaches to the fifth neighbour in its set. precision: new sprites within a real sprite's radius.
     recall: real sprites within a new sprite's radius. coverage: real sprites with a new sprite in their radius.
     """
-    across = _distances(real, new)  # [N real, M new]
+    across = _clipped_squares(real, new)  # [N real, M new]
     radius_real, radius_new = _squared_radius(real)[:, None], _squared_radius(new)[None, :]
     return Overlap(
         precision=float((across <= radius_real).any(0).mean()),
@@ -106,7 +109,7 @@ def likelihood_divergence(new: Features, training: Features, heldout: Features) 
     maximize the likelihood of the training sprites. Unrealistic sprites raise the score; copies raise the score, too,
     because their width shrinks towards 0. Compare only sets of equal size.
     """
-    to_training, to_heldout = _distances(training, new), _distances(heldout, new)
+    to_training, to_heldout = _clipped_squares(training, new), _clipped_squares(heldout, new)
     variances = np.full(len(new), to_training.min(1).mean() / new.shape[1])
     narrowest = _NARROWEST * variances
     for _ in range(_ITERATIONS):  # expectation maximization with fixed means and equal weights
@@ -116,6 +119,16 @@ def likelihood_divergence(new: Features, training: Features, heldout: Features) 
         variances = spread.clip(min=narrowest)  # M step
     likelihoods = np.logaddexp.reduce(_log_densities(to_heldout, variances, new.shape[1]), axis=1) - np.log(len(new))
     return float(-likelihoods.mean() / new.shape[1])
+
+
+def squared_distances(first: Matrix, second: Matrix) -> Matrix:
+    """Return the squared distances [N, M] between all pairs of rows, [N, D] and [M, D].
+
+    A squared distance near 0 loses its last digits and may be slightly negative.
+    """
+    # |a - b|^2 = |a|^2 + |b|^2 - 2 a b, so one matrix product gives all distances.
+    squares: Matrix = (first**2).sum(1)[:, None] + (second**2).sum(1)[None, :] - 2 * first @ second.T
+    return squares
 
 
 def _log_densities(squares: Features, variances: NDArray[np.float64], width: int) -> Features:
@@ -128,13 +141,12 @@ def _kernel(first: Features, second: Features) -> Features:
     return np.asarray((first @ second.T / first.shape[1] + 1) ** 3)
 
 
-def _distances(first: Features, second: Features) -> Features:
-    """Return the squared distances [N, M] between all pairs of rows."""
-    squares = (first**2).sum(1)[:, None] + (second**2).sum(1)[None, :] - 2 * first @ second.T
-    return np.asarray(squares.clip(min=0))
+def _clipped_squares(first: Features, second: Features) -> Features:
+    """Return the squared distances [N, M] between all pairs of rows, at least 0."""
+    return squared_distances(first, second).clip(min=0)
 
 
 def _squared_radius(features: Features) -> NDArray[np.float64]:
     """Return squared distances from a row to the fifth neighbour, or the farthest in smaller sets: float64 [N]."""
     nearest = min(_NEIGHBOURS, len(features) - 1)
-    return np.asarray(np.partition(_distances(features, features), nearest, axis=1)[:, nearest])
+    return np.asarray(np.partition(_clipped_squares(features, features), nearest, axis=1)[:, nearest])

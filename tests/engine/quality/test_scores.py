@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
-from studio.engine.quality.scores import frechet_distance, kid, likelihood_divergence, overlap, probability_below
+from studio.engine.quality.scores import (
+    frechet_distance,
+    kid,
+    likelihood_divergence,
+    overlap,
+    probability_below,
+    squared_distances,
+)
 
 
 def _normal(count: int, width: int = 6, shift: float = 0.0, seed: int = 0) -> np.ndarray:
@@ -101,3 +109,10 @@ def test_likelihood_divergence_is_least_for_similar_sprites() -> None:
         "half copies": np.concatenate([training[:150], same[:150]]),
     }.items():
         assert likelihood_divergence(other, training, heldout) > least + 0.02, name
+
+
+def test_squared_distances_of_arrays_and_tensors() -> None:
+    first, second = np.array([[0, 0], [1, 2]], np.float32), np.array([[3, 4], [1, 2], [0, 0]], np.float32)
+    found = squared_distances(first, second)
+    assert found.dtype == np.float32 and found.tolist() == [[25, 5, 0], [8, 0, 5]]
+    assert squared_distances(torch.from_numpy(first), torch.from_numpy(second)).tolist() == found.tolist()
