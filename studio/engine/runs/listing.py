@@ -4,17 +4,17 @@ import contextlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from studio.core import file_systems, files, formatting, paths, records
 from studio.core.errors import RunError
 from studio.core.events import Event, Events
+from studio.core.names import nfc
 from studio.engine.runs import folder
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, wrap_read_errors
 from studio.engine.runs.metrics import newest_loss_line
-from studio.engine.runs.notes import RunNotes, display_name, read_notes
+from studio.engine.runs.notes import RunNotes, display_name, folder_name, read_notes
 
 _FILE, _MAX_REMEMBERED = "known_runs.json", 1000
 
@@ -34,11 +34,12 @@ class RunSummary:
     saved_step: int = 0  # the newest checkpoint's step, 0 without a checkpoint
     step: int = 0  # trained so far; during a training, newer than `progress`
     elapsed_s: float = 0.0
+    folder_name: str = ""  # of a link's target; '' stands for the path's name
 
-    @cached_property
+    @property
     def title(self) -> str:
         """The run's display name: the user's name for the run, or the folder's name."""
-        return display_name(self.path, self.notes)
+        return self.notes.name or self.folder_name or nfc(self.path.name)
 
 
 @dataclass(frozen=True)
@@ -93,12 +94,12 @@ def _may_be_run(path: Path) -> bool:
 
 def summarise(path: Path) -> RunSummary:
     """Read a run folder and return its summary. An unreadable run has the standing 'damaged' and a problem text."""
-    run, notes = RunDir(path), read_notes(path)
+    run, notes, name = RunDir(path), read_notes(path), folder_name(path)  # here, because resolving a link may be slow
     try:
         record, is_busy = run.record(), run.is_busy()
         progress = run.progress()  # read after is_busy: a training writes its end before it releases the lock
     except RunError as error:
-        return RunSummary(path, None, None, "damaged", str(error), notes)
+        return RunSummary(path, None, None, "damaged", str(error), notes, folder_name=name)
     standing: RunStatus = progress.state
     if is_busy:
         standing = "training"
@@ -107,7 +108,7 @@ def summarise(path: Path) -> RunSummary:
     step, elapsed_s = progress.step, progress.elapsed_s
     if standing == "training":
         step, elapsed_s = _newest_tick_end(path) or (step, elapsed_s)
-    return RunSummary(path, record, progress, standing, "", notes, run.saved_step(), step, elapsed_s)
+    return RunSummary(path, record, progress, standing, "", notes, run.saved_step(), step, elapsed_s, name)
 
 
 def _newest_tick_end(path: Path) -> tuple[int, float] | None:

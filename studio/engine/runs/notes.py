@@ -59,7 +59,7 @@ def change_notes(
         before.starred if starred is None else starred,
         before.tags if tags is None else split_tags(" ".join(tags)),
     )
-    if notes.name == _folder_name(run):
+    if notes.name == folder_name(run):
         notes = dataclasses.replace(notes, name="")
     check_notes(notes)
     if notes != before:
@@ -77,9 +77,14 @@ def split_tags(text: str) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def display_name(run: Path, notes: RunNotes | None = None) -> str:
-    """Return the run's display name: the user's name for the run, or the folder's name. notes: None reads the file."""
-    return (read_notes(run) if notes is None else notes).name or _folder_name(run)
+def display_name(run: Path) -> str:
+    """Return the run's display name: the user's name for the run, or the folder's name."""
+    return read_notes(run).name or folder_name(run)
+
+
+def folder_name(run: Path) -> str:
+    """Return the name of the run's folder. For a link, return the name of its target."""
+    return nfc(run.resolve().name)
 
 
 def check_notes(notes: RunNotes) -> None:
@@ -94,11 +99,6 @@ def check_notes(notes: RunNotes) -> None:
             raise UsageError(f"{what} has at most {most:,} characters, not {length:,}.")
     if len(notes.tags) > MAX_TAGS:
         raise UsageError(f"A run has at most {MAX_TAGS} tags, not {len(notes.tags)}.")
-
-
-def _folder_name(run: Path) -> str:
-    """Return the name of the run's folder. For a link, return the name of its target."""
-    return nfc(run.resolve().name)
 
 
 def _read(run: Path) -> RunNotes:

@@ -22,7 +22,7 @@ from studio.engine.runs import listing
 from studio.engine.runs.analysis.confused import confused_sprites
 from studio.engine.runs.history import HistoryRead, RunReader
 from studio.engine.runs.listing import RunsListed, RunSummary
-from studio.engine.runs.notes import RunNotes, display_name
+from studio.engine.runs.notes import RunNotes, folder_name
 from studio.engine.runs.queue import queued_runs
 
 SHORT_JOB: JobOptions = {"urgent": True, "cancellable": False}  # urgent: don't wait for an import of minutes
@@ -104,7 +104,7 @@ class RunList(QObject):
     def title_of(self, path: Path) -> str:
         """Return a run's display name."""
         run = self.at(path)
-        return display_name(path, RunNotes()) if run is None else run.title
+        return folder_name(path) if run is None else run.title
 
     def set_notes(self, path: Path, notes: RunNotes) -> None:
         """Change a listed run's notes without reading the runs again."""
