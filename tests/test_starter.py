@@ -31,7 +31,7 @@ from studio.recipes.generator import Generator
 from tests.conftest import make_sprites
 
 GENERATOR = Generator()
-CONFIG = replace(GENERATOR.small, colours=256, steps=2, threads=1, seed=3, flip=True)
+CONFIG = replace(GENERATOR.small, colours=256, levels="3", steps=2, threads=1, seed=3, flip=True)
 TURN = Recolouring(turn=2.0, direction=-1.0, bend=0.5, phase=1.0, chroma=1.4)
 
 
@@ -129,7 +129,7 @@ def test_training_is_repeatable_and_its_file_starts_a_network(tmp_path: Path, mo
     assert all(weights[name].equal(again[name]) for name in weights)
     assert not all(weights[name].equal(plain[name]) for name in weights)
     weights["label.weight"] = weights["label.weight"][-1:]
-    settings = {name: getattr(CONFIG, name) for name in GENERATOR.fixed_by_weights}
+    settings = GENERATOR.fixed_settings(CONFIG, 32)
     building.save(tmp_path / "it", weights, StarterInfo("generator", settings, 32, 2, "trial", "0"))
     parent = parse_starter((tmp_path / "it").read_bytes(), "CC0-1.0")
     spec = Spec(64, ("sword",))

@@ -66,7 +66,7 @@ def main() -> None:
     config = recipe.Config(steps=chosen.steps, width=WIDTH, flip=True, seed=SEED, holdout=0.02, threads=1)
     weights = train(sprites, recipe, config)
     learnt = {name for name, _ in recipe.build(config, Spec.of(sprites)).named_parameters()}  # the rest is computed
-    settings = {name: getattr(config, name) for name in recipe.fixed_by_weights}
+    settings = recipe.fixed_settings(config, sprites.size)
     about = StarterInfo(recipe.name, settings, sprites.size, chosen.steps, sprites.title, sprites.fingerprint, CELLS)
     save(chosen.out, {name: tensor for name, tensor in weights.items() if name in learnt}, about)
 

@@ -285,6 +285,10 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         presets = self.presets(budget)
         return presets[len(presets) // 2].changes if presets else {}
 
+    def fixed_settings(self, config: ConfigT, size: int) -> dict[str, Value]:
+        """Return the settings `fixed_by_weights` of a network trained on sprites of this size, by name."""
+        return {name: getattr(config, name) for name in self.fixed_by_weights}
+
     def cost(self, size: int) -> float:
         """Return the training time for a sprite, relative to the device's speed test. size: sprite width in pixels.
 

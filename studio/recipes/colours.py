@@ -26,7 +26,7 @@ _NEVER = 1e4  # subtracted from the logits of unused entries: exp(-1e4) is 0, an
 _FREQUENCIES = (1.5, 3.0, 6.0, 12.0)  # frequencies of a colour's sinusoidal features
 _CRISP_FROM = 0.94  # from this time on, just before the last step, take the most likely colour
 _CACHED_LOGITS = 2**18  # 1 MiB of float32, which fits into the L2 cache of most CPUs
-_TRAINED_PIXELS = 512, 2048  # bounds for half of a sprite's pixels: neighbouring rows teach nearly the same
+_TRAINED_PIXELS = 512, 1024  # bounds for half of a sprite's pixels: neighbouring rows teach nearly the same
 _SOFTENED = 0.97  # multiplies the logits before _CRISP_FROM: on sampled states the network is slightly overconfident
 SHARPEST = 100.0  # multiplies the logits from _CRISP_FROM on: only the most likely colour remains
 

@@ -65,6 +65,11 @@ class GeneratorConfig(TrainingConfig):
     width: int = setting(
         64, "Channels of the network. More channels learn finer detail and train slower.", low=16, high=512
     )
+    levels: str = setting(
+        "auto", "Resolutions that the network works at, each half of the one before. With four, a network sees a large "
+        "sprite as a whole. Auto: 3, from 48 pixels on 4.",
+        choices=("auto", "3", "4"), legacy_default="3", advanced=True,
+    )  # fmt: skip
     class_dropout: float = setting(
         0.1, "Share of sprites trained without their class and attributes, which classifier-free guidance needs.",
         low=0.0, high=1.0, advanced=True, low_text="Off", former_name="label_drop",
@@ -96,6 +101,7 @@ _CLASS_DROPOUT = 0.5
 # Share of class and values hidden from each block of the network. Without it, the network learns pairs of values by
 # heart, and draws an unseen pair like a similar pair.
 _BLOCK_DROPOUT = 0.6
+_LARGE = 48  # pixels; sprites from this size on need four levels
 _VELOCITY_SHARE = 0.5  # weight of the velocity's MSE beside the cross-entropy
 # Progress at the first inpainting masks: earlier masks make new sprites up to 10 % worse, and inpainting no better.
 _INPAINT_FROM = 0.8
@@ -123,7 +129,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     )  # fmt: skip
     solver = CONSTANTS
     stages = (_INPAINT_FROM,)
-    fixed_by_weights = ("width", "colours")
+    fixed_by_weights = ("width", "colours", "levels")
     # The usual rate would soon overwrite the parent's weights. Decay from the start leads to fewer copies.
     fine_tuning = MappingProxyType({"learning_rate": 1e-3, "lr_decay_share": 1.0})
 
@@ -138,11 +144,18 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         )
 
     def cost(self, size: int) -> float:
-        return super().cost(size if size < 96 else size // 2)  # UNet halves the resolution once more
+        # From 96 pixels on, UNet halves the resolution once more. Four levels cost as much as fewer pixels with three.
+        return super().cost(size // 2 if size >= 96 else round(0.8 * size) if size >= _LARGE else size)
+
+    def fixed_settings(self, config: GeneratorConfig, size: int) -> dict[str, Value]:
+        return {**super().fixed_settings(config, size), "levels": str(_levels(config, size))}
 
     def arguments(self, config: GeneratorConfig, spec: Spec) -> dict[str, Value]:
         classes = len(spec.class_names)
-        return {"size": spec.size, "classes": classes, "width": config.width, "colours": config.colours}
+        levels = _levels(config, spec.size)
+        return {
+            "size": spec.size, "classes": classes, "width": config.width, "colours": config.colours, "levels": levels,
+        }  # fmt: skip
 
     def attribute_arguments(self, spec: Spec) -> dict[str, Value]:
         return {"classes": len(spec.labels)} if spec.attributes else {}
@@ -270,6 +283,11 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     @staticmethod
     def student(network: UNet) -> Student:
         return few_step.FewStepStudent(network)
+
+
+def _levels(config: GeneratorConfig, size: int) -> int:
+    """Return the levels of the network for sprites of this size."""
+    return (4 if size >= _LARGE else 3) if config.levels == "auto" else int(config.levels)
 
 
 def _attribute_loss(network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:

@@ -29,15 +29,16 @@ class UNet(nn.Module):
     and in the last step the most likely colour. With 0 colours the network predicts RGBA.
 
     The network works at half resolution through pixel-unshuffle (a quarter from 96 pixels on) and has two coarser
-    levels of the same width, because in short trainings the finest level contributes most. S may be any size: the
-    border is padded.
+    levels of the same width, because in short trainings the finest level contributes most. With four `levels`, the
+    three levels work at half of this resolution again, inside an outer level of two blocks: large sprites need a coarse
+    level that sees the whole sprite. S may be any size: the border is padded.
     """
 
-    def __init__(self, size: int, classes: int, width: int, colours: int = 0) -> None:
+    def __init__(self, size: int, classes: int, width: int, colours: int = 0, levels: int = 3) -> None:
         super().__init__()
-        self.size, self.classes = size, classes
+        self.size, self.classes, self.levels = size, classes, levels
         self.patch = 2 if size < 96 else 4
-        self.padding = -size % (4 * self.patch)
+        self.padding = -size % (2 ** (levels - 1) * self.patch)
         condition, pixels = 4 * width, 4 * self.patch**2
         features = _PIXEL_FEATURES // self.patch if colours else 4
         self.time = nn.Sequential(
@@ -52,13 +53,17 @@ class UNet(nn.Module):
                 [ResidualBlock(width + (joined if i == 0 else 0), width, condition) for i in range(count)]
             )
 
-        # R: the padded size divided by the patch size, 16 for sprites of 32 pixels.
-        self.enter, self.down1 = nn.Conv2d(pixels, width, 3, 1, 1), blocks(3)  # [B, width, R, R]
+        self.enter = nn.Conv2d(pixels, width, 3, 1, 1)
+        if levels == 4:  # [B, width, 2 R, 2 R]
+            self.down0, self.pool0 = blocks(1), nn.Conv2d(width, width, 3, 2, 1)
+            self.rise0, self.up0 = nn.Conv2d(width, width, 1), blocks(1, joined=width)
+        # R: 16 for sprites of 32 pixels, the padded size divided by the patch size; with four levels half of this.
+        self.down1 = blocks(3)  # [B, width, R, R]
         self.pool1, self.down2 = nn.Conv2d(width, width, 3, 2, 1), blocks(2)  # [B, width, R / 2, R / 2]
         self.pool2, self.bottom, self.attend = nn.Conv2d(width, width, 3, 2, 1), blocks(2), Attention(width)
         self.rise2, self.up2 = nn.Conv2d(width, width, 1), blocks(2, joined=width)
         self.rise1, self.up1 = nn.Conv2d(width, width, 1), blocks(3, joined=width)
-        self.blocks = sum(map(len, (self.down1, self.down2, self.bottom, self.up2, self.up1)))
+        self.blocks = sum(isinstance(module, ResidualBlock) for module in self.modules())
         self.norm, self.leave = group_norm(width), nn.Conv2d(width, features * self.patch**2, 3, 1, 1)
         self.head = PaletteHead(features, colours) if colours else None
         self.keep = nn.Conv2d(self.patch**2, width, 3, 1, 1, bias=False)
@@ -106,6 +111,10 @@ class UNet(nn.Module):
         fine = self.enter(F.pixel_unshuffle(F.pad(x, border, value=-1.0), self.patch))
         if keep is not None:
             fine = fine + self.keep(F.pixel_unshuffle(F.pad(keep, border), self.patch))
+        finest = fine  # [B, width, 2 R, 2 R] with four levels
+        if self.levels == 4:
+            finest = self.down0[0](fine, next(conditions))
+            fine = self.pool0(finest)
         for block in self.down1:
             fine = block(fine, next(conditions))
         coarse = self.pool1(fine)  # [B, width, R / 2, R / 2]
@@ -120,6 +129,9 @@ class UNet(nn.Module):
         h = torch.cat([F.interpolate(self.rise1(h), scale_factor=2.0, mode="nearest"), fine], 1)
         for block in self.up1:
             h = block(h, next(conditions))
+        if self.levels == 4:
+            h = torch.cat([F.interpolate(self.rise0(h), scale_factor=2.0, mode="nearest"), finest], 1)
+            h = self.up0[0](h, next(conditions))
         return F.pixel_shuffle(self.leave(F.hardswish(self.norm(h))), self.patch)[:, :, : self.size, : self.size]
 
 

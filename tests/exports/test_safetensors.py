@@ -25,7 +25,7 @@ def test_its_header_tells_all_about_the_model(tmp_path: Path) -> None:
         assert set(file.keys()) == set(model.network.state_dict())
     assert about["format"] == "pt" and about["format_version"] == "1" and about["recipe"] == "generator"
     assert json.loads(about["class_names"]) == list(CLASS_NAMES)
-    arguments = {"size": 8, "classes": 3, "width": 16, "colours": 32}
+    arguments = {"size": 8, "classes": 3, "width": 16, "colours": 32, "levels": 3}
     assert json.loads(about["architecture"]) == {"class": "UNet", "arguments": arguments}
     assert catalog.recipe("generator").Config.from_json(json.loads(about["config"])).to_json() == model.config
     assert about["size"] == "8" and about["step"] == "123" and about["started_from"] == "[]"

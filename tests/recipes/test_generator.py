@@ -19,12 +19,33 @@ from tests.conftest import make_sprites, with_numbers, with_tones
 
 
 @pytest.mark.parametrize("colours", [0, 7])
-@pytest.mark.parametrize("size", [8, 20, 24, 32, 100])
-def test_network_accepts_any_size(size: int, colours: int) -> None:
-    network = UNet(size, classes=2, width=16, colours=colours).eval()
+@pytest.mark.parametrize(("size", "levels"), [(8, 3), (20, 3), (24, 3), (32, 4), (56, 4), (64, 3), (100, 3), (100, 4)])
+def test_network_accepts_any_size(size: int, levels: int, colours: int) -> None:
+    network = UNet(size, classes=2, width=16, colours=colours, levels=levels).eval()
     x, t, y = torch.randn(2, 4, size, size), torch.tensor([0.1, 0.9]), torch.tensor([0, 2])
     with torch.no_grad():
         assert network(x, t, y).shape == x.shape
+
+
+def test_large_sprites_get_a_fourth_level() -> None:
+    recipe, usual = Generator(), Generator.Config(width=16, colours=0)
+    levels = {size: recipe.arguments(usual, Spec(size, ()))["levels"] for size in (16, 32, 47, 48, 64, 256)}
+    assert levels == {16: 3, 32: 3, 47: 3, 48: 4, 64: 4, 256: 4}
+    assert recipe.arguments(usual.replace(levels="3"), Spec(64, ()))["levels"] == 3
+    assert recipe.arguments(usual.replace(levels="4"), Spec(32, ()))["levels"] == 4
+
+
+def test_weights_fix_the_levels_for_sprites_of_any_size() -> None:
+    recipe, usual = Generator(), Generator.Config(width=16, colours=8)
+    assert recipe.fixed_settings(usual, 32) == {"width": 16, "colours": 8, "levels": "3"}
+    assert recipe.fixed_settings(usual, 64)["levels"] == "4"
+    assert recipe.fixed_settings(usual.replace(levels="3"), 64)["levels"] == "3"
+
+
+def test_run_from_before_levels_has_three() -> None:
+    older = {name: value for name, value in Generator.Config().to_json().items() if name != "levels"}
+    network = Generator().build(Generator.Config.from_json(older).replace(width=16), Spec(64, ("a",)))
+    assert network.levels == 3 and not hasattr(network, "down0")
 
 
 def test_network_is_conditioned_on_augmentation() -> None:
@@ -219,8 +240,9 @@ def test_attributes_reach_the_network_and_are_dropped_at_random(monkeypatch: pyt
     assert seen[1].tolist() == [[0, 1, 1, 0, 1, 0], [0, 1, 0, 0, 1, 0]]
 
 
-def test_blocks_of_the_network_can_have_labels_of_their_own() -> None:
-    network = UNet(8, classes=2, width=16)
+@pytest.mark.parametrize("levels", [3, 4])
+def test_blocks_of_the_network_can_have_labels_of_their_own(levels: int) -> None:
+    network = UNet(8, classes=2, width=16, levels=levels)
     for weights in network.requires_grad_(False).parameters():
         torch.nn.init.normal_(weights, std=0.2)  # some are zeros at first
     x, t = torch.randn(2, 4, 8, 8), torch.tensor([0.2, 0.6])

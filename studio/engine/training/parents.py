@@ -143,8 +143,7 @@ def load_start(run: RunDir, record: RunRecord, network: nn.Module) -> None:
 
 def settings_fixed_by(record: RunRecord, recipe: Recipe) -> dict[str, Value]:
     """Return the settings that a run's weights fix for trainings from these weights. Raises UsageError."""
-    config = recipe.Config.from_json(record.config)
-    return {name: getattr(config, name) for name in recipe.fixed_by_weights}
+    return recipe.fixed_settings(recipe.Config.from_json(record.config), record.size)
 
 
 @cache

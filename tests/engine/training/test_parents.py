@@ -103,7 +103,7 @@ def test_starter_belongs_to_the_generator() -> None:
     info, path = starter_info("generator"), paths.assets() / "starter" / "starter.safetensors"
     assert info is not None and all(one.stat().st_size <= 4_000_000 for one in path.parent.glob("*.safetensors"))
     parent = load_parent(STARTER, GENERATOR)
-    assert parent.settings == info.settings == {"width": 32, "colours": 256}
+    assert parent.settings == info.settings == {"width": 32, "colours": 256, "levels": "3"}
     (itself,) = parent.ancestors
     assert (itself.title, itself.sha256) == (STARTER, hashlib.sha256(path.read_bytes()).hexdigest())
     spec = Spec(16, ("sword", "shield"))
