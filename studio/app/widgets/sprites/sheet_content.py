@@ -60,7 +60,7 @@ class SheetContent:
         return f"{about}. {PAIRS}" if self.originals is not None else about
 
     def places(self, area: QSize, ratio: float, metrics: QFontMetrics) -> SheetViewLayout:
-        """Return the places of the sprites in an area, without captions if these would be unreadable.
+        """Return the places of the sprites in an area, without captions if unreadable or if they shrink the sprites.
 
         area: in logical pixels. ratio: device pixels for a logical pixel.
         """
@@ -76,7 +76,9 @@ class SheetContent:
         found = fill(caption=QSize(longest, metrics.height()))
         readable = min(longest, _READABLE * metrics.averageCharWidth())
         has_room = found.boxes[0].width() >= readable and found.boxes[-1].bottom() < area.height()
-        return found if has_room else fill(caption=none)
+        bare, whole = fill(caption=none), size / ratio  # whole: side of a sprite that is not shrunk
+        shrinks = found.boxes[0].height() - found.caption < whole <= bare.boxes[0].height()
+        return found if has_room and not shrinks else bare
 
     def _places_of_sets(self, area: QSize, ratio: float, metrics: QFontMetrics) -> SheetViewLayout:
         """Return the places of sets, without the names of cells if these would make the sprites smaller."""

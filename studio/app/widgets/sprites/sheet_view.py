@@ -62,7 +62,7 @@ class SpriteSheetView(QWidget):
         self._refresh()
 
     def places(self) -> SheetViewLayout:
-        """Return the places of the sprites in the widget, without captions if these would be unreadable."""
+        """Return the places of the sprites in the widget; see `SheetContent.places` for the captions."""
         return self._shown.places(self.size(), self.devicePixelRatioF(), self.fontMetrics())
 
     def visible_count(self) -> int:

@@ -58,6 +58,17 @@ def test_large_sprites_shrink_until_all_fit(sheet: SpriteSheetView) -> None:
     assert all(sheet.rect().contains(box) for box in boxes) and boxes[0].width() >= 48
 
 
+def test_captions_give_way_before_sprites_shrink(sheet: SpriteSheetView) -> None:
+    sheet.set_sprites(SPRITES[:1].repeat(16, 0).repeat(8, 1).repeat(8, 2), ["class"] * 16)  # 64 x 64 pixels
+    sides = {}
+    for height in (150, 165, 240):
+        sheet.resize(600, height)
+        places = sheet.places()
+        sides[height] = places.boxes[0].height() - places.caption, places.caption > 0
+        assert all(sheet.rect().contains(box) for box in places.boxes)
+    assert sides == {150: (64, False), 165: (64, False), 240: (64, True)}
+
+
 def test_pairs_show_the_original_on_the_left(sheet: SpriteSheetView) -> None:
     original, made = (np.full((2, 8, 8, 4), colour, np.uint8) for colour in ((200, 0, 0, 255), (0, 0, 200, 255)))
     sheet.set_sprites(made, ["a", "b"], original)
