@@ -286,7 +286,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         return presets[len(presets) // 2].changes if presets else {}
 
     def fixed_settings(self, config: ConfigT, size: int) -> dict[str, Value]:
-        """Return the settings `fixed_by_weights` of a network trained on sprites of this size, by name."""
+        """Return the values of `fixed_by_weights`, by setting, of a network trained on sprites of this size."""
         return {name: getattr(config, name) for name in self.fixed_by_weights}
 
     def cost(self, size: int) -> float:

@@ -66,8 +66,8 @@ class GeneratorConfig(TrainingConfig):
         64, "Channels of the network. More channels learn finer detail and train slower.", low=16, high=512
     )
     levels: str = setting(
-        "auto", "Resolutions that the network works at, each half of the one before. With four, a network sees a large "
-        "sprite as a whole. Auto: 3, from 48 pixels on 4.",
+        "auto", "Number of resolutions in the network; each level has half the resolution of the level before. With "
+        "four levels, the network sees a large sprite as a whole. Auto: 3 levels, from 48 pixels on 4.",
         choices=("auto", "3", "4"), legacy_default="3", advanced=True,
     )  # fmt: skip
     class_dropout: float = setting(
@@ -144,7 +144,8 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         )
 
     def cost(self, size: int) -> float:
-        # From 96 pixels on, UNet halves the resolution once more. Four levels cost as much as fewer pixels with three.
+        # From 96 pixels on, UNet halves the resolution once more. With four levels, a sprite takes as long as a smaller
+        # sprite, of four fifths of the size, with three levels.
         return super().cost(size // 2 if size >= 96 else round(0.8 * size) if size >= _LARGE else size)
 
     def fixed_settings(self, config: GeneratorConfig, size: int) -> dict[str, Value]:

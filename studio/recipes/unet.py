@@ -30,8 +30,8 @@ class UNet(nn.Module):
 
     The network works at half resolution through pixel-unshuffle (a quarter from 96 pixels on) and has two coarser
     levels of the same width, because in short trainings the finest level contributes most. With four `levels`, the
-    three levels work at half of this resolution again, inside an outer level of two blocks: large sprites need a coarse
-    level that sees the whole sprite. S may be any size: the border is padded.
+    three levels work at half of this resolution, between the two blocks of an outer level: a large sprite needs a level
+    so coarse that the network sees the whole sprite. S may be any size: the border is padded.
     """
 
     def __init__(self, size: int, classes: int, width: int, colours: int = 0, levels: int = 3) -> None:

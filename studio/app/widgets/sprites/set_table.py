@@ -89,7 +89,7 @@ class SetDelegate(QStyledItemDelegate):
         self.chosen: NDArray[np.bool_] = np.zeros(0, np.bool_)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Draw a cell. Keep this method fast: thousands of cells call it."""
+        """Draw a cell. Keep this method fast: a table has thousands of cells."""
         area, state, row, column = option.rect, option.state.value, index.row(), index.column()
         sprite = self._model.sprite(row, column)
         if sprite != GAP:

@@ -76,7 +76,7 @@ class SheetContent:
         found = fill(caption=QSize(longest, metrics.height()))
         readable = min(longest, _READABLE * metrics.averageCharWidth())
         has_room = found.boxes[0].width() >= readable and found.boxes[-1].bottom() < area.height()
-        bare, whole = fill(caption=none), size / ratio  # whole: side of a sprite that is not shrunk
+        bare, whole = fill(caption=none), size / ratio  # whole: side of a sprite at full size
         shrinks = found.boxes[0].height() - found.caption < whole <= bare.boxes[0].height()
         return found if has_room and not shrinks else bare
 
