@@ -25,7 +25,7 @@ from studio.core.threads import run_in_thread, run_in_threads
 from studio.data.attributes.reading import parse_names
 from studio.data.doctor.class_spelling import spelling_groups
 from studio.data.doctor.findings import MERGE_CLASSES, SPLITS_AS_CLASSES, FixOffered
-from studio.data.doctor.fixes import apply_fixes, exclusion_filter, unmatched_patterns
+from studio.data.doctor.fixes import apply_fixes, unmatched_patterns
 from studio.data.edits import Edits
 from studio.data.files.scratch import MEMORY_LIMIT, writable_folder
 from studio.data.files.source_files import MAX_FILES, ImportIssue, SkippedItem
@@ -38,17 +38,17 @@ from studio.data.import_result import (
 from studio.data.importing.assemble import assemble
 from studio.data.importing.class_moves import apply_edits, moved_by_class
 from studio.data.importing.import_buffer import ImportBuffer
-from studio.data.importing.set_places import notices_on_sets, options_of_sets, share_grid
-from studio.data.importing.sheet_grids import match_sheet_grids, parse_sheet_grids
+from studio.data.importing.set_places import notices_on_sets, options_of_sets
+from studio.data.importing.sheet_detection import choose_grids
+from studio.data.importing.sheet_grids import parse_sheet_grids
 from studio.data.labels.lookup import read_labels
-from studio.data.options import ImportOptions, SheetGrid
+from studio.data.options import ImportOptions
 from studio.data.palettes.files import load_palette
 from studio.data.reading.finding import FoundFiles, Root, resolve_roots, title_of_roots, walk_files
 from studio.data.reading.read import all_sources
 from studio.data.reading.reader_pool import read_files
 from studio.data.reading.splits import SplitFolders, remove_split_folders
 from studio.data.sets.table import read_set_tables
-from studio.data.sheets.recognising import SheetCandidate, most_likely_grid, vote_on_sheets
 from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sources.base import Source
 from studio.data.store import import_cache
@@ -232,60 +232,13 @@ def _read_and_assemble(
     tables, problems_of_tables = yield from read_set_tables(files if options.sets in ("auto", "csv") else [])
     buffer = ImportBuffer(files, folder)
     yield from read_files(files, sources, options, buffer.put)
-    sheets, grids = yield from _choose_grids(buffer, files, options)
+    sheets, grids = yield from choose_grids(buffer, files, options)
     if grids:
         buffer.drop(grids.keys())
         yield from read_files(files, sources, options, buffer.put, grids)
     issues = [*problems, *unreadable, *problems_of_tables]
     assembling = assemble(buffer, options, title, issues, labels, sheets, folder, tables)
     return (yield from run_in_thread(assembling, len(files), "files assembled"))
-
-
-def _choose_grids(
-    buffer: ImportBuffer, files: FoundFiles, options: ImportOptions
-) -> Generator[Event, None, tuple[dict[int, SheetCandidate], dict[int, SheetGrid]]]:
-    """Decide which images are sheets; return the detected sheets, and the grids for slicing, by file number."""
-    twins = {key: (files[key].name.rpartition("/")[0], size) for key, size in buffer.sheet_sizes.items()}
-    sheets = vote_on_sheets(buffer.candidates, twins)
-    if options.uses_detected_grids:
-        sheets |= _further_sheets(buffer, sheets, options.size)
-    if options.sets == "sheets" and options.uses_detected_grids:
-        sheets = share_grid(buffer, options, sheets)
-    own = yield from _grids_from_options(files, options.sheet_grids)
-    sheets |= {number: replace(sheets[number], grid=grid) for number, grid in own.items() if number in sheets}
-    detected = {number: sheet.grid for number, sheet in sheets.items()} if options.uses_detected_grids else {}
-    return sheets, detected | own
-
-
-def _further_sheets(buffer: ImportBuffer, sheets: Mapping[int, SheetCandidate], size: int) -> dict[int, SheetCandidate]:
-    """Return further images to slice by a grid, though their grids are less certain, by file number.
-
-    With a canvas size, these are images larger than the canvas; without, all candidates if `sheets` is empty.
-    """
-    further: dict[int, SheetCandidate] = {}
-    if sheets and not size:
-        return further
-    for number, candidates in buffer.candidates.items():
-        sheet = None if number in sheets else most_likely_grid(candidates)
-        if sheet is not None and (not size or max(buffer.sheet_sizes[number]) > size):
-            further[number] = sheet
-    return further
-
-
-def _grids_from_options(files: FoundFiles, text: str) -> Generator[Event, None, dict[int, SheetGrid]]:
-    """Parse ImportOptions.sheet_grids; return grids by file number. Yields notices on unknown names."""
-    if not text:
-        return {}
-    numbers: dict[str, int] = {}
-    for number in range(len(files)):
-        numbers.setdefault(files[number].name, number)
-        yield Progress(number, len(files), "files checked")
-    grids = match_sheet_grids(text, numbers)
-    for pattern in parse_sheet_grids(text):
-        if not any(map(exclusion_filter(pattern), grids)):
-            hint = "Correct the name in the grids for individual sheets."
-            yield Notice("warning", f"No sheet matches {pattern!r}.", hint)
-    return {numbers[name]: grid for name, grid in grids.items()}
 
 
 def _store_in_cache(entry: Path | None, result: ImportResult) -> Generator[Event, None, ImportResult]:

@@ -2,7 +2,7 @@
 
 Reader threads score pictures independently. Then the files vote: a tile size found in many files decides for a picture
 with several possible grids or with little evidence. A folder's sheets also vote for the folder's other pictures of
-equal size.
+equal size, and a few odd sheets among many single sprites of equal size are single sprites, too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from studio.data.images.canvas import LARGE_PICTURE, as_uint32
 from studio.data.options import MAX_SHEET_SPRITES, SheetGrid
 from studio.data.sheets.cells import GridCells, SummedAreaTable, find_cells
 from studio.data.sheets.grids import background_pixel, grid_candidates
+
+Shape = tuple[str, tuple[int, int]]  # a picture's folder, and its width and height in pixels
 
 _SMALLEST_TILE = 6  # pixels; smaller tiles only if the user asks
 _LONG, _OBLONG = 3.0, 1.9  # aspect ratios; long sprites hardly occur, oblong sprites rarely
@@ -43,6 +45,8 @@ _BORDERS, _ENOUGH_BORDERS = 0.15, 20.0  # weight and limit of clear borders
 _MOST_SEEN = 12  # grids per picture in the vote
 _HALF = 3.0  # votes for half of the largest support
 _ENOUGH_TWINS, _TWIN_SHARE = 4, 0.5  # fewest sheets with equal grid; share of the pictures of equal size to exceed
+# Thresholds for `without_lone_sheets`: shares of a folder's pictures, fewest single sprites.
+_MOSTLY_EQUAL, _FEW_SHEETS, _ENOUGH_SPRITES = 0.9, 1 / 3, 20
 # Pixels touching in the middle of tiles with two sprites: as shares of the usual number, and relative to the borders.
 _FEW_TOUCH, _AS_AT_BORDERS = np.array([0.25, 0.5]), 2.0
 _LESS_LIKELY = 7.0  # log-odds against an added grid: more than the largest support
@@ -330,6 +334,30 @@ def _like_twins(
             if count >= _ENOUGH_TWINS and share > _TWIN_SHARE and fits:
                 changed[number] = replace(one, grid=replace(one.grid, confidence=round(share, 3)))
     return changed
+
+
+def without_lone_sheets(
+    sheets: Mapping[int, SheetCandidate], shapes: Mapping[int, Shape], pictures: Counter[Shape]
+) -> dict[int, SheetCandidate]:
+    """Return the sheets without the folders' single sprites whose drawings, such as bricks, look like tiles.
+
+    A folder has single sprites if nearly all pictures are of equal size, few of the pictures look like sheets, and most
+    of the few have different grids. shapes: folder and size by file number. pictures: number of pictures by shape.
+    """
+    in_folder = Counter[str]()
+    for (folder, _), count in pictures.items():
+        in_folder[folder] += count
+    grids: dict[Shape, Counter[SheetGrid]] = {}
+    for number, one in sheets.items():
+        grids.setdefault(shapes[number], Counter())[_plain(one.grid)] += 1
+    single = set()
+    for shape, counts in grids.items():
+        count, equal, most_common = counts.total(), pictures[shape], max(counts.values())
+        is_few = count <= _FEW_SHEETS * equal and equal - count >= _ENOUGH_SPRITES
+        has_common_grid = most_common >= _ENOUGH_TWINS and most_common > _TWIN_SHARE * count
+        if is_few and equal >= _MOSTLY_EQUAL * in_folder[shape[0]] and not has_common_grid:
+            single.add(shape)
+    return {number: one for number, one in sheets.items() if shapes[number] not in single}
 
 
 def _border_weight(one: SheetCandidate) -> float:

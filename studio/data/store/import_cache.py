@@ -23,7 +23,7 @@ from studio.data.reading.finding import Root
 from studio.data.sets.layout import SetProposal
 from studio.data.store import packed
 
-_VERSION = 17  # increase after a change to the results of imports
+_VERSION = 18  # increase after a change to the results of imports
 _MOST_ENTRIES = 20
 _MOST_BYTES = 2 << 30  # total without the newest entry, which may be mapped
 _PROGRESS_EVERY = 4096  # files

@@ -12,11 +12,11 @@ import pytest
 from studio.data.doctor.findings import list_findings
 from studio.data.files.source_files import SourceFile
 from studio.data.import_result import SpritesImported
-from studio.data.importing import importing
 from studio.data.importing.import_buffer import ImportBuffer
+from studio.data.importing.sheet_detection import further_sheets
 from studio.data.options import ImportOptions, SheetGrid
 from studio.data.reading.read import DecodedSprite, ReadResult
-from studio.data.sheets.recognising import SheetCandidate, sheet_candidates, vote_on_sheets
+from studio.data.sheets.recognising import SheetCandidate, sheet_candidates, vote_on_sheets, without_lone_sheets
 from tests.data.composing import Composed, Composer, animated, celled, demo_sprites, frames_of, laid, trimmed
 from tests.data.making import Pixels, imported, notes, reasons, sprite, write, write_many
 
@@ -156,6 +156,25 @@ def test_pictures_like_most_of_their_folder_share_its_grid() -> None:
     assert 4 not in vote_on_sheets(seen, dict.fromkeys(seen, ("npc", (64, 64))))
 
 
+def test_odd_sheets_among_single_sprites_of_equal_size_are_single_sprites() -> None:
+    sheets = {number: SheetCandidate(SheetGrid(32, 4 + 4 * number), 4, 5.0, 12.0) for number in range(6)}
+    shape = ("walls", (64, 64))
+    shapes = dict.fromkeys(sheets, shape)
+    assert not without_lone_sheets(sheets, shapes, Counter({shape: 40, ("walls", (8, 8)): 4}))
+    for pictures in (
+        {shape: 10},  # most pictures are sheets
+        {shape: 20},  # too few single sprites
+        {shape: 40, ("walls", (8, 8)): 5},  # a folder of various sizes
+        {("walls", (8, 8)): 400},  # files of several pictures
+    ):
+        assert without_lone_sheets(sheets, shapes, Counter(pictures)) == sheets
+    alike = sheets | {number: SheetCandidate(SheetGrid(16, 16), 16, 5.0, 12.0) for number in range(4)}
+    assert without_lone_sheets(alike, shapes, Counter({shape: 400})) == alike
+    other = alike | {9: sheets[5]}
+    shapes[9] = ("floors", (64, 64))
+    assert without_lone_sheets(other, shapes, Counter({shape: 400, shapes[9]: 21})) == alike
+
+
 def test_pairs_of_touching_frames_are_parted_like_most_of_their_folder() -> None:
     others = {number: (SheetCandidate(SheetGrid(16, 16), 16, 8.0, 15.0),) for number in range(1, 6)}
     twins = dict.fromkeys(range(6), ("npc", (64, 64)))
@@ -208,8 +227,8 @@ def test_sheets_asked_for_are_larger_than_the_canvas() -> None:
     for number, width, several in ((2, 64, seen), (0, 16, ()), (1, 32, seen)):
         shape = DecodedSprite("", (), "", (width, 16), (width, 16), None, ())
         gathered.put(number, ReadResult([shape], candidates=several, sheet_size=(width, 16)))
-    assert importing._further_sheets(gathered, {}, 32) == {2: seen[0]}
-    assert importing._further_sheets(gathered, {}, 0) == {2: seen[0], 1: seen[0]}
-    assert importing._further_sheets(gathered, {2: seen[0]}, 16) == {1: seen[0]}
-    assert not importing._further_sheets(gathered, {2: seen[0]}, 0)
+    assert further_sheets(gathered, {}, 32) == {2: seen[0]}
+    assert further_sheets(gathered, {}, 0) == {2: seen[0], 1: seen[0]}
+    assert further_sheets(gathered, {2: seen[0]}, 16) == {1: seen[0]}
+    assert not further_sheets(gathered, {2: seen[0]}, 0)
     gathered.close()
