@@ -18,6 +18,7 @@ PAIRS = "Left: original. Right: reconstruction."
 GIVEN, *_ = SET_PARTS = ("Given", "True", "Drawn")
 _SETS = "Rows of given, true and drawn cells"
 _READABLE = 8  # characters; shorter elided captions tell nothing
+_MUCH_LARGER = 1.5  # sprite's side without captions / with captions, from where on captions give way
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ class SheetContent:
         return f"{about}. {PAIRS}" if self.originals is not None else about
 
     def places(self, area: QSize, ratio: float, metrics: QFontMetrics) -> SheetViewLayout:
-        """Return the places of the sprites in an area, without captions if unreadable or if they shrink the sprites.
+        """Return the places of the sprites in an area, without captions if unreadable or if sprites can be much larger.
 
         area: in logical pixels. ratio: device pixels for a logical pixel.
         """
@@ -76,9 +77,9 @@ class SheetContent:
         found = fill(caption=QSize(longest, metrics.height()))
         readable = min(longest, _READABLE * metrics.averageCharWidth())
         has_room = found.boxes[0].width() >= readable and found.boxes[-1].bottom() < area.height()
-        bare, whole = fill(caption=none), size / ratio  # whole: side of a sprite at full size
-        shrinks = found.boxes[0].height() - found.caption < whole <= bare.boxes[0].height()
-        return found if has_room and not shrinks else bare
+        bare = fill(caption=none)
+        is_small = bare.boxes[0].height() >= _MUCH_LARGER * (found.boxes[0].height() - found.caption)
+        return found if has_room and not is_small else bare
 
     def _places_of_sets(self, area: QSize, ratio: float, metrics: QFontMetrics) -> SheetViewLayout:
         """Return the places of sets, without the names of cells if these would make the sprites smaller."""

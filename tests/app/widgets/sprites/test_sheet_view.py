@@ -58,15 +58,26 @@ def test_large_sprites_shrink_until_all_fit(sheet: SpriteSheetView) -> None:
     assert all(sheet.rect().contains(box) for box in boxes) and boxes[0].width() >= 48
 
 
-def test_captions_give_way_before_sprites_shrink(sheet: SpriteSheetView) -> None:
-    sheet.set_sprites(SPRITES[:1].repeat(16, 0).repeat(8, 1).repeat(8, 2), ["class"] * 16)  # 64 x 64 pixels
-    sides = {}
-    for height in (150, 165, 240):
-        sheet.resize(600, height)
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (16, {(480, 100): (32, False), (780, 150): (48, True), (1400, 260): (96, True)}),
+        (24, {(480, 100): (24, True), (780, 150): (48, True), (1400, 260): (96, True)}),
+        (32, {(480, 100): (32, False), (780, 150): (64, False), (1400, 260): (96, True)}),
+        (64, {(600, 150): (64, False), (600, 165): (64, False), (600, 240): (64, True)}),
+    ],
+)
+def test_captions_give_way_to_much_larger_sprites(
+    sheet: SpriteSheetView, size: int, expected: dict[tuple[int, int], tuple[int, bool]]
+) -> None:
+    sheet.set_sprites(np.full((16, size, size, 4), 200, np.uint8), ["class"] * 16)
+    found = {}
+    for area in expected:
+        sheet.resize(*area)
         places = sheet.places()
-        sides[height] = places.boxes[0].height() - places.caption, places.caption > 0
+        found[area] = places.boxes[0].height() - places.caption, places.caption > 0
         assert all(sheet.rect().contains(box) for box in places.boxes)
-    assert sides == {150: (64, False), 165: (64, False), 240: (64, True)}
+    assert found == expected
 
 
 def test_pairs_show_the_original_on_the_left(sheet: SpriteSheetView) -> None:
