@@ -146,7 +146,8 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     def cost(self, size: int) -> float:
         # From 96 pixels on, UNet halves the resolution once more. With four levels, a sprite takes as long as a smaller
         # sprite, of four fifths of the size, with three levels.
-        return super().cost(size // 2 if size >= 96 else round(0.8 * size) if size >= _LARGE else size)
+        alike = round(0.8 * size) if _levels(GeneratorConfig(), size) == 4 else size
+        return super().cost(size // 2 if size >= 96 else alike)
 
     def fixed_settings(self, config: GeneratorConfig, size: int) -> dict[str, Value]:
         return {**super().fixed_settings(config, size), "levels": str(_levels(config, size))}

@@ -35,6 +35,13 @@ def test_large_sprites_get_a_fourth_level() -> None:
     assert recipe.arguments(usual.replace(levels="4"), Spec(32, ()))["levels"] == 4
 
 
+def test_a_fourth_level_saves_time_from_48_pixels_on() -> None:
+    recipe = Generator()
+    assert recipe.cost(32) == recipe.relative_cost
+    assert recipe.cost(48) == recipe.cost(38) < recipe.cost(47) < recipe.cost(64)
+    assert recipe.cost(96) < recipe.cost(64)  # a coarser patch
+
+
 def test_weights_fix_the_levels_for_sprites_of_any_size() -> None:
     recipe, usual = Generator(), Generator.Config(width=16, colours=8)
     assert recipe.fixed_settings(usual, 32) == {"width": 16, "colours": 8, "levels": "3"}
