@@ -56,9 +56,14 @@ LONG_MS = 60_000  # for importing torch and training a model on a busy machine
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _unfreeze_at_end() -> Iterator[None]:
-    """Unfreeze all objects when the tests end, like the application at exit."""
+def _release_at_end() -> Iterator[None]:
+    """Unfreeze all objects when the tests end, like the application at exit, and empty the clipboard.
+
+    Qt's offscreen clipboard outlives the interpreter: the process would crash when it frees data made in Python.
+    """
     yield
+    if QApplication.instance() is not None:
+        QApplication.clipboard().clear()
     gc.unfreeze()
 
 
