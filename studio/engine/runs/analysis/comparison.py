@@ -126,7 +126,7 @@ def comparison_rows(runs: Sequence[ComparedRun]) -> list[ComparisonRow]:
 def explain_best(runs: Sequence[ComparedRun]) -> str:
     """Return a sentence for users: what 'best' means in the table, or why no value is marked as best."""
     if not _have_same_sprites(runs):
-        return "No best values are marked: the runs use different sprites or hold out different ones."
+        return "Only the best speed is marked: the runs use different sprites or hold out different ones."
     marks = "'best': no other run is better by more than chance."
     if _have_same_recipe(runs):
         return marks
