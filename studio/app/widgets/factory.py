@@ -39,6 +39,7 @@ Item = QWidget | QLayout | int
 Margins = tuple[int, int, int, int]
 
 GRID = 8  # logical pixels; all distances are multiples of GRID or GRID / 2
+LEAST_PLOT = 140  # logical pixels; least height of curves with their axis
 
 
 def button(text: str, tip: str, icon: str = "", role: theme.Role = "", slot: Action | None = None) -> QPushButton:

@@ -15,6 +15,8 @@ from studio.app.pages.runs.samples_comparison import NO_SAMPLES, SamplesComparis
 from studio.app.pages.sample_menu import SampleMenu
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.input import WheelNeedsFocus
+from studio.app.widgets.layout import WrappingPanel
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.core.curves import MAX_CURVES
 from studio.engine.runs.analysis import comparison
@@ -73,10 +75,11 @@ class Comparison(QWidget):
         session.catalog.plots_ready.connect(self._make_plot)
 
     def _lay_out(self) -> None:
+        WheelNeedsFocus(self.sections)
         factory.set_name_and_tip(self.sections, "Comparison", "What to compare.")
         for name in _SECTIONS:
             self.sections.addTab(name)
-        parts = factory.panel(self._plot_box), self.filmstrip
+        parts = WrappingPanel(self._plot_box), self.filmstrip
         factory.fill_splitter(self.splitter, parts, (600, 400), self._session.settings.layout("comparison"))
         for section in (self.splitter, self.settings, self.samples, self.figures, self.confusion):
             self._stack.addWidget(section)
@@ -134,6 +137,7 @@ class Comparison(QWidget):
         from studio.app.widgets.plot.curves_plot import CurvesPlot
 
         self.plot = CurvesPlot()
+        self.plot.canvas.setMinimumHeight(factory.LEAST_PLOT)
         self.plot.save_requested.connect(self.save_requested)
         self._plot_box.addWidget(self.plot)
         self._draw()

@@ -13,12 +13,14 @@ from studio.app.pages.runs.queue_panel import QueuePanel
 from studio.app.pages.runs.table_view import RunTableView
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.layout import WrappingPanel
 from studio.core.formatting import count, memory
 from studio.engine.runs.maintenance.disk_use import SpaceFreed
 
 _EMPTY = "No runs yet. Start one on the Train page."
 _LOOKING = "Loading runs…"
 _NO_MATCH = "No run matches the filter."
+_LEAST_TABLE = 16 * factory.GRID  # logical pixels; height of the table's header and three runs
 _LIST_MS = 5000  # interval while a run trains
 
 
@@ -80,12 +82,13 @@ class RunsPage(Page):
         margin = 3 * factory.GRID
         head = factory.row(factory.title("Runs"), self._disk_use, 1, self.free, self.starred, self.filter)
         runs = factory.row(self.table, self.queue, spacing=2 * factory.GRID, grows=0)
-        above = factory.panel(factory.column(self._no_match, runs, self.notes, self.actions_row))
+        above = WrappingPanel(factory.column(self._no_match, runs, self.notes, self.actions_row))
+        self.table.setMinimumHeight(_LEAST_TABLE)
         layout = self.session.settings.layout("runs")
         factory.fill_splitter(self._splitter, (above, self.comparison), (380, 300), layout)
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(factory.panel(factory.column(1, self._empty, 1)))
-        self._stack.addWidget(self._splitter)
+        self._stack.addWidget(factory.scroll_area(self._splitter))  # a low window scrolls; the plot keeps its height
         margins = margin, factory.GRID, margin, factory.GRID
         self.setLayout(factory.column(head, self._stack, spacing=2 * factory.GRID, margin=margins))
 

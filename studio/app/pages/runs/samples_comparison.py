@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSlider, QWidget
 from studio.app.pages.sample_menu import SampleMenu
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.input import WheelNeedsFocus
 from studio.app.widgets.sprites.sheet_view import SpriteSheetView, show_samples
 from studio.core.formatting import duration, number
 from studio.engine.runs.analysis.comparison import ComparedRun, TimelineAxis, shared_positions
@@ -39,6 +40,7 @@ class SamplesComparison(QWidget):
         self._is_last = True  # follow the newest samples
         self._rows_box = factory.column(spacing=4)
         self.alignment.addItems(list(_ALIGNMENTS))
+        WheelNeedsFocus(self.slider)
         factory.set_name_and_tip(self.slider, "Sample step", "Drag to see earlier samples.")
         self.position.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
         below = factory.row(self.alignment, self.position, self.slider, grows=2)

@@ -15,6 +15,7 @@ from studio.app.pages.confusion_panel import ConfusionPanel
 from studio.app.pages.train.live_curves import LiveCurves
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.input import WheelNeedsFocus
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.app.widgets.sprites.predictions import PredictionsView
@@ -25,9 +26,6 @@ from studio.engine.runs.history import HistoryRead
 if TYPE_CHECKING:
     from studio.app.widgets.plot.loss_plot import LossPlot
     from studio.app.widgets.plot.scatter import ScatterPlot
-
-
-_LEAST_CANVAS = 140  # logical pixels; the height of the curves with their axis
 
 
 class Monitor(QWidget):
@@ -48,6 +46,7 @@ class Monitor(QWidget):
         self.scatter: ScatterPlot | None = None  # made for the first result: needs pyqtgraph
         self._scatter_box = factory.column()
         self.tabs = QTabWidget()
+        WheelNeedsFocus(self.tabs.tabBar())
         factory.name_tabs(self.tabs, "Result tabs", "Switch between samples and validation results.")
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self._plot_box = factory.column()
@@ -74,7 +73,7 @@ class Monitor(QWidget):
         self.tabs.addTab(self.confusion, "Confusion matrix")
         self.tabs.addTab(factory.panel(factory.row(self._scatter_box, self.numbers, grows=1)), "Predicted and true")
         self._hide_tabs()
-        self._plot_panel.setMinimumHeight(_LEAST_CANVAS)
+        self._plot_panel.setMinimumHeight(factory.LEAST_PLOT)
         self.tabs.setMinimumHeight(200)
         # The splitter fills the room; below its minimum height (see _fit_minimum), the page scrolls.
         self.splitter.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
@@ -93,7 +92,7 @@ class Monitor(QWidget):
     @Slot()
     def _fit_minimum(self) -> None:
         """Set the minimum heights of the plot, whose legend wraps, and of the splitter, which ignores size hints."""
-        height = max(_LEAST_CANVAS, self._plot_box.minimumHeightForWidth(self.width()))
+        height = max(factory.LEAST_PLOT, self._plot_box.minimumHeightForWidth(self.width()))
         self._plot_panel.setMinimumHeight(height)
         handle = self.splitter.handle(1).sizeHint().height()  # with the margins
         self.splitter.setMinimumHeight(height + self.tabs.minimumHeight() + handle)
@@ -111,7 +110,7 @@ class Monitor(QWidget):
         self.curves.set_plot(plot)
         self._update_redraw_interval()
         self._plot_box.addWidget(plot)
-        plot.canvas.setMinimumHeight(_LEAST_CANVAS)
+        plot.canvas.setMinimumHeight(factory.LEAST_PLOT)
         plot.redrawn.connect(self._fit_minimum)  # the legend may have more entries
         plot.step_hovered.connect(self.filmstrip.peek)
         plot.hover_ended.connect(self.filmstrip.end_peek)

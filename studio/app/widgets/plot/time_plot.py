@@ -13,6 +13,7 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QBoxLayout, QLabel, QSizePolicy, QSlider, QTabBar, QToolButton, QWidget
 
 from studio.app.widgets import factory
+from studio.app.widgets.input import WheelNeedsFocus
 from studio.app.widgets.plot import saving
 from studio.app.widgets.plot.canvas import PlotCanvas
 from studio.app.widgets.plot.legend import Crosshair, PlotLegend
@@ -206,6 +207,7 @@ class SmoothingSlider(QWidget):
         self.slider.setRange(0, _LAST)
         self.slider.setPageStep(_PER_DECADE // 2)
         self.slider.setFixedWidth(_SLIDER_WIDTH)
+        WheelNeedsFocus(self.slider)
         factory.set_name_and_tip(self.slider, "Smoothing", "Steps to average the bold curve over; leftmost: off.")
         self._words = QLabel()
         self._words.setToolTip(self.slider.toolTip())
@@ -233,6 +235,7 @@ class SmoothingSlider(QWidget):
 def _tab_bar(names: Mapping[str, PlotTab]) -> QTabBar:
     """Return a tab bar that shrinks if there is little room."""
     bar = QTabBar()
+    WheelNeedsFocus(bar)
     factory.set_name_and_tip(bar, "Curves", "Choose the curves to plot.")
     bar.setDrawBase(False)
     bar.setExpanding(False)

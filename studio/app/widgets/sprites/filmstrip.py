@@ -11,6 +11,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSlider, QWidget
 
 from studio.app.widgets import factory
+from studio.app.widgets.input import WheelNeedsFocus
 from studio.app.widgets.sprites.player import Playback
 from studio.app.widgets.sprites.sheet_view import SpriteSheetView, show_samples
 from studio.core.arrays import Rgba
@@ -33,6 +34,7 @@ class Filmstrip(QWidget):
         self._held: int | None = None  # the shown step before `peek`; -1 for live
         self._slider = QSlider(Qt.Orientation.Horizontal)
         self._slider.setRange(0, 0)
+        WheelNeedsFocus(self._slider)
         factory.set_name_and_tip(self._slider, "Sample step", "Drag to see earlier samples of the same seed.")
         self._step = factory.text("–", "muted", wrap=False)
         self._step.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 000,000"))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QItemSelectionModel, Qt
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
+from PySide6.QtWidgets import QApplication, QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs, theme
@@ -20,6 +21,7 @@ from studio.app.pages.runs.actions import RunActions
 from studio.app.pages.runs.page import RunsPage
 from studio.app.pages.runs.table import Column, RunTable
 from studio.app.state.session import Session
+from studio.app.widgets import factory
 from studio.app.widgets.plot.time_plot import TimePlot
 from studio.core.events import Events, Notice, Progress, SamplesReady
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord
@@ -27,6 +29,7 @@ from studio.engine.runs.history import HistoryRead, MetricCurve, RunHistory, Run
 from studio.engine.runs.listing import RunSummary, summarise
 from studio.engine.runs.notes import RunNotes
 from tests.app.conftest import LONG_MS, click, open_sprites, sprites_of
+from tests.app.widgets.tools import turn_wheel
 from tests.conftest import make_sprites
 from tests.engine.tools import train_generator
 
@@ -318,3 +321,24 @@ def test_narrow_table_hides_the_least_important_columns(page: RunsPage) -> None:
     assert Column.DEVICE not in _columns(page)
     page.table.sortByColumn(Column.DEVICE, Qt.SortOrder.AscendingOrder)
     assert Column.DEVICE in _columns(page) and header.length() == view.width()
+
+
+def _scrolls(area: QScrollArea, expected: bool) -> bool:
+    return (area.verticalScrollBar().maximum() > 0) == expected
+
+
+def test_low_page_scrolls_and_keeps_the_plot_and_the_buttons_whole(qtbot: QtBot, page: RunsPage) -> None:
+    plot, row = choose(qtbot, page, "new", "old", "older"), page.actions_row
+    scroll = page.findChild(QScrollArea)
+    assert scroll is not None
+    for width, height, scrolls in ((1100, 1000, False), (820, 480, True)):
+        page.resize(width, height)
+        qtbot.waitUntil(partial(_scrolls, scroll, scrolls))
+        assert plot.canvas.height() >= factory.LEAST_PLOT and row.height() >= row.heightForWidth(row.width()) > 0
+        for part in (row, plot.canvas):
+            above = part.parentWidget()
+            assert above is not None and above.rect().contains(part.geometry())
+    for tabs in (plot.bar, page.comparison.sections):
+        before = tabs.currentIndex()
+        turn_wheel(tabs, QPoint(5, 5), -120)
+        assert tabs.currentIndex() == before and not tabs.hasFocus()
