@@ -113,12 +113,16 @@ class Window(QMainWindow):
         page = self.pages[name]
         page.before_show()
         self.rail.show_page(name)
-        if self._stack.indexOf(page) < 0:  # styling all pages at the start would double its time
-            self._stack.addWidget(page)
+        self.attach(page)
         self._stack.setCurrentWidget(page)
         self.menus.set_page(page)
         if self.rail.focuses_other(name):
             focus_part(page)
+
+    def attach(self, page: Page) -> None:
+        """Make the window the parent of a page, before the page is shown or opens a dialog."""
+        if self._stack.indexOf(page) < 0:  # styling all pages at the start would double its time
+            self._stack.addWidget(page)
 
     @Slot(object)
     def open_paths(self, paths: Sequence[Path]) -> None:
@@ -249,14 +253,20 @@ class PageCommands(QObject):
     @Slot()
     def _on_save(self) -> None:
         pages = (self._window.page(), self._window.generate, self._window.train)
-        if not any(page.save_samples() for page in pages):
-            self._notify_missing("No samples to save yet.", "Train a model or generate sprites first.")
+        for page in pages:
+            self._window.attach(page)
+            if page.save_samples():
+                return
+        self._notify_missing("No samples to save yet.", "Train a model or generate sprites first.")
 
     @Slot()
     def _on_export(self) -> None:
         pages = (self._window.page(), self._window.train, self._window.runs)
-        if not any(page.export_model() for page in pages):
-            self._notify_missing("No model to export yet.", "Train a model, or choose a run on the Runs page.")
+        for page in pages:
+            self._window.attach(page)
+            if page.export_model():
+                return
+        self._notify_missing("No model to export yet.", "Train a model, or choose a run on the Runs page.")
 
     def _notify_missing(self, title: str, hint: str) -> None:
         """Show a message about missing samples or a missing model; remove it when the page or the choice changes."""

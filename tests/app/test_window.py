@@ -18,6 +18,7 @@ from pytestqt.qtbot import QtBot
 from studio.app import theme
 from studio.app.guide_window import GuideWindow
 from studio.app.notice_panel import NoticeLabel
+from studio.app.pages.export_dialog import ExportDialog
 from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core import paths
@@ -67,6 +68,15 @@ def test_a_message_leaves_with_its_state(qtbot: QtBot, window: Window) -> None:
     window.show_page("lab")
     window.notices.remove_outdated()
     assert titles(window) == []
+
+
+def test_a_dialog_of_a_page_not_yet_shown_belongs_to_the_window(qtbot: QtBot, own_run: Path, settled: Window) -> None:
+    settled.show_page("lab")
+    qtbot.waitUntil(settled.runs.actions_row.export.isEnabled, timeout=LONG_MS)
+    settled.menus.export.trigger()
+    dialog = settled.findChild(ExportDialog)
+    assert dialog is not None and dialog.isVisible()
+    dialog.close()
 
 
 def test_the_warning_about_a_folder_leaves_when_another_folder_is_opened(
