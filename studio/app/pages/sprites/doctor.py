@@ -24,7 +24,6 @@ from studio.app.state.sprites.doctor import SpriteDoctor
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
-from studio.app.widgets.sprites.captions import elide_mode
 from studio.app.widgets.sprites.cell_view import Index
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core.arrays import Rgba
@@ -284,8 +283,9 @@ class _Elider(QStyledItemDelegate):
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
-        if index.column() == 0:
-            option.textElideMode = elide_mode(option.text)
+        if index.column() == 0:  # the end of a path tells the file
+            is_path = "/" in option.text
+            option.textElideMode = Qt.TextElideMode.ElideLeft if is_path else Qt.TextElideMode.ElideMiddle
         elif "/" in option.text:  # 'duplicate of orcs/mage.png'
             option.textElideMode = Qt.TextElideMode.ElideMiddle
 

@@ -21,11 +21,9 @@ def short_captions(captions: Sequence[str]) -> list[str]:
 
 
 def fitting_caption(caption: str, short: str, metrics: QFontMetrics, width: int) -> str:
-    """Return the caption if it fits into `width` logical pixels, else its short form, elided if need be."""
+    """Return the caption if it fits into `width` logical pixels, else its short form, elided if need be.
+
+    Elides in the middle: a short form with folders differs from another caption by its start.
+    """
     fits = metrics.horizontalAdvance(caption) <= width
-    return caption if fits else metrics.elidedText(short, elide_mode(short), width)
-
-
-def elide_mode(name: str) -> Qt.TextElideMode:
-    """Return where to elide: at the start of a path, whose end tells the file or class, or in the middle of a name."""
-    return Qt.TextElideMode.ElideLeft if "/" in name else Qt.TextElideMode.ElideMiddle
+    return caption if fits else metrics.elidedText(short, Qt.TextElideMode.ElideMiddle, width)
