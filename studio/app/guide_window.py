@@ -181,10 +181,12 @@ class GuideWindow(Dialog):
         sides.addWidget(factory.panel(left))
         sides.addWidget(self.view)
         sides.setStretchFactor(1, 1)
-        sides.setSizes([260, 700])
         self.setLayout(factory.column(sides, margin=factory.GRID))
         self.resize(QSize(980, 680).boundedTo(parent.size()))
         self._fill("")
+        self.tree.ensurePolished()  # sets the font, which the width depends on
+        bar, frame = self.tree.verticalScrollBar().sizeHint().width(), 2 * self.tree.frameWidth()
+        sides.setSizes([self.tree.sizeHintForColumn(0) + bar + frame, 700])
         self.view.backwardAvailable.connect(self.back.setEnabled)
         self.view.forwardAvailable.connect(self.forward.setEnabled)
         self.view.sourceChanged.connect(self._on_source_changed)

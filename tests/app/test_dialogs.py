@@ -13,7 +13,16 @@ import pytest
 from PIL import Image
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QMessageBox, QRadioButton, QSpinBox, QWidget
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QRadioButton,
+    QSpinBox,
+    QToolButton,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
@@ -25,12 +34,14 @@ from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.status_bar import StatusBar
 from studio.app.widgets.config_form import ConfigForm
+from studio.app.window import Window
 from studio.core.errors import ExportError
 from studio.core.events import Events, Exported, Progress
 from studio.engine.runs.listing import summarise
 from studio.exports.safetensors import Safetensors
 from studio.exports.sprites.formats import sprite_exports
 from tests.app.conftest import LONG_MS, click, cpu_of, endless, start_tiny, wait_idle
+from tests.app.widgets.tools import colours_in
 from tests.exports.tools import Rounded, RoundedConfig
 
 _PNG, _CSV = "PNG image (*.png)", "CSV table (*.csv)"
@@ -382,3 +393,12 @@ def test_a_run_can_be_exported_once_the_formats_are_known(qtbot: QtBot, ready: S
     ready.catalog.exports = known
     ready.catalog.ready.emit()
     assert actions.export.isEnabled()
+
+
+def test_arrows_of_qts_file_dialog_are_grey_in_both_themes(qtbot: QtBot, window: Window) -> None:
+    made = QFileDialog(window)
+    made.setOption(QFileDialog.Option.DontUseNativeDialog)
+    qtbot.addWidget(made)
+    for name in ("backButton", "forwardButton", "toParentButton"):
+        arrow = made.findChild(QToolButton, name)
+        assert arrow is not None and "#848b96" in colours_in(arrow.icon().pixmap(16).toImage())

@@ -29,6 +29,10 @@ def _title(window: GuideWindow) -> str:
     return window.view.document().firstBlock().text()
 
 
+def test_topics_have_room_for_their_titles(window: GuideWindow) -> None:
+    assert window.tree.sizeHintForColumn(0) <= window.tree.viewport().width() < window.view.width()
+
+
 def test_a_topic_opens_at_its_section_and_back_returns(window: GuideWindow) -> None:
     window.show_topic("")
     assert _title(window) == "Guide" and not window.back.isEnabled()
