@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLayout, QLayoutItem, QPushButton, QWidget
 
@@ -142,15 +142,20 @@ class FlowLayout(QLayout):
         return [item for item in self._items if not item.isEmpty()]
 
     def _arrange(self, rect: QRect, *, apply: bool) -> int:
-        """Lay out the items, and return the height. apply: whether to move the items."""
-        x, y, row, shown = rect.x(), rect.y(), 0, self._shown()
+        """Lay out the items, centred in their lines, and return the height. apply: whether to move the items."""
+        x, y, height, line, shown = rect.x(), rect.y(), 0, list[tuple[QLayoutItem, QRect]](), self._shown()
         share = (rect.width() + self._across) // max(1, len(shown)) - self._across
         shares = self._shares and all(item.sizeHint().width() <= share for item in shown)
+        lines = [line]
         for item in shown:
             hint = QSize(share, item.sizeHint().height()) if shares else item.sizeHint()
             if x > rect.x() and x + hint.width() > rect.right() + 1:
-                x, y, row = rect.x(), y + row + self._down, 0
-            if apply:
-                item.setGeometry(QRect(x, y, hint.width(), hint.height()))
-            x, row = x + hint.width() + self._across, max(row, hint.height())
-        return y + row - rect.y()
+                x, y, height, line = rect.x(), y + height + self._down, 0, []
+                lines.append(line)
+            line.append((item, QRect(QPoint(x, y), hint)))
+            x, height = x + hint.width() + self._across, max(height, hint.height())
+        for line in lines if apply else ():
+            highest = max((place.height() for _, place in line), default=0)
+            for item, place in line:
+                item.setGeometry(place.translated(0, (highest - place.height()) // 2))
+        return y + height - rect.y()

@@ -299,6 +299,20 @@ def test_hidden_items_take_no_room(qtbot: QtBot) -> None:
     assert buttons[2].x() == buttons[0].x() and buttons[2].y() == buttons[0].geometry().bottom() + 1 + 4
 
 
+def test_low_items_are_centred_beside_high_items(qtbot: QtBot) -> None:
+    low, high = QPushButton("low"), QPushButton("high")
+    high.setMinimumHeight(60)
+    host = factory.panel(FlowLayout(8, 4, low, high))
+    qtbot.addWidget(host)
+    for width in (400, 100):
+        host.resize(width, 200)
+        host.show()
+        beside = low.y() < high.geometry().bottom() and high.x() > low.x()
+        assert beside == (width == 400)
+        assert abs(low.geometry().center().y() - high.geometry().center().y()) <= 1 or not beside
+        assert host.rect().contains(low.geometry()) and host.rect().contains(high.geometry())
+
+
 def test_elided_label_moves_no_neighbour(qtbot: QtBot) -> None:
     label, window = ElidedLabel(), QWidget()
     window.setLayout(factory.row(factory.button("Cancel", "End it."), label))
