@@ -83,6 +83,7 @@ class Comparison(QWidget):
         factory.fill_splitter(self.splitter, parts, (600, 400), self._session.settings.layout("comparison"))
         for section in (self.splitter, self.settings, self.samples, self.figures, self.confusion):
             self._stack.addWidget(section)
+        self._stack.setMinimumHeight(2 * factory.LEAST_PLOT)  # several rows of a confusion matrix
         self.setLayout(factory.column(self._head, self._stack, grows=1))
         self._head.hide()
 
