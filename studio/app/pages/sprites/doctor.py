@@ -35,7 +35,7 @@ from studio.data.import_result import SHEET_GROUPS
 from studio.data.sprites import Sprites
 
 _MOST_FIXES = 2
-_NARROW, _UNLIMITED = 440, 16_777_215  # logical pixels
+_NARROW, _UNLIMITED = 560, 16_777_215  # logical pixels
 _LEAST_HEIGHT = 160  # of the sprites, in logical pixels; in a low window the view scrolls
 _CAPTION = 200  # logical pixels, for two classes below a sprite
 _MOST_SHOWN = 2_000  # more sprites would block the window

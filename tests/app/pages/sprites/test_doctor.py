@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 from pytestqt.qtbot import QtBot
@@ -85,6 +85,16 @@ def test_nothing_overlaps_in_a_low_window(qtbot: QtBot, looked_over: SpritesPage
     assert pages is not None
     qtbot.waitUntil(lambda: view.undo.geometry().bottom() < view.preview.y())
     assert view.preview.geometry().bottom() < pages.y() and pages.height() >= 160
+
+
+@pytest.mark.parametrize(("width", "is_narrow"), [(1180, False), (820, True)])
+def test_findings_are_above_their_files_in_a_narrow_window(
+    qtbot: QtBot, looked_over: SpritesPage, width: int, is_narrow: bool
+) -> None:
+    looked_over.resize(width, 600)
+    view = choose(looked_over, "Unreadable")
+    qtbot.waitUntil(lambda: (view.files.mapTo(view, QPoint()).y() > view.groups.geometry().bottom()) == is_narrow)
+    assert view.files.width() > 300
 
 
 def test_alpha_threshold_preview_fix_and_undo(qtbot: QtBot, in_window: Window) -> None:
