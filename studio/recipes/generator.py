@@ -160,7 +160,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         }  # fmt: skip
 
     def attribute_arguments(self, spec: Spec) -> dict[str, Value]:
-        return {"classes": len(spec.labels)} if spec.attributes else {}
+        return {"classes": len(spec.labels), "additive": True} if spec.attributes else {}
 
     def statistics(self, sprites: Sprites, config: GeneratorConfig) -> Mapping[str, Tensor]:
         return {"head.palette": choose_palette(sprites.rgba, config.colours)} if config.colours else {}

@@ -22,6 +22,9 @@ class UNet(nn.Module):
     label: class index, `classes` for any class; or float32 [B, classes + 1], shares of classes; or float32
     [B, blocks, classes + 1], shares for each residual block. The values of attributes count as classes, after the
     others; a condition adds up the class and the values of a sprite.
+    additive: adds the embeddings of class and values after the nonlinearity of the condition instead of before. Each
+    value then changes scales and shifts in the same way beside any class and other values, so the network draws
+    combinations that no training sprite has.
     keep: inpainting mask [B, 1, S, S], 1 where x_t holds pixels of the final sprite; their velocity is meaningless.
     changes: the augmentation [B, 3] as in `Batch.augment_labels`; knowing it, the network draws new sprites without
     augmentation (Karras et al. 2022).
@@ -34,9 +37,11 @@ class UNet(nn.Module):
     so coarse that the network sees the whole sprite. S may be any size: the border is padded.
     """
 
-    def __init__(self, size: int, classes: int, width: int, colours: int = 0, levels: int = 3) -> None:
+    def __init__(
+        self, size: int, classes: int, width: int, colours: int = 0, levels: int = 3, additive: bool = False
+    ) -> None:
         super().__init__()
-        self.size, self.classes, self.levels = size, classes, levels
+        self.size, self.classes, self.levels, self.additive = size, classes, levels, additive
         self.patch = 2 if size < 96 else 4
         self.padding = -size % (2 ** (levels - 1) * self.patch)
         condition, pixels = 4 * width, 4 * self.patch**2
@@ -105,7 +110,8 @@ class UNet(nn.Module):
         shared = self.time(t) if changes is None else self.time(t) + self.changes(changes)
         shared = shared[:, None] if label.ndim == 3 else shared
         # [B, 4 * width] or, with labels for each block, [B, blocks, 4 * width].
-        condition = F.silu(shared + (label @ self.label.weight if label.is_floating_point() else self.label(label)))
+        named = label @ self.label.weight if label.is_floating_point() else self.label(label)
+        condition = F.silu(shared) + named if self.additive else F.silu(shared + named)
         conditions = iter(condition.unbind(1) if label.ndim == 3 else [condition] * self.blocks)
         border = (0, self.padding, 0, self.padding)  # right and bottom, up to a multiple of the coarsest level
         fine = self.enter(F.pixel_unshuffle(F.pad(x, border, value=-1.0), self.patch))

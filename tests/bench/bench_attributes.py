@@ -12,7 +12,8 @@ the sprites of five seen combinations of the same kinds. The generator draws all
 alone, with its last checkpoint. A classifier that trained on all sprites judges the drawings: 70 % or more should be
 right in both attributes. KID uses fixed features. Drawings of unseen combinations are compared with the sprites left
 out, drawings of seen combinations with the held-out half: a comparison with training sprites would reward copies with a
-KID of nearly 0. The first KID should be at most 1.5 times the second. 'real' is the classifier's accuracy on real
+KID of nearly 0. With demo art, both are compared with 200 new sprites of each combination, because KID is uncertain
+with few sprites. The first KID should be at most 1.5 times the second. 'real' is the classifier's accuracy on real
 sprites.
 
 --runs FOLDER stores the trained models. A second call loads them, to try other values of --guidance.
@@ -27,6 +28,7 @@ if __name__ == "__main__":
 
 import argparse
 import dataclasses
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,8 +58,13 @@ from tests.bench.tools import command_line, say
 from tests.data.making import imported
 from tests.engine.tools import of_kind
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "assets" / "demo"))
+from demo_art.finish import is_clean, limit_colours
+from make_demo_sprites import CLASSES
+
 CPU = torch.device("cpu")
 LEFT_OUT = 5
+JUDGED = 200  # drawings and new demo sprites of each combination
 KINDS = ("gems", "keys", "potions", "shields", "slimes", "swords")
 RAMPS = {  # from dark to light
     "fire": ("#2a0a12", "#7a1420", "#d03a1e", "#f88c20", "#ffe070"),
@@ -94,6 +101,21 @@ def recoloured(sprite: NDArray[np.uint8], element: int) -> NDArray[np.uint8]:
     made = sprite.copy()
     made[visible, :3] = ramp[np.minimum((ranks * len(ramp)).astype(int), len(ramp) - 1)]
     return made
+
+
+def new_demo_sprites(sprites: Sprites, pair: NDArray[np.int64]) -> Sprites:
+    """Draw demo sprites of a combination that are not in the demo set."""
+    size, draw = CLASSES[KINDS[pair[0]]]
+    rng, border = np.random.default_rng([1, *pair.tolist()]), (sprites.size - size) // 2
+    known, made = {one.tobytes() for one in sprites.rgba}, list[NDArray[np.uint8]]()
+    while len(made) < JUDGED:
+        pixels = limit_colours(draw(rng).rgba())
+        if pixels is not None and is_clean(pixels):
+            sprite = recoloured(np.pad(pixels, ((border, border), (border, border), (0, 0))), int(pair[1]))
+            if sprite.tobytes() not in known:
+                made.append(sprite)
+    of_pair = sprites.take(np.repeat(places_of(sprites, pair[None])[:1], JUDGED))
+    return dataclasses.replace(of_pair, rgba=np.stack(made))
 
 
 def real_set(folder: Path) -> Sprites:
@@ -246,6 +268,11 @@ def follow(sprites: Sprites, chosen: argparse.Namespace, seed: int, runs: Path) 
     device = choose_device(probe_devices(), chosen.device)
     learnt, left_out, seen = split(sprites, *chosen_combinations(sprites))
     say(f"seed {seed}: {len(learnt)} sprites learnt from, {sum(map(len, left_out))} left out")
+    if chosen.folder is None:
+        left_out, seen = (
+            [new_demo_sprites(sprites, one.attributes.table[0].astype(np.int64)) for one in real]
+            for real in (left_out, seen)
+        )
     both = {"seed": seed, "threads": chosen.threads}
     judge = trained(
         sprites, "classifier", chosen.judge_minutes, device, runs / f"judge-{seed}", steps=chosen.judge_steps, **both

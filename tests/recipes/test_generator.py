@@ -14,6 +14,7 @@ from studio.recipes import generator
 from studio.recipes.base import Batch, BatchRng, Spec
 from studio.recipes.capabilities import EditCondition
 from studio.recipes.generator import Generator
+from studio.recipes.layers import ResidualBlock
 from studio.recipes.unet import UNet, known_labels
 from tests.conftest import make_sprites, with_numbers, with_tones
 
@@ -264,6 +265,19 @@ def test_blocks_of_the_network_can_have_labels_of_their_own(levels: int) -> None
         assert not torch.allclose(network(x, t, other, changes), alike)
 
 
+def test_a_value_changes_the_network_alike_beside_any_class() -> None:
+    spec = Spec(8, ("shield", "sword"), attributes={"element": ("fire", "ice")})
+    network, seen = Generator().build(Generator.small, spec).requires_grad_(False), list[Tensor]()
+    block = network.down1[0]
+    assert isinstance(block, ResidualBlock) and block.modulate is not None
+    block.modulate.register_forward_hook(lambda _, __, output: seen.append(output))
+    labels = torch.tensor([[1.0, 0, 1, 0, 0], [1, 0, 0, 1, 0], [0, 1, 1, 0, 0], [0, 1, 0, 1, 0]])  # with fire, with ice
+    network(torch.randn(1, 4, 8, 8).repeat(4, 1, 1, 1), torch.full((4,), 0.3), labels)
+    shield_of_fire, shield_of_ice, sword_of_fire, sword_of_ice = seen[0]  # scales and shifts
+    assert not torch.allclose(shield_of_ice, shield_of_fire, atol=0.01)
+    torch.testing.assert_close(shield_of_ice - shield_of_fire, sword_of_ice - sword_of_fire)
+
+
 def test_targets_of_a_batch_are_the_attributes() -> None:
     sprites = with_numbers(with_tones(make_sprites(2)))
     examples, _ = Generator().examples(sprites, np.arange(4))
@@ -275,6 +289,7 @@ def test_targets_of_a_batch_are_the_attributes() -> None:
 
 def test_networks_without_attributes_are_as_before() -> None:
     recipe, spec = Generator(), Spec(8, ("a", "b"))
-    assert recipe.loss_of(spec) == recipe.loss and recipe.build(recipe.small, spec).label.num_embeddings == 3
+    network = recipe.build(recipe.small, spec)
+    assert recipe.loss_of(spec) == recipe.loss and network.label.num_embeddings == 3 and not network.additive
     labels = torch.tensor([[0.25, 0.75], [0.0, 0.0]])
     assert known_labels(UNet(8, 2, 16), labels).tolist() == [[0.25, 0.75, 0], [0, 0, 1]]

@@ -162,7 +162,8 @@ SHEET, LOSSES = HERE / {target.stem + "_sheet.png"!r}, HERE / {target.stem + "_l
 TRAIN = True  # False: load WEIGHTS instead
 DEVICE = "cpu"  # or "cuda", "mps"
 SIZE = {model.size}  # pixels per side of a sprite
-{lists}ARGUMENTS = {arguments}  # of the network in WEIGHTS
+{lists}# Of the network in WEIGHTS:
+ARGUMENTS = {arguments}
 
 @dataclass
 class {name}:
