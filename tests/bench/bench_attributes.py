@@ -64,7 +64,7 @@ from make_demo_sprites import CLASSES
 
 CPU = torch.device("cpu")
 LEFT_OUT = 5
-JUDGED = 200  # drawings and new demo sprites of each combination
+JUDGED = 200  # drawings of each combination, on average, and new demo sprites of each
 KINDS = ("gems", "keys", "potions", "shields", "slimes", "swords")
 RAMPS = {  # from dark to light
     "fire": ("#2a0a12", "#7a1420", "#d03a1e", "#f88c20", "#ffe070"),
@@ -244,21 +244,23 @@ def split(
 
 
 def judged(title: str, model: TrainedModel, judge: TrainedModel, real: Sequence[Sprites], guidance: float) -> float:
-    """Draw as many sprites of each combination as are real, print the judgement and return the KID."""
+    """Draw a multiple of the real sprites of each combination, print the judgement and return the KID."""
+    times = max(1, LEFT_OUT * JUDGED // sum(map(len, real)))  # more drawings make KID more certain
     new, wanted, shares = [], [], []
     for sprites in real:
         pair = sprites.attributes.table[0].astype(np.int64)
-        new.append(drawn(model, sprites, pair, len(sprites), guidance))
-        wanted.append(np.repeat(pair[None], len(sprites), 0))
+        new.append(drawn(model, sprites, pair, times * len(sprites), guidance))
+        wanted.append(np.repeat(pair[None], times * len(sprites), 0))
         names = "/".join(values[index] for values, index in zip(sprites.attributes.values, pair, strict=True))
         shares.append(f"{names} {right_in_both(judge, new[-1], wanted[-1]):.0%}")
     all_real, all_new, labels = np.concatenate([one.rgba for one in real]), np.concatenate(new), np.concatenate(wanted)
+    of_real = np.concatenate([one.attributes.table for one in real]).astype(np.int64)
     features = fixed_features(CPU)
     distance = kid(features.of(all_real), features.of(all_new))
     say(
         f"{title:9} right in both {right_in_both(judge, all_new, labels):.1%}, "
-        f"real {right_in_both(judge, all_real, labels):.1%}, KID {distance.value:.3f} +- {distance.error:.3f}, "
-        f"{len(all_real)} sprites: {', '.join(shares)}"
+        f"real {right_in_both(judge, all_real, of_real):.1%}, KID {distance.value:.3f} +- {distance.error:.3f}, "
+        f"{len(all_new)} drawings of {len(all_real)} sprites: {', '.join(shares)}"
     )
     return distance.value
 
