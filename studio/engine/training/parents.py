@@ -86,10 +86,11 @@ class StarterInfo:
 def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
     """Return the suggested start of a training: the recipe's starter, the model bundled with the studio, or None.
 
-    Suggests the starter if the sprites, or the sets to learn, are few and at most twice as large as the starter's.
+    Suggests the starter if the sprites, or the sets to learn, are few and at most twice as large as the starter's. The
+    starter learns attributes too slowly: at the end of a training, many sprites still have the wrong kind.
     """
-    info = starter_info(recipe.name)
-    if info is None or sprites.size > 2 * info.size:
+    info, has_attributes = starter_info(recipe.name), sprites.attributes and "attributes" in recipe.capabilities
+    if info is None or has_attributes or sprites.size > 2 * info.size:
         return None
     return STARTER if 0 < recipe.count_examples(sprites) <= STARTER_LIMIT else None
 

@@ -33,7 +33,7 @@ from studio.engine.training.parents import (
 from studio.recipes.base import Spec
 from studio.recipes.generator import Generator
 from studio.recipes.sets import Sets
-from tests.conftest import make_sprites, with_sets
+from tests.conftest import make_sprites, with_sets, with_tones
 from tests.engine.tools import CPU, TOY, kept_run, of_kind, small_generator, train_classifier, train_toy
 
 SPRITES = make_sprites(per_class=6)  # of the classes class0, class1
@@ -174,6 +174,7 @@ def test_starter_is_suggested_for_few_small_sprites() -> None:
     )
     large = dataclasses.replace(few, rgba=few.rgba.repeat(9, axis=1).repeat(9, axis=2))  # of 72 pixels
     assert suggest_parent(GENERATOR, large) is None
+    assert suggest_parent(GENERATOR, with_tones(few)) is None
 
 
 def set_parent(cells: tuple[str, ...]) -> tuple[Parent, dict[str, torch.Tensor]]:
@@ -237,7 +238,7 @@ def test_a_starter_for_sets_is_suggested_for_few_characters(monkeypatch: pytest.
     halves = {name: weights[name].half() for name in ("leave.weight", "leave.bias", "enter.weight")}
     save_file(halves, file, metadata={"about": json.dumps(dataclasses.asdict(about))})
     shutil.copyfile(paths.assets() / "starter" / "sources.json", tmp_path / "sources.json")
-    assert suggest_parent(SETS, sprites) == STARTER  # 200 sets of 400 sprites
+    assert suggest_parent(SETS, with_tones(sprites)) == STARTER  # 200 sets of 400 sprites; sets learn no attributes
     assert suggest_parent(SETS, make_sprites()) is None
     starter = load_parent(STARTER, SETS)
     assert starter.spec.cells == ("down", "up") and starter.ancestors[0].licence == "CC0-1.0"
