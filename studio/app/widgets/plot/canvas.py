@@ -153,6 +153,10 @@ class PlotCanvas(ThemedPlot):
         inside = self._box.sceneBoundingRect().contains(scene)
         return (float(point.x()) if inside else None), float(point.y())
 
+    def is_over_values(self, position: QPointF) -> bool:
+        """Return whether a canvas position is over the value axis."""
+        return bool(self.widget.mapToScene(position.toPoint()).x() < self._box.sceneBoundingRect().left())
+
     def restyle(self, scale: float = 1.0) -> None:
         """Use the theme's colours. scale: factor on line widths, since pens count device pixels."""
         colours, scale = theme.colours(), scale * self.devicePixelRatioF()

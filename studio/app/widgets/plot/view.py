@@ -122,7 +122,8 @@ class PlotInput(QObject):
             self._view.pan(-0.1 * turn.x() / _NOTCH)
             return
         step, value = self._canvas.at(event.position())
-        on_values = step is None or bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        has_control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        on_values = has_control or self._canvas.is_over_values(event.position())
         self._view.zoom(_FACTOR ** (turn.y() / _NOTCH), value if on_values else step, values=on_values)
 
     def _key(self, event: QKeyEvent) -> bool:

@@ -226,6 +226,16 @@ def test_drag_pans_the_view(plot: LossPlot) -> None:
     assert plot.canvas.ranges()[0][0] > before[0] + 300
 
 
+@pytest.mark.parametrize("axis", ["steps", "values"])
+def test_wheel_over_an_axis_zooms_that_axis(plot: LossPlot, axis: str) -> None:
+    canvas, middle = plot.canvas, point_at(plot, COUNT / 2)
+    place = QPoint(middle.x(), canvas.height() - 4) if axis == "steps" else QPoint(4, middle.y())
+    before = canvas.ranges()
+    turn_wheel(canvas.widget.viewport(), place, 120)
+    after = canvas.ranges()
+    assert (after[0] != before[0], after[1] != before[1]) == (axis == "steps", axis == "values")
+
+
 def test_values_fit_the_visible_steps(plot: LossPlot) -> None:
     plot.append([COUNT], [1e6])
     plot.append(range(COUNT + 1, 2 * COUNT), np.full(COUNT - 1, 0.1))
