@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.app.background.job_events import RunCheckpoints
 from studio.app.background.model_jobs import SavedModel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.combo_box import ComboBox
 from studio.app.widgets.input import WheelNeedsFocus
 from studio.core import formatting
 from studio.engine.control.control import Control
@@ -48,7 +49,7 @@ class ModelChoice(QWidget):
         self._wanted_checkpoint = ""  # chosen by `choose`, until the list has arrived
         what = ("Run", "A finished or stopped run.") if only_runs else ("Model", "The live training or a run.")
         self.models = factory.combo(*what)
-        self.checkpoints = QComboBox()
+        self.checkpoints = ComboBox()
         tip = "Choose a saved training step. Best has the best validation result."
         factory.set_name_and_tip(self.checkpoints, "Checkpoint", tip)
         for control in (self.models, self.checkpoints):

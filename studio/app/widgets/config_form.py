@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.app.widgets import factory
+from studio.app.widgets.combo_box import ComboBox
 from studio.app.widgets.input import WheelNeedsFocus
 from studio.app.widgets.layout import Collapsible
 from studio.app.widgets.path_field import PathField
@@ -186,7 +187,7 @@ def _make(item: Setting) -> QWidget:
     if item.kind is bool:
         return QCheckBox(item.label)
     if item.choices:
-        combo = QComboBox()
+        combo = ComboBox()
         combo.addItems(list(item.choices))
         _fit(combo)
         return combo

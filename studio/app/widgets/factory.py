@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.app import keys, theme
+from studio.app.widgets.combo_box import ComboBox
 from studio.core.events import Progress
 
 Box = TypeVar("Box", bound=QBoxLayout)
@@ -103,7 +104,7 @@ def percent_slider(name: str, tip: str, value: int) -> QSlider:
 
 def combo(name: str, tip: str) -> QComboBox:
     """Return a combo box that does not grow with long entries."""
-    made = QComboBox()
+    made = ComboBox()
     made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     made.setMinimumContentsLength(20)
     set_name_and_tip(made, name, tip)

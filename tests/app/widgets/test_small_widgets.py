@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QAccessible, QColor, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QSlider, QStyleOptionComboBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.pages.train.monitor import Readings
 from studio.app.widgets import factory
+from studio.app.widgets.combo_box import ComboBox
 from studio.app.widgets.drop_zone import DropZone
 from studio.app.widgets.factory import ElidedLabel
 from studio.app.widgets.layout import Collapsible, FlowLayout, SteadyWidth
@@ -311,6 +312,20 @@ def test_low_items_are_centred_beside_high_items(qtbot: QtBot) -> None:
         assert beside == (width == 400)
         assert abs(low.geometry().center().y() - high.geometry().center().y()) <= 1 or not beside
         assert host.rect().contains(low.geometry()) and host.rect().contains(high.geometry())
+
+
+def test_combo_box_elides_a_long_text(qtbot: QtBot) -> None:
+    box = ComboBox()
+    box.addItems(["short", "2026-11-28 22:31, generator, item"])
+    shown(qtbot, box, 160, 30)
+    texts = []
+    for index in range(2):
+        box.setCurrentIndex(index)
+        option = QStyleOptionComboBox()
+        box.initStyleOption(option)
+        texts.append(option.currentText)
+    assert texts[0] == "short" and texts[1].startswith("2026") and texts[1].endswith("…")
+    assert box.currentText().endswith("item")
 
 
 def test_elided_label_moves_no_neighbour(qtbot: QtBot) -> None:

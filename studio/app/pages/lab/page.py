@@ -18,6 +18,7 @@ from studio.app.pages.lab.result_view import ResultView
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.combo_box import ComboBox
 from studio.core import formatting
 from studio.core.events import Progress
 from studio.lab.results import Result
@@ -258,7 +259,7 @@ class LabPage(Page):
             self.session.lab.save_report(path, [chosen, *others])
 
 
-class ResultBox(QComboBox):
+class ResultBox(ComboBox):
     """A combo box of results."""
 
     def __init__(self, name: str, tip: str) -> None:

@@ -4,11 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.app import dialogs
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.combo_box import ComboBox
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.swatches import Swatches, hex_code
 from studio.core.arrays import Rgba
@@ -36,7 +37,7 @@ class PaletteView(QWidget):
         self.swatches = Swatches(choosable=True)
         tip = "Click a colour to filter the sprites. Click again, or press Escape, to show all."
         factory.set_name_and_tip(self.swatches, "Colours of the sprites", tip)
-        self.order = QComboBox()
+        self.order = ComboBox()
         self.order.addItem("By hue", _BY_HUE)
         self.order.addItem("By use", _BY_USE)
         factory.set_name_and_tip(self.order, "Sort colours", "Sort by hue, or by number of uses.")

@@ -1,9 +1,10 @@
 """Form for slicing a sheet: grid numbers or gaps, and classes."""
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QRadioButton, QSpinBox, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QRadioButton, QSpinBox, QWidget
 
 from studio.app.widgets import factory
+from studio.app.widgets.combo_box import ComboBox
 from studio.app.widgets.config_form import int_box
 from studio.core.config import settings_of
 from studio.core.formatting import percent
@@ -34,7 +35,7 @@ class SliceForm(QWidget):
         self.automatic = factory.check_box("Auto", "Detect each sheet's grid.")
         self.alone = factory.check_box("This sheet only", "Use these numbers for this sheet only.")
         self.boxes: dict[str, QSpinBox] = {}
-        self.classes = QComboBox()
+        self.classes = ComboBox()
         self.proposal = factory.caption("")
         self._grid_box = factory.panel(factory.column(self.automatic, self.proposal, self._rows(_GRID), self.alone))
         self._packed_box = factory.panel(self._rows(("gap",)))

@@ -6,11 +6,12 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QCheckBox, QComboBox, QWidget
+from PySide6.QtWidgets import QButtonGroup, QCheckBox, QWidget
 
 from studio.app.pages import run_texts
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.combo_box import ComboBox
 from studio.app.widgets.config_form import ConfigForm
 from studio.app.widgets.device_picker import DevicePicker
 from studio.app.widgets.layout import Collapsible, FlowLayout
@@ -34,7 +35,7 @@ class SetupPanel(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self.recipes = QComboBox()
+        self.recipes = ComboBox()
         factory.set_name_and_tip(self.recipes, "Recipe", "The kind of model to train.")
         self._summary = factory.caption("Loading PyTorch…")
         self.offer = RecipeOffer()
