@@ -32,6 +32,7 @@ _SECTIONS = ("Curves", "Settings", "Samples", "Figures", _MATRIX)
 _NO_RUN = "Select a run to see its samples."
 _DAMAGED = "Repair the file ('Open folder' shows the run's files), or move the run to the trash."
 _WIDEST = 280  # logical pixels of a column; the tooltip shows longer texts in full
+_LEAST_MATRIX = 2 * factory.LEAST_PLOT  # logical pixels; height of the class names and several rows
 _READ_DELAY_MS = 150  # wait before reading, for users who scroll with the arrow keys
 
 
@@ -83,7 +84,6 @@ class Comparison(QWidget):
         factory.fill_splitter(self.splitter, parts, (600, 400), self._session.settings.layout("comparison"))
         for section in (self.splitter, self.settings, self.samples, self.figures, self.confusion):
             self._stack.addWidget(section)
-        self._stack.setMinimumHeight(2 * factory.LEAST_PLOT)  # several rows of a confusion matrix
         self.setLayout(factory.column(self._head, self._stack, grows=1))
         self._head.hide()
 
@@ -176,6 +176,7 @@ class Comparison(QWidget):
         self._fit_tabs()
         section = self.sections.currentIndex() if self._head.isVisibleTo(self) else 0
         self._stack.setCurrentIndex(section)
+        self._stack.setMinimumHeight(_LEAST_MATRIX if section == _SECTIONS.index(_MATRIX) else 0)
         if section == _SECTIONS.index("Settings"):
             self._show_settings()
         elif section == _SECTIONS.index(_MATRIX):

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.pages.runs.compare import Comparison
 from studio.app.state.session import Session
+from studio.app.widgets import factory
 from studio.core.events import Events, SamplesReady
 from studio.engine.runs.folder import RunProgress, RunRecord
 from studio.engine.runs.history import ConfusionAtStep, HistoryRead, MetricCurve, RunHistory, RunReader
@@ -160,6 +161,7 @@ def test_single_classifier_shows_its_confusion_matrix(qtbot: QtBot, session: Ses
     qtbot.waitUntil(lambda: shown.sections.width() >= shown.sections.sizeHint().width())
     shown.sections.setCurrentIndex(4)
     assert shown.confusion.isVisible() and shown.confusion.matrix.matrix.describe(0, 0) == "a correct: 3 of 3"
+    assert shown.minimumSizeHint().height() > 2 * factory.LEAST_PLOT  # several rows, where the page scrolls
     _choose(qtbot, shown, NONE, reads=1)
     assert not shown.sections.isVisible() and shown.splitter.isVisible()
     _choose(qtbot, shown, ONE, reads=1)
