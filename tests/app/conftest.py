@@ -80,6 +80,7 @@ def pytest_runtest_logfinish() -> None:
     What is left, torch above all, is there to stay: to walk it after each test would take longer than most tests do.
     """
     if QApplication.instance() is not None:
+        QTest.keyRelease(QWidget(), Qt.Key.Key_Shift)  # else Qt holds a test's Shift, and `selectRow` of the next fails
         _delete_closed_widgets()
     gc.collect()
     gc.freeze()
