@@ -216,7 +216,7 @@ class SetTable(QTableView):
         if not index.isValid() or self._rows.sprite(index.row(), index.column()) == GAP:
             return
         if not self.selectionModel().isSelected(index):
-            self.setCurrentIndex(index)
+            self.selectionModel().select(index, QItemSelectionModel.SelectionFlag.ClearAndSelect)
         self.scrollTo(index)
         self._grid.menu.open_at(self.viewport().mapToGlobal(self.visualRect(index).center()))
 

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import pytest
 from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
 
@@ -167,6 +168,12 @@ def test_filter_without_match_has_a_clear_button(page: RunsPage) -> None:
     assert page.table.model().rowCount() == 0 and "No run matches the filter." in shown_texts(page)
     click(page.show_all)
     assert page.table.model().rowCount() == 3 and page.filter.text() == "" and not page.show_all.isVisible()
+
+
+def test_filter_typed_with_shift_selects_a_run(page: RunsPage) -> None:
+    assert chosen(page) == ["new"]
+    QTest.keyClicks(page.filter, "OLD", Qt.KeyboardModifier.ShiftModifier)
+    assert page.filter.text() == "OLD" and page.table.model().rowCount() == 2 and chosen(page) == [current(page)]
 
 
 def test_runs_load_during_an_import(qtbot: QtBot, session: Session, asked: list[str], tmp_path: Path) -> None:
