@@ -125,10 +125,8 @@ class RunTableView(QTableView):
     def _select_near(self, row: int) -> None:
         """Select a row, or the last row in a shorter table, unless a run is selected."""
         if not self.selected() and self._sorted.rowCount():
-            index, flag = (
-                self._sorted.index(min(row, self._sorted.rowCount() - 1), 0),
-                QItemSelectionModel.SelectionFlag,
-            )
+            index = self._sorted.index(min(row, self._sorted.rowCount() - 1), 0)
+            flag = QItemSelectionModel.SelectionFlag
             # `selectRow` would extend the selection while the user holds Shift for a capital letter of the filter.
             self.selectionModel().setCurrentIndex(index, flag.ClearAndSelect | flag.Rows)
 
