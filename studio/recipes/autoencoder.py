@@ -24,7 +24,7 @@ from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
 from studio.recipes.colours import PaletteHead, choose_palette, choose_rows, colour_loss, select_rows
 from studio.recipes.flow import normal_rows
-from studio.recipes.layers import ResidualBlock, group_norm, whole_groups
+from studio.recipes.layers import ResidualBlock, group_norm, patch_size, whole_groups
 from studio.recipes.planning import Planner
 
 
@@ -78,7 +78,7 @@ class CodeNetwork(nn.Module):
     def __init__(self, size: int, classes: int, width: int, code: int, colours: int) -> None:
         super().__init__()
         self.size, self.classes, self.code = size, classes, code
-        self.patch = 2 if size < 96 else 4
+        self.patch = patch_size(size)
         self.padding = -size % (4 * self.patch)
         self.side, deep = (size + self.padding) // (4 * self.patch), 4 * width
         features = _PIXEL_FEATURES // self.patch
@@ -113,8 +113,7 @@ class CodeNetwork(nn.Module):
         h = self.bottom(self.expand(code).unflatten(1, (-1, self.side, self.side)))  # [B, deep, side, side]
         h = self.middle(F.interpolate(h, scale_factor=2.0, mode="nearest"))  # [B, width, 2 * side, 2 * side]
         h = self.fine(F.interpolate(h, scale_factor=2.0, mode="nearest"))  # [B, width, 4 * side, 4 * side]
-        h = F.pixel_shuffle(self.leave(F.hardswish(self.norm(h))), self.patch)
-        return h[:, :, : self.size, : self.size]
+        return F.pixel_shuffle(self.leave(F.hardswish(self.norm(h))), self.patch)[:, :, : self.size, : self.size]
 
     def decode(self, code: Tensor) -> Tensor:
         """Decode codes [B, code] to sprites, float32 [B, 4, S, S]."""

@@ -52,7 +52,7 @@ from studio.recipes.flow import (
     solve,
     timesteps,
 )  # fmt: skip
-from studio.recipes.layers import whole_groups
+from studio.recipes.layers import patch_size, whole_groups
 from studio.recipes.planning import Planner
 from studio.recipes.unet import SoftColours, UNet, known_labels
 
@@ -144,10 +144,10 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         )
 
     def cost(self, size: int) -> float:
-        # From 96 pixels on, UNet halves the resolution once more. With four levels, a sprite takes as long as a smaller
-        # sprite, of four fifths of the size, with three levels.
-        alike = round(0.8 * size) if _levels(GeneratorConfig(), size) == 4 else size
-        return super().cost(size // 2 if size >= 96 else alike)
+        if patch_size(size) == 4:  # as long as a sprite of half the size with patches of 2 pixels
+            return super().cost(size // 2)
+        # With four levels, a sprite takes as long as a sprite of four fifths of the size with three levels.
+        return super().cost(round(0.8 * size) if _levels(GeneratorConfig(), size) == 4 else size)
 
     def fixed_settings(self, config: GeneratorConfig, size: int) -> dict[str, Value]:
         return {**super().fixed_settings(config, size), "levels": str(_levels(config, size))}

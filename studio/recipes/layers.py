@@ -23,6 +23,14 @@ def whole_groups(width: int) -> int:
     return -(-width // 16) * 16
 
 
+def patch_size(size: int) -> int:
+    """Return the side, in pixels, of the square patches that a network's input layer turns into channels.
+
+    size: width of a sprite in pixels. Large sprites need larger patches, or training would take too long.
+    """
+    return 2 if size < 96 else 4
+
+
 class ResidualBlock(nn.Module):
     """Residual block of two 3x3 convolutions, each after GroupNorm and hard swish (Howard et al. 2019).
 

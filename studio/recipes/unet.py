@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from studio.recipes.colours import PaletteHead
-from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures, group_norm
+from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures, group_norm, patch_size
 
 _PIXEL_FEATURES = 64  # divided by the patch size: feature channels per pixel, the input of the palette head
 _TIME_SHIFT = 0.05  # in t - shift * t * (1 - t)
@@ -42,7 +42,7 @@ class UNet(nn.Module):
     ) -> None:
         super().__init__()
         self.size, self.classes, self.levels, self.additive = size, classes, levels, additive
-        self.patch = 2 if size < 96 else 4
+        self.patch = patch_size(size)
         self.padding = -size % (2 ** (levels - 1) * self.patch)
         condition, pixels = 4 * width, 4 * self.patch**2
         features = _PIXEL_FEATURES // self.patch if colours else 4
