@@ -47,8 +47,9 @@ def main() -> None:
     wrong = sum(total[kind] - right[kind] for kind in total if kind not in exact)
     say(f"{sum(right[kind] for kind in exact) / strips:.1%} of {strips:,} strips and sheets are right")
     say(f"{wrong} of {total.total() - strips:,} whole sprites beside them are taken for one")
-    folders = {number: name.rpartition("/")[0] for number, name in enumerate(found.names)}
-    alarms = vote_on_sheets({number: sheet_candidates(rgba) for number, rgba in enumerate(found.rgba)}, folders)
+    canvas = found.size, found.size
+    sizes = {number: (name.rpartition("/")[0], canvas) for number, name in enumerate(found.names)}
+    alarms = vote_on_sheets({number: sheet_candidates(rgba) for number, rgba in enumerate(found.rgba)}, sizes)
     names = " ".join(found.names[number] for number in alarms)
     say(f"{len(alarms)} of the {len(found):,} sprites in the folder are taken for one {names}".rstrip())
     say(f"{1000 * seconds / total.total():.1f} ms a composed picture")
@@ -57,7 +58,7 @@ def main() -> None:
 def _judge(made: list[Composed], total: Counter[str], right: Counter[str], exact: Counter[str]) -> float:
     """Count what is recognised in one folder: how many seconds it took."""
     started = time.perf_counter()
-    sizes = {number: one.rgba.shape for number, one in enumerate(made)}
+    sizes = {number: ("", one.rgba.shape[:2]) for number, one in enumerate(made)}
     sheets = vote_on_sheets({number: sheet_candidates(one.rgba) for number, one in enumerate(made)}, sizes)
     seconds = time.perf_counter() - started
     for number, one in enumerate(made):

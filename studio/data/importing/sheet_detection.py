@@ -15,8 +15,8 @@ from studio.data.importing.sheet_grids import match_sheet_grids, parse_sheet_gri
 from studio.data.options import ImportOptions, SheetGrid
 from studio.data.reading.finding import FoundFiles
 from studio.data.sheets.recognising import (
-    Shape,
     SheetCandidate,
+    SizeInFolder,
     most_likely_grid,
     vote_on_sheets,
     without_lone_sheets,
@@ -27,14 +27,14 @@ def choose_grids(
     buffer: ImportBuffer, files: FoundFiles, options: ImportOptions
 ) -> Generator[Event, None, tuple[dict[int, SheetCandidate], dict[int, SheetGrid]]]:
     """Decide which pictures are sheets; return the detected sheets, and the grids for slicing, by file number."""
-    shapes = {number: (_folder(files, number), size) for number, size in buffer.sheet_sizes.items()}
-    voted = vote_on_sheets(buffer.candidates, shapes)
+    sizes = {number: (_folder(files, number), size) for number, size in buffer.sheet_sizes.items()}
+    voted = vote_on_sheets(buffer.candidates, sizes)
     sheets = voted
     if voted:
         pictures = yield from run_in_thread(_count_pictures(buffer, files), len(files), "sizes compared")
-        sheets = without_lone_sheets(voted, shapes, pictures)
+        sheets = without_lone_sheets(voted, sizes, pictures)
     if options.uses_detected_grids:
-        sheets = sheets or voted  # the user calls the pictures sheets
+        sheets = sheets or voted  # the user asks to slice, and no other picture is a sheet
         sheets |= further_sheets(buffer, sheets, options.size)
     if options.sets == "sheets" and options.uses_detected_grids:
         sheets = share_grid(buffer, options, sheets)
@@ -48,10 +48,10 @@ def _folder(files: FoundFiles, number: int) -> str:
     return files[number].name.rpartition("/")[0]
 
 
-def _count_pictures(buffer: ImportBuffer, files: FoundFiles) -> Generator[int, None, Counter[Shape]]:
+def _count_pictures(buffer: ImportBuffer, files: FoundFiles) -> Generator[int, None, Counter[SizeInFolder]]:
     """Count the pictures by folder and size; yield the number of counted pictures after each."""
-    counts: Counter[Shape] = Counter()
-    for done, (number, size) in enumerate(buffer.picture_sizes().items()):
+    counts: Counter[SizeInFolder] = Counter()
+    for done, (number, size) in enumerate(buffer.picture_sizes().items(), 1):
         counts[_folder(files, number), size] += 1
         yield done
     return counts

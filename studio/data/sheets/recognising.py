@@ -2,14 +2,14 @@
 
 Reader threads score pictures independently. Then the files vote: a tile size found in many files decides for a picture
 with several possible grids or with little evidence. A folder's sheets also vote for the folder's other pictures of
-equal size, and a few odd sheets among many single sprites of equal size are single sprites, too.
+equal size. A few pictures with various grids, among many single sprites of equal size, are single sprites, too.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from studio.data.options import MAX_SHEET_SPRITES, SheetGrid
 from studio.data.sheets.cells import GridCells, SummedAreaTable, find_cells
 from studio.data.sheets.grids import background_pixel, grid_candidates
 
-Shape = tuple[str, tuple[int, int]]  # a picture's folder, and its width and height in pixels
+SizeInFolder = tuple[str, tuple[int, int]]  # a picture's folder, and its width and height in pixels
 
 _SMALLEST_TILE = 6  # pixels; smaller tiles only if the user asks
 _LONG, _OBLONG = 3.0, 1.9  # aspect ratios; long sprites hardly occur, oblong sprites rarely
@@ -292,11 +292,11 @@ class _Votes:
 
 
 def vote_on_sheets(
-    seen: Mapping[int, Sequence[SheetCandidate]], twins: Mapping[int, Hashable] | None = None
+    seen: Mapping[int, Sequence[SheetCandidate]], sizes: Mapping[int, SizeInFolder] | None = None
 ) -> dict[int, SheetCandidate]:
     """Let the pictures' candidate grids vote; return the grids of sheets, by file number.
 
-    seen: candidate grids by file number. twins: a key by file number, equal for pictures of equal size in a folder.
+    seen: candidate grids by file number. sizes: by file number; sheets also vote for pictures of equal size.
     """
     best_first = {number: several[0] for number, several in seen.items() if several}
     certain = {key: one for key, one in best_first.items() if one.sheet >= _SURE and one.score >= _LIKELY}
@@ -311,24 +311,26 @@ def vote_on_sheets(
         if most_likely_grid >= 0 and sure >= _SURE:
             confidence = round(1 / (1 + math.exp(-min(most_likely_grid, sure))), 3)
             sheets[number] = replace(best, grid=replace(best.grid, confidence=confidence))
-    return sheets | _like_twins(seen, sheets, twins or {})
+    return sheets | _like_twins(seen, sheets, sizes or {})
 
 
 def _like_twins(
-    seen: Mapping[int, Sequence[SheetCandidate]], sheets: Mapping[int, SheetCandidate], twins: Mapping[int, Hashable]
+    seen: Mapping[int, Sequence[SheetCandidate]],
+    sheets: Mapping[int, SheetCandidate],
+    sizes: Mapping[int, SizeInFolder],
 ) -> dict[int, SheetCandidate]:
     """Return the pictures that should take over the grid of most pictures of equal size in the folder, with the grid.
 
     Chooses pictures outside `sheets` for which the grid is likely, and sheets whose tiles the grid halves.
     """
-    totals = Counter(twins.values())
-    grids = Counter((twins[number], _plain(one.grid)) for number, one in sheets.items() if twins)
+    totals = Counter(sizes.values())
+    grids = Counter((sizes[number], _plain(one.grid)) for number, one in sheets.items() if sizes)
     changed: dict[int, SheetCandidate] = {}
     for number, several in seen.items():
         own = sheets.get(number)
-        for one in several if number in twins else ():
-            count = grids[twins[number], _plain(one.grid)]
-            share = count / totals[twins[number]]
+        for one in several if number in sizes else ():
+            count = grids[sizes[number], _plain(one.grid)]
+            share = count / totals[sizes[number]]
             likely = own is None and one.score >= _LIKELY and one.rest == (0, 0)
             fits = likely or (own is not None and one.halved and _plain(own.grid) == _plain(several[0].grid))
             if count >= _ENOUGH_TWINS and share > _TWIN_SHARE and fits:
@@ -337,27 +339,27 @@ def _like_twins(
 
 
 def without_lone_sheets(
-    sheets: Mapping[int, SheetCandidate], shapes: Mapping[int, Shape], pictures: Counter[Shape]
+    sheets: Mapping[int, SheetCandidate], sizes: Mapping[int, SizeInFolder], pictures: Counter[SizeInFolder]
 ) -> dict[int, SheetCandidate]:
     """Return the sheets without the folders' single sprites whose drawings, such as bricks, look like tiles.
 
     A folder has single sprites if nearly all pictures are of equal size, few of the pictures look like sheets, and most
-    of the few have different grids. shapes: folder and size by file number. pictures: number of pictures by shape.
+    of the few have different grids. sizes: by file number. pictures: number of pictures by size in folder.
     """
     in_folder = Counter[str]()
     for (folder, _), count in pictures.items():
         in_folder[folder] += count
-    grids: dict[Shape, Counter[SheetGrid]] = {}
+    grids: dict[SizeInFolder, Counter[SheetGrid]] = {}
     for number, one in sheets.items():
-        grids.setdefault(shapes[number], Counter())[_plain(one.grid)] += 1
-    single = set()
-    for shape, counts in grids.items():
-        count, equal, most_common = counts.total(), pictures[shape], max(counts.values())
+        grids.setdefault(sizes[number], Counter())[_plain(one.grid)] += 1
+    of_single_sprites = set()
+    for size, counts in grids.items():
+        count, equal, most_common = counts.total(), pictures[size], max(counts.values())
         is_few = count <= _FEW_SHEETS * equal and equal - count >= _ENOUGH_SPRITES
         has_common_grid = most_common >= _ENOUGH_TWINS and most_common > _TWIN_SHARE * count
-        if is_few and equal >= _MOSTLY_EQUAL * in_folder[shape[0]] and not has_common_grid:
-            single.add(shape)
-    return {number: one for number, one in sheets.items() if shapes[number] not in single}
+        if is_few and equal >= _MOSTLY_EQUAL * in_folder[size[0]] and not has_common_grid:
+            of_single_sprites.add(size)
+    return {number: one for number, one in sheets.items() if sizes[number] not in of_single_sprites}
 
 
 def _border_weight(one: SheetCandidate) -> float:

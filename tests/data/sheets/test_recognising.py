@@ -147,11 +147,11 @@ def test_pictures_like_most_of_their_folder_share_its_grid() -> None:
     grid, other = SheetGrid(16, 16), (SheetCandidate(SheetGrid(32, 32), 4, 5.0, 0.3),)
     sure, weak = SheetCandidate(grid, 16, 5.0, 12.0), SheetCandidate(grid, 16, -1.2, -6.9)
     seen = dict.fromkeys(range(4), (sure,)) | {4: (*other, weak), 5: other, 6: (replace(weak, score=-2.0),)}
-    twins = dict.fromkeys(seen, ("npc", (64, 64)))
+    sizes = dict.fromkeys(seen, ("npc", (64, 64)))
     assert vote_on_sheets(seen).keys() == set(range(4))
-    found = vote_on_sheets(seen, twins)
+    found = vote_on_sheets(seen, sizes)
     assert found.keys() == set(range(5)) and found[4].grid == replace(grid, confidence=0.571)
-    assert 4 not in vote_on_sheets(seen, twins | {4: ("npc", (64, 80))})
+    assert 4 not in vote_on_sheets(seen, sizes | {4: ("npc", (64, 80))})
     seen.update(dict.fromkeys((7, 8), other))  # half of the pictures no longer have the grid
     assert 4 not in vote_on_sheets(seen, dict.fromkeys(seen, ("npc", (64, 64))))
 
@@ -159,31 +159,31 @@ def test_pictures_like_most_of_their_folder_share_its_grid() -> None:
 def test_odd_sheets_among_single_sprites_of_equal_size_are_single_sprites() -> None:
     sheets = {number: SheetCandidate(SheetGrid(32, 4 + 4 * number), 4, 5.0, 12.0) for number in range(6)}
     shape = ("walls", (64, 64))
-    shapes = dict.fromkeys(sheets, shape)
-    assert not without_lone_sheets(sheets, shapes, Counter({shape: 40, ("walls", (8, 8)): 4}))
+    sizes = dict.fromkeys(sheets, shape)
+    assert not without_lone_sheets(sheets, sizes, Counter({shape: 40, ("walls", (8, 8)): 4}))
     for pictures in (
         {shape: 10},  # most pictures are sheets
         {shape: 20},  # too few single sprites
         {shape: 40, ("walls", (8, 8)): 5},  # a folder of various sizes
         {("walls", (8, 8)): 400},  # files of several pictures
     ):
-        assert without_lone_sheets(sheets, shapes, Counter(pictures)) == sheets
+        assert without_lone_sheets(sheets, sizes, Counter(pictures)) == sheets
     alike = sheets | {number: SheetCandidate(SheetGrid(16, 16), 16, 5.0, 12.0) for number in range(4)}
-    assert without_lone_sheets(alike, shapes, Counter({shape: 400})) == alike
+    assert without_lone_sheets(alike, sizes, Counter({shape: 400})) == alike
     other = alike | {9: sheets[5]}
-    shapes[9] = ("floors", (64, 64))
-    assert without_lone_sheets(other, shapes, Counter({shape: 400, shapes[9]: 21})) == alike
+    sizes[9] = ("floors", (64, 64))
+    assert without_lone_sheets(other, sizes, Counter({shape: 400, sizes[9]: 21})) == alike
 
 
 def test_pairs_of_touching_frames_are_parted_like_most_of_their_folder() -> None:
     others = {number: (SheetCandidate(SheetGrid(16, 16), 16, 8.0, 15.0),) for number in range(1, 6)}
-    twins = dict.fromkeys(range(6), ("npc", (64, 64)))
+    sizes = dict.fromkeys(range(6), ("npc", (64, 64)))
     for width, parted in ((16, True), (32, False)):  # frames in pairs, and wide frames
         looks = [_ball(number, width) for number in range(8)]
         frames = [looks[row * 2 + column % 2] for row in range(4) for column in range(64 // width)]
         seen = {0: sheet_candidates(laid(frames, SheetGrid(width, 16), 64 // width)), **others}
         assert vote_on_sheets(seen)[0].grid.tile_width == 32
-        grid = vote_on_sheets(seen, twins)[0].grid
+        grid = vote_on_sheets(seen, sizes)[0].grid
         assert grid.tile_width == (16 if parted else 32) and (grid.confidence == 0.833) == parted
 
 
