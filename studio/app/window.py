@@ -1,6 +1,6 @@
 """The main window: connects pages, menus, notices and the session."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QSize, Qt, QTimer, Signal, Slot
@@ -252,21 +252,21 @@ class PageCommands(QObject):
 
     @Slot()
     def _on_save(self) -> None:
-        pages = (self._window.page(), self._window.generate, self._window.train)
-        for page in pages:
-            self._window.attach(page)
-            if page.save_samples():
-                return
-        self._notify_missing("No samples to save yet.", "Train a model or generate sprites first.")
+        pages = self._attached(self._window.generate, self._window.train)
+        if not any(page.save_samples() for page in pages):
+            self._notify_missing("No samples to save yet.", "Train a model or generate sprites first.")
 
     @Slot()
     def _on_export(self) -> None:
-        pages = (self._window.page(), self._window.train, self._window.runs)
-        for page in pages:
+        pages = self._attached(self._window.train, self._window.runs)
+        if not any(page.export_model() for page in pages):
+            self._notify_missing("No model to export yet.", "Train a model, or choose a run on the Runs page.")
+
+    def _attached(self, *others: Page) -> Iterator[Page]:
+        """Yield the shown page, then the other pages, each attached to the window for a dialog."""
+        for page in (self._window.page(), *others):
             self._window.attach(page)
-            if page.export_model():
-                return
-        self._notify_missing("No model to export yet.", "Train a model, or choose a run on the Runs page.")
+            yield page
 
     def _notify_missing(self, title: str, hint: str) -> None:
         """Show a message about missing samples or a missing model; remove it when the page or the choice changes."""
