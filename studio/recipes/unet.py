@@ -110,8 +110,8 @@ class UNet(nn.Module):
         shared = self.time(t) if changes is None else self.time(t) + self.changes(changes)
         shared = shared[:, None] if label.ndim == 3 else shared
         # [B, 4 * width] or, with labels for each block, [B, blocks, 4 * width].
-        named = label @ self.label.weight if label.is_floating_point() else self.label(label)
-        condition = F.silu(shared) + named if self.additive else F.silu(shared + named)
+        embedded = label @ self.label.weight if label.is_floating_point() else self.label(label)
+        condition = F.silu(shared) + embedded if self.additive else F.silu(shared + embedded)
         conditions = iter(condition.unbind(1) if label.ndim == 3 else [condition] * self.blocks)
         border = (0, self.padding, 0, self.padding)  # right and bottom, up to a multiple of the coarsest level
         fine = self.enter(F.pixel_unshuffle(F.pad(x, border, value=-1.0), self.patch))

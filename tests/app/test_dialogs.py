@@ -395,7 +395,7 @@ def test_a_run_can_be_exported_once_the_formats_are_known(qtbot: QtBot, ready: S
     assert actions.export.isEnabled()
 
 
-def test_arrows_of_qts_file_dialog_are_grey_in_both_themes(qtbot: QtBot, window: Window) -> None:
+def test_arrows_of_qts_file_dialog_are_grey(qtbot: QtBot, window: Window) -> None:
     made = QFileDialog(window)
     made.setOption(QFileDialog.Option.DontUseNativeDialog)
     qtbot.addWidget(made)

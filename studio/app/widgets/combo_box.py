@@ -11,5 +11,4 @@ class ComboBox(QComboBox):
         super().initStyleOption(option)
         style, field = self.style(), QStyle.SubControl.SC_ComboBoxEditField
         room = style.subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
-        text = option.fontMetrics.elidedText(option.currentText, Qt.TextElideMode.ElideRight, room)
-        option.currentText = text
+        option.currentText = option.fontMetrics.elidedText(option.currentText, Qt.TextElideMode.ElideRight, room)

@@ -86,10 +86,11 @@ class StarterInfo:
 def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
     """Return the suggested start of a training: the recipe's starter, the model bundled with the studio, or None.
 
-    Suggests the starter if the sprites, or the sets to learn, are few and at most twice as large as the starter's. The
-    starter learns attributes too slowly: at the end of a training, many sprites still have the wrong kind.
+    Suggests the starter if the sprites, or the sets to learn, are few and at most twice as large as the starter's; but
+    None for sprites with attributes, which the starter learns too slowly: at the end, many drawings are the wrong kind.
     """
-    info, has_attributes = starter_info(recipe.name), sprites.attributes and "attributes" in recipe.capabilities
+    info = starter_info(recipe.name)
+    has_attributes = "attributes" in recipe.capabilities and sprites.attributes
     if info is None or has_attributes or sprites.size > 2 * info.size:
         return None
     return STARTER if 0 < recipe.count_examples(sprites) <= STARTER_LIMIT else None

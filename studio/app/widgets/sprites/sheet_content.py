@@ -78,8 +78,8 @@ class SheetContent:
         readable = min(longest, _READABLE * metrics.averageCharWidth())
         has_room = found.boxes[0].width() >= readable and found.boxes[-1].bottom() < area.height()
         bare = fill(caption=none)
-        is_small = bare.boxes[0].height() >= _MUCH_LARGER * (found.boxes[0].height() - found.caption)
-        return found if has_room and not is_small else bare
+        gives_way = bare.boxes[0].height() >= _MUCH_LARGER * (found.boxes[0].height() - found.caption)
+        return found if has_room and not gives_way else bare
 
     def _places_of_sets(self, area: QSize, ratio: float, metrics: QFontMetrics) -> SheetViewLayout:
         """Return the places of sets, without the names of cells if these would make the sprites smaller."""
