@@ -37,6 +37,7 @@ from studio.app.background.job_events import OnlySheets
 from studio.app.widgets import factory
 from studio.app.widgets.factory import ElidedLabel
 from studio.app.widgets.layout import Collapsible
+from studio.app.widgets.wrapping import ScrollArea
 from studio.app.window import Window
 from studio.core import paths
 from studio.data.files.source_files import ImportIssue
@@ -126,7 +127,7 @@ def leaves_its_parent(widget: QWidget) -> bool:
     area = parent.parentWidget()
     if isinstance(area, QAbstractScrollArea) and area.viewport() is parent:
         is_fixed = area.horizontalScrollBarPolicy() == Qt.ScrollBarPolicy.ScrollBarAlwaysOff
-        return is_fixed and type(area).__name__ == "_ScrollArea" and widget.width() > parent.width()
+        return is_fixed and isinstance(area, ScrollArea) and widget.width() > parent.width()
     room = parent.rect().adjusted(-_SLACK, -_SLACK, _SLACK, _SLACK)
     return not widget.size().isEmpty() and not room.contains(widget.geometry())
 

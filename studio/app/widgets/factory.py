@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QSignalBlocker, QSize, Qt, SignalInstance, Slot
+from PySide6.QtCore import QByteArray, QSignalBlocker, QSize, Qt, SignalInstance, Slot
 from PySide6.QtGui import QFont, QFontDatabase, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -32,6 +32,7 @@ from PySide6.QtWidgets import (
 
 from studio.app import keys, theme
 from studio.app.widgets.combo_box import ComboBox
+from studio.app.widgets.wrapping import ScrollArea
 from studio.core.events import Progress
 
 Box = TypeVar("Box", bound=QBoxLayout)
@@ -295,30 +296,9 @@ def clear(layout: QLayout) -> None:
             widget.deleteLater()
 
 
-class _ScrollArea(QScrollArea):
-    """A scroll area that counts wrapped text in the content's minimum height; Qt ignores height-for-width."""
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Update the minimum height when the content's layout changes."""
-        if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
-            self._fit()
-        return super().eventFilter(watched, event)
-
-    def _fit(self) -> None:
-        content = self.widget()
-        layout = content.layout() if content is not None else None
-        if content is not None and layout is not None:
-            wraps = layout.hasHeightForWidth()  # False once the wrapping text is hidden
-            content.setMinimumHeight(layout.minimumHeightForWidth(self.viewport().width()) if wraps else 0)
-
-
 def scroll_area(content: QWidget) -> QScrollArea:
     """Return a vertical scroll area around `content`."""
-    made = _ScrollArea()
+    made = ScrollArea()
     made.setWidgetResizable(True)
     made.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # skipped by Tab
     made.setFrameShape(QScrollArea.Shape.NoFrame)

@@ -1,11 +1,10 @@
-"""A collapsible section, a panel and a layout for wrapping content, and buttons of a constant width."""
+"""A collapsible section, a flow layout, and buttons of a constant width."""
 
 from __future__ import annotations
 
 from functools import reduce
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLayout, QLayoutItem, QPushButton, QWidget
 
 from studio.app import theme
@@ -62,30 +61,6 @@ class SteadyWidth(QObject):
             frame = self._button.sizeHint().width() - width(self._button.text().strip())
             self._button.setMinimumWidth(frame + max(map(width, self._texts)))
         return super().eventFilter(watched, event)
-
-
-class WrappingPanel(QWidget):
-    """A panel that counts wrapped content in its minimum height; splitters ignore height-for-width."""
-
-    def __init__(self, layout: QLayout) -> None:
-        super().__init__()
-        self.setLayout(layout)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def event(self, event: QEvent) -> bool:
-        """Update the minimum height when the layout changes."""
-        done = super().event(event)
-        if event.type() == QEvent.Type.LayoutRequest:
-            self._fit()
-        return done
-
-    def _fit(self) -> None:
-        layout = self.layout()
-        if layout is not None:
-            self.setMinimumHeight(layout.minimumHeightForWidth(self.width()) if layout.hasHeightForWidth() else 0)
 
 
 class FlowLayout(QLayout):

@@ -16,8 +16,8 @@ from studio.app.pages.sample_menu import SampleMenu
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.input import WheelNeedsFocus
-from studio.app.widgets.layout import WrappingPanel
 from studio.app.widgets.sprites.filmstrip import Filmstrip
+from studio.app.widgets.wrapping import WrappingPanel
 from studio.core.curves import MAX_CURVES
 from studio.engine.runs.analysis import comparison
 from studio.engine.runs.analysis.comparison import ComparedRun, ComparisonRow

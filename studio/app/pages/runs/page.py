@@ -13,7 +13,7 @@ from studio.app.pages.runs.queue_panel import QueuePanel
 from studio.app.pages.runs.table_view import RunTableView
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.app.widgets.layout import WrappingPanel
+from studio.app.widgets.wrapping import WrappingPanel
 from studio.core.formatting import count, memory
 from studio.engine.runs.maintenance.disk_use import SpaceFreed
 

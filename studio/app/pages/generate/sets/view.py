@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QEvent, QSize, Slot
+from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
@@ -15,6 +15,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.cell_table import CellTable
 from studio.app.widgets.sprites.player import Player
+from studio.app.widgets.wrapping import WrappingPanel
 from studio.core.arrays import Rgba
 from studio.data.sets.drafts import animation
 
@@ -64,7 +65,7 @@ class WalkPlayer(QWidget):
             self.player.show_frames(frames)
 
 
-class SetsView(QWidget):
+class SetsView(WrappingPanel):
     """The given cells with a player at their side, above the drawn characters."""
 
     def __init__(self, session: Session) -> None:
@@ -116,12 +117,6 @@ class SetsView(QWidget):
             old.removeWidget(self.walk)
             new.addWidget(self.walk, 0 if is_narrow else 1)
             self.walk.set_low(is_narrow)
-
-    def event(self, event: QEvent) -> bool:
-        """Keep the height that wrapped texts need at this width: a splitter asks for the least height alone."""
-        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize):
-            self.setMinimumHeight(self._box.minimumHeightForWidth(self.width()))
-        return super().event(event)
 
     @Slot()
     def _on_given_focused(self) -> None:
