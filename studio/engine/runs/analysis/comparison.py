@@ -124,7 +124,7 @@ def comparison_rows(runs: Sequence[ComparedRun]) -> list[ComparisonRow]:
 
 
 def explain_best(runs: Sequence[ComparedRun]) -> str:
-    """Return a sentence for users: what 'best' means in the table, or why no value is marked as best."""
+    """Return a sentence for users: what 'best' means in the table, or why only few values are marked as best."""
     if not _have_same_sprites(runs):
         return "Only the best speed is marked: the runs use different sprites or hold out different ones."
     marks = "'best': no other run is better by more than chance."
