@@ -94,8 +94,9 @@ class GeneratorConfig(TrainingConfig):
 
 
 _PLANNER = Planner(
-    width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_epochs=300, most_tuning_epochs=600
-)
+    width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_epochs=300, most_tuning_epochs=600,
+    few_epochs=100,
+)  # fmt: skip
 # Share of sprites with attributes that lose the class, so the model can draw new combinations from attributes alone.
 _CLASS_DROPOUT = 0.5
 # Share of class and values hidden from each block of the network. Without it, the network learns pairs of values by

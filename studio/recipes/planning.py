@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from studio.core import formatting
 from studio.recipes.base import Preset, TrainingBudget
 
+FEW = 200  # examples
 _FEWEST_SEEN = 12_800  # sprites in a training, with repetitions: fewer teach nothing
 
 
@@ -19,6 +20,7 @@ class Planner:
     slowing: float  # time per step grows with width ** slowing
     most_epochs: int  # epochs after which a network has memorised its sprites
     most_tuning_epochs: int  # likewise, for a training from another run's weights
+    few_epochs: int | None = None  # likewise, for a training from scratch on FEW examples or fewer; None: most_epochs
     noun: str = "sprite"  # for a training example
 
     def preset(self, title: str, summary: str, minutes: float, enough: int, budget: TrainingBudget) -> Preset:
@@ -34,14 +36,21 @@ class Planner:
         fitting = [width for width in widths if 60 * minutes * self._speed(width, budget) >= enough]
         width = fitting[-1] if fitting else widths[0]
         if budget.sprites:
-            most = self.most_epochs if fixed is None else self.most_tuning_epochs
-            epochs = max(most, -(-_FEWEST_SEEN // budget.sprites))
+            epochs = max(self._most_epochs(budget), -(-_FEWEST_SEEN // budget.sprites))
             seen = epochs * budget.sprites
             if seen < 60 * minutes * self._speed(width, budget):
                 # Limited by epochs, not minutes, because the speed is only an estimate.
                 about_s = seen / self._speed(width, budget)
                 return Preset(title, _too_few(budget.sprites, self.noun), {"epochs": epochs, "width": width}, about_s)
         return Preset(title, summary, {"minutes": minutes, "width": width})
+
+    def _most_epochs(self, budget: TrainingBudget) -> int:
+        """Return the epochs after which a network has memorised the sprites of a budget."""
+        if budget.parent_settings is not None:
+            return self.most_tuning_epochs
+        if self.few_epochs is not None and budget.sprites <= FEW:
+            return self.few_epochs
+        return self.most_epochs
 
     def _speed(self, width: int, budget: TrainingBudget) -> float:
         """Return the training speed at a width, in sprites per second.

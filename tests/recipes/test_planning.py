@@ -43,6 +43,15 @@ def test_very_few_sprites_are_repeated() -> None:
     assert changes(TrainingBudget(3, 100.0))["epochs"] == 4267
 
 
+def test_few_sprites_from_scratch_are_repeated_less() -> None:
+    planner = replace(PLANNER, few_epochs=80)
+    epochs = [
+        planner.preset("Standard", "", 10.0, 60_000, TrainingBudget(count, 100.0, parent)).changes["epochs"]
+        for count, parent in ((200, None), (201, None), (200, {"width": 32}))
+    ]
+    assert epochs == [80, 100, 200]
+
+
 def test_preset_in_epochs_estimates_its_duration() -> None:
     few, many = (PLANNER.preset("Standard", "", 10.0, 60_000, TrainingBudget(count, 100.0)) for count in (300, 600))
     assert few.about_s == pytest.approx(300.0) and many.about_s == 0.0

@@ -26,9 +26,10 @@ from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import Tensors
 from studio.engine.runs.folder import Ancestor, RunDir, RunRecord, wrap_read_errors, wrap_write_errors
 from studio.recipes.base import CellSlices, Recipe, Spec
+from studio.recipes.planning import FEW
 
 _LENGTH_BYTES = 8  # a safetensors file starts with the JSON header's length
-STARTER_LIMIT = 200  # sprites or sets; up to this many, a starter gives cleaner sprites and fewer copies
+STARTER_LIMIT = FEW  # sprites or sets; up to this many, a starter gives cleaner sprites and fewer copies
 _STARTER_NAMES = {"generator": "starter"}  # names of files, if not the recipe's name
 _HINT = "Train from scratch, or start from another model."
 
