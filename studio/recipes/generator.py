@@ -145,7 +145,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         )
 
     def cost(self, size: int) -> float:
-        if patch_size(size) == 4:  # as long as a sprite of half the size with patches of 2 pixels
+        if patch_size(size) == 4:  # takes the time of a sprite of half the size with patches of 2 pixels
             return super().cost(size // 2)
         # With four levels, a sprite takes as long as a sprite of four fifths of the size with three levels.
         return super().cost(round(0.8 * size) if _levels(GeneratorConfig(), size) == 4 else size)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from studio.core import formatting
 from studio.recipes.base import Preset, TrainingBudget
 
-FEW = 200  # examples
+FEW = 200  # sprites, sets or other examples
 _FEWEST_SEEN = 12_800  # sprites in a training, with repetitions: fewer teach nothing
 
 

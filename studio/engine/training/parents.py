@@ -29,7 +29,6 @@ from studio.recipes.base import CellSlices, Recipe, Spec
 from studio.recipes.planning import FEW
 
 _LENGTH_BYTES = 8  # a safetensors file starts with the JSON header's length
-STARTER_LIMIT = FEW  # sprites or sets; up to this many, a starter gives cleaner sprites and fewer copies
 _STARTER_NAMES = {"generator": "starter"}  # names of files, if not the recipe's name
 _HINT = "Train from scratch, or start from another model."
 
@@ -87,14 +86,14 @@ class StarterInfo:
 def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
     """Return the suggested start of a training: the recipe's starter, the model bundled with the studio, or None.
 
-    Suggests the starter if the sprites, or the sets to learn, are few and at most twice as large as the starter's; but
-    None for sprites with attributes, which the starter learns too slowly: at the end, many drawings are the wrong kind.
+    Suggests the starter for FEW sprites or sets, at most twice as large as the starter's: drawings become cleaner, and
+    fewer are copies. Sprites with attributes start from scratch, because a starter learns attributes too slowly.
     """
     info = starter_info(recipe.name)
     has_attributes = "attributes" in recipe.capabilities and sprites.attributes
     if info is None or has_attributes or sprites.size > 2 * info.size:
         return None
-    return STARTER if 0 < recipe.count_examples(sprites) <= STARTER_LIMIT else None
+    return STARTER if 0 < recipe.count_examples(sprites) <= FEW else None
 
 
 def describe_examples(recipe: Recipe, sprites: Sprites) -> str:

@@ -23,7 +23,6 @@ from studio.engine.runs.folder import RunDir
 from studio.engine.training import parents
 from studio.engine.training.loop import train_new
 from studio.engine.training.parents import (
-    STARTER_LIMIT,
     Parent,
     StarterInfo,
     load_parent,
@@ -32,6 +31,7 @@ from studio.engine.training.parents import (
 )
 from studio.recipes.base import Spec
 from studio.recipes.generator import Generator
+from studio.recipes.planning import FEW
 from studio.recipes.sets import Sets
 from tests.conftest import make_sprites, with_sets, with_tones
 from tests.engine.tools import CPU, TOY, kept_run, of_kind, small_generator, train_classifier, train_toy
@@ -167,11 +167,8 @@ def test_starter_is_suggested_for_few_small_sprites() -> None:
     few = make_sprites()
     assert suggest_parent(GENERATOR, few) == STARTER
     assert suggest_parent(catalog.recipe("classifier"), few) is None
-    many = few.take(np.arange(STARTER_LIMIT + 1) % len(few))
-    assert (
-        suggest_parent(GENERATOR, many.take(np.arange(STARTER_LIMIT))) == STARTER
-        and suggest_parent(GENERATOR, many) is None
-    )
+    many = few.take(np.arange(FEW + 1) % len(few))
+    assert suggest_parent(GENERATOR, many.take(np.arange(FEW))) == STARTER and suggest_parent(GENERATOR, many) is None
     large = dataclasses.replace(few, rgba=few.rgba.repeat(9, axis=1).repeat(9, axis=2))  # of 72 pixels
     assert suggest_parent(GENERATOR, large) is None
     assert suggest_parent(GENERATOR, with_tones(few)) is None
