@@ -37,10 +37,9 @@ from studio.recipes.base import (
     with_attributes,
 )
 from studio.recipes.capabilities import TRANSPARENT, EditCondition, Student
-from studio.recipes.colours import choose_palette, choose_rows, colour_loss, select_rows
+from studio.recipes.colours import choose_palette, choose_rows
 from studio.recipes.flow import (
     CONSTANTS,
-    LATEST,
     CircularPadding,
     average_tied,
     blend_noise,
@@ -52,6 +51,7 @@ from studio.recipes.flow import (
     solve,
     timesteps,
 )  # fmt: skip
+from studio.recipes.flow_loss import INPAINT_FROM, flow_error, masked_error, random_labels, sum_of_labels
 from studio.recipes.layers import patch_size, whole_groups
 from studio.recipes.planning import Planner
 from studio.recipes.unet import SoftColours, UNet, known_labels
@@ -97,15 +97,7 @@ _PLANNER = Planner(
     width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_epochs=300, most_tuning_epochs=600,
     few_epochs=100,
 )  # fmt: skip
-# Share of sprites with attributes that lose the class, so the model can draw new combinations from attributes alone.
-_CLASS_DROPOUT = 0.5
-# Share of class and values hidden from each block of the network. Without it, the network learns pairs of values by
-# heart, and draws an unseen pair like a similar pair.
-_BLOCK_DROPOUT = 0.6
 _LARGE = 48  # pixels; sprites from this size on need four levels
-_VELOCITY_SHARE = 0.5  # weight of the velocity's MSE beside the cross-entropy
-# Progress at the first inpainting masks: earlier masks make new sprites up to 10 % worse, and inpainting no better.
-_INPAINT_FROM = 0.8
 # After inpainting, the seam is redrawn: (distance from the kept pixels in pixels, strength) for each pass.
 _SEAMS, _SEAM_STEPS = ((3, 0.4), (2, 0.3), (2, 0.3)), 6  # more steps give worse seams
 _BEFORE_SEAMS = 0.6  # share of the steps for the fill itself; the seams take the time of the rest
@@ -129,7 +121,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
          "distil"}
     )  # fmt: skip
     solver = CONSTANTS
-    stages = (_INPAINT_FROM,)
+    stages = (INPAINT_FROM,)
     fixed_by_weights = ("width", "colours", "levels")
     # The usual rate would soon overwrite the parent's weights. Decay from the start leads to fewer copies.
     fine_tuning = MappingProxyType({"learning_rate": 1e-3, "lr_decay_share": 1.0})
@@ -173,7 +165,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         t = torch.sigmoid(rng.randn() + config.time_mean)  # [B], logit-normal
         # For classifier-free guidance, some sprites are trained with the label of any class.
         label = torch.where(rng.rand() < config.class_dropout, network.classes, batch.y)
-        return _masked_error(network, batch, t, label, config.inpaint_share, rng)
+        return masked_error(network, batch, t, label, config.inpaint_share, rng)
 
     def loss_of(self, spec: Spec) -> Callable[[UNet, Batch, GeneratorConfig, BatchRng], Tensor]:
         return _attribute_loss if spec.attributes else self.loss
@@ -191,8 +183,8 @@ class Generator(Recipe[GeneratorConfig, UNet]):
             times = torch.sigmoid(normal + config.time_mean).to(batch.x.device)
             nothing_kept = torch.zeros_like(batch.x[:, :1])
             rows = choose_rows(network.size, torch.full((count, 1), 0.5, device=times.device))
-            label = _sum_of_labels(network, batch.y[:, None], batch.targets) if spec.attributes else batch.y
-            total += float(_error(network, batch, noise, times, label, nothing_kept, rows)) * count
+            label = sum_of_labels(network, batch.y[:, None], batch.targets) if spec.attributes else batch.y
+            total += float(flow_error(network, batch, noise, times, label, nothing_kept, rows)) * count
             seen += count
         return Evaluation({"loss": total / seen})
 
@@ -296,34 +288,8 @@ def _levels(config: GeneratorConfig, size: int) -> int:
 def _attribute_loss(network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
     """Return the loss for sprites with attributes: the loss of `Generator` with other labels."""
     t = torch.sigmoid(rng.randn() + config.time_mean)  # [B], logit-normal
-    label = _random_labels(network, batch, config.class_dropout, rng)
-    return _masked_error(network, batch, t, label, config.inpaint_share, rng)
-
-
-def _random_labels(network: UNet, batch: Batch, dropout: float, rng: BatchRng) -> Tensor:
-    """Return labels for training a batch, float32 [B, blocks, classes + 1], with random classes and values hidden.
-
-    For classifier-free guidance, a share `dropout` of the sprites gets the label of any class. Other sprites lose each
-    attribute with the probability `dropout`. Half of these sprites also lose the class, so the network learns
-    attributes without a class. Finally, each block of the network loses more of the class and the attributes.
-    """
-    is_any = rng.rand() < dropout  # bool [B]
-    chances = rng.rand(1 + batch.targets.shape[1])  # [B, 1 + A]
-    y = torch.where(is_any | (chances[:, 0] < _CLASS_DROPOUT), -1, batch.y)
-    values = torch.where(is_any[:, None] | (chances[:, 1:] < dropout), -1, batch.targets)
-    labels = _sum_of_labels(network, y[:, None], values)
-    return labels[:, None] * (rng.rand(network.blocks, labels.shape[1]) >= _BLOCK_DROPOUT)
-
-
-def _sum_of_labels(network: UNet, y: Tensor, values: Tensor) -> Tensor:
-    """Return labels that add up the embeddings of a class and of values: float32 [B, classes + 1].
-
-    y: int64 [B, 1]. values: float32 [B, A], indices as in `Batch.targets`. -1 for any class or value.
-    """
-    rows = torch.cat([y, values.long()], 1)
-    rows = torch.where(rows < 0, network.classes, rows)  # into an extra column, cut off below
-    chosen = torch.zeros(len(rows), network.classes + 1, device=rows.device).scatter_(1, rows, 1.0)
-    return known_labels(network, chosen[:, :-1])
+    label = random_labels(network, batch, config.class_dropout, rng)
+    return masked_error(network, batch, t, label, config.inpaint_share, rng)
 
 
 def _draw_from(network: UNet, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Iterator[Tensor]:
@@ -364,52 +330,3 @@ def _redrawn(
     velocity = _velocity(network, known_labels(network, labels), guidance, condition, noise)
     fewer = min(steps, max(2, math.ceil(steps * condition.strength)))
     return solve(velocity, torch.lerp(noise, condition.sprites, start), timesteps(fewer, start))
-
-
-def _inpainting_mask(batch: Batch, share: float, rng: BatchRng) -> Tensor:
-    """Draw random inpainting masks float32 [B, 1, S, S], 1 for kept pixels, for a share of the sprites.
-
-    Hides a box, everything except a box, or blobs, of any size. Other sprites get masks of 0.
-    """
-    if not share:
-        return torch.zeros_like(batch.x[:, :1])
-    size = batch.x.shape[-1]
-    axis = torch.linspace(-1, 1, size, device=batch.x.device)
-    x, y, slimness = rng.randn(3, 1, 1, 1).mul(0.5).unbind(1)  # [B, 1, 1, 1] each; centre and aspect of the box
-    box = torch.maximum((axis - x).abs() * slimness.exp(), (axis[:, None] - y).abs() / slimness.exp())
-    blobs = F.interpolate(rng.randn(1, 5, 5), size=(size, size), mode="bicubic", align_corners=True)
-    kind, chosen, hidden = rng.rand(3, 1, 1, 1).unbind(1)
-    depth = torch.where(kind < 0.5, blobs, torch.where(kind < 0.75, box, -box))
-    # Hide the pixels with the lowest depth. hidden: share of pixels to hide.
-    in_order = depth.flatten(1).sort(1).values  # [B, S * S]
-    edge = in_order.gather(1, (hidden.flatten(1) * in_order.shape[1]).long())  # [B, 1]
-    return ((depth >= edge.view_as(hidden)) & (chosen < share)).float()
-
-
-def _masked_error(network: UNet, batch: Batch, t: Tensor, label: Tensor, inpaint_share: float, rng: BatchRng) -> Tensor:
-    """Return the training loss at times t [B], with random noise and inpainting masks."""
-    noise = rng.randn(*batch.x.shape[1:])
-    share = inpaint_share if batch.progress >= _INPAINT_FROM else 0.0  # share of sprites with a mask
-    rows = choose_rows(network.size, rng.rand(1))  # int64 [B, rows]
-    error = _error(network, batch, noise, t, label, _inpainting_mask(batch, share, rng), rows)
-    # A mask hides half of the pixels on average; the division keeps the loss curve without a step.
-    return error / (1 - share / 2)
-
-
-def _error(network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor, keep: Tensor, rows: Tensor) -> Tensor:
-    """Return the network's loss at times t [B] between `noise` (t = 0) and the batch's sprites (t = 1).
-
-    Without a palette, the loss is the MSE of the velocity. With a palette, it is half of the MSE plus the cross-entropy
-    of the colours in nats per pixel, in these rows of the sprites, int64 [B, rows]. Pixels with keep == 1 do not count.
-    """
-    t = t.clamp(max=LATEST)
-    mix = t[:, None, None, None]
-    x = torch.where(keep == 1, batch.x, (1 - mix) * noise + mix * batch.x)  # x_t; kept pixels are clean
-    guess = network.features(x, t, label, batch.augment_labels, keep)
-    if network.head is None:
-        return (((guess.float() - batch.x) / (1 - mix)).square() * (1 - keep)).mean()
-    features, colours, counts = (select_rows(values, rows) for values in (guess, batch.x, 1 - keep))
-    weights = counts[..., 0] / counts.numel()  # [B, rows, S], 0 at kept pixels
-    # velocity = (guess - x) / (1 - t): the guess's squared error over (1 - t)^2 is the velocity's; 4: mean of RGBA.
-    mse_weight = _VELOCITY_SHARE / 4 * weights / (1 - mix[:, 0]).square()
-    return colour_loss(network.head, features, colours, weights, mse_weight)

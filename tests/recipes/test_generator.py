@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -11,12 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from studio.recipes import generator
-from studio.recipes.base import Batch, BatchRng, Spec
+from studio.recipes.base import Spec
 from studio.recipes.capabilities import EditCondition
 from studio.recipes.generator import Generator
 from studio.recipes.layers import ResidualBlock
 from studio.recipes.unet import UNet, known_labels
 from tests.conftest import make_sprites, with_numbers, with_tones
+from tests.recipes.tools import batch_rng, network_with_palette, random_batch
 
 
 @pytest.mark.parametrize("colours", [0, 7])
@@ -69,39 +69,8 @@ def test_network_is_conditioned_on_augmentation() -> None:
     assert not torch.allclose(plain[1], told[1], rtol=0.01, atol=0.01)
 
 
-def _batch(count: int, size: int) -> Batch:
-    rng = torch.Generator().manual_seed(3)
-    x = torch.rand(count, 4, size, size, generator=rng) * 2 - 1
-    return Batch(x, torch.zeros(count, dtype=torch.int64), torch.zeros(count, 3), torch.zeros(count, 0), progress=0.9)
-
-
-def _rng(batch: Batch) -> BatchRng:
-    return BatchRng(torch.Generator().manual_seed(5), batch)
-
-
-def test_kept_pixels_are_clean_and_do_not_count_in_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A network that guesses 0 everywhere, and the velocity's error that follows from that, pixel by pixel."""
-    seen: dict[str, Tensor] = {}
-
-    def features(x: Tensor, t: Tensor, label: Tensor, changes: Tensor, keep: Tensor) -> Tensor:
-        seen.update(x=x, t=t, keep=keep.expand_as(x))
-        return torch.zeros_like(x)
-
-    network = UNet(12, classes=1, width=16)
-    monkeypatch.setattr(network, "features", features)
-    batch, recipe = _batch(40, 12), Generator()
-    loss = recipe.loss(network, batch, recipe.Config(inpaint_share=1.0), _rng(batch))
-    x, kept = seen["x"], seen["keep"] == 1
-    assert torch.equal(x[kept], batch.x[kept]) and not torch.isclose(x, batch.x)[~kept].any()
-    errors = (batch.x / (1 - seen["t"])[:, None, None, None]) ** 2
-    assert float(loss) == pytest.approx(float(errors[~kept].sum() / (errors.numel() / 2)), rel=1e-4)
-    early = dataclasses.replace(batch, progress=0.7)
-    recipe.loss(network, early, recipe.Config(inpaint_share=1.0), _rng(early))
-    assert not seen["keep"].any()
-
-
 def test_sampling_shifts_the_time_and_training_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    network, mixing, batch = _with_palette(12), UNet(12, classes=1, width=16), _batch(3, 12)
+    network, mixing, batch = network_with_palette(12), UNet(12, classes=1, width=16), random_batch(3, 12)
     told = list[tuple[Tensor, Tensor]]()
     for each in (network, mixing):
         inner = each.features
@@ -119,30 +88,22 @@ def test_sampling_shifts_the_time_and_training_does_not(monkeypatch: pytest.Monk
     mixing(batch.x, times, batch.y)
     assert torch.equal(told[-1][1], times)
     plain = Generator.Config(inpaint_share=0.0)
-    Generator().loss(network, batch, plain, _rng(batch))
+    Generator().loss(network, batch, plain, batch_rng(batch))
     x, t = told[-1]
-    rng = _rng(batch)
+    rng = batch_rng(batch)
     torch.testing.assert_close(t, torch.sigmoid(rng.randn() + plain.time_mean))
     rng.rand()
     mix = t[:, None, None, None]
     torch.testing.assert_close(x, (1 - mix) * rng.randn(4, 12, 12) + mix * batch.x)
 
 
-def test_inpainting_masks_hide_any_part_of_a_share_of_sprites() -> None:
-    batch = _batch(3000, 16)
-    shares = generator._inpainting_mask(batch, 0.33, _rng(batch)).mean((1, 2, 3))
-    some = shares[shares > 0]
-    assert len(some) / len(shares) == pytest.approx(0.33, abs=0.03)
-    assert torch.histc(some, 4, 0, 1).min() > 0.2 * len(some)  # a quarter each of little, some, more and much
-
-
 def test_inpainting_redraws_the_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three pixels wide, by a network that has learnt to fill: what lies deeper stays, as what was kept does."""
     monkeypatch.setattr(generator, "_BEFORE_SEAMS", 1.0)  # the same steps with seams and without
-    network = _with_palette(12)
+    network = network_with_palette(12)
     keep = torch.zeros(2, 1, 12, 12)
     keep[..., :4] = 1
-    given = EditCondition(_batch(2, 12).x, 1.0, keep)
+    given = EditCondition(random_batch(2, 12).x, 1.0, keep)
     deeper = torch.zeros(12).index_fill_(0, torch.arange(7, 12), 1).bool()
 
     def drawn() -> Tensor:
@@ -177,39 +138,8 @@ def test_weights_from_before_inpainting_draw_the_same_sprites() -> None:
         new.load_state_dict({"keep.weight": old.keep.weight})
 
 
-def _with_palette(size: int) -> UNet:
-    torch.manual_seed(0)
-    return UNet(size, classes=1, width=16, colours=9).eval().requires_grad_(False)
-
-
-def test_generator_trains_on_the_nearest_colour_of_each_pixel() -> None:
-    """The cross-entropy of its odds, and half of the squared error of the velocity to their mean, in loops."""
-    network, batch, seen = _with_palette(12), _batch(3, 12), list[tuple[Tensor, ...]]()
-    inner = network.features
-
-    def features(*inputs: Tensor) -> Tensor:
-        seen.append(inputs)
-        return inner(*inputs)
-
-    network.features = features  # type: ignore[method-assign,assignment]
-    assert network.head is not None
-    loss = Generator().loss(network, batch, Generator.Config(inpaint_share=1.0), _rng(batch))
-    ((x, t, label, changes, keep),) = seen
-    total, palette, known = 0.0, network.head.palette, network.head.colour_keys()
-    pixels = inner(x, t, label, changes, keep).permute(0, 2, 3, 1)
-    chances = (pixels @ known[:, :-1].T + known[:, -1]).softmax(-1)
-    for b in range(3):
-        for i in range(12):
-            for j in range(12):
-                nearest = (palette - batch.x[b, :, i, j]).norm(dim=1).argmin()
-                velocity = (chances[b, i, j] @ palette - batch.x[b, :, i, j]) / (1 - t[b])
-                error = -chances[b, i, j, nearest].log() + 0.5 * velocity.square().mean()
-                total += float(error * (1 - keep[b, 0, i, j]))
-    assert float(loss) == pytest.approx(total / (3 * 144) / 0.5, rel=1e-4)
-
-
 def test_generator_draws_only_palette_colours() -> None:
-    network = _with_palette(12)
+    network = network_with_palette(12)
     assert network.head is not None
     network.head.leave.weight.mul_(500)  # as in a network that has learnt
     *_, sprites = Generator.draw(network, torch.tensor([0, -1]), guidance=2.0, steps=6, seed=0)
@@ -221,31 +151,6 @@ def test_generator_draws_only_palette_colours() -> None:
 def test_run_from_before_palettes_has_no_palette() -> None:
     older = {name: value for name, value in Generator.Config().to_json().items() if name != "colours"}
     assert Generator.Config.from_json(older).colours == 0
-
-
-def test_attributes_reach_the_network_and_are_dropped_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
-    network, recipe = UNet(8, classes=5, width=16), Generator()
-    count, seen = 4000, list[Tensor]()
-    targets = torch.tensor([[2.0, 4.0], [-1.0, 4.0]]).repeat(count // 2, 1)
-    batch = dataclasses.replace(_batch(count, 8), y=torch.ones(count, dtype=torch.int64), targets=targets)
-
-    def features(x: Tensor, t: Tensor, label: Tensor, *_: Tensor) -> Tensor:
-        seen.append(label)
-        return torch.zeros_like(x)
-
-    monkeypatch.setattr(network, "features", features)
-    spec = Spec(8, ("a", "b"), attributes={"hue": ("red",), "tone": ("dark", "light")})
-    recipe.loss_of(spec)(network, batch, recipe.small.replace(class_dropout=0.2), _rng(batch))
-    assert seen[0].shape == (count, network.blocks, 6)
-    means = [each.mean((0, 1)) / 0.4 for each in (seen[0][::2], seen[0][1::2])]  # blocks lose 0.6 of the rest
-    # Class, first and second attribute, and none of them: half of all others lose the class, a fifth an attribute.
-    expected = torch.tensor([0, 0.4, 0.64, 0, 0.64, 0.2 + 0.8 * 0.5 * 0.2**2])
-    torch.testing.assert_close(means[0], expected, atol=0.06, rtol=0)
-    torch.testing.assert_close(means[1], torch.tensor([0, 0.4, 0, 0, 0.64, 0.28]), atol=0.06, rtol=0)
-    monkeypatch.setattr(network, "head", None)
-    recipe.evaluate(network, [dataclasses.replace(batch, x=batch.x[:2], y=batch.y[:2], targets=targets[:2])],
-                    recipe.small, spec)  # fmt: skip
-    assert seen[1].tolist() == [[0, 1, 1, 0, 1, 0], [0, 1, 0, 0, 1, 0]]
 
 
 @pytest.mark.parametrize("levels", [3, 4])
