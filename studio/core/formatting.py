@@ -10,6 +10,7 @@ from studio.core.errors import StudioError, os_error_reason
 
 VERDICTS = {"improving": "Still improving", "good enough": "Good enough", "copying": "Starting to copy"}
 _DASH = "\u2013"
+_LEAST_DECIMAL, _LEAST_POWER = 1e-4, 1e6  # numbers at an axis outside these bounds are written with a power of ten
 _TIMES = ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 
 
@@ -105,6 +106,14 @@ def decimal(value: float) -> str:
     if not math.isfinite(value):
         return "infinite"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def axis_label(value: float) -> str:
+    """Format a number at an axis, short in every size: '0.05', '10,000', '2e6', '1e-5'."""
+    if 0 < abs(value) < _LEAST_DECIMAL or abs(value) >= _LEAST_POWER:
+        digits, exponent = f"{value:.3e}".split("e")
+        return f"{float(digits):g}e{int(exponent)}"
+    return decimal(value)
 
 
 def predicted_and_true(number: float, true: float) -> str:

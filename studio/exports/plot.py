@@ -192,7 +192,7 @@ class _CurvePainter:
             low, high = 10**low, 10**high
         self._axes.xaxis.set_major_locator(ticker.MaxNLocator(8, steps=[1, 2, 5, 10], integer=True))
         self._axes.xaxis.set_major_formatter(ticker.FuncFormatter(_step))
-        self._axes.yaxis.set_major_formatter(ticker.FormatStrFormatter("%.4g"))
+        self._axes.yaxis.set_major_formatter(ticker.FuncFormatter(_value))
         if math.isfinite(low) and math.isfinite(high):
             self._axes.set_ylim(low, high)
 
@@ -207,3 +207,7 @@ def _legend_label(label: str, values: Values) -> str:
 
 def _step(value: float, position: int) -> str:
     return f"{value:,.0f}" if abs(value - round(value)) < 1e-6 else ""
+
+
+def _value(value: float, position: int) -> str:
+    return formatting.axis_label(value)

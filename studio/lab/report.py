@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from studio.core import files
 from studio.core.curves import CURVE_COLOURS
-from studio.core.formatting import count, decimal, duration, local_time, number
+from studio.core.formatting import axis_label, count, duration, local_time, number
 from studio.exports.html_page import MEDIA_STYLE, html_page, key_value_table, numeric_table, pixel_image, plot_image
 from studio.exports.plot import new_axes, style_axes, to_svg
 from studio.lab.outcome import Plot
@@ -96,6 +96,10 @@ def _scale(axes: Axes, plot: Plot) -> None:
     """Set the axes' scales. A logarithmic axis with few points gets extra tick labels."""
     from matplotlib import ticker
 
+    written = ticker.FuncFormatter(lambda value, _: axis_label(value))  # 0.5 instead of 5e-1, 10,000 instead of 10000
+    for axis, is_log in ((axes.xaxis, plot.x.log), (axes.yaxis, plot.y.log)):
+        if not is_log:
+            axis.set_major_formatter(written)
     if plot.x.log:
         axes.set_xscale("log")
         if positions := plot.tick_positions():
@@ -105,7 +109,6 @@ def _scale(axes: Axes, plot: Plot) -> None:
     if plot.y.log:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
-        written = ticker.FuncFormatter(lambda value, _: decimal(value))  # 0.5 instead of 5e-1
         axes.yaxis.set_major_formatter(written)
         axes.yaxis.set_minor_locator(ticker.LogLocator(subs=(2.0, 5.0)))
         axes.yaxis.set_minor_formatter(written if high < _FEW_DECADES * low else ticker.NullFormatter())

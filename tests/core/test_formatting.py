@@ -50,6 +50,8 @@ def test_numbers_and_counts() -> None:
     for value, text in {0.081239: "0.08124", 1.0: "1", 12_345.6: "12,346", 0.000012: "1.2e-05"}.items():
         assert formatting.decimal(value) == text
     assert formatting.decimal(math.nan) == "NaN" and formatting.decimal(math.inf) == "infinite"
+    axis = {0.0: "0", 0.05: "0.05", 250.0: "250", 12_000.0: "12,000", 2.5e6: "2.5e6", -4e9: "-4e9", 3e-5: "3e-5"}
+    assert {value: formatting.axis_label(value) for value in axis} == axis
     assert formatting.number(19_200) == "19,200"
     assert formatting.count(1, "sprite") == "1 sprite"
     assert formatting.count(19_200, "sprite") == "19,200 sprites"

@@ -45,6 +45,12 @@ def test_every_length_of_run_gives_a_picture(tmp_path: Path, count: int, log: bo
     assert (set(CURVE_COLOURS[:2]) <= colours) == (count >= 30)
 
 
+def test_large_values_have_thousands_separators(tmp_path: Path) -> None:
+    steps = np.arange(5.0)
+    saved = _save(tmp_path / "speed.svg", PlotLine("a run", steps, 5_000 * (steps + 1), NOTHING, NOTHING))
+    assert "<!-- 20,000 -->" in saved.read_text()
+
+
 def test_runs_have_their_colours_in_order_and_odd_names(tmp_path: Path) -> None:
     lines = [_line(40, "_hidden"), _line(50, "$5 {", heldout=3), _line(60, "long " * 40)]
     assert set(CURVE_COLOURS[:3]) <= _colours(_save(tmp_path / "runs.png", *lines))

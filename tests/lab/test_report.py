@@ -65,6 +65,13 @@ def test_page_shows_all_parts_of_a_result(result: Result) -> None:
         assert text in reader.texts
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_large_values_have_thousands_separators(log: bool) -> None:
+    lines = (Line("a", (0.0, 20_000.0), (1.0, 20_000.0)),)
+    drawn = draw_plot(Plot("Speed", Axis("step"), Axis("sprites/s", log=log), lines)).decode()
+    assert drawn.count("<!-- 10,000 -->") == 2
+
+
 def test_plot_is_valid_svg() -> None:
     root = ElementTree.fromstring(draw_plot(PLOT))
     assert root.tag.endswith("svg")

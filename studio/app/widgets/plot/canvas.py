@@ -17,6 +17,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.plot.series import LineKind, MarkKind, StyledCurve, mark_colour
 from studio.core import curves
 from studio.core.curves import Range, Values
+from studio.core.formatting import axis_label
 
 Ticks = list[tuple[float, Sequence[float]]]
 
@@ -168,8 +169,8 @@ class PlotCanvas(ThemedPlot):
             dots.setPen(None)
             dots.setBrush(line.style.colour())
         for kind, curve in self._marks.items():
-            curve.setPen(pen(mark_colour(kind)))
-        self._cross.setPen(pen(colours.muted))
+            curve.setPen(pen(mark_colour(kind), scale))
+        self._cross.setPen(pen(colours.muted, scale))
         self._note.fill.setColor(QColor(colours.surface))
 
     def _fit_values(self, drawn: Sequence[tuple[Values, Values]]) -> Range:
@@ -240,11 +241,14 @@ class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         return [(1.0, labelled), (0.1, [position for digit, position in seen if digit not in (1, 2, 5)])]
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
-        """Return labels: 0.05 -> '0.05'; '' for ticks between 1, 2 and 5."""
-        if not self.logMode:
-            texts: list[str] = super().tickStrings(values, scale, spacing)
-            return texts
-        return [f"{10.0**value:.4g}" if spacing >= 1 else "" for value in values]
+        """Return labels: 0.05 -> '0.05', 10000.0 -> '10,000'; '' for ticks between 1, 2 and 5 in log mode."""
+        if self.logMode:
+            return [axis_label(10.0**value) if spacing >= 1 else "" for value in values]
+        texts: list[str] = super().tickStrings(values, scale, spacing)
+        return [
+            axis_label(value) if abs(value) >= 1000 or "e" in text else text
+            for value, text in zip(values, texts, strict=True)
+        ]
 
 
 def bare_plot(axes: Mapping[str, pg.AxisItem]) -> pg.PlotWidget:

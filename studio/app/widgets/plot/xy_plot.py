@@ -47,7 +47,7 @@ class _PlaceAxis(ValueAxis):
         """Return labels: 1024.0 -> '1,024'."""
         if not self.places:
             texts: list[str] = super().tickStrings(values, scale, spacing)
-            return [text.replace("e-0", "e-") for text in texts]
+            return texts
         return [number(round(10**value if self.logMode else value)) for value in values]
 
 
@@ -113,7 +113,7 @@ class XYPlot(ThemedPlot):
             (x,) = _scaled([mark.x], self._plot.x.log)
             side = 1 if x > left + 0.8 * (right - left) else 0  # side of the line with more room
             label = {"position": 0.95, "color": colours.text, "anchors": [(side, 0), (side, 0)]}
-            ink = _line_pen(colours.muted, 1, dashed=True)
+            ink = _line_pen(colours.muted, self.devicePixelRatioF(), dashed=True)
             line = pg.InfiniteLine(x, 90, ink, False, label=mark.words, labelOpts=label)
             self._item.addItem(line, ignoreBounds=True)
 

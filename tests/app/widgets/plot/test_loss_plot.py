@@ -132,6 +132,15 @@ def test_legend_names_the_marks_without_moving_the_curves(plot: LossPlot) -> Non
     assert "Incident" in plot.legend.values()
 
 
+def test_marks_and_crosshair_follow_the_scale_of_the_screen(plot: LossPlot, monkeypatch: pytest.MonkeyPatch) -> None:
+    plot.add_mark(50, "incident")
+    plot.refresh()
+    canvas = plot.canvas
+    monkeypatch.setattr(type(canvas), "devicePixelRatioF", lambda widget: 2.0)
+    canvas.restyle()
+    assert canvas._marks["incident"].opts["pen"].width() == canvas._cross.pen.width() == 2
+
+
 def test_memory_axis_starts_at_zero(plot: LossPlot) -> None:
     plot.append_series("Memory", [10, 20], [1.5, 1.6], "GB", from_zero=True)
     plot.bar.setCurrentIndex(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
@@ -66,3 +67,20 @@ def test_ticks_at_few_points_and_at_powers_of_ten(qtbot: QtBot) -> None:
     axis.places = []
     ((_, decades),) = axis.tickValues(-6.1, 0.1, 100)
     assert axis.tickStrings(decades, 1, 1)[:3] == ["1e-6", "1e-5", "0.0001"]
+
+
+def test_value_axes_have_thousands_separators(qtbot: QtBot) -> None:
+    made = shown(qtbot, XYPlot(), 600, 280)
+    axis = made._item.getAxis("left")
+    assert axis.tickStrings([0, 5000, 10_000, 2e6], 1, 5000) == ["0", "5,000", "10,000", "2e6"]
+    assert axis.tickStrings([0.5, 1.0, 1.5], 1, 0.5) == ["0.5", "1.0", "1.5"]
+    axis.setLogMode(True)
+    assert axis.tickStrings([-5, 0, 4], 1, 1) == ["1e-5", "1", "10,000"]
+
+
+def test_marks_are_as_wide_as_the_screen_scale_asks(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = shown(qtbot, XYPlot(), 600, 280)
+    monkeypatch.setattr(XYPlot, "devicePixelRatioF", lambda plot: 2.0)
+    made.show_plot(plot(Axis("x"), Axis("y")))
+    marks = [item for item in made._item.items if isinstance(item, pg.InfiniteLine)]
+    assert [mark.pen.width() for mark in marks] == [2]
