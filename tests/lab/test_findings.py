@@ -213,6 +213,13 @@ def test_mistake_without_an_error_is_not_counted(monkeypatch: pytest.MonkeyPatch
     assert ("error", "None: this version of PyTorch accepts the code.") in outcome.tables[0].rows
 
 
+def test_code_of_mistakes_is_not_broken_into_lines() -> None:
+    *_, outcome = mistakes.Mistakes().run(small_context())
+    assert isinstance(outcome, Outcome)
+    shown = [text for table in outcome.tables for name, text in table.rows if name == "fixed"]
+    assert shown == [mistake.fixed for mistake in mistakes._MISTAKES[: len(shown)]]
+
+
 def _loops(**changed_s: float) -> dict[str, float]:
     """Return seconds per step, by loader."""
     ways = ("_PIXELS", "_FILES", "_DECODED", "_WHOLE", "_RESIDENT", "_UNREAD")

@@ -187,7 +187,9 @@ def test_experiments_refuse_or_measure_models_of_sets() -> None:
     assert allowed == {
         "batch-size", "layers", "learning-rate", "mistakes", "moving-data", "precision", "roofline", "threads",
     }  # fmt: skip
-    assert all(reason.endswith(".") for name, reason in reasons.items() if name not in allowed)
+    assert reasons["feature-maps"].endswith(" Choose another run.")
+    assert reasons["cuda-graph"].endswith(" Choose another recipe.")
+    assert all(" Choose a" in reason for name, reason in reasons.items() if name not in allowed)
     training = TimedTraining(ExperimentContext.of(Sets(), Sets.small, with_sets(make_sprites()), CPU, 1.0).training())
     training.step()
     assert training.speed.endswith(" characters/s")

@@ -137,8 +137,10 @@ class Experiment(ABC):
         return ""
 
     def unsupported_reason(self, recipe: Recipe) -> str:
-        """Return why the experiment can't examine models of this recipe, in a sentence; empty if it can."""
-        return self.sets_obstacle if recipe.makes == "sets" else ""
+        """Return why the experiment can't examine models of this recipe, and what to choose; empty if it can."""
+        if recipe.makes != "sets" or not self.sets_obstacle:
+            return ""
+        return f"{self.sets_obstacle} Choose another {'run' if self.subject == 'run' else 'recipe'}."
 
     @abstractmethod
     def run(self, context: ExperimentContext) -> Events:

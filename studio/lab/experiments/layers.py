@@ -91,7 +91,7 @@ def _table_of(network: nn.Module) -> Table:
         shapes = "; ".join(" x ".join(map(str, weight.shape)) or "1" for weight in group)
         total = number(sum(weight.numel() for weight in group))
         cells.append((name, shapes, _type_of(group[0]), str(group[0].device), total, decimal(size)))
-    return Table(("layer", "shape", "type", "device", ">weights", ">rms"), tuple(cells))
+    return Table(("layer", "shape", "type", "device", ">weights", ">size (RMS)"), tuple(cells))
 
 
 def _rms(weights: Sequence[Tensor]) -> Tensor:

@@ -1,6 +1,5 @@
 """Mistakes with devices: makes each mistake, shows the error of PyTorch, and then the corrected code."""
 
-import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,6 @@ from studio.lab.experiments.base import IMPORTS, Experiment, ExperimentContext
 from studio.lab.outcome import Outcome, Table
 
 _SPRITES = 8
-_LINE = 60  # characters per line of a table
 _META = "meta"  # a device of every computer: its tensors have shapes but no data
 _CODE = IMPORTS + """\
 device = "{elsewhere}"  # "meta" tensors have shapes but no data; they stand in for a GPU
@@ -146,11 +144,7 @@ def _table(mistake: _Mistake, error: str, after: str) -> Table:
         "code": mistake.wrong, "error": error or "None: this version of PyTorch accepts the code.",
         "reason": mistake.reason, "fixed": mistake.fixed, "result": after or "It runs.",
     }  # fmt: skip
-    rows = list[tuple[str, str]]()
-    for name, text in parts.items():
-        lines = [line for given in text.splitlines() for line in textwrap.wrap(given, _LINE)]
-        rows += [(name if index == 0 else "", line) for index, line in enumerate(lines)]
-    return Table(("", mistake.title), tuple(rows))
+    return Table(("", mistake.title), tuple(parts.items()))
 
 
 def _sentences(device: Device, raised: int, made: int) -> list[str]:

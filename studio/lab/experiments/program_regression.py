@@ -7,7 +7,9 @@ import numpy as np
 
 from studio.core.formatting import decimal
 from studio.data.sprites import Sprites
-from studio.lab.experiments.program import Examples, Program, save_arrays
+from studio.lab.experiments.base import ExperimentContext
+from studio.lab.experiments.program import Examples, Program, Trained, save_arrays
+from studio.lab.outcome import Outcome
 
 _CODE = """\
 import time
@@ -92,3 +94,10 @@ class ProgramRegression(Program):
 
     def figure_text(self, figure: float) -> str:
         return decimal(figure)
+
+    def compare(self, context: ExperimentContext, examples: Examples, theirs: Trained, own: Trained) -> Outcome:
+        """Compare both trainings, and name the predicted number."""
+        outcome = super().compare(context, examples, theirs, own)
+        first, *others = outcome.sentences
+        named = f"Both predict a number of each sprite: {examples.training.target_names[0]}."
+        return dataclasses.replace(outcome, sentences=(first, named, *others))

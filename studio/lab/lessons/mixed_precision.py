@@ -147,5 +147,8 @@ def _compare_losses(figures: Figures) -> str:
     if any(isinstance(loss, str) for loss in losses):
         return f"{told}. The training failed where the loss is not finite."
     if figures["bf16_learns"] == "equally":
-        return f"{told}: 3 digits are enough for the products if the weights keep all their digits."
+        return (
+            f"{told}: the two curves cover each other. 3 digits are enough for the products if the weights keep all "
+            "their digits."
+        )
     return f"{told}. They differ by more than rounding: compare more steps before you use bfloat16."

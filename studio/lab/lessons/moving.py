@@ -68,6 +68,7 @@ class _Mistake:
     fixed: str
 
 
+_NEW = "the network's weights"
 _MISTAKES = (
     _Mistake(
         "only the network is moved, not the sprites",
@@ -93,8 +94,8 @@ _MISTAKES = (
         "optimizer = torch.optim.AdamW(network.parameters())\nnetwork.to(device)\n"
         "criterion(network(x.to(device)), y.to(device)).backward()\noptimizer.step()",
         (
-            "the optimizer holds the network's weights:",
-            "optimizer.param_groups[0]['params'][0] is next(network.parameters())",
+            "the optimizer holds",
+            f"{_NEW!r} if optimizer.param_groups[0]['params'][0] is next(network.parameters()) else 'old weights'",
         ),
         "network.to(device)\noptimizer = torch.optim.AdamW(network.parameters())",
     ),
@@ -182,7 +183,7 @@ class Moving(Lesson):
         silent = len(_MISTAKES) - errors
         figures: dict[str, float | str] = {
             "errors": float(errors), "mistakes": float(len(_MISTAKES)), "device": _elsewhere(context),
-            "same_weights": _try(_OPTIMIZER, context)[1],
+            "same_weights": str(_try(_OPTIMIZER, context)[1] == _NEW),
         }  # fmt: skip
         table = Table(("mistake", "code"), tuple(rows))
         sentence = f"{errors} of {count(len(_MISTAKES), 'mistake')} stopped with an error, {silent} went unnoticed."

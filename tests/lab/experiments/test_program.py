@@ -20,3 +20,12 @@ def test_without_time_both_trainings_take_a_step(name: str) -> None:
     assert "the program took 1 step, the studio 1 step" in outcome.sentences[0]
     told = [event.what for event in events if isinstance(event, Progress)]
     assert "training with the tutorial's program, for at most 0 s" in told
+
+
+def test_regression_names_the_predicted_number() -> None:
+    (outcome,) = [
+        event
+        for event in experiments()["program-regression"].run(small_context(seconds=0))
+        if isinstance(event, Outcome)
+    ]
+    assert outcome.sentences[1] == "Both predict a number of each sprite: opaque pixels in %."
