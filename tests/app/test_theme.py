@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QFileInfo, QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QImage, QPalette
-from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLabel, QPushButton, QStyle, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLabel, QMenu, QPushButton, QStyle, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
@@ -146,6 +146,30 @@ def test_an_opened_list_shows_all_its_entries(qapp: QApplication, qtbot: QtBot, 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, "#000000"), (0.5, "#800040"), (1.0, "#ff0080")])
 def test_mixing(share: float, expected: str) -> None:
     assert theme.mix("#000000", "#ff0080", share) == expected
+
+
+def test_the_arrow_of_a_menu_button_is_as_large_as_that_of_a_combo_box(qapp: QApplication, qtbot: QtBot) -> None:
+    window, button, box = QWidget(), QPushButton("Save"), QComboBox()
+    button.setMenu(QMenu(button))
+    window.setLayout(factory.column(button, box))
+    window.setStyleSheet(theme.apply(qapp, "light").stylesheet())
+    window.resize(200, 100)
+    qtbot.addWidget(window)
+    with qtbot.waitExposed(window):
+        window.show()
+    assert _arrow(button) == _arrow(box)
+
+
+def _arrow(widget: QWidget) -> QSize:
+    """Return the size of the arrow at the right end of a widget, in device pixels."""
+    picture = widget.grab().toImage()
+    end = int(24 * picture.devicePixelRatio())
+    middle = range(picture.height() // 4, 3 * picture.height() // 4)  # without the frame
+    ground = picture.pixel(picture.width() - end, picture.height() // 2)
+    columns = range(picture.width() - end, picture.width() - end // 6)
+    inked = [(x, y) for x in columns for y in middle if picture.pixel(x, y) != ground]
+    xs, ys = zip(*inked, strict=True)
+    return QSize(max(xs) - min(xs), max(ys) - min(ys))
 
 
 def test_every_picture_of_the_stylesheet_exists(qapp: QApplication) -> None:

@@ -23,7 +23,7 @@ from studio.lab.outcome import Axis, Line, Plot
 
 _HEIGHT, _LEAST_WIDTH = 240, 260  # logical pixels
 _MOST_DECADES = 3  # more decades get ticks at powers of ten only
-_ROOM_FOR_MARKS = 0.12  # share of the curves' height for the labels of marks above them
+_ROOM_FOR_MARKS = 0.15  # share of the curves' height for the labels of marks above them
 _DOT = 6
 _MARGIN = 0.04
 
@@ -112,7 +112,7 @@ class XYPlot(ThemedPlot):
         for mark in self._plot.marks:
             (x,) = _scaled([mark.x], self._plot.x.log)
             side = 1 if x > left + 0.8 * (right - left) else 0  # side of the line with more room
-            label = {"position": 0.95, "color": colours.text, "anchors": [(side, 0), (side, 0)]}
+            label = {"position": 0.98, "color": colours.text, "anchors": [(side, 0), (side, 0)]}
             ink = _line_pen(colours.muted, self.devicePixelRatioF(), dashed=True)
             line = pg.InfiniteLine(x, 90, ink, False, label=mark.words, labelOpts=label)
             self._item.addItem(line, ignoreBounds=True)

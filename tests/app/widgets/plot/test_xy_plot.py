@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pyqtgraph as pg
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -76,6 +76,16 @@ def test_value_axes_have_thousands_separators(qtbot: QtBot) -> None:
     assert axis.tickStrings([0.5, 1.0, 1.5], 1, 0.5) == ["0.5", "1.0", "1.5"]
     axis.setLogMode(True)
     assert axis.tickStrings([-5, 0, 4], 1, 1) == ["1e-5", "1", "10,000"]
+
+
+def test_labels_of_marks_lie_above_the_curves(qtbot: QtBot) -> None:
+    made = shown(qtbot, XYPlot(), 600, 280)
+    made.show_plot(Plot("Memory", Axis("batch size"), Axis("MB"), (LINE,), (Mark(1024.0, "largest"),)))
+    QApplication.processEvents()  # places the label
+    (mark,) = [item for item in made._item.items if isinstance(item, pg.InfiniteLine)]
+    label = mark.label.mapRectToScene(mark.label.boundingRect())
+    highest = made._item.getViewBox().mapViewToScene(QPointF(1024, 40))
+    assert label.bottom() <= highest.y()
 
 
 def test_marks_are_as_wide_as_the_screen_scale_asks(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
