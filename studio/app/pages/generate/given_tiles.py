@@ -19,7 +19,6 @@ from studio.app.widgets.sprites.cell_table import CellContent, GivenTable
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.core.formatting import count
 from studio.core.pictures import are_filled
 from studio.data.tiles.given import FREE, fix_given, name_places, place_tiles, sketch_tiles
 from studio.data.tiles.layout import TRANSPARENT, TileSetSpec
@@ -105,7 +104,7 @@ class GivenTilesDialog(Dialog):
         self.table.verticalHeader().hide()
         side = min(_WIDTH // columns, _HEIGHT // len(rows)) - _MARGIN
         self.table.set_side(min(max(side, _SMALLEST), _LARGEST))
-        self._hint.setText(f"{count(int(is_given.sum()), 'tile')} of {total:,} given.")
+        self._hint.setText(f"{is_given.sum():,} of {total:,} tiles given.")
         self.error.show_reason("")
         factory.set_enabled(self.clear, "" if is_given.any() else "No tile is given.")
 

@@ -157,7 +157,7 @@ class TileChoice(QWidget):
         self._more.setVisible(kind in _ABOUT)
         total = 0 if given is None else len(given)
         count = 0 if given is None else int(are_filled(given).sum())
-        self._given_text.setText(f"{count:,} of {total:,} tiles are given." if count else "")
+        self._given_text.setText(f"{count:,} of {total:,} tiles given." if count else "")
         self._given_text.setVisible(bool(count))
         factory.set_enabled(self.give, self.problem())
         self._about.setText(_ABOUT.get(kind, ""))

@@ -62,8 +62,8 @@ class ValueDialog(Dialog):
         """Create the dialog. known: values by attribute. sprites: number of selected sprites."""
         super().__init__("Set attribute", parent)
         self._known = known
-        self.name = _typing_combo("Attribute", "Choose an attribute, or type a new one, such as element.")
-        self.value = _typing_combo("Value", "Choose a value, or type a new one. Empty: no value.")
+        self.name = _typing_combo("Attribute", "Choose an attribute, or type a new one.", "element")
+        self.value = _typing_combo("Value", "Choose a value, or type a new one. Empty: no value.", "No value")
         self._error = factory.FieldError(self.name, self.name.toolTip())
         self.set_button = factory.button("Set", "Give the sprites this value.", role="primary", slot=self._on_set)
         self.set_button.setDefault(True)
@@ -146,9 +146,12 @@ class RenameDialog(Dialog):
         self.accept()
 
 
-def _typing_combo(name: str, tip: str) -> QComboBox:
-    """Return a combo box in which users can also type."""
+def _typing_combo(name: str, tip: str, placeholder: str) -> QComboBox:
+    """Return a combo box in which users can also type. placeholder: shown while the box is empty."""
     made = factory.combo(name, tip)
     made.setEditable(True)
+    field = made.lineEdit()
+    assert field is not None, "the box is editable"
+    field.setPlaceholderText(placeholder)
     made.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
     return made

@@ -55,7 +55,7 @@ class SpritesPage(Page):
         side.setMinimumWidth(280)
         self.tabs.addTab(self.browser, "Sprites")
         self.tabs.addTab(self.doctor, "Doctor")
-        margin = (factory.GRID, 0, 3 * factory.GRID, factory.GRID)
+        margin = (factory.GRID, factory.GRID, 3 * factory.GRID, factory.GRID)
         lines = (self.reopened, self.proposal, self.attribute_offer)
         body = factory.column(*lines, self.tabs, self.changed_settings, margin=margin, grows=len(lines))
         parts, layout = (side, factory.panel(body)), self.session.settings.layout("sprites")

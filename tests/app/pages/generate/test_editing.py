@@ -594,7 +594,7 @@ def test_draw_a_tile_set(qtbot: QtBot, page: GeneratePage) -> None:
     given = np.zeros((32, SIZE, SIZE, 4), np.uint8)
     given[whole_tile] = (10, 200, 30, 255)
     page.session.given_tiles.give(spec, given)
-    assert "32 tiles" in count.toolTip() and tiles._given_text.text() == "1 of 32 tiles are given."
+    assert "32 tiles" in count.toolTip() and tiles._given_text.text() == "1 of 32 tiles given."
     made = drawn(qtbot, page, page.generate.click)
     assert len(made.sprites) == 32 and (made.sprites[whole_tile] == given[whole_tile]).all()
     tiles.kinds.setCurrentIndex(0)

@@ -58,7 +58,7 @@ def test_tiles_are_pasted_opened_cleared_and_kept(
     image = QImage(_tile(_GRASS).tobytes(), _SIZE, _SIZE, QImage.Format.Format_RGBA8888)
     QGuiApplication.clipboard().setImage(image)
     QTest.keyClick(dialog.table, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
-    assert (dialog.tiles[grass] == _GRASS).all() and "1 tile of 16 given." in dialog._hint.text()
+    assert (dialog.tiles[grass] == _GRASS).all() and "1 of 16 tiles given." in dialog._hint.text()
     path = tmp_path / "water.png"
     Image.fromarray(_tile(_WATER)).save(path)
     data = QMimeData()

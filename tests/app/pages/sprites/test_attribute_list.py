@@ -94,6 +94,8 @@ def test_a_value_for_the_selection_a_new_name_and_undo(qtbot: QtBot, shown: Spri
     shown.browser.grid.select([0, 7])
     setter.action.trigger()
     asked = dialog(ValueDialog)
+    field = asked.value.lineEdit()
+    assert field is not None and field.placeholderText() == "No value"  # Set is enabled, and removes the value
     asked.name.setEditText("a=b")
     click(asked.set_button)
     assert asked.name.property("invalid") and asked.isVisible()

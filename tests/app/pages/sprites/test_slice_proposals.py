@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from studio.app.pages.sprites.page import SpritesPage
+from studio.app.widgets import factory
 from studio.app.widgets.sprites.set_header import NameEditor
 from studio.core import paths
 from studio.data.options import ImportOptions
@@ -39,6 +40,7 @@ def test_sheets_are_sliced_into_characters_and_undone(qtbot: QtBot, page: Sprite
     open_sprites(qtbot, page.session, characters)
     assert line.text.text() == "Looks like 4 characters with 4 views × 4 frames."
     assert line.slice_button.text() == "Slice into characters" and not browser.as_table.isVisible()
+    assert line.mapTo(page, line.rect().topLeft()).y() >= factory.GRID  # apart from a message above the page
     click(line.slice_button)
     wait_for_import(qtbot, page)
     assert opened.options == ImportOptions(sets="sheets") and sprites_of(page.session).sets.chosen
