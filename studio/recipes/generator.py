@@ -80,8 +80,9 @@ class GeneratorConfig(TrainingConfig):
         unit="colours", label="Palette", low=0, high=1024, low_text="None", legacy_default=0, advanced=True,
     )  # fmt: skip
     time_mean: float = setting(
-        -0.3, "The noise levels that training focuses on: negative values mean more noise.",
-        label="Noise focus", low=-5.0, high=5.0, advanced=True,
+        -5.0, "The noise levels that training focuses on: negative values mean more noise. Auto: the larger the "
+        "sprites above 32 pixels, the more noise.",
+        label="Noise focus", low=-5.0, high=5.0, low_text="Auto", advanced=True,
     )  # fmt: skip
     inpaint_share: float = setting(
         0.33, "Share of sprites with an inpainting mask in the last fifth of the training.",
@@ -98,6 +99,7 @@ _PLANNER = Planner(
     few_epochs=100,
 )  # fmt: skip
 _LARGE = 48  # pixels; sprites from this size on need four levels
+_TIME_MEAN, _USUAL = -0.3, 32  # mean of the logit of training times, for sprites of up to _USUAL pixels
 # After inpainting, the seam is redrawn: (distance from the kept pixels in pixels, strength) for each pass.
 _SEAMS, _SEAM_STEPS = ((3, 0.4), (2, 0.3), (2, 0.3)), 6  # more steps give worse seams
 _BEFORE_SEAMS = 0.6  # share of the steps for the fill itself; the seams take the time of the rest
@@ -162,7 +164,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         return {"label.weight": spec.labels}
 
     def loss(self, network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
-        t = torch.sigmoid(rng.randn() + config.time_mean)  # [B], logit-normal
+        t = torch.sigmoid(rng.randn() + _time_mean(config, network.size))  # [B], logit-normal
         # For classifier-free guidance, some sprites are trained with the label of any class.
         label = torch.where(rng.rand() < config.class_dropout, network.classes, batch.y)
         return masked_error(network, batch, t, label, config.inpaint_share, rng)
@@ -180,7 +182,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
             count = len(batch.x)
             noise = draw_noise(count, batch.x.shape[-1], seed=0, first=seen).to(batch.x.device)
             normal = torch.special.ndtri(evenly_spread(seen, count)).float()  # on the CPU: MPS has no ndtri
-            times = torch.sigmoid(normal + config.time_mean).to(batch.x.device)
+            times = torch.sigmoid(normal + _time_mean(config, network.size)).to(batch.x.device)
             nothing_kept = torch.zeros_like(batch.x[:, :1])
             rows = choose_rows(network.size, torch.full((count, 1), 0.5, device=times.device))
             label = sum_of_labels(network, batch.y[:, None], batch.targets) if spec.attributes else batch.y
@@ -285,9 +287,19 @@ def _levels(config: GeneratorConfig, size: int) -> int:
     return (4 if size >= _LARGE else 3) if config.levels == "auto" else int(config.levels)
 
 
+def _time_mean(config: GeneratorConfig, size: int) -> float:
+    """Return the mean of the logit of training times for sprites of this size.
+
+    Neighbouring pixels of a large sprite are alike, so the same noise hides less of the sprite. The network learns the
+    shape only at more noise (Hoogeboom et al. 2023, Esser et al. 2024).
+    """
+    is_auto = config.time_mean == GeneratorConfig.time_mean
+    return _TIME_MEAN - math.log(max(1.0, size / _USUAL)) if is_auto else config.time_mean
+
+
 def _attribute_loss(network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
     """Return the loss for sprites with attributes: the loss of `Generator` with other labels."""
-    t = torch.sigmoid(rng.randn() + config.time_mean)  # [B], logit-normal
+    t = torch.sigmoid(rng.randn() + _time_mean(config, network.size))  # [B], logit-normal
     label = random_labels(network, batch, config.class_dropout, rng)
     return masked_error(network, batch, t, label, config.inpaint_share, rng)
 

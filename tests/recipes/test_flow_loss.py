@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 import torch
 from torch import Tensor
 
-from studio.recipes.base import Spec
+from studio.recipes.base import Spec, evenly_spread
 from studio.recipes.flow_loss import inpainting_mask
 from studio.recipes.generator import Generator
 from studio.recipes.unet import UNet
@@ -93,3 +94,22 @@ def test_attributes_reach_the_network_and_are_dropped_at_random(monkeypatch: pyt
     recipe.evaluate(network, [dataclasses.replace(batch, x=batch.x[:2], y=batch.y[:2], targets=targets[:2])],
                     recipe.small, spec)  # fmt: skip
     assert seen[1].tolist() == [[0, 1, 1, 0, 1, 0], [0, 1, 0, 0, 1, 0]]
+
+
+@pytest.mark.parametrize(("size", "mean"), [(16, -0.3), (32, -0.3), (64, -0.3 - math.log(2)), (96, -0.3 - math.log(3))])
+def test_large_sprites_train_with_more_noise(size: int, mean: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    network, recipe, seen = UNet(size, classes=1, width=16), Generator(), list[Tensor]()
+    batch = random_batch(2, size)
+
+    def features(x: Tensor, t: Tensor, *_: Tensor) -> Tensor:
+        seen.append(t)
+        return torch.zeros_like(x)
+
+    monkeypatch.setattr(network, "features", features)
+    for config, expected in ((recipe.Config(), mean), (recipe.Config(time_mean=0.5), 0.5)):
+        for loss in (recipe.loss, recipe.loss_of(Spec(size, ("a",), attributes={"hue": ("red",)}))):
+            loss(network, batch, config, batch_rng(batch))
+            torch.testing.assert_close(seen.pop(), torch.sigmoid(batch_rng(batch).randn() + expected))
+        recipe.evaluate(network, [batch], config, Spec(size, ("a",)))
+        normal = torch.special.ndtri(evenly_spread(0, 2)).float()
+        torch.testing.assert_close(seen.pop(), torch.sigmoid(normal + expected))

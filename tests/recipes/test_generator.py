@@ -87,7 +87,7 @@ def test_sampling_shifts_the_time_and_training_does_not(monkeypatch: pytest.Monk
     torch.testing.assert_close(velocity, (sprite - batch.x) / (1 - times)[:, None, None, None])
     mixing(batch.x, times, batch.y)
     assert torch.equal(told[-1][1], times)
-    plain = Generator.Config(inpaint_share=0.0)
+    plain = Generator.Config(inpaint_share=0.0, time_mean=-0.3)
     Generator().loss(network, batch, plain, batch_rng(batch))
     x, t = told[-1]
     rng = batch_rng(batch)
