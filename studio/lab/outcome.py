@@ -84,6 +84,10 @@ class Plot:
         is_short = len(positions) <= _MOST_TICKS and all(x == round(x) for x in positions)
         return positions if self.x.log and is_short else []
 
+    def has_whole_x(self) -> bool:
+        """Return whether all x values are whole numbers, so that an x axis needs no fractions."""
+        return all(x == round(x) for line in self.lines for x in line.x)
+
     def describe(self) -> str:
         """Return the axes, values and marks in sentences, for screen readers."""
         marks = [f"{mark.words} at {decimal(mark.x)}." for mark in self.marks]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _HEIGHT = 3.4  # inches; plots are 8 inches wide
 _FEW_DECADES = 1e3  # highest / lowest value: axes with a smaller range get labels at minor ticks
+_ROOM_FOR_MARKS = 0.15  # share of the curves' height for the labels of marks above them
 _WIDTH_PX = 768  # largest width of a picture on the page
 
 
@@ -85,6 +86,7 @@ def draw_plot(plot: Plot) -> bytes:
             mark.words, (mark.x, 1), xycoords=("data", "axes fraction"), xytext=(4, -4), textcoords="offset points",
             va="top", fontsize=9, color="#22262b",
         )  # fmt: skip
+    axes.margins(y=_ROOM_FOR_MARKS if plot.marks else None)
     _scale(axes, plot)
     style_axes(axes, plot.title, plot.x.title, plot.y.title)
     if len(plot.lines) > 1:
@@ -100,6 +102,8 @@ def _scale(axes: Axes, plot: Plot) -> None:
     for axis, is_log in ((axes.xaxis, plot.x.log), (axes.yaxis, plot.y.log)):
         if not is_log:
             axis.set_major_formatter(written)
+    if plot.has_whole_x() and not plot.x.log:
+        axes.xaxis.set_major_locator(ticker.MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     if plot.x.log:
         axes.set_xscale("log")
         if positions := plot.tick_positions():

@@ -159,7 +159,7 @@ def test_faster_precision_that_learns_as_well_is_suggested() -> None:
     faster = precision._conclusion(_precisions(fp32=(0.2, [1.0, 1.0]), bf16=(0.1, [1.01, 1.01])), context)
     assert faster.suggests == {"precision": "bf16"}
     assert "bf16 is 2 times as fast as fp32 here: 40 sprites/s against 20 sprites/s." in faster.sentences[0]
-    assert "They differ by 1 %: both learn equally well." in faster.sentences[1]
+    assert "They differ by 1 %: both learn equally well, and the curves cover each other." in faster.sentences[1]
     worse = precision._conclusion(_precisions(fp32=(0.2, [1.0, 1.0]), bf16=(0.1, [1.5, 1.5])), context)
     assert not worse.suggests and "learn equally" not in worse.sentences[1]
     broken = precision._conclusion(_precisions(fp32=(0.2, [1.0, 1.0]), fp16=(0.1, [math.nan])), context)

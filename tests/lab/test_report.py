@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -70,6 +71,16 @@ def test_large_values_have_thousands_separators(log: bool) -> None:
     lines = (Line("a", (0.0, 20_000.0), (1.0, 20_000.0)),)
     drawn = draw_plot(Plot("Speed", Axis("step"), Axis("sprites/s", log=log), lines)).decode()
     assert drawn.count("<!-- 10,000 -->") == 2
+
+
+def test_whole_numbers_get_no_ticks_at_fractions_and_marks_get_room() -> None:
+    line = Line("a", (0.0, 1.0, 2.0), (0.0, 0.0, 20.0))
+    drawn = draw_plot(Plot("Speed", Axis("workers"), Axis("sprites/s"), (line,), (Mark(2.0, "here"),))).decode()
+    assert "<!-- 0.5 -->" not in drawn and "<!-- 2 -->" in drawn
+    paths = [re.findall(r"[ML] [\d.]+ ([\d.]+)", path) for path in re.findall(r' d="([^"]+)"', drawn)]
+    curve = next(ys for ys in paths if len(ys) == 3)
+    mark = paths[paths.index(curve) + 1]
+    assert float(curve[2]) - float(mark[1]) > 15  # points, for the label
 
 
 def test_plot_is_valid_svg() -> None:

@@ -289,7 +289,8 @@ def _sentences(step_s: dict[str, float], own_s: float, context: ExperimentContex
         same = [step_s[title] for title in (_WHOLE, _RESIDENT, _UNREAD)]
         yield (
             "On a CPU '.to' moves nothing and reading the loss waits for nothing, so the last three loaders do the "
-            f"same work. Their times differ by {percent(max(same) / min(same) - 1)}: the measurements are that precise."
+            f"same work. Their times differ by {percent(max(same) / min(same) - 1)}: smaller differences in the table "
+            "prove nothing."
         )
 
 

@@ -127,5 +127,5 @@ def _compared(name: str, trainings: Mapping[str, PrecisionTraining], ends: Mappi
     yield (
         f"After {count(len(training.losses), 'step')} from the same seed the losses are {decimal(ends[name])} and "
         f"{decimal(ends['fp32'])}. They differ by {'less than 0.1 %' if difference < 0.001 else percent(difference)}"
-        f"{': both learn equally well' if difference <= _SAME else ''}."
+        f"{': both learn equally well, and the curves cover each other' if difference <= _SAME else ''}."
     )

@@ -29,11 +29,12 @@ _MARGIN = 0.04
 
 
 class _PlaceAxis(ValueAxis):
-    """An axis with ticks at the data points if few, and at powers of ten over many decades."""
+    """An axis with ticks at the data points if few, at powers of ten over many decades, or at whole numbers."""
 
     def __init__(self, side: str) -> None:
         super().__init__(side)
         self.places: list[float] = []
+        self.is_whole = False  # no ticks at fractions of a linear axis
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> Ticks:  # noqa: N803
         if self.places:
@@ -41,6 +42,8 @@ class _PlaceAxis(ValueAxis):
         if self.logMode and maxVal - minVal > _MOST_DECADES:
             return [(1.0, list(map(float, range(math.ceil(minVal), math.floor(maxVal) + 1))))]
         ticks: Ticks = super().tickValues(minVal, maxVal, size)
+        if self.is_whole and not self.logMode:
+            return [(step, [value for value in values if value == round(value)]) for step, values in ticks]
         return ticks
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
@@ -88,7 +91,8 @@ class XYPlot(ThemedPlot):
         self._bottom.setLogMode(plot.x.log)
         self._item.getAxis("left").setLogMode(plot.y.log)
         lines = [*plot.lines, *self._compared]
-        self._bottom.places = dataclasses.replace(plot, lines=tuple(lines)).tick_positions()
+        shown = dataclasses.replace(plot, lines=tuple(lines))
+        self._bottom.places, self._bottom.is_whole = shown.tick_positions(), shown.has_whole_x()
         for name in ("bottom", "left"):
             self._item.getAxis(name).setGrid(30)
         styles = [LineStyle("bold", index, dashed=index >= len(plot.lines)) for index in range(len(lines))]

@@ -94,3 +94,12 @@ def test_marks_are_as_wide_as_the_screen_scale_asks(qtbot: QtBot, monkeypatch: p
     made.show_plot(plot(Axis("x"), Axis("y")))
     marks = [item for item in made._item.items if isinstance(item, pg.InfiniteLine)]
     assert [mark.pen.width() for mark in marks] == [2]
+
+
+def test_whole_numbers_get_no_ticks_at_fractions(qtbot: QtBot) -> None:
+    made = shown(qtbot, XYPlot(), 840, 280)
+    axis = made._bottom
+    for x, fractions in (((0.0, 1.0, 2.0, 4.0), False), ((0.0, 0.5, 4.0), True)):
+        made.show_plot(Plot("Speed", Axis("workers"), Axis("sprites/s"), (Line("files", x, x),)))
+        ticks = [value for _, values in axis.tickValues(0, 4, 840) for value in values]
+        assert {0, 1, 2, 3, 4} <= set(ticks) and any(value != round(value) for value in ticks) == fractions
