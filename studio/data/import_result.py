@@ -34,6 +34,7 @@ QUARANTINE_GROUPS = (
     "small class",
     "chosen",  # excluded by name
 )
+_DUPLICATES = {"duplicate": "duplicate", "similar": "near-duplicate"}  # words for issues, by group
 
 # Issue groups for sheets with other possible grids.
 SHEET_GROUPS = ("looks like a sheet", "cut sheet", "wrong size", "partly described", "left over")
@@ -178,8 +179,11 @@ def by_group(issues: Iterable[ImportIssue]) -> IssueGroups:
 
 
 def most_common_reasons(quarantine: Sequence[ImportIssue], most: int = 3) -> str:
-    """Return the `most` common reasons for leaving files out, with counts: '8 x empty: the file has no bytes; ...'."""
-    counts = Counter(issue.reason for issue in quarantine)
+    """Return the `most` common reasons for leaving files out, with counts: '8 x empty: the file has no bytes; ...'.
+
+    Duplicates count together, since the reason for each names another sprite.
+    """
+    counts = Counter(_DUPLICATES.get(issue.group, issue.reason) for issue in quarantine)
     return "; ".join(f"{count:,} x {reason}" for reason, count in counts.most_common(most))
 
 

@@ -375,7 +375,7 @@ def test_classifier_shows_confusion_and_predicts(
     shown, answer = answered.args
     assert shown.rgba.shape == (4, 8, 8, 4)  # the duplicate has a prediction too
     assert answer.probabilities.shape == (4, 2)
-    assert "No prediction for 1 unusable file." in [notice.title for notice in noticed]
+    assert "No prediction for 1 skipped file." in [notice.title for notice in noticed]
 
 
 @pytest.mark.slow

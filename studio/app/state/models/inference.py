@@ -187,11 +187,11 @@ class Inference(QObject):
 
 
 def _import_for_model(sources: Sequence[Path], options: ImportOptions) -> Events:
-    """Import sprites for a prediction and warn about unusable files."""
+    """Import sprites for a prediction and warn about skipped files."""
     edits = load_edits(sources, options)
     with contextlib.closing(import_sprites(sources, options, paths.cache(), edits)) as imported:
         for event in imported:
             if isinstance(event, SpritesImported) and event.quarantine:
-                title = f"No prediction for {count(len(event.quarantine), 'unusable file')}."
+                title = f"No prediction for {count(len(event.quarantine), 'skipped file')}."
                 yield Notice("warning", title, f"{import_result.most_common_reasons(event.quarantine)}.")
             yield event
