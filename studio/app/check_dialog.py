@@ -56,7 +56,7 @@ class CheckDialog(Dialog):
 
     def _lay_out(self) -> None:
         factory.retain_size_when_hidden(self.progress)
-        area = factory.scroll_area(factory.panel(factory.column(self._rows, 1, margin=2)))
+        area = factory.scroll_area(factory.panel(factory.column(self._rows, 1, margin=2)), "Findings")
         foot = factory.row(self.change, 1, self.copy_button, self.again, self.close_button)
         column = factory.column(
             self.verdict, self.progress, self.what, area, foot, margin=3 * factory.GRID, grows=3

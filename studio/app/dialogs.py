@@ -215,7 +215,7 @@ class VerifyDialog(Dialog):
         self.checks.setColumnStretch(1, 1)
         self.close_button = factory.button("Close", "Close this window.", role="primary", slot=self.accept)
         content = factory.column(self.checks, factory.caption(LIMITS), 1, spacing=2 * factory.GRID)
-        area, foot = factory.scroll_area(factory.panel(content)), factory.row(1, self.close_button)
+        area, foot = factory.scroll_area(factory.panel(content), "Checks"), factory.row(1, self.close_button)
         self.setLayout(factory.column(self.verdict, area, foot, margin=3 * factory.GRID, grows=1))
         self.resize(560, 360)
         session.inference.verified.connect(self._on_verified)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QProcess
+from PySide6.QtCore import QProcess, Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import check_dialog, qt_check
 from studio.app.background.job_queue import JobQueue
 from studio.app.check_dialog import BuildDialog, CheckDialog
-from studio.core.events import Events, Progress
+from studio.app.widgets.tab_order import tab_stops
+from studio.app.widgets.wrapping import ScrollArea
+from studio.core.events import Event, Events, Progress
 from studio.engine.check.findings import BuildChosen, CheckDone, Finding
 from tests.app.conftest import click, endless
 
@@ -65,6 +68,24 @@ def test_findings_are_listed_problems_first_and_copied(
     click(dialog.again)
     qtbot.waitUntil(lambda: len(dialog.findings) == 2 and dialog.again.text() == "Check again")
     dialog.reject()
+
+
+def test_findings_out_of_view_are_reached_by_keys(
+    qtbot: QtBot, job_queue: JobQueue, parent: QWidget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[Event] = [BAD]
+    monkeypatch.setattr(check_dialog, "check_system", lambda: iter([*events, CheckDone(True, len(events), 0)]))
+    dialog = shown(job_queue, parent)
+    area = dialog.findChild(ScrollArea)
+    assert area is not None
+    qtbot.waitUntil(lambda: dialog.again.text() == "Check again")
+    assert area not in tab_stops(dialog)  # all findings are in view
+    events *= 20
+    click(dialog.again)
+    qtbot.waitUntil(lambda: area in tab_stops(dialog))
+    area.setFocus()
+    QTest.keyClick(area, Qt.Key.Key_PageDown)
+    assert area.verticalScrollBar().value() > 0 and area.accessibleName() == "Findings"
 
 
 def test_a_check_that_hangs_is_cancelled(

@@ -49,7 +49,8 @@ class RecolourDialog(Dialog):
         more = len(chosen.sprites) - len(self.pairs)
         rest = [factory.caption(f"and {count(more, 'more sprite')}")] if more else []
         preview = factory.panel(factory.column(FlowLayout(2 * factory.GRID, factory.GRID, *self.pairs), *rest, 1))
-        middle = factory.row(factory.scroll_area(self.table), factory.scroll_area(preview), spacing=2 * factory.GRID)
+        areas = factory.scroll_area(self.table), factory.scroll_area(preview, "Preview")
+        middle = factory.row(*areas, spacing=2 * factory.GRID)
         middle.setStretch(0, 3)
         middle.setStretch(1, 2)
         buttons = factory.row(self.save, 1, cancel, self.apply)

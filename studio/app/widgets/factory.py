@@ -296,9 +296,16 @@ def clear(layout: QLayout) -> None:
             widget.deleteLater()
 
 
-def scroll_area(content: QWidget) -> QScrollArea:
-    """Return a vertical scroll area around `content`."""
+def scroll_area(content: QWidget, name: str = "") -> QScrollArea:
+    """Return a vertical scroll area around `content`.
+
+    name: of content without controls. Tab stops at the area while a part of the content is out of view.
+    """
     made = ScrollArea()
+    if name:
+        set_name_and_tip(made, name, "Scroll with the arrow keys.")
+        made.setObjectName("table")  # shows the focus
+        made.verticalScrollBar().rangeChanged.connect(made.take_tab_if_scrollable)
     made.setWidgetResizable(True)
     made.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # skipped by Tab
     made.setFrameShape(QScrollArea.Shape.NoFrame)

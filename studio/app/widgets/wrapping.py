@@ -1,6 +1,6 @@
 """Widgets that count wrapped content in a minimum height. Qt's scroll areas and splitters ignore height-for-width."""
 
-from PySide6.QtCore import QEvent, QObject
+from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLayout, QScrollArea, QWidget
 
@@ -17,6 +17,11 @@ class ScrollArea(QScrollArea):
         if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
             self._fit()
         return super().eventFilter(watched, event)
+
+    @Slot(int, int)
+    def take_tab_if_scrollable(self, first: int, last: int) -> None:
+        """Let Tab stop here if the scroll bar has a range."""
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if last > first else Qt.FocusPolicy.ClickFocus)
 
     def _fit(self) -> None:
         content = self.widget()
