@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from studio.app import launch
 from studio.core.events import Event, Progress
-from studio.core.formatting import count
+from studio.core.formatting import count, percent
 from studio.engine.check.findings import Finding, State
 
 _CHECK, _TITLE = "window", "Window"
@@ -28,7 +28,7 @@ def check_qt() -> Iterator[Event]:
     app = QGuiApplication.instance() or QGuiApplication(sys.argv[:1])
     assert isinstance(app, QGuiApplication)
     screens = ", ".join(
-        f"{screen.size().width()} x {screen.size().height()} at {screen.devicePixelRatio():.0%}"
+        f"{screen.size().width()} x {screen.size().height()} at {percent(screen.devicePixelRatio())}"
         for screen in app.screens()
     )
     platform = app.platformName()

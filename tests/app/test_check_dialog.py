@@ -140,6 +140,7 @@ def test_the_launcher_sets_up_the_chosen_build(
 def test_qt_of_this_process() -> None:
     window, fonts = [event for event in qt_check.check_qt() if isinstance(event, Finding)]
     assert (window.check, window.state) == ("window", "notice") and "'offscreen'" in window.text
+    assert " %." in window.text  # the scale of the screen
     assert fonts.check == "fonts"
 
 

@@ -7,6 +7,7 @@ import torch
 
 from studio.core.errors import DeviceFullError
 from studio.core.events import Event, Notice
+from studio.core.formatting import percent
 from studio.engine.devices import detection
 
 SOUND_CHECKPOINTS = 10  # valid checkpoints in a row, after which a rollback is undone or larger micro-batches are tried
@@ -71,7 +72,7 @@ class Recovery:
         self._sound_checkpoints += 1
         if self.nan_rollbacks and self._sound_checkpoints >= SOUND_CHECKPOINTS:
             self.nan_rollbacks, self._sound_checkpoints = self.nan_rollbacks - 1, 0
-            titles.append(f"The learning rate is back at {self.lr_scale():.0%}: the loss has stayed finite.")
+            titles.append(f"The learning rate is back at {percent(self.lr_scale())}: the loss has stayed finite.")
         return [Notice("info", title) for title in titles]
 
 

@@ -187,7 +187,7 @@ def test_fault_24_rollbacks_are_undone_after_valid_checkpoints(
     assert len(of_kind(events, RolledBack)) == 4  # more than a run may have in a row
     assert of_kind(events, RunFinished)[0].step == 9 and RunDir(run_path).progress().nan_rollbacks == 0
     assert [chunk.lr / _RATE for chunk in of_kind(events, LossChunk)] == [1, 1, *[0.5, 1] * 3, 0.5]
-    assert "100%" in of_kind(events, Notice)[-1].title
+    assert "100 %" in of_kind(events, Notice)[-1].title
 
 
 @pytest.mark.usefixtures("soon")
