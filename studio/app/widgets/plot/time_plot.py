@@ -26,7 +26,7 @@ _TIP = "Drag to pan, scroll to zoom, Ctrl+scroll: Y axis. Double-click or 0: sho
 _PER_DECADE = 10
 _LAST = 4 * _PER_DECADE  # 10,000 steps
 _SLIDER_WIDTH = 64
-_NARROW = 340  # logical pixels; narrower plots have the smoothing below the legend
+_NARROW, _NARROW_HEAD = 340, 440  # logical pixels; smoothing beside the legend or the tabs goes below in narrower plots
 
 
 class PlotTab(ABC):
@@ -81,13 +81,15 @@ class TimePlot(QWidget):
         self._log = factory.check_box("Log", "Use a logarithmic Y axis.")
         self._log.setAccessibleName("Logarithmic axis")
         self._smoothing = SmoothingSlider()
+        self._head = factory.row()  # tabs and buttons
         self._top = factory.row(spacing=2 * factory.GRID)  # legend and smoothing
+        self._long_legend = long_legend
         self._dirty = False
         self._interval_ms = 33
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         factory.set_name_and_tip(self.canvas.widget, name, _TIP)
-        self._lay_out(long_legend=long_legend)
+        self._lay_out()
         PlotInput(self.canvas, self.crosshair, self._view)
         self.bar.currentChanged.connect(self._on_tab_changed)
         self._log.toggled.connect(self.set_log)
@@ -162,25 +164,34 @@ class TimePlot(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Move the smoothing slider below the legend in a narrow plot."""
         super().resizeEvent(event)
+        is_narrow = self.width() < (_NARROW_HEAD if self._long_legend else _NARROW)
         direction = QBoxLayout.Direction
-        self._top.setDirection(direction.TopToBottom if self.width() < _NARROW else direction.LeftToRight)
+        self._top.setDirection(direction.TopToBottom if is_narrow else direction.LeftToRight)
+        if self._long_legend:
+            self._place_smoothing(in_head=not is_narrow)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if self._dirty:
             self._schedule_redraw(0)
 
-    def _lay_out(self, *, long_legend: bool) -> None:
+    def _place_smoothing(self, *, in_head: bool) -> None:
+        """Place the smoothing slider after the tabs, or with the legend."""
+        if in_head and self._head.indexOf(self._smoothing) < 0:
+            self._head.insertWidget(1, self._smoothing)
+        elif not in_head and self._top.indexOf(self._smoothing) < 0:
+            self._top.addWidget(self._smoothing, alignment=Qt.AlignmentFlag.AlignTop)
+
+    def _lay_out(self) -> None:
         tip = "Fit the axes to the data and follow new data. (Double-click)"
         fit = factory.tool_button("fit", "Show all", tip, self.auto_range)
         save = factory.tool_button("save", "Save plot", "Save this plot as PNG, SVG or CSV.", self.save_requested)
-        head = factory.row(self.bar, self._log, fit, save, grows=0)
+        self._head.addWidget(self.bar, 1)
+        for part in (self._log, fit, save):
+            self._head.addWidget(part)
         self._top.addWidget(self.legend, 1)
-        if long_legend:
-            head.insertWidget(1, self._smoothing)
-        else:
-            self._top.addWidget(self._smoothing, alignment=Qt.AlignmentFlag.AlignTop)
-        self.setLayout(factory.column(head, self._top, self.canvas, spacing=factory.GRID // 2, grows=2))
+        self._place_smoothing(in_head=self._long_legend)
+        self.setLayout(factory.column(self._head, self._top, self.canvas, spacing=factory.GRID // 2, grows=2))
 
     def _schedule_redraw(self, within_ms: int) -> None:
         self._dirty = True

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QSlider, QToolButton
+from PySide6.QtWidgets import QApplication, QSlider, QToolButton
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.widgets.plot.curves_plot import CurvesPlot
 from studio.engine.runs.history import MetricCurve
 from tests.app.widgets.tools import child, colours_in, shown
+
+_ARROW = 20  # logical pixels of an arrow that scrolls the tabs
 
 
 def loss(label: str, steps: ArrayLike, values: ArrayLike) -> tuple[str, dict[str, MetricCurve]]:
@@ -40,6 +42,17 @@ def test_legend_shows_last_values(plot: CurvesPlot) -> None:
     assert plot.legend.values() == {"Step": "3", "swords": "1", "a, b": "–"}
     plot.crosshair.hover(1.2)
     assert plot.legend.values() == {"Step": "1", "swords": "3", "a, b": "0.5"}
+
+
+def test_a_narrow_plot_keeps_room_for_its_tabs(plot: CurvesPlot) -> None:
+    steps = np.arange(4)
+    plot.set_curves([("swords", {"Loss": curve(steps, steps), "Validation loss": curve(steps, steps)})])
+    slider = child(plot, QSlider)
+    for width, is_beside in ((700, True), (354, False), (700, True)):
+        plot.resize(width, 400)
+        QApplication.processEvents()
+        assert plot.bar.width() >= plot.bar.tabRect(0).width() + 2 * _ARROW
+        assert (slider.mapTo(plot, slider.rect().center()).y() < plot.legend.y()) == is_beside
 
 
 @pytest.mark.parametrize("count", [12, 5000])
