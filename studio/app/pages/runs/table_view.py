@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QTableView
 
 from studio.app.pages.runs.table import HEADERS, RUN_ROLE, Column, NameDelegate, RunFilter, RunTable
@@ -17,6 +17,7 @@ _BY_IMPORTANCE = (
     Column.STATE, Column.VALIDATION, Column.RECIPE, Column.STARTED, Column.STEPS, Column.TAGS, Column.SPRITES,
     Column.TIME, Column.DISK, Column.DEVICE,
 )  # fmt: skip
+_EDIT_KEYS = (Qt.Key.Key_F2, Qt.Key.Key_Return, Qt.Key.Key_Enter)  # Return and Enter on macOS
 _NAME_PX = 200  # smallest width of the name, unless all names are shorter
 _HEADER_PX = 40  # room in a header beside its text
 
@@ -83,6 +84,14 @@ class RunTableView(QTableView):
     def refresh_disk_use(self) -> None:
         self._rows.show_uses(self._session.run_space.uses)
         self._fit_columns()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Move to the name before Qt handles an edit key, since only names can be edited."""
+        current = self.currentIndex()
+        if event.key() in _EDIT_KEYS and current.isValid():
+            name = current.siblingAtColumn(Column.NAME)
+            self.selectionModel().setCurrentIndex(name, QItemSelectionModel.SelectionFlag.NoUpdate)
+        super().keyPressEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -110,6 +110,15 @@ def test_half_typed_name_survives_a_refresh(qtbot: QtBot, page: RunsPage, runs: 
     assert not page.table.model().setData(_row(page, "a"), "a")  # no change
 
 
+@pytest.mark.parametrize("column", [Column.STAR, Column.STATE])
+def test_f2_edits_the_name_from_any_cell(page: RunsPage, runs: list[Path], column: Column) -> None:
+    page.table.setCurrentIndex(_row(page, "b").siblingAtColumn(column))
+    page.table.setFocus()
+    QTest.keyClick(page.table, Qt.Key.Key_F2)
+    editor = page.table.findChild(QLineEdit)
+    assert editor is not None and editor.text() == "b" and len(page.table.selected()) == 1
+
+
 def test_star_by_click_and_by_key(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
     star = _row(page, "a").siblingAtColumn(Column.STAR)
     place = page.table.visualRect(star).center()
