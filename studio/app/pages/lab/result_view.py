@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.app.pages.lab.code_runner import CodeRunner
 from studio.app.pages.lab.result_table import ResultTable
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Collapsible
 from studio.app.widgets.link import LinkLabel
-from studio.app.widgets.sprites.painting import draw_sprite
+from studio.app.widgets.sprites.painting import draw_sprite, shrink_divisor
 from studio.core.formatting import local_time
 from studio.lab.outcome import Line, Outcome, Picture, Plot
 from studio.lab.results import Result
@@ -31,18 +32,37 @@ def read_more_label() -> LinkLabel:
 
 
 class PictureStrip(QWidget):
-    """An image from a result, at a whole-number zoom in device pixels."""
+    """An image from a result, at a whole-number zoom in device pixels; smaller in a narrow page."""
 
     def __init__(self, picture: Picture) -> None:
         super().__init__()
         self._pixels = picture.pixels()
         height, width = self._pixels.shape[:2]
         zoom = max(1, min(_STRIP_WIDTH // width, _STRIP_HEIGHT // height))
-        self.setFixedSize(zoom * width, zoom * height)
+        self._largest = QSize(zoom * width, zoom * height)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         factory.set_name_and_tip(self, picture.title, picture.about or "An image from the experiment.")
 
+    def sizeHint(self) -> QSize:
+        return self._largest
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(1, 1)
+
+    def heightForWidth(self, width: int) -> int:
+        return self._fitted(width).height()
+
     def paintEvent(self, event: QPaintEvent) -> None:
-        draw_sprite(QPainter(self), self.rect(), self._pixels)
+        draw_sprite(QPainter(self), QRect(QPoint(0, 0), self._fitted(self.width())), self._pixels)
+
+    def _fitted(self, width: int) -> QSize:
+        """Return the size of the image in a page of this width, both in logical pixels."""
+        ratio, room = self.devicePixelRatioF(), min(width, self._largest.width())
+        rows, columns = self._pixels.shape[:2]
+        zoom = int(room * ratio) // columns or 1 / shrink_divisor(room, columns, ratio)
+        return QSize(math.ceil(zoom * columns / ratio), math.ceil(zoom * rows / ratio))
 
 
 class ResultView(QWidget):

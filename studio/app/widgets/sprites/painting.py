@@ -40,7 +40,7 @@ def fit_sprite(box: QRect, ratio: float, sprite: Rgba) -> tuple[QRect, Rgba]:
     """
     height, width = sprite.shape[:2]
     across, down = box.width() * ratio, box.height() * ratio
-    divisor = shrink_divisor(min(box.width(), box.height()), max(width, height), ratio)
+    divisor = max(shrink_divisor(box.width(), width, ratio), shrink_divisor(box.height(), height, ratio))
     if divisor > 1:
         sprite = shrunk(sprite, divisor)
         height, width = sprite.shape[:2]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
@@ -247,7 +248,12 @@ def test_images_in_a_result_are_shown(page: LabPage) -> None:
     show(page, dataclasses.replace(found, outcome=dataclasses.replace(found.outcome, pictures=(strip,))))
     (shown,) = page.findings.findChildren(PictureStrip)
     assert shown.accessibleName() == "no zero_grad" and shown.toolTip() == "New sprites of the same noise."
-    image = shown.grab().toImage()
-    assert image.pixelColor(image.rect().center()).getRgb() == (200, 90, 30, 255)
-    ratio = shown.devicePixelRatioF()
-    assert (image.width() / ratio) % 32 == 0 and image.width() == 4 * image.height()
+    for width in (700, 300, 20):  # 20 times the size, 9 times, and shrunk to a half
+        shown.resize(width, shown.heightForWidth(width))
+        image = shown.grab().toImage()
+        drawn = [x for x in range(image.width()) if image.pixelColor(x, 0).getRgb() == (200, 90, 30, 255)]
+        assert drawn == list(range(4 * image.height())) and image.height() in (160, 72, 4)
+    page.resize(700, 600)
+    QApplication.processEvents()
+    content = page._scroll.widget()
+    assert content is not None and content.minimumSizeHint().width() <= page._scroll.viewport().width()

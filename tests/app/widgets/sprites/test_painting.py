@@ -61,3 +61,11 @@ def test_sprite_larger_than_the_box_is_shrunk(qapp: QApplication) -> None:
     rows, columns = np.nonzero(drawn[..., 3])
     assert (rows.min(), rows.max(), columns.min(), columns.max()) == (10, 49, 10, 49)
     assert np.abs(drawn[11:49, 11:49, 0].astype(int) - 128).max() <= 2
+
+
+def test_wide_picture_in_a_box_of_its_shape_is_not_shrunk(qapp: QApplication) -> None:
+    picture = np.zeros((12, 60, 4), np.uint8)
+    picture[..., 3] = 255
+    picture[:, ::2, 0] = 255
+    drawn = _drawn(picture, QRect(0, 0, 60, 12), 1.0)
+    assert (drawn[:12, :, 0] == picture[..., 0]).all()
