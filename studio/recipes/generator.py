@@ -80,8 +80,8 @@ class GeneratorConfig(TrainingConfig):
         unit="colours", label="Palette", low=0, high=1024, low_text="None", legacy_default=0, advanced=True,
     )  # fmt: skip
     time_mean: float = setting(
-        -5.0, "The noise levels that training focuses on: negative values mean more noise. Auto: more noise for "
-        "sprites from 48 pixels on, and still more from 96 pixels on.",
+        -5.0, "The noise levels that training focuses on: negative values mean more noise. Auto: -0.3, and "
+        "more noise for sprites above 32 pixels.",
         label="Noise focus", low=-5.0, high=5.0, low_text="Auto", advanced=True,
     )  # fmt: skip
     inpaint_share: float = setting(
@@ -98,8 +98,8 @@ _PLANNER = Planner(
     width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_epochs=300, most_tuning_epochs=600,
     few_epochs=100,
 )  # fmt: skip
-_LARGE = 48  # pixels; sprites from this size on need four levels and more noise
-_TIME_MEANS = -0.3, -0.65, -1.4  # for sprites below _LARGE, for larger sprites, for those with patches of 4 pixels
+_LARGE = 48  # pixels; sprites from this size on need four levels
+_TIME_MEAN, _USUAL = -0.3, 32  # mean of the logit of training times, for sprites of at most _USUAL pixels
 # After inpainting, the seam is redrawn: (distance from the kept pixels in pixels, strength) for each pass.
 _SEAMS, _SEAM_STEPS = ((3, 0.4), (2, 0.3), (2, 0.3)), 6  # more steps give worse seams
 _BEFORE_SEAMS = 0.6  # share of the steps for the fill itself; the seams take the time of the rest
@@ -291,12 +291,12 @@ def _time_mean(config: GeneratorConfig, size: int) -> float:
     """Return the mean of the logit of training times for sprites of this size.
 
     Neighbouring pixels of a large sprite are alike, so the same noise hides less of the sprite. The network learns the
-    shape only at more noise (Hoogeboom et al. 2023, Esser et al. 2024).
+    shape only at more noise (Hoogeboom et al. 2023, Esser et al. 2024). The mean falls by half the logarithm of the
+    size: by the whole logarithm, as in these papers, details become poor.
     """
     if config.time_mean != GeneratorConfig.time_mean:
         return config.time_mean
-    usual, large, in_patches_of_4 = _TIME_MEANS
-    return usual if size < _LARGE else in_patches_of_4 if patch_size(size) == 4 else large
+    return _TIME_MEAN - 0.5 * math.log(max(1.0, size / _USUAL))
 
 
 def _attribute_loss(network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
