@@ -103,7 +103,6 @@ def _save(args: argparse.Namespace, results: Sequence[Result], reporter: Reporte
 def _on_sprites(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
     """Create the job of an experiment, with the named or the demo sprites. Raises UsageError, BadInputError."""
     from studio.engine import catalog
-    from studio.lab.experiments.base import ExperimentContext
     from studio.lab.running import run_experiment
 
     if args.checkpoint is not None:
@@ -112,8 +111,9 @@ def _on_sprites(chosen: Experiment, seconds: float, args: argparse.Namespace, re
     config = recipe.Config().replace(**typed_settings(args, recipe.Config))
     found = _sprites(args, reporter)
     device = find_device(args, probe=True)
-    reporter.print(f"{chosen.question} On {device.name}, about {duration(seconds)}.")
-    return run_experiment(chosen, ExperimentContext.of(recipe, config, found.sprites, device, seconds))
+    context = chosen.context(recipe, config, found.sprites, device, seconds)
+    reporter.print(f"{chosen.question} {context.recipe.title}, on {device.name}, about {duration(seconds)}.")
+    return run_experiment(chosen, context)
 
 
 def _on_run(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:

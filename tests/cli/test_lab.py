@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from studio.core.events import Events
 from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.lab import running
+from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.outcome import Outcome
+from studio.lab.results import ExperimentDone
+from studio.lab.running import result_of
 from tests.cli.tools import SMALL, Studio
 from tests.engine.tools import train_classifier
 from tests.lab.tools import InProcess
@@ -36,6 +41,17 @@ def test_an_experiment_from_question_to_report(
     assert sentence in studio("lab", "--compare", "1").out
     names = [each["name"] for each in studio("lab", "--json").objects() if each["type"] == "Experiment"]
     assert names[0] == "devices" and "threads" in names
+
+
+def test_a_fixed_recipe_is_named(studio: Studio, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end_at_once(experiment: Experiment, context: ExperimentContext) -> Events:
+        yield ExperimentDone(result_of(experiment, context, Outcome(), 1.0), None)
+
+    monkeypatch.setattr(running, "run_experiment", end_at_once)
+    words = ["lab", "program-generator", str(folder), *SMALL_CLASSIFIER, "--device", "cpu"]
+    assert "? Generator, on " in studio(*words).out
+    (done,) = [each for each in studio(*words, "--json").objects() if each["type"] == "ExperimentDone"]
+    assert (done["result"]["recipe"], done["result"]["settings"]["batch_size"]) == ("generator", 64)
 
 
 def test_lab_usage_errors_come_before_the_import(studio: Studio) -> None:

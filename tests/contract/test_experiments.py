@@ -27,7 +27,7 @@ from studio.lab.running import result_of, run_experiment
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import train_classifier, train_generator, train_regression
 from tests.environment import THREADS
-from tests.lab.tools import context_of_run, small_context
+from tests.lab.tools import context_for, context_of_run
 
 Runs = Mapping[str, Path]  # small ones, by recipe
 Outcomes = Callable[[Experiment], list[tuple[ExperimentContext, list[Event]]]]
@@ -72,7 +72,7 @@ def of_runs(runs: Runs) -> list[ExperimentContext]:
 def _contexts(experiment: Experiment, of_runs: list[ExperimentContext]) -> list[ExperimentContext]:
     """What it is tried with: sprites, or each run that it can be done with."""
     if experiment.subject == "sprites":
-        return [small_context(seconds=_SECONDS)]
+        return [context_for(experiment, _SECONDS)]
     return [context for context in of_runs if not experiment.unsupported_reason(context.recipe)]
 
 

@@ -19,6 +19,11 @@ def small_context(seconds: float = 1.0, recipe: Recipe | None = None, **changes:
     return ExperimentContext.of(recipe or Classifier(), config, make_sprites(), CPU, seconds)
 
 
+def context_for(experiment: Experiment, seconds: float = 1.0) -> ExperimentContext:
+    """Return the inputs of an experiment on sprites, with a small classifier as the user's choice."""
+    return experiment.context(Classifier(), small_classifier(), make_sprites(), CPU, seconds)
+
+
 def context_of_run(run: Path, checkpoint: str = "best", seconds: float = 1.0) -> ExperimentContext:
     """To look into a run."""
     return run_to_end(ExperimentContext.of_run(run, checkpoint, CPU, seconds))

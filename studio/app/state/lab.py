@@ -98,7 +98,7 @@ class Lab(QObject):
         sprites, recipe, config, device, *_ = request
 
         def run() -> Events:
-            context = experiments.ExperimentContext.of(recipe, config, sprites, device, experiment.seconds)
+            context = experiment.context(recipe, config, sprites, device, experiment.seconds)
             return running.run_experiment(experiment, context)
 
         return run

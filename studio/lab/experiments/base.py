@@ -142,6 +142,21 @@ class Experiment(ABC):
             return ""
         return f"{self.sets_obstacle} Choose another {'run' if self.subject == 'run' else 'recipe'}."
 
+    def choose_recipe(self, recipe: Recipe, config: TrainingConfig) -> tuple[Recipe, TrainingConfig]:
+        """Return the recipe and settings of the experiment's trainings; by default the user's recipe and settings."""
+        return recipe, config
+
+    def prepare(self, sprites: Sprites) -> Sprites:
+        """Return the sprites as the experiment needs them; unchanged by default. Raises TrainingError."""
+        return sprites
+
+    def context(
+        self, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device, seconds: float
+    ) -> ExperimentContext:
+        """Create the inputs of an experiment on sprites from the user's choices. Raises TrainingError."""
+        own_recipe, own_config = self.choose_recipe(recipe, config)
+        return ExperimentContext.of(own_recipe, own_config, self.prepare(sprites), device, seconds)
+
     @abstractmethod
     def run(self, context: ExperimentContext) -> Events:
         """Run the measurement; yields Progress, and an Outcome whenever there are new results.

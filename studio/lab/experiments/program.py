@@ -86,13 +86,14 @@ class Program(Experiment):
     def figure_text(self, figure: float) -> str:
         """Return a result on the test set as text."""
 
-    def prepare(self, sprites: Sprites) -> Sprites:
-        """Return the sprites as the job needs them; unchanged by default."""
-        return sprites
+    def choose_recipe(self, recipe: Recipe, config: TrainingConfig) -> tuple[Recipe, TrainingConfig]:
+        """Return the recipe for the program's job, with the settings of the studio's training."""
+        own = catalog.recipe(self.recipe_name)
+        return own, self.studio_config(own).replace(batch_size=BATCH, epochs=self.epochs, precision="fp32")
 
     def studio_config(self, recipe: Recipe) -> TrainingConfig:
-        """Return the settings of the studio's training."""
-        config: TrainingConfig = recipe.Config().replace(batch_size=BATCH, epochs=self.epochs, **self.settings)
+        """Return the settings of the studio's training, except batch size, epochs and precision."""
+        config: TrainingConfig = recipe.Config().replace(**self.settings)
         return config
 
     def judge(self, training: BenchmarkTrainer, test: Sprites) -> tuple[float, Tensor | None]:
@@ -108,8 +109,8 @@ class Program(Experiment):
         with contextlib.redirect_stdout(io.StringIO()):  # without a yield: other code would print in vain
             exec(program, names)
         theirs = Trained(names["steps"], names["seconds"], names["figure"])
-        recipe, examples = catalog.recipe(self.recipe_name), self._examples(context)
-        training = BenchmarkTrainer(recipe, self.studio_config(recipe), examples.training, context.target)
+        examples = self._examples(context)
+        training = BenchmarkTrainer(context.recipe, context.config, examples.training, context.target)
         steps, seconds = yield from _trained(training, theirs.steps, limit_s)
         yield Progress(steps, steps, "steps of the studio's training")
         figure, drawn = self.judge(training, examples.test)
@@ -127,9 +128,8 @@ class Program(Experiment):
         return {"folder": repr(str(folder)), "epochs": self.epochs, "batch": BATCH, "limit": f"{limit_s:g}"}
 
     def _examples(self, context: ExperimentContext) -> Examples:
-        """Return the context's sprites for the job. Raises TrainingError if too few suit."""
-        recipe = catalog.recipe(self.recipe_name)
-        sprites, _ = recipe.select(self.prepare(context.sprites), self.studio_config(recipe))
+        """Return the context's sprites in the program's size and number, split into training and test set."""
+        sprites = context.sprites
         stride = -(-sprites.size // _LARGEST)
         small = np.ascontiguousarray(sprites.rgba[:, ::stride, ::stride])
         order = np.random.default_rng(0).permutation(len(sprites))[: self.most_sprites]

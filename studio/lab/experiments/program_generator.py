@@ -11,7 +11,7 @@ from studio.data.sprites import Sprites
 from studio.engine.steps.batches import to_device, to_input
 from studio.engine.steps.benchmark import BenchmarkTrainer
 from studio.lab.experiments.base import ExperimentContext
-from studio.lab.experiments.program import BATCH, Examples, Program, save_arrays
+from studio.lab.experiments.program import Examples, Program, save_arrays
 from studio.recipes.base import Recipe
 
 _DRAWN, _STEPS = 12, 20
@@ -96,7 +96,7 @@ class ProgramGenerator(Program):
     plain = _CODE
 
     def studio_config(self, recipe: Recipe) -> TrainingConfig:
-        config: TrainingConfig = recipe.small.replace(batch_size=BATCH, epochs=self.epochs)
+        config: TrainingConfig = recipe.small
         return config
 
     def template_values(self, context: ExperimentContext) -> dict[str, object]:

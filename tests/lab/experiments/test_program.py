@@ -8,12 +8,15 @@ from studio.core.events import Progress
 from studio.lab.catalog import experiments
 from studio.lab.experiments.program import Program
 from studio.lab.outcome import Outcome
-from tests.lab.tools import small_context
+from studio.lab.report import page_of
+from studio.lab.running import result_of
+from tests.lab.tools import context_for
 
 
 @pytest.mark.parametrize("name", [name for name, each in experiments().items() if isinstance(each, Program)])
 def test_without_time_both_trainings_take_a_step(name: str) -> None:
-    events = list(experiments()[name].run(small_context(seconds=0)))
+    program = experiments()[name]
+    events = list(program.run(context_for(program, seconds=0)))
     outcome = events[-1]
     assert isinstance(outcome, Outcome)
     assert [row[1] for row in outcome.tables[0].rows] == ["1", "1"]
@@ -23,9 +26,15 @@ def test_without_time_both_trainings_take_a_step(name: str) -> None:
 
 
 def test_regression_names_the_predicted_number() -> None:
-    (outcome,) = [
-        event
-        for event in experiments()["program-regression"].run(small_context(seconds=0))
-        if isinstance(event, Outcome)
-    ]
+    program = experiments()["program-regression"]
+    (outcome,) = [event for event in program.run(context_for(program, seconds=0)) if isinstance(event, Outcome)]
     assert outcome.sentences[1] == "Both predict a number of each sprite: opaque pixels in %."
+
+
+def test_the_result_names_the_trained_recipe_and_settings() -> None:
+    program = experiments()["program-generator"]
+    result = result_of(program, context_for(program), Outcome(), 1.0)
+    assert (result.recipe, result.settings["precision"]) == ("generator", "fp32")
+    assert (result.settings["batch_size"], result.settings["epochs"]) == (64, 5)
+    page = page_of([result])
+    assert "<td>generator</td>" in page and "batch size 64" in page
