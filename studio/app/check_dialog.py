@@ -11,6 +11,7 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.app.widgets import factory
 from studio.app.widgets.dialog import Dialog
+from studio.app.widgets.input import NoSecondPress
 from studio.app.widgets.layout import SteadyWidth
 from studio.core.events import Event, Progress
 from studio.core.shell import command_line
@@ -47,6 +48,7 @@ class CheckDialog(Dialog):
         self.copy_button = factory.button("Copy", tip, "copy", slot=self._on_copy_clicked)
         self.again = factory.button("Cancel", "Cancel the check, or check again.", slot=self._on_again_clicked)
         SteadyWidth(self.again, "Cancel", "Check again")
+        NoSecondPress(self.again, lambda: self._job is not None)
         self.close_button = factory.button("Close", "Close this window.", role="primary", slot=self.reject)
         self.close_button.setDefault(True)
         self._lay_out()

@@ -17,6 +17,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.app.widgets.dialog import Dialog
+from studio.app.widgets.input import NoSecondPress
 from studio.app.widgets.path_field import PathField
 from studio.core import files, formatting
 from studio.core.config import Config, settings_of
@@ -67,7 +68,7 @@ class ExportDialog(Dialog):
         self._stages = factory.stack(self._choosing(title), self._writing(), self._finished())
         self.setLayout(factory.column(self._stages, margin=3 * factory.GRID))
         self.start.setDefault(True)
-        self.stop.setAutoDefault(False)  # else the Enter key that started the export would cancel it
+        NoSecondPress(self.stop)
         self.failure.hide()
         self.formats.format_chosen.connect(self._suggest_path)
         self.formats.format_chosen.connect(self._on_format_chosen)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QButtonGroup, QRadioButton, QSizePolicy, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
+from studio.app.widgets.input import NoSecondPress
 from studio.core import formatting
 from studio.engine.devices.types import Device, DeviceMeasured
 
@@ -45,6 +46,7 @@ class DevicePicker(QWidget):
         self._empty = factory.caption("Searching for devices…")
         self._progress = factory.caption("")
         self._button = factory.button("Measure", _MEASURE, "measure", slot=self._on_button_clicked)
+        NoSecondPress(self._button, lambda: self._measuring)
         self._box = factory.column(spacing=12)
         foot = factory.row(self._button, self._progress, grows=1)
         self.setLayout(factory.column(self._empty, self._box, foot))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QObject, QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QHelpEvent, QKeyEvent, QKeySequence, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QAbstractItemView,
     QAbstractSpinBox,
     QApplication,
@@ -159,6 +160,25 @@ class PageWheel(QObject):
             return super().eventFilter(watched, event)
         event.ignore()  # Qt passes an ignored event on to the parent
         return True
+
+
+class NoSecondPress(QObject):
+    """Keeps a second Enter or a double click on Start from pressing the Cancel button that has replaced Start.
+
+    The Space key and a click press Cancel.
+    """
+
+    def __init__(self, button: QAbstractButton, is_cancel: Callable[[], bool] = lambda: True) -> None:
+        """Watch a Cancel button. is_cancel: returns whether the button cancels now, for a button that also starts."""
+        super().__init__(button)
+        self._is_cancel = is_cancel
+        button.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        is_second = event.type() == QEvent.Type.MouseButtonDblClick
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            is_second = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        return (is_second and self._is_cancel()) or super().eventFilter(watched, event)
 
 
 class FocusWhenShown(QObject):

@@ -24,7 +24,7 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
-from studio.app.widgets.input import ListSearch
+from studio.app.widgets.input import ListSearch, NoSecondPress
 from studio.app.widgets.menu import set_keys
 
 _ROOM_FOR_ALL = 1400  # logical pixels; a narrower page hides its form while the editor is open
@@ -52,6 +52,7 @@ class GeneratePage(Page):
         self._sets: SetsPanel | None = None
         self.generate = factory.button("Generate", _TIP, "generate", "primary", self._on_generate_clicked)
         self.cancel = factory.button("Cancel", "Stop generating.", slot=session.inference.cancel)
+        NoSecondPress(self.cancel)
         self._reason = factory.text("", "muted")
         self._bar = factory.ProgressBar()
         self._form, self._right = QWidget(), QStackedWidget()

@@ -10,6 +10,7 @@ from studio.app import keys
 from studio.app.state.code_run import CodeRun
 from studio.app.state.late import learning
 from studio.app.widgets import factory
+from studio.app.widgets.input import NoSecondPress
 from studio.app.widgets.tab_order import TAB_REASONS
 from studio.core.formatting import duration
 
@@ -104,6 +105,7 @@ class CodeRunner(QWidget):
         self.editor = CodeEditor(name, f"{name}; Ctrl+Enter runs the code, Tab leaves the field.")
         self.start = factory.button(verb, tip, "play", slot=self._on_start_clicked)
         self.stop = factory.button("Stop", "Stop the program.", "stop", slot=self._on_stop_clicked)
+        NoSecondPress(self.stop)
         self.reset = factory.button("Reset", "Restore the original code.", "undo", slot=self._on_reset_clicked)
         self.state = factory.text()
         self.output = factory.code_view("Output", "Text that the program has printed.")

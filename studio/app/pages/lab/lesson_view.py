@@ -11,6 +11,7 @@ from studio.app.pages.lab.result_view import ResultView, read_more_label
 from studio.app.state.late import lesson_base, lesson_cards
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.app.widgets.input import NoSecondPress
 from studio.core import formatting
 from studio.core.errors import UsageError
 from studio.core.events import Progress
@@ -122,6 +123,7 @@ class LessonView(QWidget):
         self.skip = factory.button("Skip", _SKIP, slot=self._on_skip_clicked)
         tip = "Stop the measurement and discard its results."
         self.cancel = factory.button("Cancel", tip, "close", slot=session.lab.cancel)
+        NoSecondPress(self.cancel)
         self.state, self.progress = factory.caption(""), factory.ProgressBar()
         self.verdict, self.explanation = factory.text("", "heading"), factory.text()
         self.findings = ResultView()

@@ -15,6 +15,7 @@ from studio.app.state.models.sprite_map import SpriteMap
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.editor.previews import Preview
+from studio.app.widgets.input import NoSecondPress
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.buttons import SpriteButtons
 from studio.app.widgets.sprites.map_view import MapView, group_colours
@@ -94,6 +95,7 @@ class MapPage(QWidget):
         self.show_map = factory.button("Show", tip, "fit", "primary", self._on_show_clicked)
         tip = "Stop and keep the previous map."
         self.cancel = factory.button("Cancel", tip, "close", slot=self._map.cancel)
+        NoSecondPress(self.cancel)
         self.progress = factory.ProgressBar()
         self.view = MapView()
         tip = "Show the whole map. (Home, or double-click)"

@@ -19,6 +19,7 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.combo_box import ComboBox
+from studio.app.widgets.input import NoSecondPress
 from studio.core import formatting
 from studio.core.events import Progress
 from studio.lab.results import Result
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from studio.lab.experiments.base import Experiment
 
 _START = "Run the experiment with the Train page's sprites, recipe, settings and device."
+_START_FIXED = "Run the experiment with the Train page's sprites and device, and a recipe and settings of its own."
 _START_INSIDE = "Inspect the chosen run's model on the Train page's device. The run stays unchanged."
 _LOADING = "Loading PyTorch…"
 _NOTHING = "No results yet."
@@ -53,6 +55,7 @@ class LabPage(Page):
         self.start = factory.button("Start", _START, "play", "primary", self._on_start_clicked)
         tip = "Stop the experiment and discard its results."
         self.cancel = factory.button("Cancel", tip, "close", slot=session.lab.cancel)
+        NoSecondPress(self.cancel)
         self.progress = factory.ProgressBar()
         self.result = ResultBox("Result", "Earlier results, newest first.")
         self.compared = ResultBox("Compare with", "Show another result's curves too.")
@@ -163,25 +166,34 @@ class LabPage(Page):
         is_running = experiment is not None and lab.running is experiment
         self.progress.setVisible(is_running)
         problem = lab.problem(experiment, self._source()) if experiment is not None else _LOADING
-        is_inside = experiment is not None and experiment.subject == "run"
-        factory.set_enabled(self.start, "" if is_running else problem, _START_INSIDE if is_inside else _START)
+        factory.set_enabled(self.start, "" if is_running else problem, self._start_tip())
         factory.show_instead(*((self.cancel, self.start) if is_running else (self.start, self.cancel)))
         self.run_choice.setEnabled(not is_running)
         if not is_running:
             self.about.setText(problem or self._plan())
         self._refresh_result()
 
+    def _start_tip(self) -> str:
+        """Return the tooltip of the enabled *Start*: what the experiment takes from the Train page."""
+        recipe, config, experiment = self.session.setup.recipe, self.session.setup.config, self.experiment()
+        if experiment is not None and experiment.subject == "run":
+            return _START_INSIDE
+        if experiment is None or recipe is None or config is None:
+            return _START
+        return _START if experiment.choose_recipe(recipe, config) == (recipe, config) else _START_FIXED
+
     def _plan(self) -> str:
         """Return what Start would run: recipe and sprites, or the run, with device and duration."""
         setup, sprites, experiment = self.session.setup, self.session.open_sprites.sprites, self.experiment()
-        recipe, device, source = setup.recipe, self.session.device_choice.device, self._source()
-        if experiment is None or recipe is None or device is None:
+        recipe, config, device, source = setup.recipe, setup.config, self.session.device_choice.device, self._source()
+        if experiment is None or recipe is None or config is None or device is None:
             return ""
         if source is not None:
             title = self.session.runs.title_of(source.path)
             what = f"{title}, {self.run_choice.checkpoints.currentText().lower() or source.checkpoint}"
         elif sprites is not None:
-            what = f"{recipe.title}, {formatting.count(len(sprites), 'sprite')}"
+            own_recipe, _ = experiment.choose_recipe(recipe, config)
+            what = f"{own_recipe.title}, {formatting.count(len(sprites), 'sprite')}"
         else:
             return ""
         return f"{what}, on {device.name}: about {formatting.duration(experiment.seconds)}"

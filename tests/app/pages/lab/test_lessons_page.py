@@ -328,6 +328,21 @@ def test_a_lesson_by_the_enter_key(qtbot: QtBot, page: LessonsPage, monkeypatch:
     assert later.list.currentRow() == 1  # the lesson that was shown last
 
 
+@pytest.mark.parametrize("pressed", ["prediction", "measure", "skip"])
+def test_a_second_enter_does_not_cancel(qtbot: QtBot, page: LessonsPage, pressed: str) -> None:
+    view = page.view
+    choice = view.prediction.findChildren(QRadioButton)[0]
+    if pressed != "skip":
+        choice.click()
+    button = {"prediction": choice, "measure": view.measure, "skip": view.skip}[pressed]
+    button.setFocus()
+    QTest.keyClick(button, Qt.Key.Key_Return)
+    assert page.window().focusWidget() is view.cancel
+    QTest.keyClick(view.cancel, Qt.Key.Key_Return)
+    qtbot.waitUntil(view.findings.isVisible, timeout=LONG_MS)
+    assert page.window().focusWidget() is (view.skip if pressed == "skip" else view.measure)
+
+
 def test_the_focus_stays_with_a_running_program(
     qtbot: QtBot, page: LessonsPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from studio.core.events import Events, Progress
 from studio.engine.runs.folder import RunProgress, RunRecord
 from studio.engine.runs.listing import RunSummary
 from studio.lab import running
-from studio.lab.experiments.base import Experiment
+from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
 from studio.lab.results import Result
 from studio.lab.running import result_of
@@ -233,6 +233,35 @@ def test_list_heading_is_not_selectable(page: LabPage) -> None:
     assert page.experiments.currentRow() == place + 1
     subjects = [page.session.catalog.experiments[name].subject for name in names if name]
     assert subjects == ["sprites"] * place + ["run"] * (len(names) - place - 1)
+
+
+def test_a_fixed_recipe_is_named_before_the_start(qtbot: QtBot, page: LabPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert page.about.text().startswith("Classifier, 24 sprites") and "recipe, settings" in page.start.toolTip()
+    program = choose(page, "program-generator")
+    assert page.about.text().startswith("Generator, 24 sprites") and "of its own" in page.start.toolTip()
+    used = list[ExperimentContext]()
+
+    def record_context(_: Experiment, context: ExperimentContext) -> Events:
+        used.append(context)
+        yield Progress(1, 2, "things")
+
+    monkeypatch.setattr(running, "run_experiment", record_context)
+    page.session.lab.start(program)
+    qtbot.waitUntil(lambda: bool(used) and page.session.lab.running is None, timeout=LONG_MS)
+    assert used[0].recipe.name == "generator" and used[0].config.batch_size == 64
+
+
+def test_a_second_enter_does_not_cancel(qtbot: QtBot, page: LabPage, endless: Start) -> None:
+    lab = page.session.lab
+    page.start.setFocus()
+    QTest.keyClick(page.start, Qt.Key.Key_Return)
+    assert page.window().focusWidget() is page.cancel
+    QTest.keyClick(page.cancel, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: lab.progress is not None, timeout=LONG_MS)
+    assert lab.running is page.experiment()
+    with qtbot.waitSignal(lab.changed, timeout=LONG_MS):
+        QTest.keyClick(page.cancel, Qt.Key.Key_Space)
+    assert lab.running is None and page.window().focusWidget() is page.start
 
 
 def test_missing_sprites_are_reported(qtbot: QtBot, session: Session) -> None:
