@@ -99,7 +99,6 @@ _PLANNER = Planner(
     few_epochs=100,
 )  # fmt: skip
 _LARGE = 48  # pixels; sprites from this size on need four levels
-_TIME_MEAN, _USUAL = -0.3, 32  # mean of the logit of training times, for sprites of at most _USUAL pixels
 # After inpainting, the seam is redrawn: (distance from the kept pixels in pixels, strength) for each pass.
 _SEAMS, _SEAM_STEPS = ((3, 0.4), (2, 0.3), (2, 0.3)), 6  # more steps give worse seams
 _BEFORE_SEAMS = 0.6  # share of the steps for the fill itself; the seams take the time of the rest
@@ -291,12 +290,11 @@ def _time_mean(config: GeneratorConfig, size: int) -> float:
     """Return the mean of the logit of training times for sprites of this size.
 
     Neighbouring pixels of a large sprite are alike, so the same noise hides less of the sprite. The network learns the
-    shape only at more noise (Hoogeboom et al. 2023, Esser et al. 2024). The mean falls by half the logarithm of the
-    size: by the whole logarithm, as in these papers, details become poor.
+    shape only at more noise (Hoogeboom et al. 2023, Esser et al. 2024). Above 32 pixels the mean falls by half the
+    logarithm of the size: by the whole logarithm, as in these papers, details become poor.
     """
-    if config.time_mean != GeneratorConfig.time_mean:
-        return config.time_mean
-    return _TIME_MEAN - 0.5 * math.log(max(1.0, size / _USUAL))
+    auto = -0.3 - 0.5 * math.log(max(1.0, size / 32))
+    return auto if config.time_mean == GeneratorConfig.time_mean else config.time_mean
 
 
 def _attribute_loss(network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
