@@ -17,6 +17,7 @@ from studio.core.events import Event
 from studio.core.formatting import decimal
 from studio.core.pictures import PILLOW_ERRORS
 
+ROOM_FOR_MARKS = 0.15  # share of a plot's height above the curves, for the labels of marks
 _MOST_TICKS = 14
 _MOST_TOLD = 12  # lines with more points are described by ends, lowest and highest value
 _LARGEST = 4096  # pixels, width or height of a picture
@@ -85,7 +86,7 @@ class Plot:
         return positions if self.x.log and is_short else []
 
     def has_whole_x(self) -> bool:
-        """Return whether all x values are whole numbers, so that an x axis needs no fractions."""
+        """Return whether all x values are whole numbers."""
         return all(x == round(x) for line in self.lines for x in line.x)
 
     def describe(self) -> str:

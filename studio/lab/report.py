@@ -12,7 +12,7 @@ from studio.core.curves import CURVE_COLOURS
 from studio.core.formatting import axis_label, count, duration, local_time, number
 from studio.exports.html_page import MEDIA_STYLE, html_page, key_value_table, numeric_table, pixel_image, plot_image
 from studio.exports.plot import new_axes, style_axes, to_svg
-from studio.lab.outcome import Plot
+from studio.lab.outcome import ROOM_FOR_MARKS, Plot
 from studio.lab.results import Result
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _HEIGHT = 3.4  # inches; plots are 8 inches wide
 _FEW_DECADES = 1e3  # highest / lowest value: axes with a smaller range get labels at minor ticks
-_ROOM_FOR_MARKS = 0.15  # share of the curves' height for the labels of marks above them
 _WIDTH_PX = 768  # largest width of a picture on the page
 
 
@@ -86,7 +85,7 @@ def draw_plot(plot: Plot) -> bytes:
             mark.words, (mark.x, 1), xycoords=("data", "axes fraction"), xytext=(4, -4), textcoords="offset points",
             va="top", fontsize=9, color="#22262b",
         )  # fmt: skip
-    axes.margins(y=_ROOM_FOR_MARKS if plot.marks else None)
+    axes.margins(y=ROOM_FOR_MARKS if plot.marks else None)
     _scale(axes, plot)
     style_axes(axes, plot.title, plot.x.title, plot.y.title)
     if len(plot.lines) > 1:

@@ -1,4 +1,4 @@
-"""The generator's training loss: the error of its network at random times, with random labels and inpainting masks."""
+"""The generator's training loss: the error of the network at given times, random labels, and inpainting masks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _VELOCITY_SHARE = 0.5  # weight of the velocity's MSE beside the cross-entropy
 
 
 def masked_error(network: UNet, batch: Batch, t: Tensor, label: Tensor, inpaint_share: float, rng: BatchRng) -> Tensor:
-    """Return the training loss at times t [B], with random noise and inpainting masks."""
+    """Return the training loss of a batch at times t [B], with random noise and inpainting masks: float32 [].
+
+    label: as in `UNet`. inpaint_share: share of the sprites with a mask, from the progress INPAINT_FROM on.
+    """
     noise = rng.randn(*batch.x.shape[1:])
     share = inpaint_share if batch.progress >= INPAINT_FROM else 0.0  # share of sprites with a mask
     rows = choose_rows(network.size, rng.rand(1))  # int64 [B, rows]
@@ -34,8 +37,9 @@ def masked_error(network: UNet, batch: Batch, t: Tensor, label: Tensor, inpaint_
 def flow_error(
     network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor, keep: Tensor, rows: Tensor
 ) -> Tensor:
-    """Return the network's loss at times t [B] between `noise` (t = 0) and the batch's sprites (t = 1).
+    """Return the network's loss at times t [B] between `noise` (t = 0) and the batch's sprites (t = 1): float32 [].
 
+    noise: float32 [B, 4, S, S]. label: as in `UNet`. keep: inpainting mask, float32 [B, 1, S, S].
     Without a palette, the loss is the MSE of the velocity. With a palette, it is half of the MSE plus the cross-entropy
     of the colours in nats per pixel, in these rows of the sprites, int64 [B, rows]. Pixels with keep == 1 do not count.
     """

@@ -80,8 +80,8 @@ class GeneratorConfig(TrainingConfig):
         unit="colours", label="Palette", low=0, high=1024, low_text="None", legacy_default=0, advanced=True,
     )  # fmt: skip
     time_mean: float = setting(
-        -5.0, "The noise levels that training focuses on: negative values mean more noise. Auto: -0.3, and "
-        "more noise for sprites above 32 pixels.",
+        -5.0, "The noise levels that training focuses on: negative values mean more noise. Auto: more noise "
+        "for sprites above 32 pixels.",
         label="Noise focus", low=-5.0, high=5.0, low_text="Auto", advanced=True,
     )  # fmt: skip
     inpaint_share: float = setting(
@@ -291,7 +291,7 @@ def _time_mean(config: GeneratorConfig, size: int) -> float:
 
     Neighbouring pixels of a large sprite are alike, so the same noise hides less of the sprite. The network learns the
     shape only at more noise (Hoogeboom et al. 2023, Esser et al. 2024). Above 32 pixels the mean falls by half the
-    logarithm of the size: by the whole logarithm, as in these papers, details become poor.
+    logarithm of size / 32; by the whole logarithm, as in these papers, details become poor.
     """
     auto = -0.3 - 0.5 * math.log(max(1.0, size / 32))
     return auto if config.time_mean == GeneratorConfig.time_mean else config.time_mean

@@ -1,4 +1,4 @@
-"""Decide which pictures of an import are sheets, and by which grids the import slices sheets."""
+"""Detect the sheets among the pictures of an import, and choose the grids for slicing."""
 
 from __future__ import annotations
 

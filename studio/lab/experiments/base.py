@@ -122,7 +122,7 @@ class Experiment(ABC):
     seconds: ClassVar[float] = 60.0  # default duration
     # sprites: train networks on sprites. run: examine a run and leave it unchanged.
     subject: ClassVar[Literal["sprites", "run"]] = "sprites"
-    # Why it can't work with models of sets, as a sentence; '' if it can.
+    # A sentence why the experiment can't examine models of sets; '' if it can.
     sets_obstacle: ClassVar[str] = "This experiment needs a model of single sprites."
     # A page of PyTorch's documentation on the subject: title and address.
     read_on: ClassVar[tuple[str, str]] = ("", "")

@@ -35,7 +35,7 @@ for name, weight in network.named_parameters():
 
 @dataclass(frozen=True)
 class _Mistake:
-    """Wrong code, the reason of its error and fixed code, which use the names that `_error_of` defines."""
+    """Wrong code, the reason of the error, and fixed code. Both codes use names defined by `_error_of`."""
 
     title: str
     wrong: str

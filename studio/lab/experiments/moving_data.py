@@ -93,7 +93,7 @@ Batches = Generator[tuple[Tensor, Tensor], None, None]  # endless; float32 [B, 4
 
 @dataclass(frozen=True)
 class _Loop:
-    """A training loop that gets its batches from one of the compared data loaders.
+    """A training loop with one of the compared data loaders.
 
     workers: number of loader processes.
     """
@@ -206,7 +206,7 @@ def _loaded(dataset: Dataset[tuple[Tensor, ...]], size: int, workers: int = 0, p
 
 
 def _cut(x: Tensor, y: Tensor, size: int) -> Batches:
-    """Yield shuffled batches of `size` sprites endlessly, from tensors of all sprites on their device."""
+    """Yield shuffled batches of `size` sprites without end. x, y: tensors of all sprites, on one device."""
     while True:
         for part in torch.randperm(len(x), device=x.device).split(size)[: len(x) // size]:
             yield x[part], y[part]

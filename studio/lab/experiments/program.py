@@ -160,7 +160,7 @@ class Program(Experiment):
         return Outcome((), (table,), sentences)
 
     def _describe_steps(self, context: ExperimentContext, examples: Examples, theirs: Trained, own: Trained) -> str:
-        """Describe the length of both trainings: all epochs, or the steps that the time allowed."""
+        """Describe the length of both trainings: all epochs, or the steps within the time limit."""
         train, batches = count(len(examples.training), "sprite"), f"batches of {BATCH} on {context.device.name}"
         planned = self.epochs * -(-len(examples.training) // BATCH)
         if theirs.steps == own.steps == planned:

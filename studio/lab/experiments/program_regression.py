@@ -99,5 +99,5 @@ class ProgramRegression(Program):
         """Compare both trainings, and name the predicted number."""
         outcome = super().compare(context, examples, theirs, own)
         first, *others = outcome.sentences
-        named = f"Both predict a number of each sprite: {examples.training.target_names[0]}."
+        named = f"The predicted number: {examples.training.target_names[0]}."
         return dataclasses.replace(outcome, sentences=(first, named, *others))

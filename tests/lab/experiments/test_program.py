@@ -28,7 +28,7 @@ def test_without_time_both_trainings_take_a_step(name: str) -> None:
 def test_regression_names_the_predicted_number() -> None:
     program = experiments()["program-regression"]
     (outcome,) = [event for event in program.run(context_for(program, seconds=0)) if isinstance(event, Outcome)]
-    assert outcome.sentences[1] == "Both predict a number of each sprite: opaque pixels in %."
+    assert outcome.sentences[1] == "The predicted number: opaque pixels in %."
 
 
 def test_the_result_names_the_trained_recipe_and_settings() -> None:

@@ -34,7 +34,7 @@ _LOADING = "Loading PyTorch…"
 _NOTHING = "No results yet."
 _ABOUT = "Short experiments on training and on your runs. Training pauses meanwhile."
 _LEAST_LETTERS = 10
-_LINES = 3  # of each experiment in the list: its title, and its question in two lines
+_LINES = 3  # of an experiment in the list: the title in one line, the question in two lines
 _ROLE = Qt.ItemDataRole.UserRole
 
 

@@ -19,11 +19,10 @@ from studio.app.widgets.plot.canvas import ThemedPlot, Ticks, ValueAxis, bare_pl
 from studio.app.widgets.plot.legend import LegendEntry, PlotLegend
 from studio.app.widgets.plot.series import LineStyle
 from studio.core.formatting import number
-from studio.lab.outcome import Axis, Line, Plot
+from studio.lab.outcome import ROOM_FOR_MARKS, Axis, Line, Plot
 
 _HEIGHT, _LEAST_WIDTH = 240, 260  # logical pixels
 _MOST_DECADES = 3  # more decades get ticks at powers of ten only
-_ROOM_FOR_MARKS = 0.15  # share of the curves' height for the labels of marks above them
 _DOT = 6
 _MARGIN = 0.04
 
@@ -129,7 +128,7 @@ class XYPlot(ThemedPlot):
         low = float(y.min()) if self._plot.y.log else 0.0
         (left, right), (low, high) = widened(float(x.min()), float(x.max())), widened(low, float(y.max()))
         if self._plot.marks:
-            high += _ROOM_FOR_MARKS * (high - low)
+            high += ROOM_FOR_MARKS * (high - low)
         self._item.getViewBox().setRange(xRange=(left, right), yRange=(low, high), padding=_MARGIN)
 
 
