@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -115,7 +116,8 @@ class Lab(QObject):
 
     def list_results(self) -> None:
         """Load the saved results, including results from the command line."""
-        self._job_queue.run("files", "Loading results", results.load_results, self._on_results_read, background=True)
+        on_read = partial(self._on_results_read, self.results)
+        self._job_queue.run("files", "Loading results", results.load_results, on_read, background=True)
 
     def save_report(self, path: Path, chosen: list[Result]) -> None:
         """Write an HTML report about these results."""
@@ -154,7 +156,7 @@ class Lab(QObject):
             self.outcome = event
             self.outcome_changed.emit()
         elif isinstance(event, ExperimentDone):
-            self.results.insert(0, event.result)
+            self.results = [event.result, *self.results]
             self.listed.emit()
             self.done.emit(event.result)
         elif isinstance(event, JobEnded):
@@ -164,7 +166,11 @@ class Lab(QObject):
                 self._training.resume()
             self.changed.emit()
 
-    def _on_results_read(self, read: tuple[list[Result], list[str]]) -> None:
+    def _on_results_read(self, before: list[Result], read: tuple[list[Result], list[str]]) -> None:
+        """Show the loaded results. before: value of `results` before the load; if it has changed, load again."""
+        if self.results is not before:
+            self.list_results()
+            return
         found, problems = read
         for problem in problems:
             _log.warning("%s", problem)

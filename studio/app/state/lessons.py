@@ -46,6 +46,7 @@ class Lessons(QObject):
         self._exercises = defaultdict[_Key, CodeRun](self.code_run)
         self._programs = defaultdict[_Key, CodeRun](self.code_run)
         self._loaded = ""  # learner of `_records`
+        self._received = 0  # number of records from measurements and checks
         class_file.changed.connect(self._on_class_changed)
 
     def known(self) -> list[lesson_base.Lesson]:
@@ -85,7 +86,7 @@ class Lessons(QObject):
             records = {name: lesson_records.load_record(learner, name) for name in names}
             return records, {name: lesson_records.load_draft(learner, name) for name in names}
 
-        on_loaded = partial(self._on_loaded, learner)
+        on_loaded = partial(self._on_loaded, learner, self._received)
         self._job_queue.run("files", "Loading answers", load, on_loaded, background=True)
 
     def problem(self, lesson: lesson_base.Lesson) -> str:
@@ -169,13 +170,16 @@ class Lessons(QObject):
         """Store a new record, unless another learner has typed a name meanwhile."""
         if not isinstance(event, learning.LessonDone | learning.ExerciseChecked):
             return
+        self._received += 1
         if learner == self._loaded:
             self._records[event.record.lesson] = event.record
             self.changed.emit()
-        elif learner == self.learner():  # the records are still being loaded, perhaps without this record
-            self.load_records()
 
-    def _on_loaded(self, learner: str, loaded: _Loaded) -> None:
+    def _on_loaded(self, learner: str, received: int, loaded: _Loaded) -> None:
+        """Show the loaded records. received: value of `_received` before the load; if it has changed, load again."""
+        if received != self._received:
+            self.load_records()
+            return
         records, drafts = loaded
         for name, draft in drafts.items():
             key = (learner, name)

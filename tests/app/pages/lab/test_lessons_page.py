@@ -24,9 +24,10 @@ from studio.data.sprites import Sprites
 from studio.engine.devices.types import Device
 from studio.lab import running
 from studio.lab.experiments.base import ExperimentContext
+from studio.lab.learn import records
 from studio.lab.learn import running as learning
 from studio.lab.learn.code_child import CodeDone, CodePrinted, CodeStarted
-from studio.lab.learn.records import load_draft
+from studio.lab.learn.records import LessonRecord, load_draft
 from studio.lab.lessons.base import Answer, Exercise, Figures, Lesson, Prediction
 from studio.lab.outcome import Outcome, Table
 from tests.app.conftest import LONG_MS, click, open_sprites, show_alone
@@ -379,6 +380,27 @@ def test_the_page_scrolls_to_a_result(qtbot: QtBot, page: LessonsPage) -> None:
     assert view.verdict.visibleRegion().isEmpty()
     qtbot.waitUntil(view.findings.isVisible, timeout=LONG_MS)
     qtbot.waitUntil(lambda: not view.findings.sentences.visibleRegion().isEmpty())
+
+
+def test_a_measurement_stays_if_the_answers_were_read_before(
+    qtbot: QtBot, page: LessonsPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lessons, was_read, may_end, load = page.session.lessons, threading.Event(), threading.Event(), records.load_record
+
+    def slow_load(learner: str, lesson: str) -> LessonRecord:
+        record = load(learner, lesson)
+        was_read.set()
+        may_end.wait(LONG_MS / 1000)
+        return record
+
+    monkeypatch.setattr(records, "load_record", slow_load)
+    lessons.load_records()
+    qtbot.waitUntil(was_read.is_set, timeout=LONG_MS)
+    click(page.view.skip)
+    qtbot.waitUntil(page.view.findings.isVisible, timeout=LONG_MS)
+    with qtbot.waitSignal(lessons.changed, timeout=LONG_MS):
+        may_end.set()
+    assert page.view.findings.isVisible()
 
 
 def test_the_lesson_is_shown_once_pytorch_is_loaded(qtbot: QtBot, session: Session) -> None:

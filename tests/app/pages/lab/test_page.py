@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from studio.core.config import Value
 from studio.core.events import Events, Progress
 from studio.engine.runs.folder import RunProgress, RunRecord
 from studio.engine.runs.listing import RunSummary
-from studio.lab import running
+from studio.lab import results, running
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
 from studio.lab.results import Result
@@ -45,7 +46,14 @@ def page(qtbot: QtBot, session: Session, sprite_folder: Path) -> LabPage:
     session.setup.choose_recipe("classifier")
     session.setup.set_config(tiny(session, "classifier"))
     choose(page, "threads")
+    _wait_for_results(qtbot, page)
     return page
+
+
+def _wait_for_results(qtbot: QtBot, page: LabPage) -> None:
+    """Wait until no job loads results, whose end would replace the shown results."""
+    queue = page.session.job_queue
+    qtbot.waitUntil(lambda: all(job.title != "Loading results" for job in queue.running()), timeout=LONG_MS)
 
 
 def choose(page: LabPage, name: str) -> Experiment:
@@ -104,6 +112,28 @@ def test_run_store_and_report_an_experiment(
     with qtbot.waitSignal(page.session.noticed, timeout=LONG_MS):
         click(page.report)
     assert found.outcome.sentences[0] in target.read_text(encoding="utf-8")
+
+
+def test_a_result_stays_if_the_results_were_read_before(
+    qtbot: QtBot, page: LabPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab, was_read, may_end, load = page.session.lab, threading.Event(), threading.Event(), results.load_results
+
+    def slow_load() -> tuple[list[Result], list[str]]:
+        found = load()
+        was_read.set()
+        may_end.wait(LONG_MS / 1000)
+        return found
+
+    monkeypatch.setattr(results, "load_results", slow_load)
+    monkeypatch.setattr(running, "_Process", InProcess)
+    lab.list_results()
+    qtbot.waitUntil(was_read.is_set, timeout=LONG_MS)
+    with qtbot.waitSignal(lab.done, timeout=LONG_MS) as done:
+        lab.start(FakeExperiment())
+    may_end.set()
+    _wait_for_results(qtbot, page)
+    assert lab.results == done.args
 
 
 @pytest.fixture
