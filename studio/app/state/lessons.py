@@ -22,7 +22,8 @@ from studio.core import paths
 from studio.core.events import Event, Events
 
 _NAME = "learner"  # settings key: the typed name
-_Loaded = tuple[dict[str, "lesson_records.LessonRecord"], dict[str, str | None]]  # records and drafts, by lesson
+_Records = dict[str, "lesson_records.LessonRecord"]  # by lesson
+_Loaded = tuple[_Records, dict[str, str | None]]  # records and drafts, by lesson
 _Key = tuple[str, str]  # learner, and name of a lesson
 
 
@@ -41,12 +42,11 @@ class Lessons(QObject):
         self._job_queue, self._settings, self._class_file = job_queue, settings, class_file
         self._open_sprites, self._devices, self._lab = open_sprites, devices, lab
         self._known: list[lesson_base.Lesson] = []
-        self._records: dict[str, lesson_records.LessonRecord] = {}
+        self._records: _Records = {}
         self._drafts: dict[_Key, str] = {}  # stored code by exercise
         self._exercises = defaultdict[_Key, CodeRun](self.code_run)
         self._programs = defaultdict[_Key, CodeRun](self.code_run)
         self._loaded = ""  # learner of `_records`
-        self._received = 0  # number of records from measurements and checks
         class_file.changed.connect(self._on_class_changed)
 
     def known(self) -> list[lesson_base.Lesson]:
@@ -86,7 +86,7 @@ class Lessons(QObject):
             records = {name: lesson_records.load_record(learner, name) for name in names}
             return records, {name: lesson_records.load_draft(learner, name) for name in names}
 
-        on_loaded = partial(self._on_loaded, learner, self._received)
+        on_loaded = partial(self._on_loaded, learner, self._records)
         self._job_queue.run("files", "Loading answers", load, on_loaded, background=True)
 
     def problem(self, lesson: lesson_base.Lesson) -> str:
@@ -170,14 +170,15 @@ class Lessons(QObject):
         """Store a new record, unless another learner has typed a name meanwhile."""
         if not isinstance(event, learning.LessonDone | learning.ExerciseChecked):
             return
-        self._received += 1
         if learner == self._loaded:
-            self._records[event.record.lesson] = event.record
+            self._records = {**self._records, event.record.lesson: event.record}
             self.changed.emit()
+        elif learner == self.learner():  # the records are still being loaded, perhaps without this record
+            self.load_records()
 
-    def _on_loaded(self, learner: str, received: int, loaded: _Loaded) -> None:
-        """Show the loaded records. received: value of `_received` before the load; if it has changed, load again."""
-        if received != self._received:
+    def _on_loaded(self, learner: str, before: _Records, loaded: _Loaded) -> None:
+        """Show the loaded records. before: value of `_records` before the load; if it has changed, load again."""
+        if self._records is not before:
             self.load_records()
             return
         records, drafts = loaded
