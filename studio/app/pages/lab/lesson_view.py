@@ -247,6 +247,9 @@ class LessonView(QWidget):
         factory.set_button_text(self.measure, "Measure again" if is_measured else "Measure")
         reason = problem or ("" if self.prediction.answer() is not None else _PREDICT)
         factory.set_enabled(self.measure, reason)
+        if is_running and self.skip.hasFocus():  # before Skip is disabled: the page would follow the focus to the code
+            self.cancel.show()
+            self.cancel.setFocus()
         skipped = "" if self.prediction.answer() is None else _PREDICTED
         factory.set_enabled(self.skip, "The measurement is running." if is_running else problem or skipped)
         if is_measured and not is_running and self.cancel.isVisible():  # the measurement has just ended

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QRadioButton
+from PySide6.QtWidgets import QRadioButton, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
@@ -380,6 +380,18 @@ def test_the_page_scrolls_to_a_result(qtbot: QtBot, page: LessonsPage) -> None:
     assert view.verdict.visibleRegion().isEmpty()
     qtbot.waitUntil(view.findings.isVisible, timeout=LONG_MS)
     qtbot.waitUntil(lambda: not view.findings.sentences.visibleRegion().isEmpty())
+
+
+def test_the_page_stays_when_a_measurement_starts(qtbot: QtBot, page: LessonsPage) -> None:
+    view = page.view
+    page.resize(900, 300)
+    bar = next(area for area in page.findChildren(QScrollArea) if area.widget() is view).verticalScrollBar()
+    view.skip.setFocus()
+    qtbot.waitUntil(lambda: view.skip.hasFocus() and bar.maximum() > 0)
+    before = bar.value()
+    QTest.keyClick(view.skip, Qt.Key.Key_Return)
+    assert bar.value() == before and page.window().focusWidget() is view.cancel  # not the exercise's code
+    qtbot.waitUntil(view.findings.isVisible, timeout=LONG_MS)
 
 
 def test_a_measurement_stays_if_the_answers_were_read_before(
