@@ -296,8 +296,15 @@ class GivenTable(CellTable):
     def sizeHint(self) -> QSize:
         across, down = self.horizontalHeader(), self.verticalHeader()
         width = across.length() + (down.width() if not down.isHidden() else 0)
-        height = down.length() + (across.sizeHint().height() if not across.isHidden() else 0)
-        return QSize(width + 2 * _FRAME, height + 2 * _FRAME)
+        height = down.length() + (across.sizeHint().height() if not across.isHidden() else 0) + 2 * _FRAME
+        if self.height() < height:  # the vertical scroll bar must not cover the last column
+            width += self.verticalScrollBar().sizeHint().width()
+        return QSize(width + 2 * _FRAME, height)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().height() != event.oldSize().height():
+            self.updateGeometry()
 
     def minimumSizeHint(self) -> QSize:
         side, whole = self._side + 2 * _MARGIN, self.sizeHint().height()
