@@ -29,7 +29,7 @@ from studio.core import formatting
 from studio.data.colour.constraints import ConstraintCheck
 
 _BACK = f"Previous batch; {MOST_RECENT} batches or {MOST_RECENT_MB} MB are kept. ({{previous_batch}})"
-_EMPTY = "Press Generate. You can also generate while a training runs."
+_EMPTY = "New sprites appear here. You can also generate while a training runs."
 _NOTHING = np.zeros((0, 1, 1, 4), np.uint8)
 _REJECT = "Reject: hide the selected sprites; Undo shows them again. ({reject})"
 _SKETCH = "Sketch: start an empty sprite: paint rough blobs, and the model draws sprites from them."
