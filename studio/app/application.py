@@ -1,6 +1,7 @@
 """The application: session, window, operating system signals, uncaught errors and garbage collection."""
 
 import gc
+import logging
 import os
 import signal
 import socket
@@ -23,6 +24,8 @@ from studio.app.window import Window
 from studio.core import paths
 from studio.core.process import detach_lost_terminal, termination_signals
 from studio.data.demo import DemoKind
+
+_log = logging.getLogger(__name__)
 
 # The name of the desktop entry in assets/desktop; desktops use it to find the name and the icon of the window.
 DESKTOP_ENTRY = "studio.spritetraining.SpriteTrainingStudio"
@@ -170,5 +173,6 @@ class Interrupt(QObject):
         detach_lost_terminal()
         if not self._was_requested:
             self._was_requested = True
+            _log.info("%s asks the window to close.", signal.Signals(number).name)
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             self.happened.emit()

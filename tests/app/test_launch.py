@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 import os
 import signal
 import subprocess
@@ -221,7 +222,10 @@ def test_starting_the_engine_leaves_the_collector_off(automatic: None) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no terminal hangs up there")
-def test_fault_36_all_signals_of_one_shutdown_ask_the_window_once(qtbot: QtBot) -> None:
+def test_fault_36_all_signals_of_one_shutdown_ask_the_window_once(
+    qtbot: QtBot, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "studio.app.application")
     before, asked = signal.getsignal(signal.SIGINT), list[bool]()
     interrupt = Interrupt()
     interrupt.happened.connect(lambda: asked.append(True))
@@ -231,6 +235,7 @@ def test_fault_36_all_signals_of_one_shutdown_ask_the_window_once(qtbot: QtBot) 
             assert signal.getsignal(number) not in (signal.SIG_DFL, signal.SIG_IGN)  # would end the tests
             signal.raise_signal(number)
         assert asked == [True] and signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+        assert caplog.messages == ["SIGHUP asks the window to close."]
     finally:
         interrupt.uninstall()
     assert signal.getsignal(signal.SIGINT) is before
