@@ -15,6 +15,7 @@ from studio.app.background.worker import Job, JobEnded
 from studio.app.state.catalog import EngineCatalog
 from studio.app.state.late import experiments, lab_report, running
 from studio.app.state.runs.runs import RunList
+from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.setup import TrainingSetup
 from studio.app.state.training.training import CurrentTraining
@@ -41,11 +42,11 @@ class Lab(QObject):
     saved = Signal(object)  # list of Path
 
     def __init__(
-        self, job_queue: JobQueue, catalog: EngineCatalog, setup: TrainingSetup, devices: DeviceChoice,
-        training: CurrentTraining, runs: RunList, parent: QObject | None = None,
+        self, job_queue: JobQueue, catalog: EngineCatalog, open_sprites: OpenSprites, setup: TrainingSetup,
+        devices: DeviceChoice, training: CurrentTraining, runs: RunList, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
-        self._runs, self._devices = runs, devices
+        self._open_sprites, self._runs, self._devices = open_sprites, runs, devices
         self._job_queue, self._catalog, self._setup, self._training = job_queue, catalog, setup, training
         self._job: Job | None = None
         self._receive: Callable[[Event], None] = ignore  # receives each event of the running job
@@ -61,8 +62,7 @@ class Lab(QObject):
         if self.running is not None:
             return f"'{self.running.title}' is running."
         needs_sprites, device = experiment.subject == "sprites", self._devices.device
-        problem = self._setup.problem() if needs_sprites else self._model_problem(experiment, source)
-        if problem:
+        if problem := self._setup_problem(experiment) if needs_sprites else self._model_problem(experiment, source):
             return problem
         return experiment.obstacle(device) if device is not None else "Searching for devices…"
 
@@ -85,6 +85,19 @@ class Lab(QObject):
         self._job = self._job_queue.start("engine", title, operation, self._on_event)
         self.changed.emit()
 
+    def _setup_problem(self, experiment: experiments.Experiment) -> str:
+        """Return why an experiment can't train on the open sprites; empty if it can.
+
+        An experiment with a recipe and settings of its own ignores the user's.
+        """
+        if problem := self._setup.missing():
+            return problem
+        recipe, config = self._setup.recipe, self._setup.config
+        assert recipe is not None and config is not None, "`missing` returns a reason without a recipe"
+        chosen = experiment.choose_recipe(recipe, config)
+        invalid = self._setup.invalid() if chosen == (recipe, config) else ""
+        return invalid or experiment.unsupported_reason(chosen[0]) or self._setup.unsuitable(chosen[0])
+
     def _model_problem(self, experiment: experiments.Experiment, source: SavedModel | None) -> str:
         """Return why an experiment can't examine a model; empty if it can."""
         if source is None:
@@ -94,9 +107,10 @@ class Lab(QObject):
         return "The run can't be read." if recipe is None else experiment.unsupported_reason(recipe)
 
     def _on_sprites(self, experiment: experiments.Experiment) -> Callable[[], Events]:
-        request = self._setup.request()
-        assert request is not None, "call `problem` first"
-        sprites, recipe, config, device, *_ = request
+        sprites, device = self._open_sprites.sprites, self._devices.device
+        recipe, config = self._setup.recipe, self._setup.config
+        assert sprites is not None and device is not None, "call `problem` first"
+        assert recipe is not None and config is not None, "call `problem` first"
 
         def run() -> Events:
             context = experiment.context(recipe, config, sprites, device, experiment.seconds)

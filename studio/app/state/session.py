@@ -73,7 +73,10 @@ class Session(QObject):
         self.setup = TrainingSetup(
             settings, self.open_sprites, self.catalog, self.training, self.runs, self.device_choice, self
         )
-        self.lab = Lab(self.job_queue, self.catalog, self.setup, self.device_choice, self.training, self.runs, self)
+        self.lab = Lab(
+            self.job_queue, self.catalog, self.open_sprites, self.setup, self.device_choice, self.training, self.runs,
+            self,
+        )  # fmt: skip
         self.class_file = ClassFile(self.job_queue, settings, self.catalog, self)
         self.lessons = Lessons(
             self.job_queue, settings, self.class_file, self.open_sprites, self.device_choice, self.lab, self

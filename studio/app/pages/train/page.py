@@ -139,7 +139,7 @@ class TrainPage(Page):
         title = training.title if has_run else ""
         self._title.show_text(title or (f"Train on {sprites.title}" if sprites else "Train"))
         result, samples = run_texts.result(training), training.samples
-        is_missing = sprites is None or bool(self.session.setup.unsuitable())
+        is_missing = sprites is None or bool(self.session.setup.unsuitable(recipe))
         self.open.setVisible(is_missing and result is None and not training.is_busy())
         self._refresh_buttons()
         if result is not None:

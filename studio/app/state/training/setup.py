@@ -104,15 +104,23 @@ class TrainingSetup(UndoableSettings):
 
     def problem(self) -> str:
         """Return why Start is disabled; empty if a training can start."""
+        return self.missing() or self.invalid() or self.unsuitable(self.recipe)
+
+    def missing(self) -> str:
+        """Return which of sprites, PyTorch and a device is missing for every training; empty if none."""
         if self._open_sprites.latest.paths != self._open_sprites.paths:
             return "Opening sprites…"
         if self._open_sprites.sprites is None:
             return "Open a folder of sprites first."
-        return self._unready() or self.unsuitable()
+        if self.recipe is None:
+            return "Loading PyTorch…"
+        if self._devices.device is None:
+            return "Choose a device." if self._catalog.devices else "Searching for devices…"
+        return ""
 
-    def unsuitable(self) -> str:
-        """Return why the open sprites don't suit the recipe, and what to do; empty if they may suit."""
-        result, recipe = self._open_sprites.result, self.recipe
+    def unsuitable(self, recipe: Recipe | None) -> str:
+        """Return why the open sprites don't suit a recipe, and what to do; empty if they may suit."""
+        result = self._open_sprites.result
         if result is None or recipe is None:
             return ""
         if recipe.makes == "sets" and not len(result.sprites.sets) and result.proposed_sets is not None:
@@ -150,18 +158,11 @@ class TrainingSetup(UndoableSettings):
     def store(self) -> None:
         """Remember the recipe, its settings and the device for the next session."""
         recipe = self.recipe
-        if recipe is not None and recipe.name in self._choices and not self._unready():
+        is_valid = self._devices.device is not None and not self.invalid()
+        if recipe is not None and recipe.name in self._choices and is_valid:
             self._settings.set_text("recipe", recipe.name)
             store_choice(self._settings, recipe, self._choices[recipe.name])
             self._devices.store()
-
-    def _unready(self) -> str:
-        """Return why a training can't start, apart from missing sprites; empty if it can."""
-        if self.recipe is None:
-            return "Loading PyTorch…"
-        if self._devices.device is None:
-            return "Choose a device." if self._catalog.devices else "Searching for devices…"
-        return self.invalid()
 
     @Slot()
     def _on_recipes_loaded(self) -> None:
