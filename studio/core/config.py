@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 from studio.core.errors import UsageError
 
 Value = int | float | bool | str
+AUTO = "auto"  # the choice of a setting that the studio decides; users read 'Auto'
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,15 @@ class Setting:
         return typing.cast(Value, value)
 
     def parse(self, text: str) -> Value:
-        """Parse `text` as a value of this setting or its `low_text`; return the checked value. Raises UsageError."""
-        if self.low_text and self.low is not None and text.strip().casefold() == self.low_text.casefold():
+        """Parse `text` as a value of this setting or the name of a value in forms; return the checked value.
+
+        Raises UsageError.
+        """
+        named = text.strip().casefold()
+        if self.low_text and self.low is not None and named == self.low_text.casefold():
             return self.check(self.kind(self.low))
+        if named == AUTO and AUTO in self.choices:
+            return AUTO
         try:
             value: Value = _PARSERS[self.kind](text.strip())
         except (ValueError, KeyError):
@@ -65,11 +72,9 @@ class Setting:
 
     def text(self, value: Value) -> str:
         """Return a value with its unit, or its name, as forms show it: '64 sprites', 'Auto', 'yes'."""
-        if isinstance(value, bool):
-            return "yes" if value else "no"
         if self.low_text and value == self.low:
             return self.low_text
-        return f"{f'{value:,}' if isinstance(value, int) else value} {self.unit}".rstrip()
+        return f"{value_text(value)} {self.unit}".rstrip()
 
     def bounds(self) -> str:
         """Return the allowed range in words: 'from 1 to 512', 'at least 0', or ''."""
@@ -78,6 +83,20 @@ class Setting:
         if self.low is not None:
             return f"at least {_format_bound(self.low)}"
         return f"at most {_format_bound(self.high)}" if self.high is not None else ""
+
+
+def value_text(value: Value) -> str:
+    """Return a setting's value as users read it: 'yes', '1,024', 'Auto' for 'auto', other texts unchanged."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else AUTO.capitalize() if value == AUTO else str(value)
+
+
+def labelled_text(name: str, value: Value, known: Setting | None) -> tuple[str, str]:
+    """Return a setting's label and value as texts. known: None for a setting without a description."""
+    if known is not None:
+        return known.label, known.text(value)
+    return name.replace("_", " ").capitalize(), value_text(value)
 
 
 def _format_bound(value: float) -> str:
@@ -243,7 +262,7 @@ class TrainingConfig(Config):
     )  # fmt: skip
     precision: str = setting(
         "auto",
-        "Number format for matrix products and convolutions. auto: bf16 where the device supports it well or is "
+        "Number format for matrix products and convolutions. Auto: bf16 where the device supports it well or is "
         "faster with it, fp16 on a GPU that is only faster with fp16, else fp32. fp16 needs a GPU.",
         choices=("auto", "fp32", "bf16", "fp16"),
     )  # fmt: skip
@@ -292,7 +311,7 @@ class TrainingConfig(Config):
     )  # fmt: skip
     data_on_device: str = setting(
         "auto",
-        "Keep all {examples} in the device's memory (yes) or load each batch in the background (no). auto: load "
+        "Keep all {examples} in the device's memory (yes) or load each batch in the background (no). Auto: load "
         "batches if the {examples} would leave too little memory. The result is the same.",
         choices=("auto", "yes", "no"), advanced=True, legacy_default="auto", label="Data on the device",
     )  # fmt: skip

@@ -64,12 +64,12 @@ class ReadOptions(Config):
         1, "Largest transparent gap between two parts of one sprite in a packed sheet.", unit="px", low=0, high=16
     )
     sheet_classes: str = _advanced(
-        "auto", "Class of sliced sprites: the sheet's folder, the sheet, or the row of the sheet. auto: the folder if "
+        "auto", "Class of sliced sprites: the sheet's folder, the sheet, or the row of the sheet. Auto: the folder if "
         "several folders hold sheets, or if sheets are sets; else the sheet.",
         choices=("auto", "folder", "sheet", "row"), label="Classes of sheets", legacy_default="sheet",
     )  # fmt: skip
     sets: str = _advanced(
-        "auto", "Which sprites are views and frames of one character. auto: sets.csv, or what names and sliced sheets "
+        "auto", "Which sprites are views and frames of one character. Auto: sets.csv, or what names and sliced sheets "
         "clearly say. folders: a folder for each view, with equal file names. sheets: a sheet for each character, "
         "sliced by one grid. names: words in names of files, frames and Aseprite tags, as in knight_walk_left_2. csv: "
         "sets.csv with the columns file, set, cell. Sets chosen here are held out whole.",
@@ -85,7 +85,7 @@ class ReadOptions(Config):
         "stand,step,stand2,step2. 'walk1=step' renames a found frame.", label="Names of frames", legacy_default="",
     )  # fmt: skip
     attributes: str = _advanced(
-        "auto", "What tells attributes beside the class, such as an element. auto: columns of texts in labels.csv, and "
+        "auto", "What tells attributes beside the class, such as an element. Auto: columns of texts in labels.csv, and "
         "lines like element=fire in the user data of Aseprite files. folders: also the levels of folders, as in "
         "swords/fire. names: also the words in file names, as in sword_fire_01. layers: also the groups of layers in "
         "Aseprite files, by their visible layer.",
@@ -96,7 +96,7 @@ class ReadOptions(Config):
         "kind,element.", label="Names of attributes", legacy_default="",
     )  # fmt: skip
     decimal_mark: str = _advanced(
-        AUTO, "Decimal mark in labels.csv files; auto decides for each column of numbers.", choices=MARKS
+        AUTO, "Decimal mark in labels.csv files. Auto: decided for each column of numbers.", choices=MARKS
     )
     duplicates: str = _advanced(
         "leave out",

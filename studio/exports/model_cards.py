@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from studio.core import records
+from studio.core.config import value_text
 from studio.core.errors import BadInputError, DamagedError
 from studio.core.formatting import count, number, percent
 from studio.exports.html_page import html_page
@@ -190,7 +191,7 @@ def card_page(card: Card) -> bytes:
         "Sprites (fingerprint)": source.data_fingerprint,
         **card.files,
     }
-    settings = {name.replace("_", " "): str(value) for name, value in card.settings.items()}
+    settings = {name.replace("_", " "): value_text(value) for name, value in card.settings.items()}
     title = f"Card of {source.run}"
     texts = {"title": title, "disclosure": disclosure(card), "limits": LIMITS}
     tables = {"about": _table(rows), "settings": _table(settings), "sums": _table(sums, code=True)}

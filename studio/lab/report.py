@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.core import files
+from studio.core.config import value_text
 from studio.core.curves import CURVE_COLOURS
 from studio.core.formatting import axis_label, count, duration, local_time, number
 from studio.exports.html_page import MEDIA_STYLE, html_page, key_value_table, numeric_table, pixel_image, plot_image
@@ -70,7 +71,8 @@ def _details(result: Result) -> Iterable[tuple[str, str]]:
     yield "Device", f"{result.device_name} ({result.device})"
     yield "Date", f"{local_time(result.created)}, in {duration(result.took_s)}"
     yield "Versions", ", ".join(f"{name} {version}" for name, version in result.versions.items())
-    yield "Settings", ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.settings.items())
+    settings = (f"{name.replace('_', ' ')} {value_text(value)}" for name, value in result.settings.items())
+    yield "Settings", ", ".join(settings)
 
 
 def draw_plot(plot: Plot) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.core.config import Config, TrainingConfig, setting, settings_of, with_default
+from studio.core.config import Config, TrainingConfig, labelled_text, setting, settings_of, value_text, with_default
 from studio.core.errors import UsageError
 
 
@@ -42,6 +42,17 @@ def test_name_of_the_lowest_value_is_parsed() -> None:
     assert limit == 0.0 and isinstance(limit, float)
     with pytest.raises(UsageError, match="'auto' is not a number"):
         by_name["limit"].parse("auto")
+
+
+def test_auto_is_a_word_that_users_read_and_may_type() -> None:
+    (precision,) = (item for item in settings_of(TrainingConfig) if item.name == "precision")
+    assert [precision.text(choice) for choice in precision.choices] == ["Auto", "fp32", "bf16", "fp16"]
+    assert precision.parse("Auto") == precision.parse("auto") == "auto" == TrainingConfig().to_json()["precision"]
+    with pytest.raises(UsageError, match="there is no"):
+        precision.parse("automatic")
+    assert labelled_text("precision", "auto", precision) == ("Precision", "Auto")
+    assert labelled_text("edge_levels", "auto", None) == ("Edge levels", "Auto")
+    assert [value_text(value) for value in (True, False, 1024, 0.5, "bf16")] == ["yes", "no", "1,024", "0.5", "bf16"]
 
 
 def test_bounds_in_words() -> None:

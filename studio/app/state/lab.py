@@ -19,7 +19,7 @@ from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.setup import TrainingSetup
 from studio.app.state.training.training import CurrentTraining
-from studio.core.config import Value, settings_of
+from studio.core.config import labelled_text, settings_of
 from studio.core.events import Event, Events, Progress
 from studio.lab import results
 from studio.lab.outcome import Outcome
@@ -146,7 +146,7 @@ class Lab(QObject):
         """
         recipe, config = self._setup.recipe, self._setup.config
         suggested = _labelled_suggestions(result, self._catalog)
-        words = ", ".join(f"{name}: {_format_value(value)}" for name, value in suggested.items())
+        words = ", ".join(f"{name}: {text}" for name, text in suggested.items())
         if not words:
             return "", ""
         if recipe is None or config is None or recipe.name != result.recipe:
@@ -205,13 +205,8 @@ class Lab(QObject):
             self.cancel()
 
 
-def _labelled_suggestions(result: Result, catalog: EngineCatalog) -> dict[str, Value]:
-    """Return the values of the settings that a result suggests, by the labels of the settings."""
+def _labelled_suggestions(result: Result, catalog: EngineCatalog) -> dict[str, str]:
+    """Return the values of the settings that a result suggests, as texts by the labels of the settings."""
     recipe = catalog.recipes.get(result.recipe)
-    labels = {item.name: item.label for item in settings_of(recipe.Config)} if recipe is not None else {}
-    suggested = result.outcome.suggests.items()
-    return {labels.get(name, name.replace("_", " ").capitalize()): value for name, value in suggested}
-
-
-def _format_value(value: Value) -> str:
-    return f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    known = {item.name: item for item in settings_of(recipe.Config)} if recipe is not None else {}
+    return dict(labelled_text(name, value, known.get(name)) for name, value in result.outcome.suggests.items())

@@ -70,7 +70,10 @@ class ConfigForm(QWidget):
         self._showing = True
         for item in self._settings:
             control = input_of(self._controls[item.name])
-            control.metaObject().userProperty().write(control, getattr(config, item.name))
+            if isinstance(control, QComboBox):
+                control.setCurrentIndex(control.findData(getattr(config, item.name)))
+            else:
+                control.metaObject().userProperty().write(control, getattr(config, item.name))
         self._showing = False
         self._mark_invalid()
 
@@ -152,7 +155,7 @@ class ConfigForm(QWidget):
         if isinstance(control, QCheckBox):
             return control.isChecked()
         if isinstance(control, QComboBox):
-            return item.check(control.currentText())
+            return item.check(control.currentData())
         if isinstance(control, NumberBox):
             text, value = control.cleanText(), control.value()
             return value if text == control.textFromValue(value) else item.parse(text.replace(",", "."))
@@ -188,7 +191,8 @@ def _make(item: Setting) -> QWidget:
         return QCheckBox(item.label)
     if item.choices:
         combo = ComboBox()
-        combo.addItems(list(item.choices))
+        for choice in item.choices:
+            combo.addItem(item.text(choice), choice)
         _fit(combo)
         return combo
     if item.path:

@@ -127,7 +127,7 @@ class CompleteSettings(Config):
         choices=("given", "data"),
     )  # fmt: skip
     mirror: str = setting(
-        "auto", "Draw right views as mirror images of left views. auto: if the training sprites mirror them.",
+        "auto", "Draw right views as mirror images of left views. Auto: if the training sprites mirror them.",
         choices=("auto", "on", "off"), label="Right mirrors left",
     )  # fmt: skip
 

@@ -58,6 +58,16 @@ def test_every_setting_has_a_labelled_control(qtbot: QtBot) -> None:
         assert isinstance(form.findChild(QWidget, name), kind)
 
 
+def test_a_combo_box_shows_auto_like_a_spin_box(qtbot: QtBot) -> None:
+    form = make_form(qtbot)
+    boxes = [form.findChild(QComboBox, name) for name in ("precision", "data_on_device")]
+    form.set_config(TrainingConfig(threads=0))
+    shown = [box.currentText() for box in boxes if isinstance(box, QComboBox)]
+    assert shown == ["Auto", "Auto"] == [spin(form, "threads").text()] * 2
+    config = form.config()
+    assert isinstance(config, TrainingConfig) and config.precision == config.data_on_device == "auto"
+
+
 _FAR = TrainingConfig(
     minutes=0.05, steps=1_000_000_000, learning_rate=1e-7, precision="bf16", flip=True, seed=2**31 - 1,
     holdout=1 / 3, clip_grad_norm=1e6, ema_halflife_sprites=0, weight_decay=0.1 + 0.2,

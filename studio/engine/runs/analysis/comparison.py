@@ -9,7 +9,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.config import Setting, TrainingConfig, Value, legacy_defaults, settings_of
+from studio.core.config import TrainingConfig, labelled_text, legacy_defaults, settings_of
 from studio.core.events import SamplesReady
 from studio.core.formatting import duration, number, percent, rate
 from studio.core.metrics import BETTER, FIGURES, LOSS, METRICS, Better, Figure, Quality, format_metric, metric_title
@@ -92,7 +92,7 @@ def settings_texts(record: RunRecord) -> dict[str, str]:
     """Return a run's settings as texts by label. Settings newer than the run show the studio's earlier behaviour."""
     config = {**record.config, **{name: value for name, value in _LEGACY.items() if name not in record.config}}
     known = {item.name: item for item in settings_of(TrainingConfig, record.noun)}
-    return dict(_labelled(name, value, known.get(name)) for name, value in config.items())
+    return dict(labelled_text(name, value, known.get(name)) for name, value in config.items())
 
 
 def data_texts(record: RunRecord) -> dict[str, str]:
@@ -140,14 +140,6 @@ def shared_positions(films: Sequence[SampleTimeline], by: TimelineAxis) -> list[
         return []
     every = np.unique(np.concatenate(found))  # float64 [n], sorted
     return [float(position) for position in every[every <= min(positions[-1] for positions in found)]]
-
-
-def _labelled(name: str, value: Value, known: Setting | None) -> tuple[str, str]:
-    """Return a setting's label and value as texts. known: None for a recipe's own setting."""
-    if known is not None:
-        return known.label, known.text(value)
-    text = ("yes" if value else "no") if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else value
-    return name.replace("_", " ").capitalize(), str(text)
 
 
 def _speed_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
