@@ -167,6 +167,12 @@ def make_sprites(per_class: int = 12, size: int = 8, classes: int = 2, seed: int
     return Sprites(rgba.copy(), labels, tuple(f"class{label}" for label in range(classes)), names, "discs")
 
 
+def with_plain_colours(sprites: Sprites) -> Sprites:
+    """The sprites as squares of one random colour each, the largest of all shapes."""
+    colours = np.random.default_rng(0).integers(1, 256, (len(sprites), 1, 1, 4), np.uint8)
+    return dataclasses.replace(sprites, rgba=colours.repeat(sprites.size, 1).repeat(sprites.size, 2))
+
+
 @functools.cache
 def _discs(per_class: int, size: int, classes: int, seed: int) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
     """Draw the pixels uint8 [N, S, S, 4] and the names of `make_sprites`, once per process."""

@@ -256,6 +256,10 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         """Return the usable training sprites, and a sentence about every group left out. Raises TrainingError."""
         return sprites, []
 
+    def resolve(self, config: ConfigT, sprites: Sprites) -> ConfigT:
+        """Return the config of a training on these sprites: settings on *Auto* get the values that suit them."""
+        return config
+
     def examples(self, sprites: Sprites, indices: Indices) -> tuple[Examples, Indices]:
         """Return training examples, and the indices among them of the examples with the sprites at `indices`."""
         return sprites, indices

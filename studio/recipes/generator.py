@@ -51,7 +51,16 @@ from studio.recipes.flow import (
     solve,
     timesteps,
 )  # fmt: skip
-from studio.recipes.flow_loss import INPAINT_FROM, flow_error, masked_error, random_labels, sum_of_labels
+from studio.recipes.flow_loss import (
+    AUTO_TIME_MEAN,
+    INPAINT_FROM,
+    USUAL_TIME_MEAN,
+    choose_time_mean,
+    flow_error,
+    masked_error,
+    random_labels,
+    sum_of_labels,
+)
 from studio.recipes.layers import patch_size, whole_groups
 from studio.recipes.planning import Planner
 from studio.recipes.unet import SoftColours, UNet, known_labels
@@ -80,9 +89,9 @@ class GeneratorConfig(TrainingConfig):
         unit="colours", label="Palette", low=0, high=1024, low_text="None", legacy_default=0, advanced=True,
     )  # fmt: skip
     time_mean: float = setting(
-        -5.0, "The noise levels that training focuses on: negative values mean more noise. Auto: more noise "
-        "for sprites above 32 pixels.",
-        label="Noise focus", low=-5.0, high=5.0, low_text="Auto", advanced=True,
+        AUTO_TIME_MEAN, "The noise levels that training focuses on: negative values mean more noise. Auto: more noise "
+        "for large shapes than for fine detail.",
+        label="Noise focus", low=AUTO_TIME_MEAN, high=5.0, low_text="Auto", advanced=True,
     )  # fmt: skip
     inpaint_share: float = setting(
         0.33, "Share of sprites with an inpainting mask in the last fifth of the training.",
@@ -130,6 +139,10 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     def examples(self, sprites: Sprites, indices: Indices) -> tuple[Examples, Indices]:
         return with_attributes(sprites), indices
 
+    def resolve(self, config: GeneratorConfig, sprites: Sprites) -> GeneratorConfig:
+        is_auto = config.time_mean == AUTO_TIME_MEAN
+        return config.replace(time_mean=choose_time_mean(sprites.rgba)) if is_auto else config
+
     def presets(self, budget: TrainingBudget) -> tuple[Preset, ...]:
         return (
             _PLANNER.preset("Quick", "Shapes and colours, for a first impression.", 2.0, 40_000, budget),
@@ -163,7 +176,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         return {"label.weight": spec.labels}
 
     def loss(self, network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
-        t = torch.sigmoid(rng.randn() + _time_mean(config, network.size))  # [B], logit-normal
+        t = torch.sigmoid(rng.randn() + _time_mean(config))  # [B], logit-normal
         # For classifier-free guidance, some sprites are trained with the label of any class.
         label = torch.where(rng.rand() < config.class_dropout, network.classes, batch.y)
         return masked_error(network, batch, t, label, config.inpaint_share, rng)
@@ -181,7 +194,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
             count = len(batch.x)
             noise = draw_noise(count, batch.x.shape[-1], seed=0, first=seen).to(batch.x.device)
             normal = torch.special.ndtri(evenly_spread(seen, count)).float()  # on the CPU: MPS has no ndtri
-            times = torch.sigmoid(normal + _time_mean(config, network.size)).to(batch.x.device)
+            times = torch.sigmoid(normal + _time_mean(config)).to(batch.x.device)
             nothing_kept = torch.zeros_like(batch.x[:, :1])
             rows = choose_rows(network.size, torch.full((count, 1), 0.5, device=times.device))
             label = sum_of_labels(network, batch.y[:, None], batch.targets) if spec.attributes else batch.y
@@ -286,20 +299,14 @@ def _levels(config: GeneratorConfig, size: int) -> int:
     return (4 if size >= _LARGE else 3) if config.levels == "auto" else int(config.levels)
 
 
-def _time_mean(config: GeneratorConfig, size: int) -> float:
-    """Return the mean of the logit of training times for sprites of this size.
-
-    Neighbouring pixels of a large sprite are alike, so the same noise hides less of the sprite. The network learns the
-    shape only at more noise (Hoogeboom et al. 2023, Esser et al. 2024). Above 32 pixels the mean falls by half the
-    logarithm of size / 32; by the whole logarithm, as in these papers, details become poor.
-    """
-    auto = -0.3 - 0.5 * math.log(max(1.0, size / 32))
-    return auto if config.time_mean == GeneratorConfig.time_mean else config.time_mean
+def _time_mean(config: GeneratorConfig) -> float:
+    """Return the mean of the logit of training times; the usual one where no training has resolved *Auto*."""
+    return USUAL_TIME_MEAN if config.time_mean == AUTO_TIME_MEAN else config.time_mean
 
 
 def _attribute_loss(network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
     """Return the loss for sprites with attributes: the loss of `Generator` with other labels."""
-    t = torch.sigmoid(rng.randn() + _time_mean(config, network.size))  # [B], logit-normal
+    t = torch.sigmoid(rng.randn() + _time_mean(config))  # [B], logit-normal
     label = random_labels(network, batch, config.class_dropout, rng)
     return masked_error(network, batch, t, label, config.inpaint_share, rng)
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from studio.recipes.base import Spec, evenly_spread
-from studio.recipes.flow_loss import inpainting_mask
+from studio.recipes.flow_loss import choose_time_mean, inpainting_mask
 from studio.recipes.generator import Generator
 from studio.recipes.unet import UNet
+from tests.conftest import make_sprites, with_plain_colours
 from tests.recipes.tools import batch_rng, network_with_palette, random_batch
 
 
@@ -96,22 +98,49 @@ def test_attributes_reach_the_network_and_are_dropped_at_random(monkeypatch: pyt
     assert seen[1].tolist() == [[0, 1, 1, 0, 1, 0], [0, 1, 0, 0, 1, 0]]
 
 
-@pytest.mark.parametrize(
-    ("size", "mean"), [(16, -0.3), (32, -0.3), (64, -0.3 - math.log(2) / 2), (128, -0.3 - math.log(2))]
-)
-def test_large_sprites_train_with_more_noise(size: int, mean: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    network, recipe, seen = UNet(size, classes=1, width=16), Generator(), list[Tensor]()
-    batch = random_batch(2, size)
+@pytest.mark.parametrize("cell", [1, 2, 8, 16, 32])
+def test_sprites_with_plain_colours_train_with_more_noise(cell: int) -> None:
+    """Cells of one random colour each: all differences are at the edges of cells, twice the variance each."""
+    cells = 64 // cell
+    colours = np.random.default_rng(0).integers(0, 256, (600, cells, cells, 4), np.uint8)
+    colours[..., 3] = 255
+    detail = 2 * (cells - 1) / 63
+    chosen = choose_time_mean(colours.repeat(cell, 1).repeat(cell, 2))
+    assert chosen == pytest.approx(-0.3 + 0.5 * math.log(min(1, detail / 0.26)), abs=0.02)
+
+
+def test_only_an_automatic_noise_focus_is_resolved() -> None:
+    recipe, sprites = Generator(), with_plain_colours(make_sprites())
+    chosen = recipe.resolve(recipe.Config(), sprites)
+    assert chosen == recipe.Config(time_mean=choose_time_mean(sprites.rgba)) and chosen.time_mean < -0.3
+    given = recipe.Config(time_mean=0.5)
+    assert recipe.resolve(given, sprites) == given
+
+
+def test_noise_focus_of_unusual_sprites() -> None:
+    """Plain sprites get the lowest value, equal sprites the usual; invisible colours don't count."""
+    rng = np.random.default_rng(0)
+    plain = with_plain_colours(make_sprites(per_class=25, size=64)).rgba
+    assert choose_time_mean(plain) == pytest.approx(-0.3 + 0.5 * math.log(0.03 / 0.26), abs=0.01)
+    assert choose_time_mean(plain[:1].repeat(9, 0)) == -0.3
+    framed, noisy = (np.pad(plain, ((0, 0), (16, 16), (16, 16), (0, 0))) for _ in range(2))
+    noisy[noisy[..., 3] == 0, :3] = rng.integers(0, 256, 3)
+    assert (noisy != framed).any() and choose_time_mean(noisy) == choose_time_mean(framed) < -0.3
+
+
+def test_loss_and_validation_loss_use_the_noise_focus(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, recipe, seen = UNet(16, classes=1, width=16), Generator(), list[Tensor]()
+    batch = random_batch(2, 16)
 
     def features(x: Tensor, t: Tensor, *_: Tensor) -> Tensor:
         seen.append(t)
         return torch.zeros_like(x)
 
     monkeypatch.setattr(network, "features", features)
-    for config, expected in ((recipe.Config(), mean), (recipe.Config(time_mean=0.5), 0.5)):
-        for loss in (recipe.loss, recipe.loss_of(Spec(size, ("a",), attributes={"hue": ("red",)}))):
+    for config, expected in ((recipe.Config(), -0.3), (recipe.Config(time_mean=-1.2), -1.2)):
+        for loss in (recipe.loss, recipe.loss_of(Spec(16, ("a",), attributes={"hue": ("red",)}))):
             loss(network, batch, config, batch_rng(batch))
             torch.testing.assert_close(seen.pop(), torch.sigmoid(batch_rng(batch).randn() + expected))
-        recipe.evaluate(network, [batch], config, Spec(size, ("a",)))
+        recipe.evaluate(network, [batch], config, Spec(16, ("a",)))
         normal = torch.special.ndtri(evenly_spread(0, 2)).float()
         torch.testing.assert_close(seen.pop(), torch.sigmoid(normal + expected))

@@ -70,6 +70,7 @@ class BenchmarkTrainer:
     ) -> None:  # fmt: skip
         torch.manual_seed(config.seed)
         self.sprites, self.spec = sprites, Spec.of(sprites)
+        config = recipe.resolve(config, sprites)
         network = recipe.build(config, self.spec)
         for name, value in recipe.statistics(sprites, config).items():
             network.get_buffer(name).copy_(value)  # data statistics, e.g. mean colours

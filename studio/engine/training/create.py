@@ -119,6 +119,7 @@ def _make_plan(new: NewRun) -> _Plan:
     if parent is not None:
         notes += _differences(config, parent.adapt(config))
         config = parent.adapt(config)  # width and depth must equal the parent's
+    config = new.recipe.resolve(config, chosen)
     torch.manual_seed(config.seed)  # the seed determines the initial weights
     network = new.recipe.build(config, Spec.of(chosen))
     if parent is not None:

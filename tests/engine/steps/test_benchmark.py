@@ -18,7 +18,7 @@ from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
 from studio.recipes.regression import Regression
 from studio.recipes.sets import Sets
-from tests.conftest import make_sprites, with_numbers
+from tests.conftest import make_sprites, with_numbers, with_plain_colours
 from tests.engine.tools import CPU, _small, _train, of_kind, small_classifier
 
 UNSCHEDULED: dict[str, Any] = {"holdout": 0.0, "lr_warmup_steps": 0, "lr_decay_share": 0.0, "shift_px": 1, "flip": True}
@@ -27,7 +27,7 @@ UNSCHEDULED: dict[str, Any] = {"holdout": 0.0, "lr_warmup_steps": 0, "lr_decay_s
 @pytest.mark.parametrize("recipe", [Generator(), Classifier(), Regression()], ids=lambda recipe: recipe.name)
 def test_benchmark_losses_equal_a_runs(recipe: Recipe, run_path: Path) -> None:
     changes = UNSCHEDULED | {"steps": 4} | ({"inpaint_share": 0.0} if recipe.name == "generator" else {})
-    sprites = with_numbers(make_sprites())
+    sprites = with_numbers(with_plain_colours(make_sprites()))
     events = list(_train(recipe, run_path, sprites, **changes))
     losses = np.concatenate([event.losses for event in of_kind(events, LossChunk)])
     training = BenchmarkTrainer(recipe, _small(recipe, **changes), sprites, torch.device("cpu"))

@@ -33,7 +33,7 @@ from studio.recipes.base import Spec
 from studio.recipes.generator import Generator
 from studio.recipes.planning import FEW
 from studio.recipes.sets import Sets
-from tests.conftest import make_sprites, with_sets, with_tones
+from tests.conftest import make_sprites, with_plain_colours, with_sets, with_tones
 from tests.engine.tools import CPU, TOY, kept_run, of_kind, small_generator, train_classifier, train_toy
 
 SPRITES = make_sprites(per_class=6)  # of the classes class0, class1
@@ -122,6 +122,15 @@ def test_parent_determines_settings() -> None:
     usual = GENERATOR.defaults(budget)
     assert usual.learning_rate < GENERATOR.defaults(TrainingBudget(60, 200.0)).learning_rate
     assert {usual.replace(**preset.changes).width for preset in GENERATOR.presets(budget)} == {32}
+
+
+def test_noise_focus_follows_the_new_sprites_not_the_parent(parent_run: Path, tmp_path: Path) -> None:
+    parent = load_parent(parent_run, GENERATOR)
+    list(
+        train_new(tmp_path / "child", with_plain_colours(SPRITES), GENERATOR, small_generator(), CPU, Control(), parent)
+    )
+    chosen = [RunDir(run).record().config["time_mean"] for run in (parent_run, tmp_path / "child")]
+    assert chosen[1] == GENERATOR.resolve(small_generator(), with_plain_colours(SPRITES)).time_mean < chosen[0] == -0.3
 
 
 def test_parent_of_another_recipe_is_refused(run_path: Path, sprites: Sprites) -> None:
