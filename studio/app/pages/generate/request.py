@@ -17,6 +17,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.app.widgets.input import WheelNeedsFocus
+from studio.app.widgets.lasting_choice import LastingChoice
 from studio.core import formatting
 from studio.core.errors import UsageError
 from studio.core.events import Distilled
@@ -64,6 +65,7 @@ class RequestPanel(QWidget):
         self._abilities: frozenset[str] = frozenset()  # the model's abilities with any classes
         self.classes = factory.combo("Class", _CLASS_TIP)
         self.mixed_with = factory.combo("Mixed with", _MIX_TIP)
+        self._class_choice, self._mix_choice = LastingChoice(self.classes), LastingChoice(self.mixed_with)
         self.share = factory.percent_slider("Share", "Set the share of each class.", 50)
         self._share_label = factory.caption("")
         self.tiles = TileChoice(session)
@@ -115,7 +117,7 @@ class RequestPanel(QWidget):
         self._abilities, self._capabilities = capabilities, capabilities if len(names) > 1 else frozenset()
         factory.set_enabled(self.classes, "This model has a single class." if len(names) == 1 else "")
         all_classes = (("All classes, evenly", ""), ("All classes, as in the data", _IN_PROPORTION))
-        factory.fill_combo(self.classes, [*all_classes, *zip(names, names, strict=True)], self.classes.currentData())
+        self._class_choice.fill([*all_classes, *zip(names, names, strict=True)], "")
         self.tiles.show_classes(names, size)
         self._on_class_changed()
 
@@ -214,7 +216,7 @@ class RequestPanel(QWidget):
         chosen = self.classes.currentData()
         names = [self.classes.itemText(index) for index in range(_FIRST_CLASS, self.classes.count())]
         others = [(name, name) for name in names if name != chosen]
-        factory.fill_combo(self.mixed_with, [("None", ""), *others], self.mixed_with.currentData())
+        self._mix_choice.fill([("None", ""), *others], "")
         self._refresh_mixture()
 
     @Slot()

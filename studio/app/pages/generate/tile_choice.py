@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import cast
 
@@ -12,6 +13,7 @@ from studio.app.pages.generate.given_tiles import GivenTilesDialog
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.input import WheelNeedsFocus
+from studio.app.widgets.lasting_choice import LastingChoice
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.pictures import are_filled
@@ -49,7 +51,7 @@ class TileChoice(QWidget):
         self.terrains = [factory.combo(f"Terrain {number}", _TERRAIN_TIP) for number in range(1, MOST_TERRAINS + 1)]
         self._about = factory.caption("")
         self._labels = [factory.caption("") for _ in self.terrains]
-        self._wanted: Sequence[str] = ()  # the remembered terrains, until the classes are known
+        self._choices = [LastingChoice(box) for box in self.terrains]
         lines = [factory.column(*line, spacing=2) for line in zip(self._labels, self.terrains, strict=True)]
         self._boxes = [factory.panel(line) for line in lines]
         self.variants = QSpinBox()
@@ -108,15 +110,11 @@ class TileChoice(QWidget):
         self._size = size
         if not names:
             return
-        before = self._wanted or [str(box.currentData() or "") for box in self.terrains]
-        self._wanted = ()
         items = [*zip(names, names, strict=True), ("Transparent", TRANSPARENT)]
         usual = [*names[:_FEWEST], TRANSPARENT, TRANSPARENT]
-        for number, box in enumerate(self.terrains):
+        for number, choice in enumerate(self._choices):
             first = [("None", "")] if number >= _FEWEST else []
-            known = {name for _, name in (*first, *items)}
-            chosen = before[number] if number < len(before) and before[number] in known else ""
-            factory.fill_combo(box, [*first, *items], chosen or ("" if first else usual[number]))
+            choice.fill([*first, *items], "" if first else usual[number])
         self._refresh()
 
     def apply_to(self, settings: GenerateSettings) -> GenerateSettings:
@@ -129,9 +127,11 @@ class TileChoice(QWidget):
     def restore(self, settings: GenerateSettings) -> None:
         """Show the kind and the terrains of earlier settings."""
         try:
-            self._wanted = read_names(settings.terrains)
+            wanted = read_names(settings.terrains)
         except UsageError:
-            self._wanted = ()
+            wanted = []
+        for choice, name in itertools.zip_longest(self._choices, wanted[:MOST_TERRAINS]):
+            choice.wanted = name
         self.kinds.setCurrentIndex(max(0, self.kinds.findData(settings.tiles)))
         if self.terrains[0].count():
             names = [name for name in _names_in(self.terrains[0]) if name != TRANSPARENT]

@@ -156,6 +156,30 @@ def test_settings_that_the_model_can_not_use_say_why(page: GeneratePage) -> None
     assert request.classes.isEnabled() and mirror.isEnabled()
 
 
+def test_choices_of_classes_come_back_with_the_model(page: GeneratePage) -> None:
+    request, abilities = page.request, frozenset({"map", "mix"})
+    several = (("grass", "sand", "water"), abilities, 16)
+    boxes = [*request.tiles.terrains, request.classes, request.mixed_with]
+
+    def shown() -> list[str]:
+        return [box.currentText() for box in boxes]
+
+    request.show_classes(*several)
+    usual = ["grass", "sand", "None", "None", "All classes, evenly", "None"]
+    assert shown() == usual
+    request.show_classes(("rock",), abilities, 16)
+    assert shown() == ["rock", "Transparent", "None", "None", "All classes, evenly", "None"]
+    request.show_classes(*several)
+    assert shown() == usual
+    chosen = ["grass", "water", "None", "Transparent", "sand", "water"]
+    for box, text in zip(boxes, chosen, strict=True):
+        box.setCurrentText(text)
+    assert shown() == chosen
+    request.show_classes(("rock",), abilities, 16)
+    request.show_classes(*several)
+    assert shown() == chosen
+
+
 def test_attributes_have_a_box_each(page: GeneratePage) -> None:
     choice = page.request.attributes
     assert choice.isHidden() and page.request.next_settings().attributes == ""

@@ -1,0 +1,30 @@
+"""A user's choice that survives a change of the entries, such as another model's classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QComboBox
+
+from studio.app.widgets import factory
+
+
+class LastingChoice(QObject):
+    """Remembers the data of the user's choice in a combo box, also while the box does not offer the choice."""
+
+    def __init__(self, box: QComboBox) -> None:
+        super().__init__(box)
+        self._box = box
+        self.wanted: object = None  # None: no choice so far
+        box.currentIndexChanged.connect(self._on_chosen)
+
+    def fill(self, items: Iterable[tuple[str, object]], usual: object) -> None:
+        """Replace the entries (text, data); select the user's choice, or else the data `usual`. Emits no signals."""
+        offered = list(items)
+        is_offered = any(data == self.wanted for _, data in offered)
+        factory.fill_combo(self._box, offered, self.wanted if is_offered else usual)
+
+    @Slot()
+    def _on_chosen(self) -> None:
+        self.wanted = self._box.currentData()
